@@ -1,0 +1,85 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The transport of the umbrella is libcurl where its development files are part of the system or of its packages.
+let curlPlatforms: [Platform] = [.linux, .macOS]
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "headgate",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18)],
+  products: [
+    .library(name: "Headgate", targets: ["Headgate"]),
+    .library(name: "HeadgateThreads", targets: ["HeadgateThreads"]),
+    .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
+    .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
+    .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
+    .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
+    .executable(name: "headgate", targets: ["HeadgateTool"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+  ],
+  targets: [
+    .target(name: "CHeadgate"),
+    .target(name: "HeadgateThreads", dependencies: ["CHeadgate"], swiftSettings: strict),
+    .target(
+      name: "HeadgateDispatch",
+      dependencies: [
+        "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict
+    ),
+    .systemLibrary(
+      name: "CCurlSystem",
+      pkgConfig: "libcurl",
+      providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"]), .brew(["curl"])]
+    ),
+    .target(name: "CCurl", dependencies: ["CCurlSystem"]),
+    .target(
+      name: "HeadgateCurl",
+      dependencies: [
+        "CCurl", "HeadgateDispatch",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "Headgate",
+      dependencies: [
+        "HeadgateThreads", "HeadgateDispatch",
+        .target(name: "HeadgateCurl", condition: .when(platforms: curlPlatforms)),
+      ],
+      swiftSettings: strict
+    ),
+    .target(name: "HeadgateOrigin", dependencies: ["HeadgateThreads"], swiftSettings: strict),
+    .target(
+      name: "HeadgateTesting",
+      dependencies: [
+        "HeadgateDispatch", "HeadgateOrigin",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "HeadgateCommand",
+      dependencies: [
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6],
+  cLanguageStandard: .c11
+)

@@ -1,0 +1,52 @@
+// The few lines that Swift cannot say: waiting on an address, starting a thread with attributes, thread-local words.
+#ifndef CHEADGATE_H
+#define CHEADGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#if defined(__linux__)
+#include <sys/epoll.h>    // Swift's Glibc module leaves these two out
+#include <sys/eventfd.h>
+#endif
+
+// Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Both stand still while the machine sleeps.
+uint64_t headgate_now(void);
+
+// Sleeps while *word == expected, until a wake-up, a signal or the deadline (nanoseconds of headgate_now; UINT64_MAX:
+// none). May return early for no reason. Returns 0, or ETIMEDOUT once the deadline has passed.
+int headgate_wait(const uint32_t *word, uint32_t expected, uint64_t deadline);
+
+// Wakes at most one (or all) of the threads that sleep on the word.
+void headgate_wake_one(const uint32_t *word);
+void headgate_wake_all(const uint32_t *word);
+
+// Starts a detached thread. The stack is in bytes (0: the system's default), the name is cut to what the system takes.
+// Returns 0 or an errno value (EAGAIN: the system has no more threads to give).
+int headgate_thread_start(const char *name, size_t stack, void (*body)(void *), void *context);
+
+// A number that differs between living threads: the address of a word in thread-local storage.
+uintptr_t headgate_thread_number(void);
+
+// Tells the processor that this is a busy wait.
+static inline void headgate_pause(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// One pointer a thread, for the dispatcher's chain of delivery frames.
+void *headgate_frame_get(void);
+void headgate_frame_set(void *frame);
+
+// Asks the system to wake the calling thread's timed waits as exactly as it can (Linux: a timer slack of 1 ns).
+void headgate_precise_timers(void);
+
+// The processors that this process may use, which `taskset` and containers make fewer than the machine's.
+int headgate_processors(void);
+
+// Keeps SIGPIPE from the calling thread, so that a write to a closed socket is an error and not the process's end.
+void headgate_block_sigpipe(void);
+
+#endif

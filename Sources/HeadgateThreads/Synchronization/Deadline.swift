@@ -1,0 +1,72 @@
+import CHeadgate
+
+/// A point in monotonic time, in nanoseconds since an unspecified start: what every wait in Headgate ends by.
+///
+/// Arithmetic saturates and never wraps: the far end is ``distantFuture``, which no wait reaches, and the near end is
+/// ``distantPast``. Steps of the wall clock move nothing; on Linux this is `CLOCK_MONOTONIC`, on Apple's systems
+/// `CLOCK_UPTIME_RAW`, so time that the machine spends asleep does not count.
+public struct Deadline: Hashable, Comparable, Sendable {
+  /// Nanoseconds since the clock's start; `UInt64.max` means never.
+  public let nanoseconds: UInt64
+
+  /// A deadline at a reading of the monotonic clock, in nanoseconds.
+  public init(nanoseconds: UInt64) {
+    self.nanoseconds = nanoseconds
+  }
+
+  /// The clock's reading at this moment.
+  public static var now: Deadline { Deadline(nanoseconds: headgate_now()) }
+
+  /// Later than every moment: a wait until then has no limit.
+  public static var distantFuture: Deadline { Deadline(nanoseconds: .max) }
+
+  /// Earlier than every moment: a wait until then only looks, and never sleeps.
+  public static var distantPast: Deadline { Deadline(nanoseconds: 0) }
+
+  /// The moment that lies `duration` from now. Zero and less give a deadline that has passed.
+  public static func after(_ duration: Duration) -> Deadline { .now + duration }
+
+  public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
+
+  /// The moment that lies `duration` later (earlier, for a negative duration). Saturates at both ends.
+  public static func + (moment: Deadline, duration: Duration) -> Deadline {
+    guard moment != .distantFuture else { return moment }
+    let distance = duration.wholeNanoseconds
+    let (sum, overflow) =
+      distance >= 0
+      ? moment.nanoseconds.addingReportingOverflow(UInt64(distance))
+      : moment.nanoseconds.subtractingReportingOverflow(distance.magnitude)
+    guard overflow else { return Deadline(nanoseconds: sum) }
+    return distance >= 0 ? .distantFuture : .distantPast
+  }
+
+  /// The time from `earlier` to `later`; negative when they stand the other way round.
+  public static func - (later: Deadline, earlier: Deadline) -> Duration {
+    later >= earlier
+      ? .wholeNanoseconds(later.nanoseconds - earlier.nanoseconds)
+      : .zero - .wholeNanoseconds(earlier.nanoseconds - later.nanoseconds)
+  }
+}
+
+extension Duration {
+  /// The duration in nanoseconds, rounded towards zero, held between the ends of `Int64` (292 years).
+  package var wholeNanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (product, tooLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, overflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+    guard tooLarge || overflow else { return sum }
+    return seconds < 0 ? .min : .max
+  }
+
+  /// The duration in seconds, for records and messages.
+  package var inSeconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+
+  static func wholeNanoseconds(_ count: UInt64) -> Duration {
+    Duration(
+      secondsComponent: Int64(count / 1_000_000_000),
+      attosecondsComponent: Int64(count % 1_000_000_000) * 1_000_000_000
+    )
+  }
+}

@@ -1,0 +1,115 @@
+// A 4-ary min-heap whose entries can be removed by handle.
+// D. B. Johnson, "Priority queues with update and finding minimum spanning trees" (1975); four children a node keep
+// siblings on one cache line and the tree half as deep as a binary one.
+
+/// A priority queue: `insert` and `remove` in O(log n), `min` in O(1). Equal keys have no order of their own: give the
+/// key a sequence number where order matters.
+package struct IndexedHeap<Key: Comparable> {
+  /// Where an entry is known by, from `insert` until it leaves the heap; used again afterwards.
+  package typealias Handle = Int32
+
+  package struct Entry {
+    package var key: Key
+    package var handle: Handle
+  }
+
+  private var entries: [Entry] = []
+  // For a handle in use: its entry's index. For a free one: the next free handle, as -2 - next; -1 ends the list.
+  private var places: [Int32] = []
+  private var firstFree: Int32 = -1
+
+  package init() {}
+
+  package var count: Int { entries.count }
+  package var isEmpty: Bool { entries.isEmpty }
+  package var min: Entry? { entries.first }
+
+  package mutating func insert(_ key: Key) -> Handle {
+    let handle: Handle
+    if firstFree >= 0 {
+      handle = firstFree
+      firstFree = -2 - places[Int(handle)]
+    } else {
+      handle = Handle(places.count)
+      places.append(0)
+    }
+    entries.append(Entry(key: key, handle: handle))
+    siftUp(from: entries.count - 1)
+    return handle
+  }
+
+  /// Takes an entry out. The handle must be in use.
+  @discardableResult
+  package mutating func remove(_ handle: Handle) -> Key {
+    let place = Int(places[Int(handle)])
+    let key = entries[place].key
+    let last = entries.removeLast()
+    if place < entries.count {
+      entries[place] = last
+      places[Int(last.handle)] = Int32(place)
+      if last.key < key { siftUp(from: place) } else { siftDown(from: place) }
+    }
+    places[Int(handle)] = -2 - firstFree
+    firstFree = handle
+    if entries.isEmpty { releaseMemory() }
+    return key
+  }
+
+  private mutating func releaseMemory() {
+    // A heap that held a million entries once must not hold their memory for ever.
+    guard places.count > 1024 else { return }
+    entries = []
+    places = []
+    firstFree = -1
+  }
+
+  private mutating func siftUp(from start: Int) {
+    var place = start
+    let moving = entries[place]
+    while place > 0 {
+      let parent = (place - 1) / 4
+      guard moving.key < entries[parent].key else { break }
+      put(entries[parent], at: place)
+      place = parent
+    }
+    put(moving, at: place)
+  }
+
+  private mutating func siftDown(from start: Int) {
+    var place = start
+    let moving = entries[place]
+    while true {
+      let first = 4 * place + 1
+      guard first < entries.count else { break }
+      var least = first
+      for child in (first + 1)..<Swift.max(first + 1, Swift.min(first + 4, entries.count))
+      where entries[child].key < entries[least].key {
+        least = child
+      }
+      guard entries[least].key < moving.key else { break }
+      put(entries[least], at: place)
+      place = least
+    }
+    put(moving, at: place)
+  }
+
+  private mutating func put(_ entry: Entry, at place: Int) {
+    entries[place] = entry
+    places[Int(entry.handle)] = Int32(place)
+  }
+
+  /// For tests: stops the process if an entry stands above a smaller one or a handle points elsewhere.
+  package func checkInvariants() {
+    for (place, entry) in entries.enumerated() {
+      precondition(Int(places[Int(entry.handle)]) == place)
+      if place > 0 { precondition(!(entry.key < entries[(place - 1) / 4].key)) }
+    }
+    var free = 0
+    var next = firstFree
+    while next >= 0 {
+      free += 1
+      next = -2 - places[Int(next)]
+    }
+    precondition(free + entries.count == places.count)
+  }
+}

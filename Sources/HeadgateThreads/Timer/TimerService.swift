@@ -1,0 +1,33 @@
+/// The clock as an argument: what the time is, and calls at a later time.
+///
+/// ``TimerThread`` is the real one; the manual clock of `HeadgateTesting` moves only when a test says so.
+public protocol TimerService: AnyObject, Sendable {
+  /// The present moment.
+  var now: Deadline { get }
+
+  /// Calls `action` once, when `deadline` has passed, on a thread of the service's own.
+  ///
+  /// The action must return soon: others wait behind it. ``Deadline/distantFuture`` is never reached, so such an action
+  /// is only kept until it is cancelled.
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer
+
+  /// Takes a timer back. See ``ScheduledTimer/cancel()``.
+  func cancel(_ timer: ScheduledTimer) -> Bool
+}
+
+/// One pending call of a ``TimerService``.
+public struct ScheduledTimer: Sendable {
+  package let service: any TimerService
+  package let key: TimerQueue.Key
+
+  package init(service: any TimerService, key: TimerQueue.Key) {
+    self.service = service
+    self.key = key
+  }
+
+  /// Takes the call back: true if it will not start, false if it has started, ended or was cancelled before.
+  ///
+  /// The closure and what it holds are let go at once. O(log n) in the number of pending timers.
+  @discardableResult
+  public func cancel() -> Bool { service.cancel(self) }
+}
