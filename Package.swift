@@ -79,6 +79,7 @@ let package = Package(
       swiftSettings: strict
     ),
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
+    .testTarget(name: "HeadgateOriginTests", dependencies: ["HeadgateOrigin"], swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11

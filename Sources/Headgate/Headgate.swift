@@ -1,0 +1,8 @@
+// The umbrella: one import for what most programs need.
+
+@_exported import HeadgateDispatch
+@_exported import HeadgateThreads
+
+#if canImport(HeadgateCurl)
+@_exported import HeadgateCurl
+#endif

@@ -1,0 +1,57 @@
+#if canImport(HeadgateCurl)
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateThreads
+
+extension URLDispatcher {
+  /// The dispatcher of the process, over the platform's transport with standard limits.
+  ///
+  /// Made at its first use. After ``disposeShared()`` the next use makes a fresh one. If the system has no thread or
+  /// descriptor left to give, a dispatcher is returned whose every request fails with that error, and the next use
+  /// tries again.
+  public static var shared: URLDispatcher {
+    sharedDispatcher.withLock { shared in
+      if let shared { return shared }
+      do throws(DispatchError) {
+        let dispatcher = URLDispatcher(transport: try CurlTransport())
+        shared = dispatcher
+        return dispatcher
+      } catch {
+        return URLDispatcher(transport: FailingTransport(failure: error))
+      }
+    }
+  }
+
+  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`.
+  public static func disposeShared() {
+    let disposed = sharedDispatcher.withLock { $0.take() }
+    disposed?.dispose()
+  }
+
+  /// A dispatcher over the platform's transport.
+  ///
+  /// - Parameter limits: How many requests at once, for each end-point and in all; how many may wait.
+  /// - Throws: ``DispatchError`` with `transportFailed` when the system has no thread or descriptor to give.
+  public convenience init(limits: GateLimits = .standard) throws(DispatchError) {
+    self.init(transport: try CurlTransport(), limits: limits)
+  }
+}
+
+private let sharedDispatcher = Locked<URLDispatcher?>(nil)
+
+/// Stands in for a transport that could not be made.
+private struct FailingTransport: Transport {
+  let failure: DispatchError
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    events.ended(ExchangeEnd(failure: failure))
+    return Nothing()
+  }
+
+  private final class Nothing: ExchangeControl {
+    func cancel() {}
+    func resume() {}
+    var phase: DispatchError.Phase { .connecting }
+  }
+}
+#endif

@@ -1,0 +1,77 @@
+import CCurl
+import HeadgateDispatch
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What libcurl calls, on the loop's thread. Each finds its object through the pointer that was set for the exchange.
+enum CurlCallbacks {
+  // Unretained: the loop keeps the object for as long as libcurl may call with it (see CurlEasy.prepare).
+  private static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
+    Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+  }
+
+  static let write: ccurl_data_function = { bytes, size, count, pointer in
+    guard let bytes, let pointer else { return 0 }
+    return transfer(pointer).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+  }
+
+  static let header: ccurl_data_function = { bytes, size, count, pointer in
+    guard let bytes, let pointer else { return 0 }
+    let transfer = transfer(pointer)
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer.received(headLine: line, atMost: transfer.maxHeadBytes) ? size * count : 0
+  }
+
+  static let openSocket: curl_opensocket_callback = { pointer, _, address in
+    guard let pointer, let address else { return -1 }
+    let transfer = transfer(pointer)
+    transfer.reached(.connecting)
+    #if canImport(Darwin)
+    let descriptor = socket(address.pointee.family, address.pointee.socktype, address.pointee.protocol)
+    if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    #else
+    let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
+    #endif
+    if descriptor >= 0 { transfer.sockets?.opened(descriptor) }
+    return descriptor
+  }
+
+  static let closeSocket: curl_closesocket_callback = { pointer, descriptor in
+    guard let pointer else { return 0 }
+    let sockets = Unmanaged<EndPointSockets>.fromOpaque(pointer).takeUnretainedValue()
+    sockets.close(descriptor)
+    return 0
+  }
+
+  static let prerequest: curl_prereq_callback = { pointer, _, _, _, _ in
+    if let pointer { transfer(pointer).reached(.awaitingHead) }
+    return CURL_PREREQFUNC_OK
+  }
+
+  static let tls: curl_ssl_ctx_callback = { _, _, pointer in
+    if let pointer { transfer(pointer).reached(.securing) }
+    return CURLE_OK
+  }
+
+  static let watchSocket: curl_socket_callback = { easy, descriptor, what, loopPointer, _ in
+    guard let loopPointer else { return 0 }
+    let loop = Unmanaged<CurlLoop>.fromOpaque(loopPointer).takeUnretainedValue()
+    var transferPointer: UnsafeMutableRawPointer?
+    if let easy { ccurl_get_private(easy, &transferPointer) }
+    loop.watch(descriptor, what, transferPointer.map(transfer))
+    return 0
+  }
+
+  static let setTimer: curl_multi_timer_callback = { _, milliseconds, pointer in
+    guard let pointer else { return 0 }
+    Unmanaged<CurlLoop>.fromOpaque(pointer).takeUnretainedValue().setTimer(milliseconds)
+    return 0
+  }
+}

@@ -1,0 +1,150 @@
+import CCurl
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// One of libcurl's easy handles, used for one exchange after another on the loop's thread.
+///
+/// The callbacks find their exchange through the handle's private pointer, which is set for the time of the exchange.
+final class CurlEasy {
+  let handle: UnsafeMutableRawPointer
+  private let configuration: CurlTransport.Configuration
+  private var headers: UnsafeMutablePointer<curl_slist>?
+  // The handle is set up for a GET without fields of its own: the next one of the kind needs its URL only.
+  private var isPlain = false
+  private var connectTimeout: Duration?
+  private var inflates = false
+
+  init?(_ configuration: CurlTransport.Configuration) {
+    guard let handle = curl_easy_init() else { return nil }
+    self.handle = handle
+    self.configuration = configuration
+  }
+
+  deinit {
+    curl_slist_free_all(headers)
+    curl_easy_cleanup(handle)
+  }
+
+  func prepare(_ transfer: CurlTransfer) {
+    let request = transfer.exchange.request
+    let wantsPlain = request.method == .get && request.headerFields.isEmpty && request.body == nil
+    let inflates = !transfer.exchange.mayPause
+    if !(isPlain && wantsPlain && self.inflates == inflates && connectTimeout == request.connectTimeout) {
+      curl_easy_reset(handle)
+      setCommonOptions()
+      set(request, inflates: inflates)
+      isPlain = wantsPlain
+      self.inflates = inflates
+      connectTimeout = request.connectTimeout
+    }
+    ccurl_set_string(handle, CURLOPT_URL, request.url)
+    // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
+    // and the sockets while one of them is open or an exchange uses them.
+    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
+    for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA] {
+      ccurl_set_pointer(handle, option, pointer)
+    }
+    ccurl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, pointer)
+    if let sockets = transfer.sockets {
+      ccurl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(sockets).toOpaque())
+    }
+  }
+
+  private func setCommonOptions() {
+    ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+    ccurl_set_quick_exit(handle)
+    ccurl_set_protocols(handle)
+    ccurl_set_long(handle, CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
+    ccurl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
+    ccurl_set_string(handle, CURLOPT_PROXY, "")
+    ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 128 * 1024)
+    ccurl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
+    // One address after another: a second attempt beside the first would be a second socket.
+    ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
+    ccurl_set_string(handle, CURLOPT_USERAGENT, configuration.userAgent)
+    switch configuration.trust.value {
+    case .system: break
+    case .authority(let file):
+      ccurl_set_string(handle, CURLOPT_CAINFO, file)
+      ccurl_set_string(handle, CURLOPT_CAPATH, nil)
+    case .nobody:
+      ccurl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0)
+      ccurl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0)
+    }
+    ccurl_set_data_function(handle, CURLOPT_WRITEFUNCTION, CurlCallbacks.write)
+    ccurl_set_data_function(handle, CURLOPT_HEADERFUNCTION, CurlCallbacks.header)
+    ccurl_set_open_function(handle, CurlCallbacks.openSocket)
+    ccurl_set_close_function(handle, CurlCallbacks.closeSocket)
+    ccurl_set_prerequest_function(handle, CurlCallbacks.prerequest)
+    // Only OpenSSL and its like call it; without it a phase is named a little less exactly.
+    ccurl_set_tls_function(handle, CurlCallbacks.tls)
+  }
+
+  private func set(_ request: DispatchRequest, inflates: Bool) {
+    let connect = request.connectTimeout.map { max(1, $0.wholeNanoseconds / 1_000_000) } ?? 0
+    // Zero would mean libcurl's own 300 s; none is as long as it can say.
+    ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, connect == 0 ? Int(Int32.max) : Int(connect))
+    if request.method == .head {
+      ccurl_set_long(handle, CURLOPT_NOBODY, 1)
+    } else if let body = request.body {
+      // libcurl takes a copy, after the size was said. A null pointer would mean that a callback is to be asked.
+      ccurl_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.bytes.count))
+      _ = body.bytes.withUnsafeBytes { bytes in
+        if let base = bytes.baseAddress, !bytes.isEmpty {
+          ccurl_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, base)
+        } else {
+          ccurl_set_string(handle, CURLOPT_COPYPOSTFIELDS, "")
+        }
+      }
+      if request.method != .post { ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue) }
+    } else if request.method != .get {
+      ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+    }
+    let acceptsEncoding = request.headerFields.contains(.acceptEncoding)
+    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
+    setHeaders(request)
+  }
+
+  private func setHeaders(_ request: DispatchRequest) {
+    curl_slist_free_all(headers)
+    headers = nil
+    for field in request.headerFields {
+      // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
+      append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
+    }
+    if request.body != nil {
+      // libcurl would wait a second for a server that ignores the question.
+      if !request.headerFields.contains(.expect) { append("Expect:") }
+      // It would call every body a form.
+      if !request.headerFields.contains(.contentType) { append("Content-Type:") }
+    }
+    ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
+  }
+
+  private func append(_ line: String) {
+    // Null means that there was no memory, and then the old list is still good.
+    if let longer = curl_slist_append(headers, line) { headers = longer }
+  }
+
+  /// The seconds that the parts of the exchange took.
+  var times: ExchangeTimes {
+    func seconds(_ info: CURLINFO) -> Double {
+      var microseconds: curl_off_t = 0
+      ccurl_get_offset(handle, info, &microseconds)
+      return Double(microseconds) / 1e6
+    }
+    return ExchangeTimes(
+      name: seconds(CURLINFO_NAMELOOKUP_TIME_T), connect: seconds(CURLINFO_CONNECT_TIME_T),
+      tls: seconds(CURLINFO_APPCONNECT_TIME_T), firstByte: seconds(CURLINFO_STARTTRANSFER_TIME_T),
+      total: seconds(CURLINFO_TOTAL_TIME_T))
+  }
+}

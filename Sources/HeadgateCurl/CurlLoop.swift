@@ -1,0 +1,270 @@
+import CCurl
+import CHeadgate
+import HeadgateDispatch
+import HeadgateThreads
+import Synchronization
+
+/// libcurl's multi interface on a thread of its own: curl_multi_socket_action over a poller.
+///
+/// Other threads leave commands in an inbox and wake the loop once for a batch. What starts on the loop's own thread,
+/// because a permit was freed there, is started at once.
+// Unchecked: `inbox` is locked, `threadNumber` and the poller's `wake` are safe from any thread, and everything else is
+// touched by the loop's thread only.
+final class CurlLoop: @unchecked Sendable {
+  private enum Command {
+    case start(CurlTransfer)
+    case cancel(CurlTransfer)
+    case resume(CurlTransfer)
+    case limit(EndPoint, Int)
+  }
+
+  private struct Inbox {
+    var commands: [Command] = []
+    var isClosing = false
+    var isClosed = false
+  }
+
+  let configuration: CurlTransport.Configuration
+  let socketCounts = SocketCounts()
+  private let poller: Poller
+  private let inbox = Locked(Inbox())
+  private let threadNumber = Atomic<UInt>(0)
+
+  private let multi: UnsafeMutableRawPointer
+  private var timer = Deadline.distantFuture
+  // The exchanges under way: libcurl holds bare pointers to them.
+  private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
+  private var spareHandles: [CurlEasy] = []
+  private var sockets: [EndPoint: EndPointSockets] = [:]
+  private var watches = WatchTable()
+  private var isInsideCurl = false
+
+  init(_ configuration: CurlTransport.Configuration) throws(DispatchError) {
+    self.configuration = configuration
+    Self.initializeLibrary
+    guard let multi = curl_multi_init() else { throw DispatchError(.transportFailed, detail: "curl_multi_init failed") }
+    self.multi = multi
+    do {
+      poller = try Poller()
+    } catch {
+      curl_multi_cleanup(multi)
+      throw DispatchError(.transportFailed, detail: "no descriptors left (error \(error.errno))", underlying: error)
+    }
+    // The loop outlives its multi handle's callbacks: it is cleaned up on the loop's thread, before that ends.
+    let pointer = Unmanaged.passUnretained(self).toOpaque()
+    ccurl_multi_set_pointer(multi, CURLMOPT_SOCKETDATA, pointer)
+    ccurl_multi_set_pointer(multi, CURLMOPT_TIMERDATA, pointer)
+    ccurl_multi_set_socket_function(multi, CurlCallbacks.watchSocket)
+    ccurl_multi_set_timer_function(multi, CurlCallbacks.setTimer)
+    // Idle connections are worth keeping as long as there are descriptors: the default grows with what runs.
+    ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, GateLimits.defaultTotal)
+    do {
+      _ = try WorkerThread(name: "headgate-curl") { [self] in run() }
+    } catch {
+      curl_multi_cleanup(multi)
+      throw DispatchError(.transportFailed, detail: error.description, underlying: error)
+    }
+  }
+
+  private static let initializeLibrary: Void = { curl_global_init(Int(CURL_GLOBAL_DEFAULT)) }()
+
+  // MARK: From any thread
+
+  func start(_ transfer: CurlTransfer) {
+    if isLoopThread, !isInsideCurl { return begin(transfer) }
+    if !send(.start(transfer)) {
+      transfer.events.ended(ExchangeEnd(failure: DispatchError(.shutDown, phase: .connecting)))
+    }
+  }
+
+  func cancel(_ transfer: CurlTransfer) { _ = send(.cancel(transfer)) }
+  func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
+  func limit(_ endPoint: EndPoint, to count: Int) { _ = send(.limit(endPoint, count)) }
+
+  func shutDown() {
+    inbox.withLock { $0.isClosing = true }
+    poller.wake()
+  }
+
+  private var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
+
+  private func send(_ command: Command) -> Bool {
+    let (isTaken, isFirst) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, false) }
+      inbox.commands.append(command)
+      return (true, inbox.commands.count == 1)
+    }
+    // One wake-up for a batch: whoever comes while commands wait finds the loop woken already.
+    if isFirst { poller.wake() }
+    return isTaken
+  }
+
+  // MARK: The loop
+
+  private func run() {
+    threadNumber.store(headgate_thread_number(), ordering: .relaxed)
+    headgate_block_sigpipe()
+    var events: [PollEvent] = []
+    while true {
+      let hadCommands = takeCommands()
+      while timer <= .now {
+        timer = .distantFuture
+        action(CURL_SOCKET_TIMEOUT, 0)
+      }
+      if finishTransfers() || hadCommands { continue }
+      if isDone() { break }
+      poller.wait(until: timer, into: &events)
+      for event in events where watches.isWanted(event.descriptor, poller) {
+        var mask: Int32 = 0
+        if event.readable { mask |= CURL_CSELECT_IN }
+        if event.writable { mask |= CURL_CSELECT_OUT }
+        if event.closed && !event.readable { mask |= CURL_CSELECT_ERR }
+        action(event.descriptor, mask)
+      }
+    }
+    spareHandles = []
+    curl_multi_cleanup(multi)
+  }
+
+  /// Whether it was told to end and nothing is left. From then on no command is taken.
+  private func isDone() -> Bool {
+    guard transfers.isEmpty else { return false }
+    return inbox.withLock { inbox in
+      inbox.isClosed = inbox.isClosing && inbox.commands.isEmpty
+      return inbox.isClosed
+    }
+  }
+
+  private func takeCommands() -> Bool {
+    let commands = inbox.withLock { inbox in
+      defer { inbox.commands.removeAll() }
+      return inbox.commands
+    }
+    for command in commands {
+      switch command {
+      case .start(let transfer): begin(transfer)
+      case .cancel(let transfer): abandon(transfer)
+      case .resume(let transfer): goOn(transfer)
+      case .limit(let endPoint, let count):
+        sockets[endPoint]?.limit = count
+        sockets[endPoint]?.trim()
+      }
+    }
+    return !commands.isEmpty
+  }
+
+  private func action(_ descriptor: curl_socket_t, _ mask: Int32) {
+    var running: Int32 = 0
+    isInsideCurl = true
+    curl_multi_socket_action(multi, descriptor, mask, &running)
+    isInsideCurl = false
+  }
+
+  // MARK: Exchanges
+
+  private func begin(_ transfer: CurlTransfer) {
+    if transfer.isOver { return }
+    guard let easy = spareHandles.popLast() ?? CurlEasy(configuration) else {
+      return end(transfer, DispatchError(.transportFailed, detail: "no memory for a handle"))
+    }
+    let endPoint = transfer.exchange.request.endPoint
+    let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
+    sockets[endPoint] = place
+    place.users += 1
+    place.limit = transfer.exchange.maxSockets
+    transfer.easy = easy
+    transfer.sockets = place
+    transfers[ObjectIdentifier(transfer)] = transfer
+    easy.prepare(transfer)
+    isInsideCurl = true
+    let result = curl_multi_add_handle(multi, easy.handle)
+    isInsideCurl = false
+    if result != CURLM_OK {
+      end(transfer, DispatchError(.transportFailed, detail: String(cString: curl_multi_strerror(result))))
+    }
+  }
+
+  private func abandon(_ transfer: CurlTransfer) {
+    guard !transfer.isOver else { return }
+    guard transfer.easy != nil else {
+      // It waits in the inbox behind this: it is never begun.
+      transfer.isOver = true
+      return transfer.events.ended(ExchangeEnd(failure: DispatchError(.cancelled, phase: .connecting)))
+    }
+    end(transfer, DispatchError(.cancelled, phase: transfer.phase))
+  }
+
+  private func goOn(_ transfer: CurlTransfer) {
+    transfer.isPaused = false
+    guard transfer.isHeldBack, !transfer.isOver, let easy = transfer.easy else { return }
+    transfer.isHeldBack = false
+    isInsideCurl = true
+    let result = curl_easy_pause(easy.handle, CURLPAUSE_CONT)
+    isInsideCurl = false
+    // What was held back is delivered in there; if the consumer refused it, libcurl leaves the ending to us.
+    if let failure = CurlFailure.error(result, of: transfer) { end(transfer, failure) }
+  }
+
+  /// Takes the exchanges that libcurl is done with. True if there were any: their successors may have work at once.
+  private func finishTransfers() -> Bool {
+    var found = false
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi, &left) {
+      guard message.pointee.msg == CURLMSG_DONE else { continue }
+      found = true
+      let result = ccurl_result(message)
+      var pointer: UnsafeMutableRawPointer?
+      ccurl_get_private(message.pointee.easy_handle, &pointer)
+      guard let pointer else { continue }
+      // Unretained: `transfers` holds it until `end`.
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+      end(transfer, CurlFailure.error(result, of: transfer))
+    }
+    return found
+  }
+
+  private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
+    transfer.isOver = true
+    var times = ExchangeTimes()
+    if let easy = transfer.easy {
+      times = easy.times
+      isInsideCurl = true
+      // For one that is not done this closes its connection, before the permit goes back.
+      curl_multi_remove_handle(multi, easy.handle)
+      isInsideCurl = false
+      transfer.easy = nil
+      if spareHandles.count < 64 { spareHandles.append(easy) }
+    }
+    if let place = transfer.sockets {
+      place.users -= 1
+      if transfer.descriptor >= 0 { place.setBusy(transfer.descriptor, false) }
+      place.trim()
+      forgetIfUnused(place)
+      transfer.sockets = nil
+    }
+    transfers[ObjectIdentifier(transfer)] = nil
+    transfer.events.ended(ExchangeEnd(failure: failure, times: times))
+  }
+
+  // MARK: Sockets
+
+  func watch(_ descriptor: curl_socket_t, _ what: Int32, _ transfer: CurlTransfer?) {
+    switch what {
+    case CURL_POLL_IN: watches.want(descriptor, .read, poller)
+    case CURL_POLL_OUT: watches.want(descriptor, .write, poller)
+    case CURL_POLL_INOUT: watches.want(descriptor, [.read, .write], poller)
+    default: return watches.unwant(descriptor)
+    }
+    transfer?.uses(descriptor)
+  }
+
+  func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
+
+  func forgetIfUnused(_ place: EndPointSockets) {
+    if place.isUnused { sockets[place.endPoint] = nil }
+  }
+
+  func setTimer(_ milliseconds: Int) {
+    timer = milliseconds < 0 ? .distantFuture : .after(.milliseconds(milliseconds))
+  }
+}

@@ -1,0 +1,46 @@
+import HTTPTypes
+
+/// Gathers a whole response in memory, up to the request's cap, and hands it to a completion.
+// Unchecked: the operation calls one method at a time, each after it has taken its lock, and nothing else reads these.
+final class CollectingSink: ResponseSink, @unchecked Sendable {
+  typealias Completion = @Sendable (Result<DispatchResponse, DispatchError>) -> Void
+
+  private let cap: Int
+  private let completion: Completion
+  private let acceptance: Acceptance?
+  private var head = ResponseHead(statusCode: 0)
+  private var url = ""
+  private var body: [UInt8] = []
+
+  init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
+    self.cap = cap
+    self.acceptance = acceptance
+    self.completion = completion
+  }
+
+  func accepted() { acceptance?.signal() }
+
+  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+    self.head = head
+    self.url = url
+    return .more
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+    guard bytes.count <= cap - body.count else {
+      throw DispatchError(.bodyTooLarge, phase: .receiving, detail: "over \(cap) bytes")
+    }
+    if body.isEmpty, let declared = head[.contentLength].flatMap({ Int($0) }), declared > bytes.count {
+      // A server may declare what it likes: no more than a megabyte is taken on trust.
+      body.reserveCapacity(min(declared, cap, 1 << 20))
+    }
+    body.append(contentsOf: bytes)
+    return .more
+  }
+
+  func end(_ error: DispatchError?, _ times: DispatchTimes) {
+    acceptance?.signal()
+    if let error { return completion(.failure(error)) }
+    completion(.success(DispatchResponse(head: head, body: body, url: url, times: times)))
+  }
+}

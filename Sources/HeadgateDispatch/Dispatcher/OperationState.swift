@@ -1,0 +1,191 @@
+import HeadgateThreads
+
+/// The pure half of one operation: what may happen to a request between its submission and its end.
+///
+/// It ends once: whoever comes first of its response, a cancel, a limit on time and a fault decides the verdict. The
+/// permit is a matter of its own: it goes back only when the exchange is over.
+struct OperationState {
+  /// Where the request stands.
+  enum Stage {
+    /// Submitted or waiting. -> starting, over
+    case waiting
+    /// It has a permit, and the transport is being told. -> running, over
+    case starting
+    /// The exchange is under way. -> waiting (redirect), over
+    case running(any ExchangeControl)
+    /// The permit was given back, or never granted. Nothing follows.
+    case over
+  }
+
+  /// What to do about a verdict, with no lock held.
+  struct Consequences {
+    var withdraw: Ticket?
+    var cancel: (any ExchangeControl)?
+    /// The verdict is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
+    var deliver = false
+  }
+
+  private(set) var stage = Stage.waiting
+  private(set) var ticket: Ticket?
+  private(set) var verdict: DispatchError?
+  private var isInSink = false
+  private var isDelivered = false
+  private var hasEndedWhole = false
+
+  /// The request of the present hop, and the number of that hop.
+  private(set) var request: DispatchRequest
+  private(set) var hop = 0
+  /// The next request of a redirect, from its head until the old exchange is over.
+  var redirect: DispatchRequest?
+  /// How much of a redirect's body was passed over.
+  var drained = 0
+
+  /// Time accounts. The waiting of all hops is added up, and so is the running.
+  var waitingSince: Deadline
+  var runningSince: Deadline = .distantPast
+  var waited: Duration = .zero
+  var ran: Duration = .zero
+  var timeoutTimer: ScheduledTimer?
+  var deadlineTimer: ScheduledTimer?
+  var idleTimer: ScheduledTimer?
+  var lastActivity: Deadline = .distantPast
+  private(set) var isPaused = false
+  private var resumes = 0
+  var times = ExchangeTimes()
+
+  init(_ request: DispatchRequest, submitted: Deadline) {
+    self.request = request
+    waitingSince = submitted
+  }
+
+  var isDecided: Bool { verdict != nil || hasEndedWhole }
+
+  /// Whether bytes could come now.
+  var isListening: Bool {
+    if case .running = stage { return !isPaused }
+    return false
+  }
+
+  /// The gate has taken it. Returns the ticket back if it is to be withdrawn, because the verdict came before.
+  mutating func accepted(_ ticket: Ticket) -> Ticket? {
+    guard case .waiting = stage else { return nil }
+    self.ticket = ticket
+    return verdict == nil ? nil : ticket
+  }
+
+  /// It has a permit. False: it was decided before, and the permit goes back.
+  mutating func granted(_ ticket: Ticket, at now: Deadline) -> Bool {
+    self.ticket = ticket
+    waited += now - waitingSince
+    runningSince = now
+    guard verdict == nil else {
+      stage = .over
+      return false
+    }
+    stage = .starting
+    return true
+  }
+
+  /// The transport has taken the exchange. True: it was decided meanwhile, and the exchange is to be cancelled.
+  mutating func started(_ control: any ExchangeControl, hop: Int) -> Bool {
+    // The exchange may be over already, or may even have gone on to the next hop: then this control is of the past.
+    guard hop == self.hop, case .starting = stage else { return false }
+    stage = .running(control)
+    return verdict != nil
+  }
+
+  /// A verdict from outside or from the sink. The first one counts; nil for all others.
+  mutating func fail(_ error: DispatchError, at now: Deadline) -> Consequences? {
+    guard !isDecided else { return nil }
+    verdict = measured(error, at: now)
+    var consequences = Consequences()
+    switch stage {
+    case .waiting: consequences.withdraw = ticket
+    case .running(let control): consequences.cancel = control
+    case .starting, .over: break
+    }
+    consequences.deliver = claimDelivery()
+    return consequences
+  }
+
+  /// The sink is about to be called. Nil: the verdict is there, and the rest is not wanted. Else the count of resumes,
+  /// for `leaveSink`.
+  mutating func enterSink(at now: Deadline) -> Int? {
+    guard !isDecided else { return nil }
+    isInSink = true
+    lastActivity = now
+    return resumes
+  }
+
+  /// The sink has returned. True: a verdict came meanwhile, and is to be delivered here.
+  mutating func leaveSink(pausing: Bool, resumesBefore: Int) -> Bool {
+    isInSink = false
+    // A consumer that was faster than we are has resumed already what this would note as paused.
+    isPaused = pausing && resumes == resumesBefore
+    return isDecided && claimDelivery()
+  }
+
+  /// The consumer has room again. Returns the exchange to resume.
+  mutating func resumed(at now: Deadline) -> (any ExchangeControl)? {
+    resumes += 1
+    isPaused = false
+    lastActivity = now
+    if case .running(let control) = stage { return control }
+    return nil
+  }
+
+  /// The exchange is over, and nothing of it follows. Returns whether the outcome is to be delivered here.
+  mutating func ended(_ failure: DispatchError?, at now: Deadline) -> Bool {
+    stage = .over
+    if !isDecided {
+      if let failure { verdict = measured(failure, at: now) } else { hasEndedWhole = true }
+    }
+    ran += now - runningSince
+    return claimDelivery()
+  }
+
+  /// The redirect's request becomes the present one: under the same permit, or waiting for that of another end-point.
+  /// Nil: it was decided meanwhile, and the permit goes back.
+  mutating func follow(_ next: DispatchRequest, at now: Deadline) -> Hop? {
+    guard !isDecided else { return nil }
+    let stays = next.endPoint == request.endPoint
+    request = next
+    redirect = nil
+    drained = 0
+    hop += 1
+    ran += now - runningSince
+    runningSince = now
+    waitingSince = now
+    isPaused = false
+    stage = stays ? .starting : .waiting
+    return stays ? .same : .other
+  }
+
+  /// Where a redirect leads.
+  enum Hop { case same, other }
+
+  private mutating func claimDelivery() -> Bool {
+    guard !isInSink, !isDelivered else { return false }
+    isDelivered = true
+    return true
+  }
+
+  private func measured(_ error: DispatchError, at now: Deadline) -> DispatchError {
+    var error = error
+    switch stage {
+    case .waiting:
+      error.phase = .waiting
+      error.waited = waited + (now - waitingSince)
+      error.ran = ran
+    case .running(let control):
+      if error.phase == .waiting { error.phase = control.phase }
+      error.waited = waited
+      error.ran = ran + (now - runningSince)
+    case .starting, .over:
+      if error.phase == .waiting { error.phase = .connecting }
+      error.waited = waited
+      error.ran = ran + (now - runningSince)
+    }
+    return error
+  }
+}

@@ -1,0 +1,41 @@
+import HeadgateThreads
+
+/// Where a response goes: into memory, a stream, a file. Its calls come one at a time, in this order, with no lock
+/// held; `end` is the last, and comes even if nothing else did.
+protocol ResponseSink: AnyObject, Sendable {
+  /// Whether it ever answers `pause`.
+  var mayPause: Bool { get }
+
+  /// Callers that were held because too many wait may go on.
+  func accepted()
+
+  /// The head of the response that will be delivered: redirects that are followed are not told.
+  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow
+
+  /// A piece of the body, valid during the call.
+  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
+
+  /// The end. Without an error the response was whole.
+  func end(_ error: DispatchError?, _ times: DispatchTimes)
+}
+
+extension ResponseSink {
+  var mayPause: Bool { false }
+  func accepted() {}
+}
+
+/// The seconds that a request spent in each phase.
+public struct DispatchTimes: Sendable, Hashable {
+  /// Waiting for permits, that of a redirect included.
+  public var queued: Double
+  /// From the submission to the end.
+  public var total: Double
+  /// The parts of the last exchange, each counted from that exchange's start.
+  public var exchange: ExchangeTimes
+
+  init(queued: Double, total: Double, exchange: ExchangeTimes) {
+    self.queued = queued
+    self.total = total
+    self.exchange = exchange
+  }
+}

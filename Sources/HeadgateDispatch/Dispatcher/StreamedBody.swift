@@ -1,0 +1,83 @@
+import HeadgateThreads
+
+/// A response's body as it comes: pieces of bytes in order, as large as the transport makes them.
+///
+/// While nobody reads, at most 256 KB wait in memory and the rest waits at the server: the transport stops reading the
+/// socket. One reader at a time; each piece goes to one reader only. Letting go of the body before its end cancels the
+/// request and frees its permit; so does cancelling the task that waits for a piece.
+public struct StreamedBody: AsyncSequence, Sendable {
+  /// Bytes, never empty.
+  public typealias Element = [UInt8]
+  /// What ends a body early.
+  public typealias Failure = DispatchError
+
+  private let reader: Reader
+
+  init(_ operation: URLDispatchOperation, _ sink: StreamingSink) {
+    reader = Reader(operation, sink)
+  }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
+
+  /// Reads the rest into memory.
+  ///
+  /// - Parameter cap: The most bytes that are taken.
+  /// - Throws: ``DispatchError`` with `bodyTooLarge` beyond the cap (the request is cancelled then), or what ended the
+  ///   body early.
+  public func collect(upTo cap: Int) async throws(DispatchError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var iterator = makeAsyncIterator()
+    while let piece = try await iterator.next(isolation: nil) {
+      guard piece.count <= cap - bytes.count else {
+        reader.operation.cancel()
+        throw DispatchError(
+          .bodyTooLarge, phase: .receiving, endPoint: reader.operation.endPoint, detail: "over \(cap) bytes")
+      }
+      bytes += piece
+    }
+    return bytes
+  }
+
+  /// Ends the request: as cancelling its operation.
+  public func cancel() { reader.operation.cancel() }
+
+  /// Reads a body piece by piece.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate let reader: Reader
+
+    /// The next piece; nil at the end.
+    ///
+    /// - Throws: ``DispatchError``: `cancelled` when the task is, `idleTimedOut`, `connectionLost` and others when the
+    ///   body broke off.
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> [UInt8]? {
+      try await reader.next()
+    }
+
+    /// The next piece; nil at the end. Throws as ``next(isolation:)``.
+    public mutating func next() async throws(DispatchError) -> [UInt8]? { try await reader.next() }
+  }
+
+  /// Shared by a body and its iterators: the last one to go cancels what has not ended.
+  fileprivate final class Reader: Sendable {
+    let operation: URLDispatchOperation
+    private let sink: StreamingSink
+
+    init(_ operation: URLDispatchOperation, _ sink: StreamingSink) {
+      self.operation = operation
+      self.sink = sink
+    }
+
+    deinit { operation.cancel() }
+
+    func next() async throws(DispatchError) -> [UInt8]? {
+      let result = await withTaskCancellationHandler {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Result<[UInt8]?, DispatchError>, Never>) in
+          if sink.next({ continuation.resume(returning: $0) }) { operation.resume() }
+        }
+      } onCancel: {
+        operation.cancel()
+      }
+      return try result.get()
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import HTTPTypes
+import HeadgateThreads
+
+extension URLDispatcher {
+  /// Fetches a URL into memory.
+  ///
+  /// - Throws: ``DispatchError``, as ``data(for:class:)-(DispatchRequest,_)``.
+  public func data(for url: String) async throws(DispatchError) -> DispatchResponse {
+    try await data(for: DispatchRequest(url))
+  }
+
+  /// Sends a request and gathers the response in memory.
+  ///
+  /// Suspends while it waits and runs; no thread does. Cancelling the task takes effect at once. If too many wait and
+  /// the overflow policy is `wait`, it keeps its place in the queue.
+  ///
+  /// - Returns: The response, whatever its status; redirects are followed.
+  /// - Throws: ``DispatchError``: `timedOut`, `deadlineExceeded`, `cancelled`, `refused`, `bodyTooLarge` beyond the
+  ///   request's `maxBodyBytes`, and what went wrong on the network.
+  public func data(
+    for request: DispatchRequest, class requestClass: RequestClass = .short
+  ) async throws(DispatchError) -> DispatchResponse {
+    try await withOperation { completion in
+      makeOperation(request, requestClass, CollectingSink(cap: request.maxBodyBytes, completion))
+    }
+  }
+
+  /// Sends a request and returns when the response's head has come; the body is read piece by piece.
+  ///
+  /// The permit is held until the body has ended or is let go. A short request's `timeout` counts the time that its
+  /// reader takes; a long one's ends at the head.
+  ///
+  /// - Parameters:
+  ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
+  ///   - requestClass: `long` for what stays open: it goes by the long lane.
+  /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, at once, when its lane has no place.
+  public func stream(
+    for request: DispatchRequest, class requestClass: RequestClass = .short
+  ) async throws(DispatchError) -> StreamedResponse {
+    let canceller = Canceller()
+    typealias Opened = Result<StreamedResponse, DispatchError>
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Opened, Never>) in
+        let opening = StreamOpening()
+        let sink = StreamingSink { head in
+          // Taken out here: the sink must not keep the body, whose end of life it waits for.
+          let body = opening.takeBody()
+          continuation.resume(
+            returning: head.flatMap { head in
+              body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
+                ?? .failure(DispatchError(.transportFailed, detail: "two heads came"))
+            })
+        }
+        let operation = makeOperation(request, requestClass, sink)
+        opening.body.withLock { $0 = StreamedBody(operation, sink) }
+        canceller.set { operation.cancel() }
+        operation.submit(patience: requestClass == .long ? .needsLongPlace : .waits, mayBeHeld: true)
+      }
+    } onCancel: {
+      canceller.cancel()
+    }
+    return try result.get()
+  }
+
+  /// Sends a request and writes the response's body to a file.
+  ///
+  /// The file is written beside its place and gets its name when it is whole. Bodies with a status other than 200 to
+  /// 299 are passed over.
+  ///
+  /// - Throws: ``DispatchError``: `fileFailed` when the file can't be made or written; the rest as
+  ///   ``data(for:class:)-(DispatchRequest,_)``.
+  public func download(
+    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short
+  ) async throws(DispatchError) -> FileResponse {
+    try await withOperation { completion in
+      makeDownload(request, destination, requestClass, nil, completion)
+    }
+  }
+
+  func makeDownload(
+    _ request: DispatchRequest, _ destination: FileDestination, _ requestClass: RequestClass,
+    _ acceptance: Acceptance?, _ completion: @escaping FileSink.Completion
+  ) -> URLDispatchOperation {
+    let sink = FileSink(destination, acceptance: acceptance, completion)
+    let operation = makeOperation(request, requestClass, sink)
+    sink.attach(operation)
+    return operation
+  }
+
+  /// Submits an operation and suspends until its completion.
+  private func withOperation<Value: Sendable>(
+    _ make: (@escaping @Sendable (Result<Value, DispatchError>) -> Void) -> URLDispatchOperation
+  ) async throws(DispatchError) -> Value {
+    let canceller = Canceller()
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Result<Value, DispatchError>, Never>) in
+        let operation = make { continuation.resume(returning: $0) }
+        canceller.set { operation.cancel() }
+        operation.submit(patience: .waits, mayBeHeld: true)
+      }
+    } onCancel: {
+      canceller.cancel()
+    }
+    return try result.get()
+  }
+}

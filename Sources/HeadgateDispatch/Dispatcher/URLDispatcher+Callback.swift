@@ -1,0 +1,80 @@
+extension URLDispatcher {
+  /// Sends a short request and returns at once; `completion` is called once with the whole response or an error.
+  ///
+  /// The completion runs on the transport's thread, with no lock held, and must return soon: every exchange of that
+  /// transport waits behind it. It may submit and cancel requests. When too many wait, it gets the error `refused`
+  /// before this returns, whatever the overflow policy; ``enqueue(_:completion:)`` waits for a place instead.
+  @discardableResult
+  public func dispatchShort(
+    _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
+  ) -> URLDispatchOperation {
+    let operation = makeOperation(request, .short, CollectingSink(cap: request.maxBodyBytes, completion))
+    operation.submit(patience: .waits, mayBeHeld: false)
+    return operation
+  }
+
+  /// Sends a request, writes the response's body to a file, and returns at once; `completion` is called once, on a
+  /// thread for files. As ``dispatchShort(_:completion:)`` for the rest.
+  @discardableResult
+  public func dispatchDownload(
+    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,
+    completion: @escaping @Sendable (Result<FileResponse, DispatchError>) -> Void
+  ) -> URLDispatchOperation {
+    let operation = makeDownload(request, destination, requestClass, nil, completion)
+    operation.submit(patience: .waits, mayBeHeld: false)
+    return operation
+  }
+
+  /// Sends a short request and returns once it has its place in the queue: under the overflow policy `wait` it suspends
+  /// while too many wait, so that a program reads its list only as fast as it is worked off.
+  ///
+  /// Cancelling the task meanwhile cancels the request, whose completion then gets `cancelled`.
+  @discardableResult
+  public func enqueue(
+    _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
+  ) async -> URLDispatchOperation {
+    let acceptance = Acceptance()
+    let sink = CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion)
+    return await enqueue(makeOperation(request, .short, sink), acceptance)
+  }
+
+  /// The blocking form of ``enqueue(_:completion:)-(_,_)``, for threads: blocks while too many wait.
+  ///
+  /// - Throws: ``DispatchError`` with `wouldBlock` when it is called inside a task, which must never block.
+  @available(*, noasync)
+  @discardableResult
+  public func enqueue(
+    _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
+  ) throws(DispatchError) -> URLDispatchOperation {
+    guard withUnsafeCurrentTask(body: { $0 == nil }) else {
+      throw DispatchError(.wouldBlock, endPoint: request.endPoint)
+    }
+    let acceptance = Acceptance()
+    let sink = CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion)
+    let operation = makeOperation(request, .short, sink)
+    operation.submit(patience: .waits, mayBeHeld: true)
+    acceptance.waitBlocking()
+    return operation
+  }
+
+  /// Sends a request, writes the response's body to a file, and returns once it has its place in the queue. As
+  /// ``enqueue(_:completion:)-(_,_)`` for the rest.
+  @discardableResult
+  public func enqueueDownload(
+    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,
+    completion: @escaping @Sendable (Result<FileResponse, DispatchError>) -> Void
+  ) async -> URLDispatchOperation {
+    let acceptance = Acceptance()
+    return await enqueue(makeDownload(request, destination, requestClass, acceptance, completion), acceptance)
+  }
+
+  private func enqueue(_ operation: URLDispatchOperation, _ acceptance: Acceptance) async -> URLDispatchOperation {
+    await withTaskCancellationHandler {
+      operation.submit(patience: .waits, mayBeHeld: true)
+      await acceptance.wait()
+    } onCancel: {
+      operation.cancel()
+    }
+    return operation
+  }
+}

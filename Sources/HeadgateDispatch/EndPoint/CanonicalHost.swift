@@ -1,0 +1,64 @@
+// One spelling for a host: RFC 3986 section 3.2.2 (what a host is), RFC 5952 (IPv6), inet_aton's readings of IPv4.
+//
+// Two spellings must not become two end-points, or their limits would add up at the one server behind them.
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+enum CanonicalHost {
+  static func of(_ text: String) throws(EndPointError) -> String {
+    var host = text.lowercased()
+    if host.utf8.first == UInt8(ascii: "["), host.utf8.last == UInt8(ascii: "]") {
+      return try ipv6(String(host.dropFirst().dropLast()), text)
+    }
+    if host.utf8.contains(UInt8(ascii: ":")) { return try ipv6(host, text) }
+    if host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
+    guard !host.isEmpty else { throw EndPointError(.missingHost, text) }
+    guard host.utf8.allSatisfy({ $0 < 0x80 }) else { throw EndPointError(.notYetSupported, text) }
+    guard host.utf8.count <= 253, host.utf8.allSatisfy(isNameByte), !hasEmptyLabel(host) else {
+      throw EndPointError(.invalidHost, text)
+    }
+    return endsInNumber(host) ? try ipv4(host, text) : host
+  }
+
+  // Letters, digits, hyphen and dot, and the underscore that names of services use.
+  private static func isNameByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+    default: false
+    }
+  }
+
+  private static func hasEmptyLabel(_ host: String) -> Bool {
+    host.utf8.first == UInt8(ascii: ".") || host.utf8.last == UInt8(ascii: ".") || host.contains("..")
+  }
+
+  // A host whose last label is a number is an address, never a name: no top-level domain is one.
+  private static func endsInNumber(_ host: String) -> Bool {
+    let last = host.utf8.split(separator: UInt8(ascii: ".")).last ?? Substring(host).utf8
+    if last.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) { return true }
+    return last.starts(with: "0x".utf8) && last.dropFirst(2).allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+  }
+
+  private static func ipv4(_ host: String, _ text: String) throws(EndPointError) -> String {
+    var address = in_addr()
+    guard inet_aton(host, &address) == 1 else { throw EndPointError(.invalidHost, text) }
+    return withUnsafeBytes(of: address.s_addr) { $0.map { String($0) }.joined(separator: ".") }
+  }
+
+  private static func ipv6(_ host: String, _ text: String) throws(EndPointError) -> String {
+    if host.utf8.contains(UInt8(ascii: "%")) { throw EndPointError(.notYetSupported, text) }
+    var address = in6_addr()
+    var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    guard inet_pton(AF_INET6, host, &address) == 1,
+      inet_ntop(AF_INET6, &address, &buffer, socklen_t(INET6_ADDRSTRLEN)) != nil
+    else { throw EndPointError(.invalidHost, text) }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}

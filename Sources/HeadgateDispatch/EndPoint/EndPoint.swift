@@ -1,0 +1,109 @@
+/// A host and a port, in one spelling: what a limit belongs to.
+///
+/// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
+/// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
+/// scheme gives the port where a URL has none. User information never counts. Names are not resolved: two names of
+/// one machine are two end-points.
+///
+/// Comparing and hashing cost O(1) in practice: the hash is computed once.
+public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
+  private final class Storage: Sendable {
+    let host: String
+    let port: Int
+    let hash: Int
+
+    init(host: String, port: Int) {
+      self.host = host
+      self.port = port
+      var hasher = Hasher()
+      hasher.combine(host)
+      hasher.combine(port)
+      self.hash = hasher.finalize()
+    }
+  }
+
+  private let storage: Storage
+
+  /// The canonical host, an IPv6 address without its brackets.
+  public var host: String { storage.host }
+
+  /// The port, 1 to 65535.
+  public var port: Int { storage.port }
+
+  /// An end-point by host and port.
+  ///
+  /// - Parameters:
+  ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets.
+  ///   - port: 1 to 65535.
+  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range.
+  public init(host: String, port: Int) throws(EndPointError) {
+    guard (1...65535).contains(port) else { throw EndPointError(.invalidPort, "\(port)") }
+    storage = Storage(host: try CanonicalHost.of(host), port: port)
+  }
+
+  /// Whether the host is an IPv6 address, which stands in brackets in a URL.
+  public var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+
+  /// `host:port`, with brackets round an IPv6 address.
+  public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+  public static func == (left: EndPoint, right: EndPoint) -> Bool {
+    left.storage === right.storage
+      || (left.storage.hash == right.storage.hash && left.port == right.port && left.host == right.host)
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }
+
+  /// The port that a scheme stands for: 80 for http and ws, 443 for https and wss, nil for all others.
+  static func defaultPort(ofScheme scheme: String) -> Int? {
+    switch scheme {
+    case "http", "ws": 80
+    case "https", "wss": 443
+    default: nil
+    }
+  }
+}
+
+/// Why a text names no end-point.
+public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong. More may be added.
+  public struct Code: Hashable, Sendable {
+    private enum Value { case malformed, missingHost, invalidHost, invalidPort, unknownScheme, notYetSupported }
+    private let value: Value
+
+    /// The text is no absolute URL.
+    public static let malformed = Code(value: .malformed)
+    /// The host is empty.
+    public static let missingHost = Code(value: .missingHost)
+    /// The host is neither a name nor an address.
+    public static let invalidHost = Code(value: .invalidHost)
+    /// The port is not between 1 and 65535.
+    public static let invalidPort = Code(value: .invalidPort)
+    /// The scheme has no default port, and the URL gives none.
+    public static let unknownScheme = Code(value: .unknownScheme)
+    /// An IPv6 zone or an international name in its native letters.
+    public static let notYetSupported = Code(value: .notYetSupported)
+  }
+
+  /// What is wrong.
+  public let code: Code
+
+  /// The text that was given, or the part that is wrong.
+  public let text: String
+
+  init(_ code: Code, _ text: String) {
+    self.code = code
+    self.text = text
+  }
+
+  public var description: String {
+    switch code {
+    case .missingHost: "\"\(text)\" has no host; write it as scheme://host/path"
+    case .invalidHost: "\"\(text)\" is no host name and no address"
+    case .invalidPort: "the port \(text) is not between 1 and 65535"
+    case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have)"
+    case .notYetSupported: "\"\(text)\" is not supported; write an international name in its xn-- form, and no zone"
+    default: "\"\(text)\" is no absolute URL; write it as scheme://host/path"
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import HeadgateThreads
+
+/// Why a request or a permit did not come to its end: what happened, to which end-point, in which phase, after how
+/// long, and what to do.
+public struct DispatchError: Error, Sendable, CustomStringConvertible {
+  /// What happened.
+  public let code: Code
+
+  /// How far it had come.
+  public internal(set) var phase: Phase
+
+  /// The end-point that it was for; nil when the URL names none.
+  public internal(set) var endPoint: EndPoint?
+
+  /// The time it waited for permits.
+  public internal(set) var waited: Duration
+
+  /// The time it ran, holding a permit.
+  public internal(set) var ran: Duration
+
+  /// More in words, from the transport or the system; may be empty.
+  public let detail: String
+
+  /// The error that this one came from, where there is one.
+  public let underlying: (any Error)?
+
+  /// An error of a transport or of the dispatcher.
+  public init(
+    _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
+    ran: Duration = .zero, detail: String = "", underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.phase = phase
+    self.endPoint = endPoint
+    self.waited = waited
+    self.ran = ran
+    self.detail = detail
+    self.underlying = underlying
+  }
+
+  public var description: String {
+    let place = endPoint.map { "\($0): " } ?? ""
+    let more = detail.isEmpty ? "" : " (\(detail))"
+    let advice = code.advice.isEmpty ? "" : "; \(code.advice)"
+    return "\(place)\(code.words) \(phase.words)\(more), after waiting \(waited.words) and running \(ran.words)\(advice)"
+  }
+}
+
+extension DispatchError {
+  /// How far a request had come.
+  public struct Phase: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs and metrics.
+    public let description: String
+    let words: String
+
+    /// In the queue: nothing was sent.
+    public static let waiting = Phase(description: "waiting", words: "while it waited for a permit")
+    /// The host's name is looked up.
+    public static let name = Phase(description: "name", words: "during the name look-up")
+    /// The connection is made.
+    public static let connecting = Phase(description: "connecting", words: "while connecting")
+    /// The TLS handshake.
+    public static let securing = Phase(description: "securing", words: "during the TLS handshake")
+    /// The request is sent and the response's head awaited.
+    public static let awaitingHead = Phase(description: "awaiting_head", words: "before the response's head")
+    /// The response's body comes.
+    public static let receiving = Phase(description: "receiving", words: "while the body came")
+    /// The body is written to its file.
+    public static let writing = Phase(description: "writing", words: "while writing the file")
+  }
+}
+
+extension Duration {
+  /// For people: milliseconds below a second, else seconds.
+  var words: String {
+    let milliseconds = wholeNanoseconds / 1_000_000
+    guard milliseconds >= 1000 else { return "\(milliseconds) ms" }
+    let tenths = milliseconds / 100
+    return "\(tenths / 10).\(tenths % 10) s"
+  }
+}

@@ -1,0 +1,129 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// Writes a body to a file, on threads of its own: a slow disk stops its own transfers, at their sockets, and no others.
+///
+/// Bytes gather into blocks, and a few blocks may be on their way to the disk. A small body is one block, and its file
+/// is created, written, closed and renamed in one go.
+// Unchecked: `head`, `url`, `block` and `total` are touched only in the sink's calls, of which the operation makes one
+// at a time, each after it has taken its lock; `file` and `fault` only in jobs of `lane`, which runs one at a time.
+final class FileSink: ResponseSink, @unchecked Sendable {
+  typealias Completion = @Sendable (Result<FileResponse, DispatchError>) -> Void
+
+  static let crew = LaneCrew(name: "headgate-files", size: 4)
+
+  private static let blockSize = 256 * 1024
+  private static let mostBlocks = 4
+
+  private struct Pressure {
+    var blocks = 0
+    var isStopped = false
+    var operation: URLDispatchOperation?
+  }
+
+  private let destination: FileDestination
+  private let completion: Completion
+  private let acceptance: Acceptance?
+  private let lane = SerialLane(on: FileSink.crew)
+  private let pressure = Locked(Pressure())
+
+  private var head = ResponseHead(statusCode: 0)
+  private var url = ""
+  private var isWanted = true
+  private var block: [UInt8] = []
+  private var total = 0
+
+  private var file: PartFile?
+  private var fault: DispatchError?
+
+  init(_ destination: FileDestination, acceptance: Acceptance?, _ completion: @escaping Completion) {
+    self.destination = destination
+    self.acceptance = acceptance
+    self.completion = completion
+  }
+
+  var mayPause: Bool { true }
+
+  /// Whom to stop and resume. Said once, before the submission.
+  func attach(_ operation: URLDispatchOperation) { pressure.withLock { $0.operation = operation } }
+
+  func accepted() { acceptance?.signal() }
+
+  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+    self.head = head
+    self.url = url
+    isWanted = (200...299).contains(head.statusCode)
+    if isWanted, let declared = head[.contentLength].flatMap({ Int($0) }), declared > 0 {
+      block.reserveCapacity(min(declared, Self.blockSize))
+    }
+    return .more
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+    total += bytes.count
+    guard isWanted else { return .more }
+    block.append(contentsOf: bytes)
+    return block.count >= Self.blockSize ? sendBlock() : .more
+  }
+
+  func end(_ error: DispatchError?, _ times: DispatchTimes) {
+    acceptance?.signal()
+    let last = block
+    block = []
+    // After this the operation is over: letting go of it here ends the cycle between the two.
+    pressure.withLock { $0.operation = nil }
+    lane.run { [self] in finish(last, error, times) }
+  }
+
+  private func sendBlock() -> BodyFlow {
+    let full = block
+    block = []
+    block.reserveCapacity(Self.blockSize)
+    let isStopped = pressure.withLock { pressure in
+      pressure.blocks += 1
+      if pressure.blocks >= Self.mostBlocks { pressure.isStopped = true }
+      return pressure.isStopped
+    }
+    lane.run { [self] in write(full) }
+    return isStopped ? .pause : .more
+  }
+
+  // MARK: On the lane
+
+  private func write(_ bytes: [UInt8]) {
+    if fault == nil {
+      do throws(DispatchError) { try store(bytes) } catch { fault = error }
+      if let fault { pressure.withLock { $0.operation }?.fail(fault) }
+    }
+    let operation = pressure.withLock { pressure -> URLDispatchOperation? in
+      pressure.blocks -= 1
+      guard pressure.isStopped, pressure.blocks <= Self.mostBlocks / 2 else { return nil }
+      pressure.isStopped = false
+      return pressure.operation
+    }
+    operation?.resume()
+  }
+
+  private func store(_ bytes: [UInt8]) throws(DispatchError) {
+    if file == nil { file = try PartFile(for: destination) }
+    try file?.write(bytes)
+  }
+
+  private func finish(_ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes) {
+    if let error = error ?? fault {
+      file.take()?.discard()
+      return completion(.failure(error))
+    }
+    do throws(DispatchError) {
+      var path: String?
+      if isWanted {
+        try store(last)
+        path = try file.take()?.finish()
+      }
+      completion(.success(FileResponse(head: head, url: url, path: path, bytes: total, times: times)))
+    } catch {
+      file.take()?.discard()
+      completion(.failure(error))
+    }
+  }
+}

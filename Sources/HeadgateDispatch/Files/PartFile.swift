@@ -1,0 +1,115 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A file in the making: written as `name.part` beside its place, and renamed once it is whole, so that nobody ever
+/// sees half a file under the final name.
+struct PartFile: ~Copyable {
+  private let destination: FileDestination
+  private let partPath: String
+  private let descriptor: Int32
+
+  /// Creates the part file, exclusively: two bodies with one name get two part files.
+  init(for destination: FileDestination) throws(DispatchError) {
+    self.destination = destination
+    var number = 0
+    while true {
+      let path = destination.path + (number == 0 ? ".part" : ".\(number).part")
+      let opened = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      if opened >= 0 {
+        partPath = path
+        descriptor = opened
+        return
+      }
+      guard errno == EEXIST, number < 100_000 else { throw Self.failure("creating", path) }
+      number += 1
+    }
+  }
+
+  /// Writes all bytes. Blocks.
+  borrowing func write(_ bytes: [UInt8]) throws(DispatchError) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer -> Int in
+        guard let base = buffer.baseAddress else { return 0 }
+        return systemWrite(descriptor, base + written, buffer.count - written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw Self.failure("writing", partPath) }
+      written += count
+    }
+  }
+
+  /// Closes it and gives it its name. Returns the name that it got.
+  consuming func finish() throws(DispatchError) -> String {
+    let closed = close(descriptor)
+    // What a network file system could not store is reported by close at the latest.
+    guard closed == 0 || errno == EINTR else {
+      let failure = Self.failure("closing", partPath)
+      unlink(partPath)
+      throw failure
+    }
+    do throws(DispatchError) {
+      return try rename()
+    } catch {
+      unlink(partPath)
+      throw error
+    }
+  }
+
+  /// Closes and removes it.
+  consuming func discard() {
+    close(descriptor)
+    unlink(partPath)
+  }
+
+  private borrowing func rename() throws(DispatchError) -> String {
+    if destination.collision == .replace {
+      guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
+      return destination.path
+    }
+    var number = 0
+    while true {
+      let path = destination.path + (number == 0 ? "" : ".\(number)")
+      // A second name, then the first one away: unlike rename(2), link(2) never replaces what is there.
+      if link(partPath, path) == 0 {
+        unlink(partPath)
+        return path
+      }
+      if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return try renameWithoutLinks() }
+      guard errno == EEXIST, number < 1_000_000 else { throw Self.failure("naming", path) }
+      number += 1
+    }
+  }
+
+  /// For file systems without hard links: takes the name with an empty file of its own first, then replaces that.
+  private borrowing func renameWithoutLinks() throws(DispatchError) -> String {
+    var number = 0
+    while true {
+      let path = destination.path + (number == 0 ? "" : ".\(number)")
+      let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+      if claim >= 0 {
+        close(claim)
+        guard systemRename(partPath, path) == 0 else { throw Self.failure("renaming", partPath) }
+        return path
+      }
+      guard errno == EEXIST, number < 1_000_000 else { throw Self.failure("naming", path) }
+      number += 1
+    }
+  }
+
+  private static func failure(_ action: String, _ path: String) -> DispatchError {
+    DispatchError(.fileFailed, phase: .writing, detail: "\(action) \(path): \(String(cString: strerror(errno)))")
+  }
+}
+
+// Named so that the methods `write` and `rename` above can reach the system's calls of the same names.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
+  write(descriptor, bytes, count)
+}
+
+private func systemRename(_ from: String, _ to: String) -> Int32 { rename(from, to) }

@@ -1,0 +1,58 @@
+import HeadgateThreads
+
+extension EndPointGate {
+  /// Runs `body` while holding a permit of the end-point, and gives it back when `body` has returned or thrown.
+  ///
+  /// Suspends while no permit is free. No thread waits.
+  ///
+  /// - Parameters:
+  ///   - endPoint: Whose permit.
+  ///   - requestClass: By which lane: `long` for work that stays open.
+  ///   - deadline: Until when it may wait; the work itself has no limit.
+  /// - Throws: ``DispatchError`` with `cancelled` when the task is cancelled while it waits, `deadlineExceeded`,
+  ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
+  public func withPermit<Value: Sendable>(
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    isolation: isolated (any Actor)? = #isolation, file: String = #fileID, line: UInt = #line,
+    _ body: () async throws -> Value
+  ) async throws -> Value {
+    let permit = try await permit(for: endPoint, class: requestClass, deadline: deadline, file: file, line: line)
+    defer { permit.release() }
+    return try await body()
+  }
+
+  /// Suspends until a permit of the end-point is free, and returns it. Release it once the work is done.
+  ///
+  /// - Throws: As ``withPermit(for:class:deadline:isolation:file:line:_:)``.
+  public func permit(
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    file: String = #fileID, line: UInt = #line
+  ) async throws(DispatchError) -> Permit {
+    let canceller = Canceller()
+    let result = await withTaskCancellationHandler {
+      await withCheckedContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
+        let request = PermitRequest(self, endPoint, CallSite(file: file, line: line)) { continuation.resume(returning: $0) }
+        canceller.set { request.cancel() }
+        request.submit(requestClass, deadline: deadline, mayBeHeld: true)
+      }
+    } onCancel: {
+      canceller.cancel()
+    }
+    return try result.get()
+  }
+
+  /// Asks for a permit of the end-point and returns at once; `completion` is called once, with the permit or an error,
+  /// on the thread that freed it. It must return soon.
+  ///
+  /// - Returns: The place in the queue, to be given up with ``PermitRequest/cancel()``.
+  @discardableResult
+  public func requestPermit(
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    file: String = #fileID, line: UInt = #line,
+    completion: @escaping @Sendable (Result<Permit, DispatchError>) -> Void
+  ) -> PermitRequest {
+    let request = PermitRequest(self, endPoint, CallSite(file: file, line: line), completion)
+    request.submit(requestClass, deadline: deadline, mayBeHeld: false)
+    return request
+  }
+}

@@ -1,0 +1,144 @@
+import HeadgateThreads
+
+/// Lets work through to end-points, never more at once than each tolerates: the one gate of every entry.
+///
+/// A ``URLDispatcher`` has one. It is useful alone, for work that is not HTTP: a database, a device, a protocol of your
+/// own.
+///
+///     let gate = EndPointGate()
+///     let rows = try await gate.withPermit(for: EndPoint(host: "db.local", port: 5432)) { try await query() }
+///
+/// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
+/// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for a redirect.
+public final class EndPointGate: Sendable {
+  private let state: Locked<Scheduler<any GateClient>>
+  private let drained = Drain()
+  let timers: any TimerService
+
+  /// How many effects a caller delivers before the rest goes to a thread that nobody waits for. Nearly always there is
+  /// one; a raised limit or a transport that completes inside its start brings more.
+  private static let deliveriesACaller = 32
+
+  /// A gate with its limits. `timers` is the clock that deadlines follow.
+  public init(limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared) {
+    self.state = Locked(Scheduler(limits: limits))
+    self.timers = timers
+  }
+
+  /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
+  /// starts all that became eligible.
+  public var limits: GateLimits {
+    get { state.withLock { $0.limits } }
+    set { perform { $0.setLimits(newValue) } }
+  }
+
+  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
+  public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
+    perform { scheduler in
+      var all = scheduler.limits
+      all.overrides[endPoint] = limits
+      scheduler.setLimits(all)
+    }
+  }
+
+  /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
+  public var counts: GateCounts {
+    state.withLock { scheduler in
+      GateCounts(
+        running: scheduler.running, waiting: scheduler.waiting, endPoints: scheduler.rememberedEndPoints,
+        peak: scheduler.peak.running, peakEndPoint: scheduler.peak.endPoint)
+    }
+  }
+
+  // MARK: Events
+
+  func submit(
+    _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass,
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool
+  ) -> Scheduler<any GateClient>.Submission {
+    perform { $0.submit(client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld) }
+  }
+
+  func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
+
+  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
+
+  func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
+    perform { $0.move(ticket, to: endPoint) }
+  }
+
+  func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
+
+  /// Suspends until the gate is closed and empty.
+  func waitUntilDrained() async { await drained.wait() }
+
+  /// Calls `action` once the gate is closed and empty.
+  func whenDrained(_ action: @escaping @Sendable () -> Void) { drained.whenDone(action) }
+
+  func limits(of endPoint: EndPoint) -> EndPointLimits { state.withLock { $0.limits.of(endPoint) } }
+
+  // MARK: The funnel
+
+  /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.
+  private func perform<Result>(_ event: (inout Scheduler<any GateClient>) -> Result) -> Result {
+    if let frame = DeliveryFrame.find(self) {
+      let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
+      if hasMore { frame.pointee.hasMore = true }
+      return result
+    }
+    let (result, effect, hasMore) = state.withLock { scheduler in
+      (event(&scheduler), scheduler.next(), scheduler.hasEffects)
+    }
+    if let effect { deliver(effect, hasMore, atMost: Self.deliveriesACaller) }
+    return result
+  }
+
+  /// Delivers what there is to deliver.
+  func deliver(atMost limit: Int) {
+    let (effect, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
+    if let effect { deliver(effect, hasMore, atMost: limit) }
+  }
+
+  private func deliver(_ first: Scheduler<any GateClient>.Effect, _ hasMore: Bool, atMost limit: Int) {
+    DeliveryFrame.with(self) { frame in
+      var effect = first
+      frame.pointee.hasMore = hasMore
+      var delivered = 0
+      while true {
+        act(on: effect)
+        delivered += 1
+        guard frame.pointee.hasMore else { return }
+        if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
+        let (next, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
+        guard let next else { return }
+        frame.pointee.hasMore = hasMore
+        effect = next
+      }
+    }
+  }
+
+  private func act(on effect: Scheduler<any GateClient>.Effect) {
+    state.assertNotHeld()
+    switch effect {
+    case .start(let client, let ticket): client.granted(ticket)
+    case .admit(let client): client.admitted()
+    case .end(let client): client.turnedAway()
+    case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))
+    case .drained: drained.finish()
+    }
+  }
+}
+
+/// What a gate is doing.
+public struct GateCounts: Sendable, Hashable {
+  /// Permits held, over all end-points.
+  public let running: Int
+  /// Requests that wait for one.
+  public let waiting: Int
+  /// End-points where something runs or waits.
+  public let endPoints: Int
+  /// The most permits held at once at any one end-point since the gate was made.
+  public let peak: Int
+  /// Where that was; nil before the first permit.
+  public let peakEndPoint: EndPoint?
+}

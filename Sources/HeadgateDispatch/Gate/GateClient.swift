@@ -1,0 +1,14 @@
+/// What waits at a gate: a request or a bare permit. All calls come with no lock held.
+package protocol GateClient: AnyObject, Sendable {
+  /// It has a permit: run, and give it back once through `EndPointGate.finish`.
+  func granted(_ ticket: Ticket)
+
+  /// Its caller was held because too many waited, and may go on.
+  func admitted()
+
+  /// The gate closes: it was taken out of the queue and will never run.
+  func turnedAway()
+
+  /// The gate closes at once: it runs, and has to end soon.
+  func asked(toEndBecause error: DispatchError)
+}

@@ -1,0 +1,59 @@
+import HeadgateThreads
+import Logging
+
+/// The right to have one request under way at an end-point. Held by its owner until ``release()``.
+///
+/// A permit that is let go without a release is released, and the log says where it was acquired: a leaked permit is
+/// a place that nobody can use again.
+public final class Permit: Sendable {
+  /// Where it is for.
+  public let endPoint: EndPoint
+
+  /// The time it waited.
+  public let waited: Duration
+
+  private let gate: EndPointGate
+  private let ticket: Ticket
+  private let released = Locked(false)
+  private let origin: CallSite
+
+  init(_ gate: EndPointGate, _ ticket: Ticket, _ endPoint: EndPoint, waited: Duration, _ origin: CallSite) {
+    self.gate = gate
+    self.ticket = ticket
+    self.endPoint = endPoint
+    self.waited = waited
+    self.origin = origin
+  }
+
+  deinit {
+    guard release() else { return }
+    Log.dispatcher.warning(
+      "A permit for \(endPoint) acquired at \(origin) was let go without a release. It was released now: call release() when the work is done."
+    )
+  }
+
+  /// Gives the permit back, from any thread; whoever is next starts at once. Only the first call does something: true
+  /// for that one.
+  @discardableResult
+  public func release() -> Bool {
+    let isFirst = released.withLock { released in
+      defer { released = true }
+      return !released
+    }
+    if isFirst { gate.finish(ticket) }
+    return isFirst
+  }
+}
+
+/// A place in a caller's source, for messages.
+struct CallSite: Sendable, CustomStringConvertible {
+  let file: String
+  let line: UInt
+
+  var description: String { "\(file):\(line)" }
+}
+
+/// The library's loggers.
+enum Log {
+  static let dispatcher = Logger(label: "headgate.dispatcher")
+}

@@ -1,0 +1,49 @@
+import HeadgateThreads
+
+/// Delivers the effects that a caller was not held to: one thread for the process, started when first needed.
+///
+/// A thread that brings an event delivers a few effects, which is all there is nearly always. Only when a limit is
+/// raised over a long queue, or the transport completes inside its start, are there more, and they go on here.
+final class ReliefThread: Sendable {
+  static let shared = ReliefThread()
+
+  private struct State {
+    var gates: [EndPointGate] = []
+    var isStarted = false
+  }
+
+  private let state = Locked(State())
+  private let parker = Parker()
+
+  /// Takes over the delivery of a gate's effects. False when the system has no thread to give: then the caller must go
+  /// on itself.
+  func takeOver(_ gate: EndPointGate) -> Bool {
+    let (mustStart, mustWake) = state.withLock { state in
+      defer { state.isStarted = true }
+      // One mention is enough: whoever takes it delivers all there is.
+      if state.gates.contains(where: { $0 === gate }) { return (!state.isStarted, false) }
+      state.gates.append(gate)
+      return (!state.isStarted, true)
+    }
+    if mustStart {
+      do {
+        _ = try WorkerThread(name: "headgate-relief") { [self] in run() }
+      } catch {
+        state.withLock { state in
+          state.isStarted = false
+          state.gates.removeAll { $0 === gate }
+        }
+        return false
+      }
+    }
+    if mustWake { parker.unpark() }
+    return true
+  }
+
+  private func run() {
+    while true {
+      let gate = state.withLock { state in state.gates.isEmpty ? nil : state.gates.removeFirst() }
+      if let gate { gate.deliver(atMost: .max) } else { _ = parker.park() }
+    }
+  }
+}

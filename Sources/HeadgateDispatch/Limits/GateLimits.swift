@@ -1,0 +1,90 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// All limits of one gate: for each end-point, over all of them, and on what waits.
+public struct GateLimits: Sendable {
+  /// The limit of every end-point that has none of its own in `overrides`.
+  public var endPoint: EndPointLimits
+
+  /// End-points with a limit of their own.
+  public var overrides: [EndPoint: EndPointLimits]
+
+  /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1).
+  public var total: Int
+
+  /// Requests that may wait for a permit, 0 or more. 0: whatever can't run at once is refused or held back.
+  public var waiting: Int
+
+  /// What happens to a request that comes when as many wait as may.
+  public var overflow: OverflowPolicy
+
+  /// The limits of a gate.
+  ///
+  /// - Parameters:
+  ///   - endPoint: For each end-point.
+  ///   - overrides: For single ones.
+  ///   - total: Over all. Unless given, what the process's limit on open files leaves room for (``defaultTotal``).
+  ///   - waiting: How many may wait. A waiting request costs under a kilobyte and no thread.
+  ///   - overflow: What happens beyond.
+  /// - Throws: ``LimitError`` when `total` is below 1 or `waiting` below 0.
+  public init(
+    endPoint: EndPointLimits = .standard,
+    overrides: [EndPoint: EndPointLimits] = [:],
+    total: Int? = nil,
+    waiting: Int = 1_000_000,
+    overflow: OverflowPolicy = .refuse
+  ) throws(LimitError) {
+    self.init(unchecked: endPoint, overrides, total ?? Self.defaultTotal, waiting, overflow)
+    guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
+    guard waiting >= 0 else { throw LimitError("the bound on what waits must be at least 0, not \(waiting)") }
+  }
+
+  /// The standard limit for each end-point, the total that open files leave room for, a million waiting.
+  public static let standard = GateLimits(unchecked: .standard, [:], defaultTotal, 1_000_000, .refuse)
+
+  private init(
+    unchecked endPoint: EndPointLimits, _ overrides: [EndPoint: EndPointLimits], _ total: Int, _ waiting: Int,
+    _ overflow: OverflowPolicy
+  ) {
+    self.endPoint = endPoint
+    self.overrides = overrides
+    self.total = total
+    self.waiting = waiting
+    self.overflow = overflow
+  }
+
+  /// Half of the files that the process may open (a socket and a file for each request), less 64 for its other needs;
+  /// at least 8 and at most 4,096.
+  public static var defaultTotal: Int {
+    var limit = rlimit()
+    #if canImport(Glibc)
+    let asked = getrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limit)
+    #else
+    let asked = getrlimit(RLIMIT_NOFILE, &limit)
+    #endif
+    guard asked == 0 else { return 8 }
+    let files = Int(clamping: UInt64(limit.rlim_cur))
+    return max(8, min(4096, (files - 64) / 2))
+  }
+
+  /// Long requests over all end-points.
+  var totalLong: Int { max(1, total / 2) }
+}
+
+/// What happens to a request that comes when as many wait as may.
+public struct OverflowPolicy: Hashable, Sendable {
+  private enum Value { case refuse, wait }
+  private let value: Value
+
+  /// It ends with the error ``DispatchError/Code/refused``.
+  public static let refuse = OverflowPolicy(value: .refuse)
+
+  /// Its caller is held until there is room: an async caller suspends, a blocking one blocks. The request keeps its
+  /// place in the queue meanwhile. Calls that can do neither (callback forms) are refused.
+  public static let wait = OverflowPolicy(value: .wait)
+}

@@ -1,0 +1,42 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A URL taken apart once: what the transport dials and what the limit belongs to are the same host and port.
+struct RequestAddress {
+  let url: String
+  let endPoint: EndPoint
+  let isSecure: Bool
+  /// `user:password`, decoded; nil when the URL has none.
+  let credentials: String?
+
+  init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
+    let baseURL = base.flatMap { URL(string: $0) }
+    guard let parsed = URL(string: text, relativeTo: baseURL)?.absoluteURL,
+      let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true)
+    else {
+      throw DispatchError(.invalidURL, detail: "\"\(text)\"")
+    }
+    let scheme = components.scheme?.lowercased() ?? ""
+    guard scheme == "http" || scheme == "https" else {
+      throw DispatchError(
+        .invalidURL, detail: scheme.isEmpty ? "\"\(text)\" has no scheme" : "the scheme \(scheme) is not supported")
+    }
+    do {
+      endPoint = try EndPoint(parsed)
+    } catch {
+      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
+    }
+    isSecure = scheme == "https"
+    credentials = components.user.map { "\($0):\(components.password ?? "")" }
+
+    let isDefaultPort = endPoint.port == EndPoint.defaultPort(ofScheme: scheme)
+    let host = endPoint.isIPv6 ? "[\(endPoint.host)]" : endPoint.host
+    let path = components.percentEncodedPath
+    url =
+      scheme + "://" + host + (isDefaultPort ? "" : ":\(endPoint.port)")
+      + (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
+  }
+}

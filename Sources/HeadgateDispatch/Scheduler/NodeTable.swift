@@ -1,0 +1,92 @@
+/// Where a request stands.
+enum NodeState: UInt8 {
+  /// The place is empty. -> waiting
+  case free
+  /// It waits in its end-point's lane. -> granted (a permit is free), free (withdrawn)
+  case waiting
+  /// It holds a permit, and its owner has not been told yet. -> running (told), free (withdrawn before)
+  case granted
+  /// Its owner runs it. -> ending (withdrawn), waiting (moved to another end-point), free (finished)
+  case running
+  /// Its owner was asked to end it; the permit is held until the exchange has ended. -> free (finished)
+  case ending
+}
+
+/// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
+struct Node<Item> {
+  var item: Item?
+  var age: UInt64 = 0
+  var generation: UInt32 = 0
+  var endPoint: Int32 = -1
+  var next: Int32 = -1
+  var previous: Int32 = -1
+  // Its place among those that waited at another end-point before (see Lane), or -1.
+  var returned: Int32 = -1
+  // The list of callers that are held because too many wait.
+  var nextHeld: Int32 = -1
+  var previousHeld: Int32 = -1
+  var isHeld = false
+  var state = NodeState.free
+  var requestClass = RequestClass.short
+}
+
+/// All requests, in places that are used again. Nodes are linked by index, so that every list operation is O(1).
+struct NodeTable<Item> {
+  private(set) var nodes: [Node<Item>] = []
+  private var firstFree: Int32 = -1
+  private(set) var count = 0
+  // What the generation of a new place starts with: above every generation that a place given back has had.
+  private var firstGeneration: UInt32 = 0
+
+  subscript(slot: Int32) -> Node<Item> {
+    _read { yield nodes[Int(slot)] }
+    _modify { yield &nodes[Int(slot)] }
+  }
+
+  mutating func insert(_ item: Item, _ requestClass: RequestClass, endPoint: Int32, age: UInt64) -> Int32 {
+    count += 1
+    let slot: Int32
+    if firstFree >= 0 {
+      slot = firstFree
+      firstFree = nodes[Int(slot)].next
+    } else {
+      slot = Int32(nodes.count)
+      nodes.append(Node(generation: firstGeneration))
+    }
+    nodes[Int(slot)].item = item
+    nodes[Int(slot)].age = age
+    nodes[Int(slot)].endPoint = endPoint
+    nodes[Int(slot)].requestClass = requestClass
+    nodes[Int(slot)].state = .waiting
+    nodes[Int(slot)].next = -1
+    return slot
+  }
+
+  /// Empties a place and gives back what stood there, for the caller to let go of outside the lock.
+  mutating func remove(_ slot: Int32) -> Item? {
+    let item = nodes[Int(slot)].item.take()
+    nodes[Int(slot)].state = .free
+    nodes[Int(slot)].generation &+= 1
+    nodes[Int(slot)].next = firstFree
+    firstFree = slot
+    count -= 1
+    return item
+  }
+
+  /// Gives memory back once nothing is alive. Generations go on, so that old tickets stay unknown.
+  mutating func shrinkIfEmpty() {
+    guard count == 0, nodes.count > 4096 else { return }
+    firstGeneration = nodes.reduce(firstGeneration) { max($0, $1.generation) } &+ 1
+    nodes = []
+    firstFree = -1
+  }
+
+  func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
+
+  func slot(of ticket: Ticket) -> Int32? {
+    guard ticket.slot >= 0, Int(ticket.slot) < nodes.count,
+      nodes[Int(ticket.slot)].generation == ticket.generation, nodes[Int(ticket.slot)].state != .free
+    else { return nil }
+    return ticket.slot
+  }
+}

@@ -1,0 +1,52 @@
+extension Scheduler {
+  /// In debug builds, stops the process after an event that broke a rule: in full while little is alive, by its
+  /// counters beyond.
+  func checkInvariants() {
+    #if DEBUG
+    precondition(brokenInvariant(inFull: nodes.nodes.count <= 64) == nil, brokenInvariant(inFull: true) ?? "a counter is off")
+    #endif
+  }
+
+  /// The first rule that does not hold, in words; nil when all do.
+  package func brokenInvariant(inFull: Bool) -> String? {
+    if running < 0 || waiting < 0 || runningLong < 0 { return "a count is negative" }
+    if waiting + running != nodes.count { return "alive is not running plus waiting" }
+    if heldCount > waiting { return "more are held than wait" }
+    return inFull ? brokenEndPoint() : nil
+  }
+
+  private func brokenEndPoint() -> String? {
+    var (allRunning, allLong, allWaiting) = (0, 0, 0)
+    for place in endPoints.liveSlots {
+      let record = endPoints[place]
+      let here = nodes.nodes.filter { $0.state != .free && $0.endPoint == place }
+      let active = here.filter { $0.state != .waiting }
+      let long = active.filter { $0.requestClass == .long }
+      if record.endPoint == nil { return "an empty place is remembered" }
+      if record.isIdle { return "an idle end-point is remembered" }
+      if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
+      if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
+      for requestClass in [RequestClass.short, .long] {
+        if record[turn: requestClass].isIn != record.isEligible(requestClass) { return "a turn is lost or stale" }
+        if let broken = brokenOrder(record[lane: requestClass], requestClass, here) { return broken }
+      }
+      // If a permit is free and someone eligible waits, they run.
+      if closing < .ending, running < limits.total {
+        if record.isEligible(.short) { return "a short request waits beside a free permit" }
+        if record.isEligible(.long), runningLong < limits.totalLong { return "a long request waits beside a free permit" }
+      }
+      allRunning += active.count
+      allLong += long.count
+      allWaiting += here.count - active.count
+    }
+    if (allRunning, allLong, allWaiting) != (running, runningLong, waiting) { return "the totals are off" }
+    return nil
+  }
+
+  private func brokenOrder(_ lane: Lane, _ requestClass: RequestClass, _ here: [Node<Item>]) -> String? {
+    let waiting = here.filter { $0.state == .waiting && $0.requestClass == requestClass }
+    if waiting.count != lane.count { return "a lane lost or kept someone" }
+    guard let eldest = waiting.map(\.age).min() else { return nil }
+    return nodes[lane.first(in: nodes)].age == eldest ? nil : "a lane's first is not its eldest"
+  }
+}

@@ -1,0 +1,48 @@
+// Header lines as bytes: RFC 9112 section 5. A line that is no field is passed over: the status line, a broken one, an
+// obsolete continuation.
+
+import HTTPTypes
+
+enum HeaderBlock {
+  static func fields(in block: [UInt8]) -> HTTPFields {
+    var fields = HTTPFields()
+    forEachLine(in: block) { name, value in
+      if let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) {
+        fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
+      }
+    }
+    return fields
+  }
+
+  /// The value of a field whose name is given in lower case.
+  static func value(of canonicalName: String, in block: [UInt8]) -> String? {
+    var found: String?
+    forEachLine(in: block) { name, value in
+      guard name.count == canonicalName.utf8.count, zip(name, canonicalName.utf8).allSatisfy({ lower($0) == $1 })
+      else { return }
+      let text = String(decoding: value, as: UTF8.self)
+      found = found.map { $0 + ", " + text } ?? text
+    }
+    return found
+  }
+
+  private static func forEachLine(in block: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void) {
+    for line in block.split(separator: UInt8(ascii: "\n")) {
+      guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+        !line.prefix(upTo: colon).contains(where: { $0 <= UInt8(ascii: " ") })
+      else { continue }
+      body(line.prefix(upTo: colon), trimmed(line.suffix(from: colon + 1)))
+    }
+  }
+
+  private static func trimmed(_ slice: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var slice = slice
+    while let first = slice.first, first <= UInt8(ascii: " ") { slice = slice.dropFirst() }
+    while let last = slice.last, last <= UInt8(ascii: " ") { slice = slice.dropLast() }
+    return slice
+  }
+
+  private static func lower(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+  }
+}

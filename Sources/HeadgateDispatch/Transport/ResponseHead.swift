@@ -1,0 +1,48 @@
+import HTTPTypes
+
+/// A response's status and header fields.
+///
+/// A transport that has the head as bytes hands it over as it came: its fields are parsed when they are asked for,
+/// which most callers of bulk requests never do.
+public struct ResponseHead: Sendable {
+  private enum Storage: Sendable {
+    case block([UInt8])
+    case fields(HTTPFields)
+  }
+
+  /// The status code, such as 200.
+  public let statusCode: Int
+
+  private let storage: Storage
+
+  /// A head with parsed fields.
+  public init(statusCode: Int, headerFields: HTTPFields = [:]) {
+    self.statusCode = statusCode
+    self.storage = .fields(headerFields)
+  }
+
+  /// A head as it came over the wire: lines that end in CRLF or LF, the status line among them or not.
+  public init(statusCode: Int, block: [UInt8]) {
+    self.statusCode = statusCode
+    self.storage = .block(block)
+  }
+
+  /// The status with its code.
+  public var status: HTTPResponse.Status { HTTPResponse.Status(code: statusCode) }
+
+  /// The header fields in the order they came in. Parsed at each call: keep the result. O(bytes).
+  public var headerFields: HTTPFields {
+    switch storage {
+    case .fields(let fields): fields
+    case .block(let bytes): HeaderBlock.fields(in: bytes)
+    }
+  }
+
+  /// One field's value, without parsing the others; several of one name are joined by ", ". O(bytes).
+  public subscript(name: HTTPField.Name) -> String? {
+    switch storage {
+    case .fields(let fields): fields[name]
+    case .block(let bytes): HeaderBlock.value(of: name.canonicalName, in: bytes)
+    }
+  }
+}

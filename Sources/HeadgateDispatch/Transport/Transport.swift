@@ -1,0 +1,121 @@
+import HTTPTypes
+
+/// What carries a request to its end-point and brings the response: libcurl, URLSession, a script in a test.
+///
+/// A transport is told to start an exchange only under a permit, so it needs no queue of its own. It follows no
+/// redirect, retries nothing and has no time-out but the request's `connectTimeout`: those are the dispatcher's.
+public protocol Transport: Sendable {
+  /// Starts one exchange: one request, one response.
+  ///
+  /// May be called from any thread, also from inside `events`. The transport may call `events` before this returns. It
+  /// must call ``ExchangeEvents/ended(_:)`` exactly once, whatever happens.
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
+
+  /// The end-point's limit changed to this many sockets: idle ones beyond it are to be closed.
+  func limitChanged(of endPoint: EndPoint, to sockets: Int)
+
+  /// No exchange will follow. Exchanges under way are over. Closes what is idle and frees what is held.
+  func shutDown()
+}
+
+extension Transport {
+  /// Does nothing: for transports that keep no idle sockets.
+  public func limitChanged(of endPoint: EndPoint, to sockets: Int) {}
+
+  /// Does nothing: for transports that hold nothing.
+  public func shutDown() {}
+}
+
+/// What a transport is asked to carry.
+public struct Exchange: Sendable {
+  /// The request, its URL in canonical form.
+  public let request: DispatchRequest
+
+  /// The most sockets that may be open to the end-point, idle and closing ones included.
+  public let maxSockets: Int
+
+  /// Whether the consumer may pause it: then the response must come as it is, with no decompression, which can't be
+  /// paused in the middle of an inflated block.
+  public let mayPause: Bool
+
+  /// An exchange for a transport to start.
+  public init(request: DispatchRequest, maxSockets: Int, mayPause: Bool) {
+    self.request = request
+    self.maxSockets = maxSockets
+    self.mayPause = mayPause
+  }
+}
+
+/// What a transport tells of an exchange: the head, the body in pieces, the end. One call at a time, in this order,
+/// from whatever thread; nothing after the end.
+public protocol ExchangeEvents: AnyObject, Sendable {
+  /// The response's head has come. Informational ones (1xx) are not told.
+  func received(_ head: ResponseHead) -> BodyFlow
+
+  /// A piece of the body, valid during the call only. It is taken even when the answer is `pause`.
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow
+
+  /// The exchange is over, and its connection closed, reset or fit for another.
+  func ended(_ end: ExchangeEnd)
+}
+
+/// What the transport is to do next with the body.
+public enum BodyFlow: Sendable {
+  /// Go on.
+  case more
+  /// Hold the rest back, at the socket, until ``ExchangeControl/resume()``.
+  case pause
+  /// Close the connection: the rest is not wanted.
+  case abort
+}
+
+/// How an exchange ended.
+public struct ExchangeEnd: Sendable {
+  /// Nil: the response was whole.
+  public let failure: DispatchError?
+
+  /// What took how long.
+  public let times: ExchangeTimes
+
+  /// The end of an exchange.
+  public init(failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes()) {
+    self.failure = failure
+    self.times = times
+  }
+}
+
+/// How the dispatcher acts on an exchange under way. All calls return at once, from any thread.
+public protocol ExchangeControl: AnyObject, Sendable {
+  /// Ends it: the connection is closed, then `ended` is called as always. Does nothing once it has ended.
+  func cancel()
+
+  /// Goes on with a body that was paused. Does nothing for one that is not.
+  func resume()
+
+  /// How far it has come.
+  var phase: DispatchError.Phase { get }
+}
+
+/// The seconds that the parts of one exchange took, each counted from the exchange's start; 0 for a part that did not
+/// happen, as on a connection that was open already.
+public struct ExchangeTimes: Sendable, Hashable {
+  /// Until the host's name was known.
+  public var name: Double
+  /// Until the connection stood.
+  public var connect: Double
+  /// Until the TLS handshake was done.
+  public var tls: Double
+  /// Until the first byte of the response.
+  public var firstByte: Double
+  /// Until the end.
+  public var total: Double
+
+  /// Times of an exchange, in seconds.
+  public init(name: Double = 0, connect: Double = 0, tls: Double = 0, firstByte: Double = 0, total: Double = 0) {
+    self.name = name
+    self.connect = connect
+    self.tls = tls
+    self.firstByte = firstByte
+    self.total = total
+  }
+}
