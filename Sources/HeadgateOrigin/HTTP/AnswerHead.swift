@@ -1,0 +1,82 @@
+/// The request that a connection is at, and what will be done with it.
+struct Exchange {
+  var answer: OriginAnswer
+  /// Nil when the request's head was malformed; such an exchange has no place in the counts.
+  var request: OriginRequest?
+  var closes: Bool
+
+  var isCounted: Bool { request != nil }
+
+  init(_ request: OriginRequest, _ answer: OriginAnswer) {
+    self.request = request
+    self.answer = answer
+    closes = request.wantsClose || answer.closesConnection || !answer.awaitsBody
+  }
+
+  init(malformed status: Int) {
+    answer = .text("malformed request\n", status: status)
+    closes = true
+  }
+
+  /// Whether the answer has no body because of the method or the status (RFC 9112, section 6.3).
+  var isBodyless: Bool { request?.method == "HEAD" || [204, 304].contains(answer.status) }
+
+  /// Puts the request's own body and head lines into an answer that echoes them.
+  mutating func echo(body: [UInt8]) {
+    guard case .echo = answer.payload, let request else { return }
+    answer.payload = .bytes(body)
+    answer.headers.append(OriginHeader("X-Method", request.method))
+    for header in request.headers {
+      answer.headers.append(OriginHeader("X-Echo-" + header.name, header.value))
+    }
+  }
+
+  /// Adds the answer's head to `output` and gives what makes its body.
+  mutating func begin(_ output: inout [UInt8]) -> PayloadSource {
+    let isOld = request?.isVersion10 == true
+    // Without chunks, only the end of the connection says where a stream ends.
+    if isOld, answer.payload.declaredCount == nil { closes = true }
+    var source = PayloadSource(answer.payload, isFramed: !isOld)
+    if case .raw = answer.payload { return source }
+
+    func put(_ text: String) { output.append(contentsOf: text.utf8) }
+    put("HTTP/1.1 \(answer.status) \(reason(answer.status))\r\n")
+    put("Content-Type: \(answer.payload.contentType)\r\n")
+    if let count = answer.payload.declaredCount {
+      if answer.status != 204 { put("Content-Length: \(count)\r\n") }
+    } else if !isOld {
+      put("Transfer-Encoding: chunked\r\n")
+    }
+    for header in answer.headers {
+      put(header.name)
+      put(": ")
+      put(header.value)
+      put("\r\n")
+    }
+    put(closes ? "Connection: close\r\n\r\n" : "\r\n")
+    if isBodyless { source.omitBody() }
+    return source
+  }
+}
+
+private func reason(_ status: Int) -> String {
+  switch status {
+  case 200: "OK"
+  case 201: "Created"
+  case 204: "No Content"
+  case 301: "Moved Permanently"
+  case 302: "Found"
+  case 303: "See Other"
+  case 304: "Not Modified"
+  case 307: "Temporary Redirect"
+  case 308: "Permanent Redirect"
+  case 400: "Bad Request"
+  case 404: "Not Found"
+  case 413: "Content Too Large"
+  case 429: "Too Many Requests"
+  case 431: "Request Header Fields Too Large"
+  case 500: "Internal Server Error"
+  case 503: "Service Unavailable"
+  default: "Scripted"
+  }
+}

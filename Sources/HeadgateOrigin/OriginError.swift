@@ -1,0 +1,45 @@
+import HeadgateThreads
+
+/// Why an ``Origin`` could not start.
+public struct OriginError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What failed. More codes may come.
+  public struct Code: Hashable, Sendable {
+    private let name: String
+
+    /// No end-points were asked for.
+    public static let noEndPoints = Code(name: "no end-points")
+
+    /// The port could not be had: most often another process listens on it (`EADDRINUSE`).
+    public static let listening = Code(name: "listening")
+
+    /// The system has no descriptors or threads to give.
+    public static let resources = Code(name: "resources")
+  }
+
+  /// What failed.
+  public let code: Code
+
+  /// The system's error number; 0 where no system call failed.
+  public let errno: Int32
+
+  /// The port that was asked for, 0 for any free one.
+  public let port: UInt16
+
+  init(_ code: Code, errno: Int32 = 0, port: UInt16 = 0) {
+    self.code = code
+    self.errno = errno
+    self.port = port
+  }
+
+  /// What failed and what to do, in one line.
+  public var description: String {
+    switch code {
+    case .noEndPoints:
+      "an origin needs at least one end-point; ask for one or more"
+    case .listening:
+      "can't listen on 127.0.0.1:\(port) (error \(errno)); choose another port, or 0 for any free one"
+    default:
+      "the system has no descriptors or threads left (error \(errno)); raise the limits (ulimit -n, ulimit -u)"
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import HeadgateThreads
+
+// From received bytes to requests.
+
+extension OriginLoop {
+  /// How far a client may send ahead of its answers before it is cut off.
+  private static let aheadLimit = 1 << 20
+
+  /// Takes what the connection has received. `toEnd` when its end is known to have arrived, so that it is found behind
+  /// whatever comes before it.
+  func read(_ connection: Connection, toEnd: Bool) {
+    // Everything is read even where nobody wants it: the end of a connection shows only once all before it is gone.
+    var turns = 0
+    while connection.phase != .closed, toEnd || turns < 16 {
+      turns += 1
+      switch Socket.receive(connection.descriptor, into: &received) {
+      case .blocked:
+        return
+      case .ended:
+        return close(connection, .aborted)
+      case .bytes(let count):
+        take(count, connection)
+        if count < received.count, !toEnd { return }
+      }
+    }
+  }
+
+  private func take(_ count: Int, _ connection: Connection) {
+    if connection.phase == .lingering || connection.phase == .refused { return }
+    connection.input.append(contentsOf: received[..<count])
+    advance(connection)
+    let isWaiting = connection.phase != .head && connection.phase != .body
+    if isWaiting, connection.input.count - connection.taken > Self.aheadLimit {
+      if connection.exchange?.answer.awaitsBody == false {
+        // The rest of a body that nobody reads.
+        connection.input = []
+        connection.taken = 0
+      } else {
+        close(connection, .broken, withReset: true)
+      }
+    }
+  }
+
+  /// Reads requests from the input until it has no whole one or an answer has to wait.
+  func advance(_ connection: Connection) {
+    while true {
+      switch connection.phase {
+      case .head:
+        guard connection.taken < connection.input.count else { return connection.dropTaken() }
+        switch connection.parser.parse(connection.input, from: connection.taken, endPoint: connection.endPoint) {
+        case .incomplete:
+          return connection.dropTaken()
+        case .malformed(let status):
+          refuse(connection, status)
+        case .request(let request, let end):
+          connection.taken = end
+          connection.dropTaken()
+          begin(connection, request)
+        }
+      case .body:
+        switch connection.body.read(connection.input, &connection.taken) {
+        case .more: return connection.dropTaken()
+        case .malformed: refuse(connection, 400)
+        case .whole:
+          connection.dropTaken()
+          respond(connection)
+        }
+      default:
+        return
+      }
+    }
+  }
+
+  private func begin(_ connection: Connection, _ request: OriginRequest) {
+    change(connection.endPoint) { $0.began() }
+    let script = shared.script
+    var answer = script.answerHook?(request) ?? OriginAnswer(for: request, script: script)
+    answer.delay += script.delay
+    connection.exchange = Exchange(request, answer)
+    guard answer.awaitsBody else { return respond(connection) }
+    var keeps = false
+    if case .echo = answer.payload { keeps = true }
+    connection.body = BodyReader(request.framing, keeps: keeps)
+    connection.phase = .body
+    if request.framing != .none, request.expectsContinue, connection.taken == connection.input.count {
+      connection.output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
+      flushInterim(connection)
+    }
+  }
+
+  /// Answers what is no request, and closes.
+  private func refuse(_ connection: Connection, _ status: Int) {
+    connection.taken = connection.input.count
+    connection.dropTaken()
+    if connection.exchange == nil {
+      connection.exchange = Exchange(malformed: status)
+    } else {
+      connection.exchange?.answer = .text("malformed request body\n", status: status)
+      connection.exchange?.closes = true
+    }
+    act(connection)
+  }
+}
