@@ -80,6 +80,14 @@ let package = Package(
     ),
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
     .testTarget(name: "HeadgateOriginTests", dependencies: ["HeadgateOrigin"], swiftSettings: strict),
+    .testTarget(
+      name: "HeadgateDispatchTests",
+      dependencies: [
+        "HeadgateDispatch", "HeadgateTesting", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11

@@ -19,6 +19,9 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
   public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
+  /// What took how long; nil until the transfer is over, which it is when the last piece has been read.
+  public var times: DispatchTimes? { reader.times }
+
   /// Reads the rest into memory.
   ///
   /// - Parameter cap: The most bytes that are taken.
@@ -68,6 +71,8 @@ public struct StreamedBody: AsyncSequence, Sendable {
     }
 
     deinit { operation.cancel() }
+
+    var times: DispatchTimes? { sink.times }
 
     func next() async throws(DispatchError) -> [UInt8]? {
       let result = await withTaskCancellationHandler {

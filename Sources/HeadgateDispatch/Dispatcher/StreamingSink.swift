@@ -18,6 +18,7 @@ final class StreamingSink: ResponseSink {
     var bytes = 0
     var isStopped = false
     var end: Result<Void, DispatchError>?
+    var times: DispatchTimes?
     var waiters: [Waiter] = []
     var onHead: (@Sendable (Head) -> Void)?
   }
@@ -53,6 +54,7 @@ final class StreamingSink: ResponseSink {
   func end(_ error: DispatchError?, _ times: DispatchTimes) {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
+      state.times = times
       // What came whole before an error is still to be read; the error comes after it. A cancel wants nothing more.
       if error?.code == .cancelled { state.pieces = [] }
       defer { state.waiters = [] }
@@ -61,6 +63,9 @@ final class StreamingSink: ResponseSink {
     if let error { onHead?(.failure(error)) }
     for waiter in waiters { waiter(error.map { .failure($0) } ?? .success(nil)) }
   }
+
+  /// What took how long, once the transfer is over.
+  var times: DispatchTimes? { state.withLock { $0.times } }
 
   /// Calls `waiter` once, with the next piece, the end (nil) or the error. Returns whether the transport is to go on.
   func next(_ waiter: @escaping Waiter) -> Bool {

@@ -54,6 +54,10 @@ enum CanonicalHost {
 
   private static func ipv6(_ host: String, _ text: String) throws(EndPointError) -> String {
     if host.utf8.contains(UInt8(ascii: "%")) { throw EndPointError(.notYetSupported, text) }
+    // Also keeps out a zero byte, at which the system's parser would stop reading.
+    guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isNameByte($0) }) else {
+      throw EndPointError(.invalidHost, text)
+    }
     var address = in6_addr()
     var buffer = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     guard inet_pton(AF_INET6, host, &address) == 1,

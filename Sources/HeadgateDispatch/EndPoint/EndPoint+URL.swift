@@ -10,7 +10,7 @@ extension EndPoint {
   /// - Throws: ``EndPointError`` when the text is no absolute URL, its host is empty or invalid, or its scheme has no
   ///   default port and it gives none.
   public init(_ url: String) throws(EndPointError) {
-    guard let parsed = URL(string: url, encodingInvalidCharacters: false) else {
+    guard let parsed = URL(text: url) else {
       throw EndPointError(.malformed, url)
     }
     try self.init(parsed)
@@ -25,9 +25,21 @@ extension EndPoint {
     guard let host = url.host(percentEncoded: false), !host.isEmpty else {
       throw EndPointError(.missingHost, url.absoluteString)
     }
+    // Brackets hold an IPv6 address; the host comes without them.
+    guard host.utf8.contains(UInt8(ascii: ":")) || !url.authority.contains(UInt8(ascii: "[")) else {
+      throw EndPointError(.invalidHost, url.absoluteString)
+    }
+    if url.port == nil, let digits = Self.writtenPort(of: url) { throw EndPointError(.invalidPort, digits) }
     guard let port = url.port ?? EndPoint.defaultPort(ofScheme: scheme) else {
       throw EndPointError(.unknownScheme, url.absoluteString)
     }
     try self.init(host: host, port: port)
+  }
+
+  // Foundation reads a port that no integer holds as none: that must not become the scheme's own.
+  private static func writtenPort(of url: URL) -> String? {
+    let digits = url.authority.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    guard !digits.isEmpty, url.authority.dropLast(digits.count).last == UInt8(ascii: ":") else { return nil }
+    return String(decoding: digits.reversed(), as: UTF8.self)
   }
 }

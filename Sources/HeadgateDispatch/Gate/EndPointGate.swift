@@ -1,4 +1,5 @@
 import HeadgateThreads
+import Logging
 
 /// Lets work through to end-points, never more at once than each tolerates: the one gate of every entry.
 ///
@@ -14,15 +15,25 @@ public final class EndPointGate: Sendable {
   private let state: Locked<Scheduler<any GateClient>>
   private let drained = Drain()
   let timers: any TimerService
+  let logger: Logger
 
   /// How many effects a caller delivers before the rest goes to a thread that nobody waits for. Nearly always there is
   /// one; a raised limit or a transport that completes inside its start brings more.
   private static let deliveriesACaller = 32
 
-  /// A gate with its limits. `timers` is the clock that deadlines follow.
-  public init(limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared) {
+  /// A gate.
+  ///
+  /// - Parameters:
+  ///   - limits: How many at once, for each end-point and in all; how many may wait.
+  ///   - timers: The clock that deadlines follow.
+  ///   - logger: Where leaked permits are told of.
+  public init(
+    limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
+    logger: Logger = Logger(label: "headgate.dispatcher")
+  ) {
     self.state = Locked(Scheduler(limits: limits))
     self.timers = timers
+    self.logger = logger
   }
 
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones

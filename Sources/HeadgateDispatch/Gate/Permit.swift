@@ -27,7 +27,7 @@ public final class Permit: Sendable {
 
   deinit {
     guard release() else { return }
-    Log.dispatcher.warning(
+    gate.logger.warning(
       "A permit for \(endPoint) acquired at \(origin) was let go without a release. It was released now: call release() when the work is done."
     )
   }
@@ -51,9 +51,4 @@ struct CallSite: Sendable, CustomStringConvertible {
   let line: UInt
 
   var description: String { "\(file):\(line)" }
-}
-
-/// The library's loggers.
-enum Log {
-  static let dispatcher = Logger(label: "headgate.dispatcher")
 }

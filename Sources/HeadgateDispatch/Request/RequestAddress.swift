@@ -14,7 +14,7 @@ struct RequestAddress {
 
   init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
     let baseURL = base.flatMap { URL(string: $0) }
-    guard let parsed = URL(string: text, relativeTo: baseURL)?.absoluteURL,
+    guard let parsed = URL(text: text, relativeTo: baseURL)?.absoluteURL,
       let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true)
     else {
       throw DispatchError(.invalidURL, detail: "\"\(text)\"")
@@ -30,7 +30,8 @@ struct RequestAddress {
       throw DispatchError(.invalidURL, detail: error.description, underlying: error)
     }
     isSecure = scheme == "https"
-    credentials = components.user.map { "\($0):\(components.password ?? "")" }
+    let (user, password) = (components.user ?? "", components.password ?? "")
+    credentials = user.isEmpty && password.isEmpty ? nil : "\(user):\(password)"
 
     let isDefaultPort = endPoint.port == EndPoint.defaultPort(ofScheme: scheme)
     let host = endPoint.isIPv6 ? "[\(endPoint.host)]" : endPoint.host

@@ -181,11 +181,14 @@ package struct Scheduler<Item> {
     defer { checkInvariants() }
     guard closing < .ending, let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .refused }
     if endPoints[nodes[slot].endPoint].endPoint == endPoint { return .stays }
-    release(slot)
+    let old = nodes[slot].endPoint
+    takeBack(slot)
     nodes[slot].endPoint = endPoints.slot(of: endPoint) ?? endPoints.insert(endPoint, limits.of(endPoint))
     nodes[slot].state = .waiting
+    // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
     enqueue(slot)
     pump()
+    forgetIfIdle(old)
     return .moved
   }
 
@@ -308,6 +311,13 @@ package struct Scheduler<Item> {
 
   /// Takes the permit back and gives it on. The node stays in the table.
   private mutating func release(_ slot: Int32) {
+    let place = nodes[slot].endPoint
+    takeBack(slot)
+    pump()
+    forgetIfIdle(place)
+  }
+
+  private mutating func takeBack(_ slot: Int32) {
     let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
     running -= 1
     endPoints[place].running -= 1
@@ -316,8 +326,6 @@ package struct Scheduler<Item> {
       endPoints[place].runningLong -= 1
     }
     updateTurns(place)
-    pump()
-    forgetIfIdle(place)
   }
 
   private mutating func enqueue(_ slot: Int32) {

@@ -1,0 +1,72 @@
+// A URL from a text as people write it: RFC 3986, with the characters that it leaves out percent-encoded.
+//
+// Rejected: Foundation's own repair, which encodes the percent signs of what is encoded already ("a%20b c" becomes
+// "a%2520b%20c"), and turns international names into their xn-- form only where FoundationInternationalization is
+// linked by somebody.
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension URL {
+  /// The URL that a text stands for. Percent-encoding that is there already stays as it is.
+  init?(text: String, relativeTo base: URL? = nil) {
+    self.init(string: URLText.encoded(text), relativeTo: base)
+  }
+
+  /// Host and port with the user's information, as they are written.
+  var authority: Substring.UTF8View {
+    Substring(absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !URLText.endsAuthority($0) }
+  }
+}
+
+enum URLText {
+  static func encoded(_ text: String) -> String {
+    guard text.utf8.contains(where: { !isPlain($0) }) else { return text }
+    let bytes = Array(text.utf8)
+    let path = endOfAuthority(in: bytes)
+    var encoded: [UInt8] = []
+    encoded.reserveCapacity(bytes.count + 32)
+    for (place, byte) in bytes.enumerated() {
+      let isKept =
+        switch byte {
+        case UInt8(ascii: "%"): bytes.count > place + 2 && isHex(bytes[place + 1]) && isHex(bytes[place + 2])
+        // Brackets stand round an IPv6 address and nowhere else.
+        case UInt8(ascii: "["), UInt8(ascii: "]"): place < path
+        default: isPlain(byte)
+        }
+      if isKept {
+        encoded.append(byte)
+      } else {
+        let digits = Array("0123456789ABCDEF".utf8)
+        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+
+  static func endsAuthority(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+  }
+
+  // 0 for a relative reference that has no authority.
+  private static func endOfAuthority(in bytes: [UInt8]) -> Int {
+    guard let slash = bytes.firstIndex(where: endsAuthority), bytes[slash...].starts(with: "//".utf8) else { return 0 }
+    return bytes[(slash + 2)...].firstIndex(where: endsAuthority) ?? bytes.count
+  }
+
+  // What stands for itself wherever it may stand: RFC 3986 sections 2.2 and 2.3, less the brackets.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+    case UInt8(ascii: "&")...UInt8(ascii: ";"): true  // & ' ( ) * + , - . / 0-9 : ;
+    case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "="), UInt8(ascii: "?"): true
+    case UInt8(ascii: "@"), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+    default: false
+    }
+  }
+
+  private static func isHex(_ byte: UInt8) -> Bool { Character(Unicode.Scalar(byte)).isHexDigit }
+}

@@ -1,0 +1,210 @@
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Sections E, F and G of the cases: lanes, order, re-entrancy; and the bound on what waits.
+@Suite struct DispatcherLaneTests {
+  @Test("D45 a saturated end-point with a thousand waiting does not delay another")
+  func otherEndPoint() async throws {
+    let bench = try Bench(requests: 2)
+    let responses = Responses()
+    for _ in 0..<1_000 { bench.send(try bench.request(host: "busy"), into: responses) }
+    for _ in 0..<2 { _ = await bench.transport.next() }
+    bench.send(try bench.request(host: "idle"), into: responses)
+    #expect(bench.transport.takeStarted()?.request.url == "http://idle/")
+    await bench.dispatcher.shutDown(.now)
+  }
+
+  @Test("D49 async callers, callbacks and permits are served in the order they came in")
+  func oneOrder() async throws {
+    let order = Outcomes<String>()
+    let transport = ScriptedTransport { exchange in
+      order.add(String(exchange.request.url.suffix(1)))
+      exchange.respond()
+    }
+    let bench = try Bench(requests: 1, transport: transport)
+    let endPoint = try bench.request().endPoint
+    let first = try await bench.dispatcher.gate.permit(for: endPoint)
+    var tasks: [Task<DispatchResponse, any Error>] = []
+    for number in 0..<9 {
+      let request = try bench.request("/\(number)")
+      switch number % 3 {
+      case 0: bench.dispatcher.dispatchShort(request) { _ in }
+      case 1:
+        bench.dispatcher.gate.requestPermit(for: endPoint) { result in
+          order.add("\(number)")
+          (try? result.get())?.release()
+        }
+      default:
+        tasks.append(Task { try await bench.dispatcher.data(for: request) })
+        // The next one may come only when this one has its place.
+        while bench.counts.waiting <= number { await Task.yield() }
+      }
+    }
+    first.release()
+    for task in tasks { _ = try await task.value }
+    #expect(order.values == (0..<9).map { "\($0)" })
+    #expect(bench.isClean())
+  }
+
+  @Test("D54 a completion that submits to the saturated end-point neither deadlocks nor recurses")
+  func submitInCompletion() async throws {
+    let transport = ScriptedTransport { $0.respond(body: "x") }
+    let bench = try Bench(requests: 1, transport: transport)
+    let done = Gate()
+    let left = Locked(many)
+    let request = try bench.request()
+    // Each completion comes inside its start: nested, they would overrun the stack at once.
+    @Sendable func again() {
+      let isLast = left.withLock { left in
+        left -= 1
+        return left == 0
+      }
+      if isLast { return done.open() }
+      bench.dispatcher.dispatchShort(request) { _ in again() }
+    }
+    let thread = try WorkerThread(name: "small stack", stackSize: 256 * 1024) { again() }
+    await done.wait()
+    thread.join()
+    #expect(bench.counts.peak == 1)
+  }
+
+  @Test("all that wait and complete inside their starts need no more stack than one")
+  func synchronousCompletions() async throws {
+    let first = Outcomes<ScriptedExchange>()
+    let isOpen = Locked(false)
+    let transport = ScriptedTransport { exchange in
+      if isOpen.withLock({ $0 }) { exchange.respond() } else { first.add(exchange) }
+    }
+    let bench = try Bench(requests: 1, waiting: many, transport: transport)
+    let count = Locked(0)
+    let done = Gate()
+    let request = try bench.request()
+    for _ in 0..<many {
+      bench.dispatcher.dispatchShort(request) { _ in
+        let isLast = count.withLock { count in
+          count += 1
+          return count == many
+        }
+        if isLast { done.open() }
+      }
+    }
+    isOpen.withLock { $0 = true }
+    let exchange = first.values[0]
+    let thread = try WorkerThread(name: "small stack", stackSize: 256 * 1024) { exchange.respond() }
+    // The caller was held to a few of them; the rest went on elsewhere.
+    thread.join()
+    await done.wait()
+    #expect(bench.counts.running == 0)
+  }
+
+  @Test("D61 a long request is refused at once when the long lane is full, and takes no short place")
+  func longLaneFull() async throws {
+    let bench = try Bench(requests: 3, long: 1)
+    let request = try bench.request()
+    let stream = try await withStream(bench, request, .long) { $0.head() }
+    do throws(DispatchError) {
+      _ = try await bench.dispatcher.stream(for: request, class: .long)
+      Issue.record("the long lane took two")
+    } catch {
+      #expect(error.code == .longLaneFull)
+    }
+    let responses = Responses()
+    for _ in 0..<2 { bench.send(request, into: responses) }
+    for _ in 0..<2 { await bench.transport.next().respond() }
+    #expect(responses.values.map(\.code) == [nil, nil])
+    stream.body.cancel()
+    let second = try await withStream(bench, request, .long) { $0.head() }
+    second.body.cancel()
+    #expect(bench.isClean())
+  }
+
+  @Test("D62 eight threads race for the long lane: as many get in as it has places")
+  func raceForLongLane() async throws {
+    let bench = try Bench(requests: 8, long: 3)
+    let request = try bench.request()
+    let codes = Outcomes<DispatchError.Code?>()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          do throws(DispatchError) {
+            let stream = try await bench.dispatcher.stream(for: request, class: .long)
+            codes.add(nil)
+            _ = try? await stream.body.collect(upTo: 10)
+          } catch { codes.add(error.code) }
+        }
+      }
+      await codes.wait(for: 5)
+      #expect(codes.values.allSatisfy { $0 == .longLaneFull })
+      for _ in 0..<3 { await bench.transport.next().respond() }
+    }
+    #expect(codes.values.filter { $0 == nil }.count == 3)
+    #expect(bench.isClean())
+  }
+
+  @Test("D63 with streams at their cap everywhere a short request to each starts at once")
+  func shortBesideStreams() async throws {
+    let bench = try Bench(requests: 2, long: 1)
+    var streams: [StreamedResponse] = []
+    for number in 0..<10 {
+      streams.append(try await withStream(bench, try bench.request(host: "h\(number)"), .long) { $0.head() })
+    }
+    let responses = Responses()
+    for number in 0..<10 { bench.send(try bench.request(host: "h\(number)"), into: responses) }
+    for _ in 0..<10 { bench.transport.takeStarted()?.respond() }
+    #expect(responses.count == 10)
+    for stream in streams { stream.body.cancel() }
+    #expect(bench.isClean())
+  }
+
+  @Test("beyond the bound on what waits a request is refused, and one that can run at once is not")
+  func refuse() async throws {
+    let bench = try Bench(requests: 1, waiting: 1)
+    let responses = Responses()
+    for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
+    #expect(responses.values.map(\.code) == [.refused])
+    bench.send(try bench.request(host: "other"), into: responses)
+    for _ in 0..<3 { await bench.transport.next().respond() }
+    #expect(responses.values.map(\.code) == [.refused, nil, nil, nil])
+    #expect(bench.isClean())
+  }
+
+  @Test("under the policy wait a caller is held until there is room, and keeps its place in the queue")
+  func hold() async throws {
+    let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
+    let responses = Responses()
+    let request = try bench.request()
+    await bench.dispatcher.enqueue(request) { responses.add($0) }
+    await bench.dispatcher.enqueue(request) { responses.add($0) }
+    let accepted = Outcomes<Int>()
+    let task = Task {
+      await bench.dispatcher.enqueue(request) { responses.add($0) }
+      accepted.add(3)
+    }
+    let blocked = try WorkerThread(name: "blocking") {
+      _ = try? bench.dispatcher.enqueue(request) { responses.add($0) }
+      accepted.add(4)
+    }
+    while bench.counts.waiting < 3 { await Task.yield() }
+    #expect(accepted.count == 0)
+    await bench.transport.next().respond()
+    await accepted.wait(for: 1)
+    await bench.transport.next().respond()
+    await accepted.wait(for: 2)
+    for _ in 0..<2 { await bench.transport.next().respond() }
+    await responses.wait(for: 4)
+    await task.value
+    blocked.join()
+    #expect(bench.isClean())
+  }
+
+  @Test("a blocking call inside a task throws instead of blocking")
+  func blockingInTask() async throws {
+    let bench = try Bench()
+    let request = try bench.request()
+    func synchronous() throws(DispatchError) { try bench.dispatcher.enqueue(request) { _ in } }
+    #expect(throws: DispatchError.self) { try synchronous() }
+    #expect(bench.isClean())
+  }
+}

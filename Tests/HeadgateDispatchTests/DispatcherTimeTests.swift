@@ -1,0 +1,256 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Section D of the cases: time, on a clock that the test moves.
+@Suite struct DispatcherTimeTests {
+  @Test("D34 waiting never counts for timeout: one that waited longer than it still runs")
+  func waitingIsNotTimeout() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = .seconds(1)
+    var patient = request
+    patient.timeout = nil
+    bench.send(patient, into: responses)
+    bench.send(request, into: responses)
+    let first = await bench.transport.next()
+    bench.clock.advance(by: .seconds(3600))
+    #expect(responses.count == 0)
+    first.respond()
+    let second = await bench.transport.next()
+    bench.clock.advance(by: .milliseconds(999))
+    second.respond(body: "in time")
+    #expect(responses.values.compactMap { try? $0.get().statusCode } == [200, 200])
+    #expect(bench.isClean())
+  }
+
+  @Test("D34 a deadline that passes in the queue ends the request there, and it is never sent")
+  func deadlineInQueue() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = nil
+    bench.send(request, into: responses)
+    let first = await bench.transport.next()
+    request.deadline = .seconds(1)
+    bench.send(request, into: responses)
+    bench.clock.advance(by: .milliseconds(999))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .milliseconds(1))
+    let error = try #require(responses.values.first?.error)
+    #expect(error.code == .deadlineExceeded)
+    #expect(error.phase == .waiting)
+    #expect(error.waited == .seconds(1))
+    #expect(error.ran == .zero)
+    #expect(error.endPoint?.description == "a:80")
+    #expect(
+      error.description
+        == "a:80: the deadline passed while it waited for a permit, after waiting 1.0 s and running 0 ms; give it a later deadline, or the end-point a higher limit"
+    )
+    #expect(bench.counts.waiting == 0)
+    first.respond()
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(bench.isClean())
+  }
+
+  @Test("D35 a deadline counts waiting and running together")
+  func deadlineAcrossBoth() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request()
+    request.deadline = .seconds(1)
+    var first = try bench.request()
+    first.timeout = nil
+    bench.send(first, into: responses)
+    bench.send(request, into: responses)
+    let running = await bench.transport.next()
+    bench.clock.advance(by: .milliseconds(700))
+    running.respond()
+    let second = await bench.transport.next()
+    bench.clock.advance(by: .milliseconds(299))
+    #expect(responses.count == 1)
+    bench.clock.advance(by: .milliseconds(1))
+    let error = try #require(responses.values.last?.error)
+    #expect(error.code == .deadlineExceeded)
+    #expect(error.phase == .connecting)
+    #expect((error.waited, error.ran) == (.milliseconds(700), .milliseconds(300)))
+    #expect(second.isCancelled)
+    #expect(bench.isClean())
+  }
+
+  @Test("D36 limits below a second hold exactly", arguments: [1, 300, 1_900])
+  func subSecond(milliseconds: Int) async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = .milliseconds(milliseconds)
+    bench.send(request, into: responses)
+    _ = await bench.transport.next()
+    bench.clock.advance(by: .milliseconds(milliseconds) - .nanoseconds(1))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .nanoseconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(bench.isClean())
+  }
+
+  @Test("D37 zero and less end at once, none and the far future never")
+  func edges() async throws {
+    for limit in [Duration.zero, .seconds(-1)] {
+      let bench = try Bench(requests: 1)
+      let responses = Responses()
+      var request = try bench.request()
+      request.timeout = limit
+      bench.send(request, into: responses)
+      bench.clock.advance(by: .zero)
+      request.timeout = nil
+      request.deadline = limit
+      bench.send(request, into: responses)
+      bench.clock.advance(by: .zero)
+      #expect(responses.values.map(\.code) == [.timedOut, .deadlineExceeded])
+      #expect(bench.isClean())
+    }
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = .seconds(Int64.max)
+    request.deadline = .seconds(Int64.max)
+    bench.send(request, into: responses)
+    bench.clock.advance(by: .seconds(1_000_000_000))
+    await bench.transport.next().respond()
+    #expect(responses.values.map(\.code) == [nil])
+    #expect(bench.isClean())
+  }
+
+  @Test("D38 a time-out that fires while the transport is being told is not lost")
+  func timeoutInsideStart() async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport(endsWhenCancelled: true) { _ in clock.advance(by: .seconds(2)) }
+    let dispatcher = URLDispatcher(transport: transport, timers: clock)
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(1)
+    let responses = Responses()
+    dispatcher.dispatchShort(request) { responses.add($0) }
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(dispatcher.gate.counts.running == 0)
+  }
+
+  @Test("D39 a server that trickles does not outlast the time-out")
+  func trickle() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = .seconds(10)
+    request.idleTimeout = .seconds(2)
+    bench.send(request, into: responses)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    for _ in 0..<9 {
+      bench.clock.advance(by: .seconds(1))
+      exchange.body([1])
+    }
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(responses.values[0].error?.phase == .receiving)
+    #expect(bench.isClean())
+  }
+
+  @Test("D40 a long request's time-out ends at the head; after it the idle limit holds, which rests while it is paused")
+  func longRequest() async throws {
+    let bench = try Bench(requests: 2, long: 1)
+    var request = try bench.request()
+    request.timeout = .seconds(1)
+    request.idleTimeout = .seconds(5)
+    let exchanges = Outcomes<ScriptedExchange>()
+    let response = try await withStream(bench, request, .long) {
+      $0.head()
+      exchanges.add($0)
+    }
+    let exchange = exchanges.values[0]
+    for _ in 0..<100 {
+      bench.clock.advance(by: .seconds(4))
+      exchange.body([7])
+    }
+    // The reader reads nothing: the transport is told to pause, and no silence counts.
+    #expect(exchange.body(Array(repeating: 1, count: StreamingSinkWater.high)) == .pause)
+    bench.clock.advance(by: .seconds(3600))
+    #expect(bench.counts.running == 1)
+    var iterator = response.body.makeAsyncIterator()
+    for _ in 0...100 { _ = try await iterator.next() }
+    #expect(exchange.resumed.isOpen)
+    bench.clock.advance(by: .seconds(4))
+    #expect(bench.counts.running == 1)
+    bench.clock.advance(by: .seconds(1))
+    await #expect(throws: DispatchError.self) { _ = try await iterator.next() }
+    #expect(exchange.isCancelled)
+    #expect(bench.isClean())
+  }
+
+  @Test("D41 an error splits its time into waiting and running and names phase and end-point")
+  func split() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request(host: "Example.COM.")
+    bench.send(request, into: responses)
+    let first = await bench.transport.next()
+    request.timeout = .seconds(2)
+    bench.send(request, into: responses)
+    bench.clock.advance(by: .seconds(5))
+    first.respond()
+    _ = await bench.transport.next()
+    bench.clock.advance(by: .seconds(2))
+    let error = try #require(responses.values.last?.error)
+    #expect((error.waited, error.ran) == (.seconds(5), .seconds(2)))
+    #expect(error.description.hasPrefix("example.com:80: timed out while connecting, after waiting 5.0 s and running 2.0 s"))
+    #expect(bench.isClean())
+  }
+
+  @Test("D42 a redirect shares the deadline, and its time-out counts running only")
+  func redirectSharesTime() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var blocker = try bench.request(host: "b")
+    blocker.timeout = nil
+    bench.send(blocker, into: responses)
+    let blocking = await bench.transport.next()
+    var request = try bench.request(host: "a")
+    request.timeout = .seconds(3)
+    request.deadline = .seconds(60)
+    bench.send(request, into: responses)
+    let first = await bench.transport.next()
+    bench.clock.advance(by: .seconds(2))
+    first.respond(302, [.location: "http://b/"])
+    bench.clock.advance(by: .seconds(50))
+    #expect(responses.count == 0)
+    blocking.respond()
+    let second = await bench.transport.next()
+    bench.clock.advance(by: .milliseconds(999))
+    #expect(responses.count == 1)
+    bench.clock.advance(by: .milliseconds(1))
+    let error = try #require(responses.values.last?.error)
+    #expect(error.code == .timedOut)
+    #expect((error.waited, error.ran) == (.seconds(50), .seconds(3)))
+    #expect(error.endPoint?.host == "b")
+    #expect(second.isCancelled)
+    #expect(bench.isClean())
+  }
+
+  @Test("D44 a hundred thousand deadlines wait in one heap, and leave it when their requests end")
+  func manyDeadlines() async throws {
+    let bench = try Bench(requests: 1, waiting: 200_000)
+    let responses = Responses()
+    var request = try bench.request()
+    request.deadline = .seconds(10)
+    for _ in 0..<100_000 { bench.send(request, into: responses) }
+    // One for each deadline, and the running one's time-out.
+    #expect(bench.clock.pendingCount == 100_001)
+    bench.clock.advance(by: .seconds(10))
+    #expect(responses.count == 100_000)
+    #expect(bench.isClean())
+  }
+}
+
+enum StreamingSinkWater { static let high = 256 * 1024 }

@@ -1,0 +1,255 @@
+import HeadgateDispatch
+import HeadgateTesting
+
+/// Plays seeded random events to a scheduler and holds what comes out against a plain model of the rules.
+struct SchedulerExerciser {
+  private enum Stand { case waiting, running, ending }
+
+  private struct Known {
+    var ticket: Ticket
+    var endPoint: Int
+    var requestClass: RequestClass
+    var stand: Stand
+    var age: Int
+  }
+
+  let seed: UInt64
+  private(set) var events = 0
+  private(set) var started = 0
+  private(set) var ended = 0
+  private var random: SeededRandom
+  private var scheduler: Scheduler<Int>
+  private var limits: GateLimits
+  private let endPoints: [EndPoint]
+  private var known: [Int: Known] = [:]
+  // The same items in an array, so that a random one is found at once.
+  private var order: [Int] = []
+  private var places: [Int: Int] = [:]
+  private var running: [Int]
+  private var runningLong: [Int]
+  private var nextItem = 0
+
+  init(seed: UInt64) throws {
+    self.seed = seed
+    random = SeededRandom(seed: seed)
+    endPoints = try (0..<12).map { try EndPoint(host: "h\($0)", port: 80) }
+    limits = try GateLimits(endPoint: .standard, total: 20, waiting: 400, overflow: seed % 2 == 0 ? .refuse : .wait)
+    scheduler = Scheduler(limits: limits)
+    running = Array(repeating: 0, count: endPoints.count)
+    runningLong = running
+  }
+
+  /// Plays events, then closes the gate in a random manner and sees everything end. Returns the first broken rule.
+  mutating func play(_ count: Int) -> String? {
+    for _ in 0..<count {
+      events += 1
+      if let broken = step() ?? drainEffects() ?? check() { return "seed \(seed), event \(events): \(broken)" }
+    }
+    return close().map { "seed \(seed), at the end: \($0)" }
+  }
+
+  private mutating func step() -> String? {
+    switch Int.random(in: 0..<100, using: &random) {
+    // Long phases of growing and of shrinking take turns, so that both full and empty states are met.
+    case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
+    case 50..<75, 30..<50: return finish()
+    case 75..<90: return withdraw()
+    case 90..<97: return move()
+    default: return changeLimits()
+    }
+  }
+
+  private mutating func submit() -> String? {
+    let item = nextItem
+    nextItem += 1
+    let place = Int.random(in: 0..<endPoints.count, using: &random)
+    let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
+    let needsPlace = requestClass == .long && Bool.random(using: &random)
+    let waitingBefore = scheduler.waiting
+    switch scheduler.submit(
+      item, to: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true)
+    {
+    case .accepted(let ticket):
+      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+    case .held(let ticket):
+      if limits.overflow == .refuse { return "held under the policy refuse" }
+      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+    case .refused(.queueFull):
+      if limits.overflow != .refuse || waitingBefore < limits.waiting { return "refused beside a free place" }
+    case .refused(.longLaneFull):
+      if !needsPlace { return "a patient request was refused" }
+    case .refused(.shutDown): return "refused by an open gate"
+    }
+    return nil
+  }
+
+  private mutating func finish() -> String? {
+    // Most alive ones wait: look a few times for one that runs.
+    var found = anyone()
+    for _ in 0..<12 where found?.1.stand == .waiting { found = anyone() }
+    guard let (item, entry) = found, entry.stand != .waiting else { return nil }
+    if scheduler.finish(entry.ticket) != item { return "finish returned another item" }
+    if scheduler.finish(entry.ticket) != nil { return "a permit was given back twice" }
+    gaveBack(entry)
+    remove(item)
+    return nil
+  }
+
+  private mutating func withdraw() -> String? {
+    guard let (item, entry) = anyone() else { return nil }
+    switch (scheduler.withdraw(entry.ticket), entry.stand) {
+    case (.waiting(let back), .waiting):
+      if back != item { return "withdraw returned another item" }
+      remove(item)
+    case (.running, .running): known[item]?.stand = .ending
+    case (.gone, .ending): break
+    default: return "a withdrawal found the item elsewhere than the model"
+    }
+    return nil
+  }
+
+  private mutating func move() -> String? {
+    guard let (item, entry) = anyone(), entry.stand == .running else { return nil }
+    let place = Int.random(in: 0..<endPoints.count, using: &random)
+    switch scheduler.move(entry.ticket, to: endPoints[place]) {
+    case .stays: return place == entry.endPoint ? nil : "a move to another end-point stayed"
+    case .refused: return "an open gate refused a move"
+    case .moved:
+      if place == entry.endPoint { return "a move to the same end-point gave its permit up" }
+      gaveBack(entry)
+      known[item]?.endPoint = place
+      known[item]?.stand = .waiting
+    }
+    return nil
+  }
+
+  private mutating func changeLimits() -> String? {
+    do {
+      let requests = Int.random(in: 1...8, using: &random)
+      let changed = try EndPointLimits(requests: requests)
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0: limits.endPoint = changed
+      case 1: limits.total = Int.random(in: 1...40, using: &random)
+      default:
+        let endPoint = endPoints[Int.random(in: 0..<endPoints.count, using: &random)]
+        limits.overrides[endPoint] = Bool.random(using: &random) ? changed : nil
+      }
+    } catch {
+      return "\(error)"
+    }
+    scheduler.setLimits(limits)
+    return nil
+  }
+
+  // MARK: Effects
+
+  private mutating func drainEffects() -> String? {
+    while scheduler.hasEffects {
+      guard let effect = scheduler.next() else { return "effects were announced and none came" }
+      switch effect {
+      case .start(let item, let ticket):
+        if let broken = startedItem(item, ticket) { return broken }
+      case .admit(let item):
+        if known[item]?.stand != .waiting { return "someone was admitted who does not wait" }
+      case .end, .abort, .drained: return "an open gate closes"
+      }
+    }
+    return scheduler.next() == nil ? nil : "an effect came unannounced"
+  }
+
+  private mutating func startedItem(_ item: Int, _ ticket: Ticket) -> String? {
+    guard let entry = known[item], entry.ticket == ticket else { return "something unknown was started" }
+    if entry.stand != .waiting { return "something was started twice" }
+    started += 1
+    known[item]?.stand = .running
+    running[entry.endPoint] += 1
+    if entry.requestClass == .long { runningLong[entry.endPoint] += 1 }
+    let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
+    if running[entry.endPoint] > own.requests { return "an end-point's limit was exceeded" }
+    if runningLong[entry.endPoint] > own.long, entry.requestClass == .long { return "a long lane was exceeded" }
+    let total = running.reduce(0, +)
+    if total > limits.total { return "the total was exceeded" }
+    if entry.requestClass == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
+      return "the long half of the total was exceeded"
+    }
+    // First come, first served inside a lane. A scan, so only while few are alive.
+    if known.count < 200 {
+      for (_, other) in known
+      where other.stand == .waiting && other.endPoint == entry.endPoint && other.requestClass == entry.requestClass
+        && other.age < entry.age
+      {
+        return "a younger request (\(item), \(entry.requestClass)) was started before an elder one (\(other.age)) at \(entry.endPoint)"
+      }
+    }
+    return nil
+  }
+
+  private func check() -> String? {
+    if known.count != scheduler.alive { return "the scheduler and the model disagree on who is alive" }
+    if running.reduce(0, +) != scheduler.running { return "they disagree on who runs" }
+    return scheduler.brokenInvariant(inFull: known.count < 40 || events % 4096 == 0)
+  }
+
+  // MARK: The end
+
+  private mutating func close() -> String? {
+    let modes: [Scheduler<Int>.Closing] = [.draining, .ending, .aborting]
+    let mode = modes[Int.random(in: 0..<3, using: &random)]
+    scheduler.close(mode)
+    guard case .refused(.shutDown) = scheduler.submit(-1, to: endPoints[0], .short) else { return "a closed gate took one" }
+    var isDrained = false
+    while true {
+      while let effect = scheduler.next() {
+        switch effect {
+        case .start(let item, let ticket):
+          if let broken = startedItem(item, ticket) { return broken }
+        case .admit: break
+        case .end(let item):
+          if mode < .ending || known[item]?.stand != .waiting { return "someone was ended who should not be" }
+          remove(item)
+        case .abort(let item):
+          if mode < .aborting || known[item]?.stand != .running { return "someone was aborted who should not be" }
+          known[item]?.stand = .ending
+        case .drained: isDrained = true
+        }
+      }
+      guard let (item, entry) = order.first(where: { known[$0]?.stand != .waiting }).flatMap({ item in
+        known[item].map { (item, $0) }
+      }) else { break }
+      if mode == .aborting, entry.stand == .running { return "a running one was not asked to end" }
+      if scheduler.finish(entry.ticket) == nil { return "a running one could not finish" }
+      gaveBack(entry)
+      remove(item)
+    }
+    if !known.isEmpty || scheduler.alive != 0 { return "\(known.count) never ended" }
+    if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
+    if scheduler.running != 0 || scheduler.waiting != 0 { return "something runs or waits" }
+    return isDrained ? nil : "nobody was told that it is empty"
+  }
+
+  // MARK: The model
+
+  private mutating func gaveBack(_ entry: Known) {
+    running[entry.endPoint] -= 1
+    if entry.requestClass == .long { runningLong[entry.endPoint] -= 1 }
+  }
+
+  private mutating func add(_ item: Int, _ entry: Known) {
+    known[item] = entry
+    places[item] = order.count
+    order.append(item)
+  }
+
+  private mutating func remove(_ item: Int) {
+    ended += 1
+    known[item] = nil
+    guard let place = places.removeValue(forKey: item), let last = order.popLast(), last != item else { return }
+    order[place] = last
+    places[last] = place
+  }
+
+  private mutating func anyone() -> (Int, Known)? {
+    guard let item = order.randomElement(using: &random), let entry = known[item] else { return nil }
+    return (item, entry)
+  }
+}

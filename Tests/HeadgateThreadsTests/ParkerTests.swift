@@ -1,0 +1,169 @@
+import HeadgateThreads
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite struct ParkerTests {
+  @Test("A token that was left before is taken at once, and once")
+  func tokenBefore() {
+    let parker = Parker()
+    parker.unpark()
+    #expect(parker.park())
+    #expect(parker.park(until: .distantPast) == false)
+  }
+
+  @Test("A token that comes later wakes the sleeper", arguments: [nil, generous])
+  func tokenAfter(limit: Duration?) throws {
+    let sleeper = Parker()
+    let ready = Latch()
+    let awake = Latch()
+    _ = try WorkerThread(name: "test-sleeper") {
+      ready.countDown()
+      if sleeper.park(until: limit.map { .after($0) } ?? .distantFuture) { awake.countDown() }
+    }
+    #expect(ready.wait())
+    sleeper.unpark()
+    #expect(awake.wait())
+  }
+
+  @Test("Two tokens are one")
+  func twoTokens() {
+    let parker = Parker()
+    parker.unpark()
+    parker.unpark()
+    #expect(parker.park(until: .distantPast))
+    #expect(parker.park(until: .distantPast) == false)
+  }
+
+  @Test(
+    "P07 a deadline of zero, past or just reached returns at once without a token",
+    arguments: [.distantPast, Deadline(nanoseconds: 1), .now, .after(.seconds(-1)), .after(.seconds(Int64.min))])
+  func past(deadline: Deadline) {
+    #expect(Parker().park(until: deadline) == false)
+  }
+
+  @Test("P08 a deadline that has passed still takes a token that is there")
+  func pastWithToken() {
+    let parker = Parker()
+    parker.unpark()
+    #expect(parker.park(until: .distantPast))
+  }
+
+  @Test(
+    "P07 deadlines beyond what the system can express wait for the token",
+    arguments: [Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63), .after(.seconds(Int64.max))])
+  func farDeadline(deadline: Deadline) throws {
+    let here = Parker()
+    let there = Parker()
+    _ = try WorkerThread(name: "test-sleeper") {
+      here.unpark()
+      if there.park(until: deadline) { here.unpark() }
+    }
+    #expect(here.park(until: .after(generous)))
+    there.unpark()
+    #expect(here.park(until: .after(generous)))
+  }
+
+  @Test("P09 a timed park never returns early")
+  func neverEarly() {
+    let parker = Parker()
+    for microseconds in [0, 1, 50, 999, 2000] {
+      let deadline = Deadline.after(.microseconds(microseconds))
+      #expect(parker.park(until: deadline) == false)
+      #expect(Deadline.now >= deadline)
+    }
+  }
+
+  @Test("P10 100,000 ping-pongs lose no wake-up", arguments: [nil, generous])
+  func pingPong(limit: Duration?) throws {
+    let ping = Parker()
+    let pong = Parker()
+    let ended = Latch(2)
+    let deadline = limit.map { Deadline.after($0) } ?? .distantFuture
+    _ = try WorkerThread(name: "test-ping") {
+      for _ in 0..<100_000 {
+        pong.unpark()
+        guard ping.park(until: deadline) else { return }
+      }
+      ended.countDown()
+    }
+    _ = try WorkerThread(name: "test-pong") {
+      for _ in 0..<100_000 {
+        guard pong.park(until: deadline) else { return }
+        ping.unpark()
+      }
+      ended.countDown()
+    }
+    #expect(ended.wait(), "a wake-up was lost")
+  }
+
+  @Test("P06 a park that times out while its token comes gets it exactly once, now or next time")
+  func race() throws {
+    let sleeper = Parker()
+    let waker = Parker()
+    let confirmed = Parker()
+    let rounds = 5000
+    _ = try WorkerThread(name: "test-waker") {
+      for _ in 0..<rounds {
+        guard waker.park(until: .after(generous)) else { return }
+        sleeper.unpark()
+        confirmed.unpark()
+      }
+    }
+    var random = SeededRandom(seed: 6)
+    var inTime = 0
+    for round in 0..<rounds {
+      waker.unpark()
+      let first = sleeper.park(until: .after(.nanoseconds(Int64.random(in: 0..<100_000, using: &random))))
+      try #require(confirmed.park(until: .after(generous)), "the waker is gone in round \(round)")
+      let second = sleeper.park(until: .distantPast)
+      #expect(first != second, "round \(round)")
+      inTime += first ? 1 : 0
+    }
+    print("timed parks that got the token in time: \(inTime) of \(rounds)")
+  }
+
+  @Test("P12 a storm of signals neither ends a park early nor costs it the token")
+  func signals() throws {
+    var action = sigaction()
+    #if canImport(Darwin)
+    action.__sigaction_u.__sa_handler = { _ in }
+    #else
+    action.__sigaction_handler.sa_handler = { _ in }
+    #endif
+    // Without SA_RESTART, so that system calls do end; its action by default is to do nothing.
+    sigaction(SIGURG, &action, nil)
+    let sleeper = Parker()
+    let here = Parker()
+    let isOver = Parker()
+    let parked = Locked<pthread_t?>(nil)
+    let stops = Record<Bool>()
+    _ = try WorkerThread(name: "test-sleeper") {
+      parked.withLock { $0 = pthread_self() }
+      here.unpark()
+      let deadline = Deadline.after(.milliseconds(30))
+      stops.add(sleeper.park(until: deadline))
+      stops.add(Deadline.now < deadline)
+      here.unpark()
+      stops.add(sleeper.park())
+      here.unpark()
+      _ = isOver.park()
+    }
+    #expect(here.park(until: .after(generous)))
+    let thread = try #require(parked.withLock { $0 })
+    let limit = Deadline.after(generous)
+    // The storm goes on until the sleeper says that its deadline has passed.
+    while !here.park(until: .distantPast), .now < limit { pthread_kill(thread, SIGURG) }
+    for _ in 0..<1000 { pthread_kill(thread, SIGURG) }
+    sleeper.unpark()
+    #expect(here.park(until: .after(generous)))
+    #expect(stops.events == [false, false, true])
+    isOver.unpark()
+  }
+}

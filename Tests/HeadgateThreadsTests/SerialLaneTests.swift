@@ -1,0 +1,162 @@
+import HeadgateThreads
+import Testing
+
+@Suite struct SerialLaneTests {
+  // Plain memory: only the lane keeps two jobs from being inside at once.
+  private final class Room: @unchecked Sendable {
+    var inside = 0
+    var overlaps = 0
+    var visits: [(thread: Int, number: Int)] = []
+  }
+
+  @Test("Jobs of a lane run one at a time, each thread's in its order")
+  func order() throws {
+    let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 4))
+    let room = Room()
+    let done = Latch(8 * 2000)
+    try onThreads(8) { thread in
+      for number in 0..<2000 {
+        lane.run {
+          room.inside += 1
+          if room.inside > 1 { room.overlaps += 1 }
+          room.visits.append((thread, number))
+          room.inside -= 1
+          done.countDown()
+        }
+      }
+    }
+    try #require(done.wait())
+    #expect(room.overlaps == 0)
+    for thread in 0..<8 {
+      #expect(room.visits.filter { $0.thread == thread }.map(\.number) == Array(0..<2000))
+    }
+  }
+
+  @Test("A blocked lane does not hold another")
+  func twoLanes() {
+    let crew = LaneCrew(name: "test-lane", size: 2)
+    let (slow, quick) = (SerialLane(on: crew), SerialLane(on: crew))
+    let inside = Latch()
+    let release = Latch()
+    let slowDone = Latch()
+    slow.run {
+      inside.countDown()
+      _ = release.wait()
+    }
+    slow.run { slowDone.countDown() }
+    #expect(inside.wait())
+    for _ in 0..<100 {
+      let quickDone = Latch()
+      quick.run { quickDone.countDown() }
+      #expect(quickDone.wait())
+    }
+    release.countDown()
+    #expect(slowDone.wait())
+  }
+
+  @Test("Jobs that a job adds run, behind those that were there")
+  func fromInside() {
+    let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 1))
+    let calls = Record<String>()
+    let added = Latch()
+    let done = Latch(2)
+    lane.run {
+      _ = added.wait()
+      calls.add("first")
+      lane.run {
+        calls.add("added")
+        lane.run { done.countDown() }
+        done.countDown()
+      }
+    }
+    lane.run { calls.add("second") }
+    added.countDown()
+    #expect(done.wait())
+    #expect(calls.events == ["first", "second", "added"])
+  }
+
+  @Test("A chain of jobs that each add the next comes to its end")
+  func chain() {
+    let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 2))
+    let done = Latch()
+    @Sendable func step(_ left: Int) {
+      if left == 0 { return done.countDown() }
+      lane.run { step(left - 1) }
+    }
+    step(10_000)
+    #expect(done.wait())
+  }
+
+  @Test("A lane that never runs dry lets the others of a single thread have their turn")
+  func fairness() {
+    let crew = LaneCrew(name: "test-lane", size: 1)
+    let (busy, other) = (SerialLane(on: crew), SerialLane(on: crew))
+    let isDone = Locked(false)
+    let ended = Latch(2)
+    @Sendable func step() {
+      if isDone.withLock({ $0 }) { return ended.countDown() }
+      busy.run { step() }
+    }
+    step()
+    other.run {
+      isDone.withLock { $0 = true }
+      ended.countDown()
+    }
+    #expect(ended.wait())
+  }
+
+  @Test("A crew has no more threads than its size", arguments: [1, 3])
+  func size(size: Int) {
+    let crew = LaneCrew(name: "test-lane", size: size)
+    let lanes = (0..<50).map { _ in SerialLane(on: crew) }
+    let threads = Locked<Set<UInt>>([])
+    let done = Latch(50 * 20)
+    for _ in 0..<20 {
+      for lane in lanes {
+        lane.run {
+          let thread = threadNumber()
+          threads.withLock { _ = $0.insert(thread) }
+          done.countDown()
+        }
+      }
+    }
+    #expect(done.wait())
+    #expect((1...size).contains(threads.withLock { $0.count }))
+  }
+
+  @Test("P50 a job that comes just as its crew goes to sleep runs")
+  func sleepyCrew() throws {
+    let crew = LaneCrew(name: "test-lane", size: 2)
+    let lanes = [SerialLane(on: crew), SerialLane(on: crew)]
+    let called = Parker()
+    for round in 0..<20_000 {
+      lanes[round % 2].run { called.unpark() }
+      try #require(called.park(until: .after(generous)), "the job of round \(round) was lost")
+    }
+  }
+
+  @Test("A job and what it holds are let go once it has run")
+  func captures() {
+    let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 1))
+    let census = Census()
+    func add() {
+      let token = census.token()
+      lane.run { token.hold() }
+    }
+    add()
+    let first = Latch()
+    lane.run { first.countDown() }
+    #expect(first.wait())
+    // By now the lane may hold its first batch still; a job in a later one finds it gone.
+    let alive = Record<Int>()
+    let second = Latch()
+    lane.run {
+      lane.run {
+        alive.add(census.alive)
+        second.countDown()
+      }
+    }
+    #expect(second.wait())
+    #expect(alive.events == [0])
+  }
+}
