@@ -168,8 +168,12 @@ extension URLDispatchOperation: GateClient {
 
 extension URLDispatchOperation: ExchangeEvents {
   public func received(_ head: ResponseHead) -> BodyFlow {
-    let request = state.withLock { $0.request }
+    let (request, hops) = state.withLock { ($0.request, $0.hop) }
     if Redirect.isRedirect(head.statusCode), request.maxRedirects > 0, let location = head[.location] {
+      guard hops < request.maxRedirects else {
+        fail(DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(hops), the last to \(location)"))
+        return .abort
+      }
       return prepareRedirect(request, head, location)
     }
     if requestClass == .long { dropTimeout() }
@@ -221,8 +225,7 @@ extension URLDispatchOperation {
 
   private func prepareRedirect(_ request: DispatchRequest, _ head: ResponseHead, _ location: String) -> BodyFlow {
     do {
-      var next = try Redirect.next(after: request, status: head.statusCode, location: location)
-      next.maxRedirects = request.maxRedirects - 1
+      let next = try Redirect.next(after: request, status: head.statusCode, location: location)
       state.withLock { $0.redirect = next }
       let declared = head[.contentLength].flatMap { Int($0) } ?? 0
       return declared > Self.mostDrained ? .abort : .more

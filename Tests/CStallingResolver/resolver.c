@@ -1,0 +1,84 @@
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include "CStallingResolver.h"
+
+#include <dlfcn.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int stalled;
+static int armed = 1;
+
+static struct timespec after(int milliseconds) {
+  struct timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  time.tv_sec += milliseconds / 1000;
+  time.tv_nsec += (milliseconds % 1000) * 1000000L;
+  if (time.tv_nsec >= 1000000000L) {
+    time.tv_sec += 1;
+    time.tv_nsec -= 1000000000L;
+  }
+  return time;
+}
+
+static int ends_with(const char *name, const char *end) {
+  size_t length = strlen(name), tail = strlen(end);
+  return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+#if defined(__linux__)
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
+  static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+  if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+  if (node != NULL && ends_with(node, ".stall.test")) {
+    pthread_mutex_lock(&mutex);
+    stalled += 1;
+    pthread_cond_broadcast(&changed);
+    struct timespec end = after(60000);  // a bound, so that a broken test ends
+    while (armed && pthread_cond_timedwait(&changed, &mutex, &end) == 0) {
+    }
+    stalled -= 1;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+    node = "127.0.0.1";
+  } else if (node != NULL && ends_with(node, ".loop.test")) {
+    node = "127.0.0.1";
+  }
+  return real(node, service, hints, result);
+}
+#endif
+
+int stalling_resolver_count(void) {
+  pthread_mutex_lock(&mutex);
+  int count = stalled;
+  pthread_mutex_unlock(&mutex);
+  return count;
+}
+
+int stalling_resolver_wait(int count, int milliseconds) {
+  struct timespec end = after(milliseconds);
+  pthread_mutex_lock(&mutex);
+  while (stalled < count && pthread_cond_timedwait(&changed, &mutex, &end) == 0) {
+  }
+  int found = stalled;
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
+
+void stalling_resolver_release(void) {
+  pthread_mutex_lock(&mutex);
+  armed = 0;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mutex);
+}
+
+void stalling_resolver_arm(void) {
+  pthread_mutex_lock(&mutex);
+  armed = 1;
+  pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,197 @@
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#endif
+
+/// What goes over the wire and what comes back.
+@Suite struct CurlExchangeTests {
+  private let origin: Origin
+  private let dispatcher: URLDispatcher
+
+  init() throws {
+    origin = try Origin()
+    dispatcher = URLDispatcher(transport: try CurlTransport())
+  }
+
+  private func failure(_ path: String, _ change: (inout DispatchRequest) -> Void = { _ in }) async throws -> DispatchError? {
+    var request = try DispatchRequest(origin.url(path))
+    change(&request)
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("status, fields, body and times of a response")
+  func response() async throws {
+    let response = try await dispatcher.data(for: origin.url("/bytes/100000"))
+    #expect(response.statusCode == 200)
+    #expect(response.headerFields[.contentLength] == "100000")
+    #expect(response.head[.contentLength] == "100000")
+    #expect(response.body.count == 100_000)
+    #expect(response.body[12_345] == OriginAnswer.patternByte(at: 12_345))
+    #expect(response.url == origin.url("/bytes/100000"))
+    #expect(response.times.exchange.firstByte > 0)
+    #expect(response.times.exchange.total >= response.times.exchange.firstByte)
+    #expect(response.times.total >= response.times.exchange.total)
+  }
+
+  @Test("method, fields and body arrive as they were given", arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
+  func upload(method: String) async throws {
+    var request = try DispatchRequest(origin.url("/echo"))
+    request.method = try #require(HTTPRequest.Method(rawValue: method))
+    request.headerFields[.accept] = "text/x"
+    request.headerFields[try #require(HTTPField.Name("X-Empty"))] = ""
+    request.body = RequestBody(Array(repeating: 7, count: 3_000_000))
+    let response = try await dispatcher.data(for: request)
+    #expect(response.body == request.body?.bytes)
+    let name = try #require(HTTPField.Name("X-Method"))
+    #expect(response.headerFields[name] == method)
+    #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-Accept"))] == "text/x")
+    #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-X-Empty"))] == "")
+    #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-Expect"))] == nil)
+  }
+
+  @Test("an empty body, and a request after one with a body, carry nothing over")
+  func noLeftovers() async throws {
+    var request = try DispatchRequest(origin.url("/echo"))
+    request.method = .post
+    request.body = RequestBody("first")
+    request.headerFields[.authorization] = "secret"
+    #expect(try await dispatcher.data(for: request).text == "first")
+    request.body = RequestBody("")
+    #expect(try await dispatcher.data(for: request).text == "")
+    let plain = try await dispatcher.data(for: origin.url("/echo"))
+    #expect(plain.headerFields[try #require(HTTPField.Name("X-Method"))] == "GET")
+    #expect(plain.headerFields[try #require(HTTPField.Name("X-Echo-Authorization"))] == nil)
+    #expect(plain.body.isEmpty)
+  }
+
+  @Test("HEAD has no body")
+  func head() async throws {
+    var request = try DispatchRequest(origin.url("/bytes/1000"))
+    request.method = .head
+    let response = try await dispatcher.data(for: request)
+    #expect(response.headerFields[.contentLength] == "1000")
+    #expect(response.body.isEmpty)
+  }
+
+  @Test("a compressed body is inflated, and one that inflates beyond the cap is an error, not memory")
+  func bomb() async throws {
+    #expect(try await dispatcher.data(for: origin.url("/gzip?bytes=1000000")).body.count == 1_000_000)
+    let error = try await failure("/gzip?bytes=1000000000") { $0.maxBodyBytes = 2_000_000 }
+    #expect(error?.code == .bodyTooLarge)
+  }
+
+  @Test("a body over the cap, a head over the cap, what is no HTTP, a reset, a short body: each its own error")
+  func faults() async throws {
+    #expect(try await failure("/bytes/2000") { $0.maxBodyBytes = 1_999 }?.code == .bodyTooLarge)
+    #expect(try await failure("/bytes/2000") { $0.maxBodyBytes = 2_000 } == nil)
+    #expect(try await failure("/headers?bytes=290000")?.code == .headTooLarge)
+    #expect(try await failure("/garbage")?.code == .badResponse)
+    #expect(try await failure("/reset")?.code == .connectionLost)
+    #expect(try await failure("/short?declared=1000&sent=10")?.code == .connectionLost)
+    let refused = try EndPoint(host: "127.0.0.1", port: 1)
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: "http://\(refused)/")
+    } catch {
+      #expect(error.code == .connectFailed)
+      #expect(error.endPoint == refused)
+    }
+    #expect(dispatcher.gate.counts.running == 0)
+  }
+
+  @Test("D39 the time-out holds against a server that is silent and one that trickles")
+  func timeouts() async throws {
+    let silent = try await failure("/silence") { $0.timeout = .milliseconds(200) }
+    #expect(silent?.code == .timedOut)
+    #expect(silent?.phase == .awaitingHead)
+    let trickling = try await failure("/trickle?bytes=100000&every=20") { $0.timeout = .milliseconds(300) }
+    #expect(trickling?.code == .timedOut)
+    #expect(trickling?.phase == .receiving)
+    let idle = try await failure("/stream?chunks=2&every=60000&size=5") { $0.idleTimeout = .milliseconds(300) }
+    #expect(idle?.code == .idleTimedOut)
+  }
+
+  @Test("D58 a reader that reads nothing stops the server, at its socket; then everything arrives in order")
+  func backPressure() async throws {
+    let size = 64 << 20
+    let response = try await dispatcher.stream(for: DispatchRequest(origin.url("/bytes/\(size)")))
+    // Others are served meanwhile.
+    for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
+    #expect(residentBytes() < 256 << 20)
+    var position = 0
+    for try await piece in response.body {
+      #expect(piece.first == OriginAnswer.patternByte(at: position))
+      position += piece.count
+    }
+    #expect(position == size)
+  }
+
+  @Test("five hundred streams open at once on one loop, and short requests beside them")
+  func manyStreams() async throws {
+    let count = 500
+    let transport = try CurlTransport()
+    let dispatcher = URLDispatcher(
+      transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: count + 2, long: count), total: 4096))
+    var streams: [StreamedResponse] = []
+    for _ in 0..<count {
+      let request = try DispatchRequest(origin.url("/stream?chunks=0&every=60000&size=1"))
+      streams.append(try await dispatcher.stream(for: request, class: .long))
+    }
+    #expect(origin.counts().requests == count)
+    for _ in 0..<50 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
+    for stream in streams { stream.body.cancel() }
+    await dispatcher.shutDown(.drain)
+    #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
+    #expect(transport.openSockets(to: try EndPoint(host: "127.0.0.1", port: Int(origin.port))) == 0)
+  }
+
+  @Test("a file is written, named when whole, and a status of an error leaves none")
+  func download() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/name"
+    let request = try DispatchRequest(origin.url("/bytes/3000000"))
+    let first = try await dispatcher.download(request, to: .numbered(path))
+    let second = try await dispatcher.download(request, to: .numbered(path))
+    #expect(first.path == path && second.path == path + ".1")
+    #expect(first.bytes == 3_000_000)
+    #expect(folder.size(of: "name") == 3_000_000)
+    let missing = try await dispatcher.download(DispatchRequest(origin.url("/status/404")), to: .replacing(path))
+    #expect(missing.statusCode == 404 && missing.path == nil)
+    #expect(folder.names == ["name", "name.1"])
+    let cut = try DispatchRequest(origin.url("/short?declared=500000&sent=400000"))
+    await #expect(throws: DispatchError.self) { _ = try await dispatcher.download(cut, to: .numbered(path)) }
+    #expect(folder.names == ["name", "name.1"])
+    do throws(DispatchError) {
+      _ = try await dispatcher.download(request, to: .numbered("/nowhere/at/all"))
+      Issue.record("a file in no folder")
+    } catch {
+      #expect(error.code == .fileFailed)
+    }
+    await dispatcher.shutDown(.drain)
+    #expect(dispatcher.gate.counts.running == 0)
+  }
+
+  @Test("after a shutdown the loop's thread and all its descriptors are gone")
+  func nothingLeft() async throws {
+    _ = try await dispatcher.data(for: origin.url("/"))
+    for _ in 0..<50 {
+      let dispatcher = URLDispatcher(transport: try CurlTransport())
+      #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+      await dispatcher.shutDown(.drain)
+    }
+    #expect(await origin.waitUntil({ $0.sockets <= 1 }, until: .after(.seconds(60))))
+  }
+}

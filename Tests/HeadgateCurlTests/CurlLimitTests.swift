@@ -1,0 +1,146 @@
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// The limit, as counted by the server.
+@Suite struct CurlLimitTests {
+  private func dispatcher(_ requests: Int, long: Int? = nil) throws -> URLDispatcher {
+    URLDispatcher(
+      transport: try CurlTransport(),
+      limits: try GateLimits(endPoint: EndPointLimits(requests: requests, long: long)))
+  }
+
+  @Test("D130 the server never sees more sockets or requests than the limit, with redirects between end-points")
+  func neverMore() async throws {
+    let origin = try Origin(endPoints: 3)
+    let dispatcher = try dispatcher(4)
+    let statuses = await withTaskGroup(of: Int?.self) { group in
+      for number in 0..<1_200 {
+        let here = number % 3
+        let there = origin.url("/bytes/\(number % 5 * 100)", endPoint: (here + 1) % 3)
+        let path =
+          switch number % 5 {
+          case 0: "/redirect?to=\(there)"
+          case 1: "/status/404"
+          case 2: "/redirect?size=100000&to=\(there)"
+          case 3: "/close"
+          default: "/bytes/2000?delay=4"
+          }
+        group.addTask { try? await dispatcher.data(for: origin.url(path, endPoint: here)).statusCode }
+      }
+      return await group.reduce(into: [Int?]()) { $0.append($1) }
+    }
+    #expect(statuses.filter { $0 == 200 }.count == 960)
+    #expect(statuses.filter { $0 == 404 }.count == 240)
+    for index in 0..<3 {
+      let counts = origin.counts(endPoint: index)
+      #expect(counts.peakSockets <= 4)
+      #expect(counts.peakRequests <= 4)
+      #expect(counts.peakRequests >= 2)
+    }
+    #expect(dispatcher.gate.counts.running == 0)
+    await dispatcher.shutDown(.drain)
+    origin.stop()
+  }
+
+  @Test("a server that serves four and leaves the fifth unanswered refuses nobody under a limit of four")
+  func classicProblem() async throws {
+    let origin = try Origin(script: OriginScript(connectionLimit: 4))
+    let dispatcher = try dispatcher(4)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<200 {
+        group.addTask {
+          var request = try? DispatchRequest(origin.url("/delay/5"))
+          request?.timeout = .seconds(60)
+          guard let request else { return }
+          let response = try? await dispatcher.data(for: request)
+          #expect(response?.statusCode == 200)
+        }
+      }
+    }
+    #expect(origin.counts().refused == 0)
+    #expect(origin.counts().served == 200)
+    await dispatcher.shutDown(.drain)
+  }
+
+  @Test("the same server does refuse a client with a limit of eight: the count can tell")
+  func theCountCanTell() async throws {
+    let origin = try Origin(script: OriginScript(connectionLimit: 4))
+    let dispatcher = try dispatcher(8)
+    let requests = try (0..<8).map { _ in try DispatchRequest(origin.url("/hold")) }
+    let ended = Locked(0)
+    for request in requests { dispatcher.dispatchShort(request) { _ in ended.withLock { $0 += 1 } } }
+    #expect(await origin.waitUntil({ $0.refused == 4 }, until: .after(.seconds(60))))
+    await dispatcher.shutDown(.now)
+    #expect(ended.withLock { $0 } == 8)
+  }
+
+  @Test("lowering a limit closes the idle connections beyond it")
+  func idleConnectionsAreClosed() async throws {
+    let origin = try Origin()
+    let dispatcher = try dispatcher(6)
+    let held = Locked(0)
+    for _ in 0..<6 {
+      dispatcher.dispatchShort(try DispatchRequest(origin.url("/hold"))) { _ in held.withLock { $0 += 1 } }
+    }
+    #expect(await origin.waitUntil({ $0.requests == 6 }, until: .after(.seconds(60))))
+    origin.release()
+    #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))
+    #expect(origin.counts().sockets == 6)
+    dispatcher.setLimits(try EndPointLimits(requests: 2), for: try EndPoint(host: "127.0.0.1", port: Int(origin.port)))
+    #expect(await origin.waitUntil({ $0.sockets <= 2 }, until: .after(.seconds(60))))
+    for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
+    #expect(origin.counts().sockets <= 2)
+    await dispatcher.shutDown(.drain)
+  }
+
+  @Test("D27 a thousand requests cancelled in the middle of their bodies leave no socket and no permit behind")
+  func cancelMidBody() async throws {
+    let origin = try Origin()
+    let dispatcher = try dispatcher(4)
+    let before = openDescriptors()
+    for _ in 0..<250 {
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<4 {
+          group.addTask {
+            let request = try? DispatchRequest(origin.url("/bytes/50000000"))
+            guard let request, let response = try? await dispatcher.stream(for: request) else {
+              Issue.record("no response")
+              return
+            }
+            var iterator = response.body.makeAsyncIterator()
+            _ = try? await iterator.next()
+          }
+        }
+      }
+    }
+    #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
+    #expect(origin.counts().accepted == 1_000)
+    #expect(origin.counts().peakSockets <= 4)
+    #expect(dispatcher.gate.counts.running == 0)
+    #expect(openDescriptors() <= before + 16)
+    await dispatcher.shutDown(.drain)
+  }
+
+  @Test("D63 streams at the cap of their lane leave short requests their permits")
+  func shortBesideStreams() async throws {
+    let origin = try Origin()
+    let dispatcher = try dispatcher(4, long: 2)
+    var streams: [StreamedResponse] = []
+    for _ in 0..<2 {
+      let request = try DispatchRequest(origin.url("/stream?chunks=0&every=20&size=10"))
+      streams.append(try await dispatcher.stream(for: request, class: .long))
+    }
+    for _ in 0..<50 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
+    #expect(origin.counts().peakSockets <= 4)
+    var iterator = streams[0].body.makeAsyncIterator()
+    for _ in 0..<5 { #expect(try await iterator.next() != nil) }
+    for stream in streams { stream.body.cancel() }
+    await dispatcher.shutDown(.drain)
+    #expect(dispatcher.gate.counts.running == 0)
+  }
+}

@@ -1,0 +1,65 @@
+#if os(Linux)
+import CStallingResolver
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// A name look-up that stalls. It stands in the way of nobody.
+@Suite(.serialized) struct CurlResolverTests {
+  @Test("a stalled name look-up delays nobody else, and cancelling it takes effect at once")
+  func stalledLookUp() async throws {
+    stalling_resolver_arm()
+    let origin = try Origin()
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    let outcome = Locked<DispatchError?>(nil)
+    let ended = Gate()
+    let operation = dispatcher.dispatchShort(try DispatchRequest("http://a.stall.test:\(origin.port)/")) { result in
+      if case .failure(let error) = result { outcome.withLock { $0 = error } }
+      ended.open()
+    }
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait(1, 30_000) } == 1)
+    for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
+    #expect(stalling_resolver_count() == 1)
+    operation.cancel()
+    await ended.wait()
+    #expect(outcome.withLock { $0?.code } == .cancelled)
+    #expect(outcome.withLock { $0?.phase } == .name)
+    // Its permit is free, although the look-up's thread still stalls.
+    await dispatcher.shutDown(.drain)
+    #expect(stalling_resolver_count() == 1)
+    stalling_resolver_release()
+    origin.stop()
+  }
+
+  @Test("the limit on connecting ends a look-up that stalls, and the error names the phase")
+  func connectTimeoutInLookUp() async throws {
+    stalling_resolver_arm()
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    var request = try DispatchRequest("http://b.stall.test:1/")
+    request.connectTimeout = .milliseconds(50)
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      Issue.record("there is nobody to answer")
+    } catch {
+      #expect(error.code == .connectTimedOut || error.code == .nameNotResolved)
+      #expect(error.phase == .name)
+    }
+    stalling_resolver_release()
+    await dispatcher.shutDown(.now)
+  }
+}
+
+/// Runs a blocking call on a thread of its own.
+func offTheCooperativeThreads<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+  await withCheckedContinuation { continuation in
+    do {
+      _ = try WorkerThread(name: "blocking") { continuation.resume(returning: body()) }
+    } catch {
+      continuation.resume(returning: body())
+    }
+  }
+}
+#endif

@@ -1,0 +1,41 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#endif
+
+/// A folder that goes with the test.
+final class TemporaryFolder {
+  let path: String
+
+  init() throws {
+    let url = FileManager.default.temporaryDirectory.appending(path: "headgate-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    path = url.path
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+
+  func size(of name: String) -> Int? {
+    (try? FileManager.default.attributesOfItem(atPath: path + "/" + name))?[.size] as? Int
+  }
+}
+
+/// Descriptors that the process has open.
+func openDescriptors() -> Int {
+  ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
+}
+
+/// Memory that the process occupies, in bytes.
+func residentBytes() -> Int {
+  let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
+  return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
+}

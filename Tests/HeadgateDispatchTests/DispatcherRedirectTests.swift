@@ -1,0 +1,143 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Section I of the cases: redirects.
+@Suite struct DispatcherRedirectTests {
+  @Test("D76 a redirect gives its permit back before it waits for the other end-point's")
+  func neverHoldsBoth() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request(host: "b"), into: responses)
+    let other = await bench.transport.next()
+    bench.send(try bench.request("/1", host: "a"), into: responses)
+    bench.send(try bench.request("/2", host: "a"), into: responses)
+    let first = await bench.transport.next()
+    first.respond(302, [.location: "http://b/there"])
+    // a's permit went on at once, while the redirected request waits for b's.
+    let second = await bench.transport.next()
+    #expect(second.request.url == "http://a/2")
+    #expect(bench.counts.waiting == 1)
+    other.respond()
+    let there = await bench.transport.next()
+    #expect(there.request.url == "http://b/there")
+    there.respond(body: "found")
+    second.respond()
+    #expect(bench.isClean())
+    #expect(responses.values.contains { (try? $0.get().url) == "http://b/there" && (try? $0.get().text) == "found" })
+  }
+
+  @Test("D76 a redirected request waits with the age of its first submission")
+  func keepsItsAge() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request("/old", host: "a"), into: responses)
+    for number in 0..<3 { bench.send(try bench.request("/\(number)", host: "b"), into: responses) }
+    let old = await bench.transport.next()
+    let running = await bench.transport.next()
+    old.respond(307, [.location: "http://b/old"])
+    running.respond()
+    #expect(await bench.transport.next().request.url == "http://b/old")
+    await bench.dispatcher.shutDown(.now)
+  }
+
+  @Test("D77 two end-points that redirect to each other with one permit each do not deadlock, and the loop ends")
+  func loop() async throws {
+    let transport = ScriptedTransport { exchange in
+      let other = exchange.request.endPoint.host == "a" ? "b" : "a"
+      exchange.respond(302, [.location: "http://\(other)/"])
+    }
+    let bench = try Bench(requests: 1, transport: transport)
+    let responses = Responses()
+    bench.send(try bench.request(host: "a"), into: responses)
+    bench.send(try bench.request(host: "b"), into: responses)
+    #expect(responses.values.map(\.code) == [.tooManyRedirects, .tooManyRedirects])
+    #expect(bench.isClean())
+  }
+
+  @Test("D78 a redirect's short body is drained, a long one closes the connection; both go on afterwards")
+  func drain() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    let short = await bench.transport.next()
+    #expect(short.head(302, [.location: "/next"]) == .more)
+    #expect(short.body(Array(repeating: 1, count: 65_536)) == .more)
+    // The permit stays until the old exchange is over.
+    #expect(bench.transport.takeStarted() == nil)
+    short.end()
+    let long = await bench.transport.next()
+    #expect(long.request.url == "http://a/next")
+    #expect(long.head(302, [.location: "/last"]) == .more)
+    #expect(long.body(Array(repeating: 1, count: 65_537)) == .abort)
+    long.end(DispatchError(.cancelled, phase: .receiving))
+    let declared = await bench.transport.next()
+    #expect(declared.head(302, [.location: "/last2", .contentLength: "65537"]) == .abort)
+    declared.end(DispatchError(.cancelled, phase: .receiving))
+    await bench.transport.next().respond(body: "end")
+    #expect(try responses.values.first?.get().text == "end")
+    #expect(try responses.values.first?.get().url == "http://a/last2")
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect to the same end-point keeps its permit")
+  func samePermit() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request("/1"), into: responses)
+    bench.send(try bench.request("/2"), into: responses)
+    await bench.transport.next().respond(301, [.location: "http://A:80/moved"])
+    let moved = await bench.transport.next()
+    #expect(moved.request.url == "http://a/moved")
+    moved.respond()
+    await bench.transport.next().respond()
+    #expect(responses.count == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect to another scheme than http and https is an error, and so is a body that can't be sent again")
+  func refusedRedirects() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    await bench.transport.next().respond(302, [.location: "file:///etc/passwd"])
+    var upload = try bench.request()
+    upload.method = .put
+    upload.body = RequestBody([1], canBeSentAgain: false)
+    bench.send(upload, into: responses)
+    await bench.transport.next().respond(307, [.location: "http://b/"])
+    #expect(responses.values.map(\.code) == [.badRedirect, .bodyNotReplayable])
+    #expect(bench.isClean())
+  }
+
+  @Test("with no redirects allowed one is handed to the caller, and so is one without an address")
+  func handedOver() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request()
+    request.maxRedirects = 0
+    bench.send(request, into: responses)
+    await bench.transport.next().respond(302, [.location: "http://b/"])
+    bench.send(try bench.request(), into: responses)
+    await bench.transport.next().respond(302)
+    #expect(responses.values.compactMap { try? $0.get().statusCode } == [302, 302])
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel between the old exchange and the new permit ends the request and leaves nothing")
+  func cancelledBetween() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request(host: "b"), into: responses)
+    let other = await bench.transport.next()
+    let operation = bench.send(try bench.request(host: "a"), into: responses)
+    await bench.transport.next().respond(302, [.location: "http://b/"])
+    operation.cancel()
+    #expect(responses.values.map(\.code) == [.cancelled])
+    #expect(bench.counts.waiting == 0)
+    other.respond()
+    #expect(bench.isClean())
+  }
+}
