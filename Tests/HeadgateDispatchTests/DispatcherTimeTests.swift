@@ -81,6 +81,32 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("a permit that comes with a hundredth of the deadline left goes on to one that can still use it")
+  func tooLate() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var first = try bench.request("/1")
+    first.timeout = nil
+    bench.send(first, into: responses)
+    let running = await bench.transport.next()
+    var late = try bench.request("/2")
+    late.deadline = .milliseconds(500)
+    bench.send(late, into: responses)
+    bench.send(try bench.request("/3"), into: responses)
+    bench.clock.advance(by: .milliseconds(496))
+    running.respond()
+    let next = await bench.transport.next()
+    #expect(next.request.url == "http://a/3")
+    #expect(responses.count == 1)
+    bench.clock.advance(by: .milliseconds(4))
+    let error = try #require(responses.values.last?.error)
+    #expect(error.code == .deadlineExceeded)
+    #expect(error.phase == .waiting)
+    #expect((error.waited, error.ran) == (.milliseconds(500), .zero))
+    next.respond()
+    #expect(bench.isClean())
+  }
+
   @Test("D36 limits below a second hold exactly", arguments: [1, 300, 1_900])
   func subSecond(milliseconds: Int) async throws {
     let bench = try Bench()

@@ -7,8 +7,11 @@ import HeadgateThreads
 struct OperationState {
   /// Where the request stands.
   enum Stage {
-    /// Submitted or waiting. -> starting, over
+    /// Submitted or waiting. -> starting, doomed, over
     case waiting
+    /// Its permit came with next to nothing left of the deadline, and went on to the next. It was never sent, and ends
+    /// when the deadline passes. -> over
+    case doomed
     /// It has a permit, and the transport is being told. -> running, over
     case starting
     /// The exchange is under way. -> waiting (redirect), over
@@ -53,8 +56,14 @@ struct OperationState {
   private var resumes = 0
   var times = ExchangeTimes()
 
+  private let submitted: Deadline
+  /// When the request's deadline passes; nil when it has none.
+  let deadline: Deadline?
+
   init(_ request: DispatchRequest, submitted: Deadline) {
     self.request = request
+    self.submitted = submitted
+    deadline = request.deadline.map { submitted + $0 }
     waitingSince = submitted
   }
 
@@ -73,17 +82,28 @@ struct OperationState {
     return verdict == nil ? nil : ticket
   }
 
-  /// It has a permit. False: it was decided before, and the permit goes back.
+  /// It has a permit. False: it was decided before or comes too late, and the permit goes back.
   mutating func granted(_ ticket: Ticket, at now: Deadline) -> Bool {
     self.ticket = ticket
-    waited += now - waitingSince
-    runningSince = now
     guard verdict == nil else {
       stage = .over
       return false
     }
+    if let deadline, now > lastStart(before: deadline) {
+      stage = .doomed
+      return false
+    }
+    waited += now - waitingSince
+    runningSince = now
     stage = .starting
     return true
+  }
+
+  /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time: it would
+  /// only take the permit from one that can.
+  private func lastStart(before deadline: Deadline) -> Deadline {
+    let hundredth = (deadline - submitted).wholeNanoseconds / 100
+    return deadline + .nanoseconds(-max(0, min(hundredth, 10_000_000)))
   }
 
   /// The transport has taken the exchange. True: it was decided meanwhile, and the exchange is to be cancelled.
@@ -102,7 +122,7 @@ struct OperationState {
     switch stage {
     case .waiting: consequences.withdraw = ticket
     case .running(let control): consequences.cancel = control
-    case .starting, .over: break
+    case .starting, .doomed, .over: break
     }
     consequences.deliver = claimDelivery()
     return consequences
@@ -173,7 +193,7 @@ struct OperationState {
   private func measured(_ error: DispatchError, at now: Deadline) -> DispatchError {
     var error = error
     switch stage {
-    case .waiting:
+    case .waiting, .doomed:
       error.phase = .waiting
       error.waited = waited + (now - waitingSince)
       error.ran = ran

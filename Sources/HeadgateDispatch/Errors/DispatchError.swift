@@ -40,9 +40,14 @@ public struct DispatchError: Error, Sendable, CustomStringConvertible {
 
   public var description: String {
     let place = endPoint.map { "\($0): " } ?? ""
-    let more = detail.isEmpty ? "" : " (\(detail))"
     let advice = code.advice.isEmpty ? "" : "; \(code.advice)"
-    return "\(place)\(code.words) \(phase.words)\(more), after waiting \(waited.words) and running \(ran.words)\(advice)"
+    return place + account + advice
+  }
+
+  /// What happened, when and after how long; without the advice, which is for programmers.
+  package var account: String {
+    let more = detail.isEmpty ? "" : " (\(detail))"
+    return "\(code.words) \(phase.words)\(more), after waiting \(waited.words) and running \(ran.words)"
   }
 }
 

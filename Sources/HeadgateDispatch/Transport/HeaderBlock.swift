@@ -8,7 +8,7 @@ enum HeaderBlock {
     var fields = HTTPFields()
     forEachLine(in: block) { name, value in
       if let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) {
-        fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
+        fields.append(HTTPField(name: name, value: text(value)))
       }
     }
     return fields
@@ -20,7 +20,7 @@ enum HeaderBlock {
     forEachLine(in: block) { name, value in
       guard name.count == canonicalName.utf8.count, zip(name, canonicalName.utf8).allSatisfy({ lower($0) == $1 })
       else { return }
-      let text = String(decoding: value, as: UTF8.self)
+      let text = HeaderBlock.text(value)
       found = found.map { $0 + ", " + text } ?? text
     }
     return found
@@ -33,6 +33,13 @@ enum HeaderBlock {
       else { continue }
       body(line.prefix(upTo: colon), trimmed(line.suffix(from: colon + 1)))
     }
+  }
+
+  // A lone carriage return or a zero becomes a space, as RFC 9110 section 5.5 has it.
+  private static func text(_ value: ArraySlice<UInt8>) -> String {
+    func isControl(_ byte: UInt8) -> Bool { byte == 0 || byte == UInt8(ascii: "\r") }
+    guard value.contains(where: isControl) else { return String(decoding: value, as: UTF8.self) }
+    return String(decoding: value.map { isControl($0) ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
   }
 
   private static func trimmed(_ slice: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

@@ -1,0 +1,102 @@
+import HeadgateDispatch
+import Testing
+
+@Suite struct LimitsTests {
+  @Test("D07 a limit of 0 or less is an error that names it, never no limit", arguments: [0, -1, Int.min])
+  func tooLow(number: Int) throws {
+    let errors = [
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: number) },
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: number, long: number) },
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, long: number) },
+      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: number) },
+      #expect(throws: LimitError.self) { try GateLimits(total: number) },
+    ]
+    for error in errors { #expect(error?.description.contains("not \(number)") == true) }
+  }
+
+  @Test("D07 nothing may wait, but not less than nothing")
+  func waiting() throws {
+    #expect(try GateLimits(waiting: 0).waiting == 0)
+    #expect(throws: LimitError.self) { try GateLimits(waiting: -1) }
+    #expect(throws: LimitError.self) { try GateLimits(waiting: Int.min) }
+  }
+
+  @Test("D08 Int.max works, and nothing is allocated for it")
+  func unlimited() throws {
+    let limit = try EndPointLimits(requests: .max)
+    #expect(limit.long == .max / 2)
+    let all = try GateLimits(endPoint: .allLong(requests: .max), total: .max, waiting: .max, overflow: .wait)
+    var scheduler = Scheduler<Int>(limits: all)
+    let endPoint = try EndPoint(host: "h", port: 80)
+    for number in 0..<100 {
+      guard case .accepted = scheduler.submit(number, to: endPoint, number % 2 == 0 ? .short : .long, mayBeHeld: true)
+      else {
+        Issue.record("not accepted")
+        return
+      }
+    }
+    #expect(scheduler.running == 100)
+    #expect(scheduler.waiting == 0)
+    var started = 0
+    while case .start(let number, _) = scheduler.next() {
+      #expect(number == started)
+      started += 1
+    }
+    #expect(started == 100)
+  }
+
+  @Test("The standard limit is six with three long, the classic one four with two")
+  func presets() throws {
+    #expect(EndPointLimits.standard == (try EndPointLimits(requests: 6, long: 3)))
+    #expect(EndPointLimits.classic == (try EndPointLimits(requests: 4, long: 2)))
+    #expect(GateLimits.standard.endPoint == .standard)
+    #expect(GateLimits.standard.waiting == 1_000_000)
+    #expect(GateLimits.standard.overflow == .refuse)
+    #expect(GateLimits.standard.overrides.isEmpty)
+  }
+
+  @Test("Half of an end-point's requests may be long unless said", arguments: [(1, 1), (2, 1), (3, 1), (6, 3), (7, 3)])
+  func longShare(requests: Int, long: Int) throws {
+    let limits = try EndPointLimits(requests: requests)
+    #expect(limits.requests == requests)
+    #expect(limits.long == long)
+  }
+
+  @Test("Long requests leave a permit to short ones, unless there is but one", arguments: [(2, 2), (4, 4), (4, 5), (1, 2)])
+  func longBelowAll(requests: Int, long: Int) {
+    let error = #expect(throws: LimitError.self) { try EndPointLimits(requests: requests, long: long) }
+    #expect(error?.description.contains("allLong") == true)
+  }
+
+  @Test("Long requests up to one less are taken")
+  func longJustBelow() throws {
+    #expect(try EndPointLimits(requests: 4, long: 3).long == 3)
+    #expect(try EndPointLimits(requests: 1, long: 1).long == 1)
+  }
+
+  @Test("All may be long where that is asked for by name", arguments: [1, 2, 6])
+  func allLong(requests: Int) throws {
+    let limits = try EndPointLimits.allLong(requests: requests)
+    #expect(limits.requests == requests)
+    #expect(limits.long == requests)
+  }
+
+  @Test("The total comes from the open files that the process may have")
+  func defaultTotal() throws {
+    #expect((8...4096).contains(GateLimits.defaultTotal))
+    #expect(try GateLimits().total == GateLimits.defaultTotal)
+    #expect(GateLimits.standard.total == GateLimits.defaultTotal)
+  }
+
+  @Test("What is given is kept")
+  func kept() throws {
+    let endPoint = try EndPoint(host: "h", port: 80)
+    let limits = try GateLimits(
+      endPoint: .classic, overrides: [endPoint: .standard], total: 5, waiting: 7, overflow: .wait)
+    #expect(limits.endPoint == .classic)
+    #expect(limits.overrides == [endPoint: .standard])
+    #expect(limits.total == 5)
+    #expect(limits.waiting == 7)
+    #expect(limits.overflow == .wait)
+  }
+}

@@ -1,0 +1,171 @@
+import HTTPTypes
+import Testing
+
+@testable import HeadgateDispatch
+
+@Suite struct RedirectTests {
+  private func request(
+    _ url: String = "http://a.example/b/c/d?q", method: HTTPRequest.Method = .get, body: RequestBody? = nil
+  ) throws -> DispatchRequest {
+    try DispatchRequest(url, method: method, headerFields: [.accept: "text/html"], body: body)
+  }
+
+  private func next(
+    _ request: DispatchRequest, _ location: String, status: Int = 302
+  ) throws(DispatchError) -> DispatchRequest {
+    try Redirect.next(after: request, status: status, location: location)
+  }
+
+  @Test("Five statuses send the client elsewhere, the others do not")
+  func statuses() {
+    #expect((0...999).filter { Redirect.isRedirect($0) } == [301, 302, 303, 307, 308])
+  }
+
+  @Test(
+    "The method that follows, by status",
+    arguments: [
+      (301, .get, .get), (301, .head, .head), (301, .post, .get), (301, .put, .put), (301, .delete, .delete),
+      (302, .get, .get), (302, .head, .head), (302, .post, .get), (302, .patch, .patch), (302, .options, .options),
+      (303, .get, .get), (303, .head, .head), (303, .post, .get), (303, .put, .get), (303, .delete, .get),
+      (307, .get, .get), (307, .head, .head), (307, .post, .post), (307, .put, .put),
+      (308, .get, .get), (308, .head, .head), (308, .post, .post), (308, .delete, .delete),
+    ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)])
+  func method(status: Int, before: HTTPRequest.Method, after: HTTPRequest.Method) throws {
+    #expect(try next(request(method: before), "/x", status: status).method == after)
+  }
+
+  @Test(
+    "The body and the fields that speak of it go where the method goes",
+    arguments: [
+      (301, .post, false), (302, .post, false), (303, .post, false), (303, .put, false),
+      (301, .put, true), (302, .put, true), (307, .post, true), (308, .post, true), (307, .put, true),
+    ] as [(Int, HTTPRequest.Method, Bool)])
+  func body(status: Int, method: HTTPRequest.Method, isKept: Bool) throws {
+    var first = try request(method: method, body: RequestBody("text"))
+    let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage, .contentLocation]
+    for name in names { first.headerFields[name] = "x" }
+    let second = try next(first, "/x", status: status)
+    #expect(second.body?.bytes == (isKept ? Array("text".utf8) : nil))
+    for name in names { #expect(second.headerFields[name] == (isKept ? "x" : nil)) }
+    #expect(second.headerFields[.accept] == "text/html")
+  }
+
+  @Test("D82 a body that may not be sent twice is an error where it would be, and none where it is dropped")
+  func bodyNotReplayable() throws {
+    let body = RequestBody([1, 2], canBeSentAgain: false)
+    for (status, method) in [(307, .post), (308, .post), (302, .put), (301, .patch)] as [(Int, HTTPRequest.Method)] {
+      let error = #expect(throws: DispatchError.self) {
+        try next(request(method: method, body: body), "http://other.example/x", status: status)
+      }
+      #expect(error?.code == .bodyNotReplayable)
+      #expect(error?.detail.contains("\(status)") == true)
+      #expect(error?.detail.contains("other.example:80") == true)
+    }
+    for status in [301, 302, 303] {
+      #expect(try next(request(method: .post, body: body), "/x", status: status).body == nil)
+    }
+    #expect(try next(request(), "/x", status: 307).body == nil)
+  }
+
+  @Test(
+    "Credentials go to the same scheme, host and port only",
+    arguments: [
+      ("/x", true), ("x", true), ("https://a.example/x", true), ("HTTPS://A.Example.:443/x", true),
+      ("//a.example/x", true), ("https://user:other@a.example/x", true),
+      ("https://b.example/x", false), ("//b.example/", false), ("https://sub.a.example/", false),
+      ("https://a.example:444/x", false), ("http://a.example/x", false), ("http://a.example:443/x", false),
+      ("https://a.example.b.example/", false), ("https://a.example@b.example/", false),
+    ])
+  func credentials(location: String, areKept: Bool) throws {
+    var first = try request("https://a.example/b")
+    first.headerFields[.authorization] = "Bearer secret"
+    first.headerFields[.cookie] = "c=secret"
+    first.headerFields[.proxyAuthorization] = "Basic secret"
+    let host = try #require(HTTPField.Name("Host"))
+    first.headerFields[host] = "virtual.example"
+    let second = try next(first, location)
+    for name in [.authorization, .cookie, .proxyAuthorization, host] as [HTTPField.Name] {
+      #expect((second.headerFields[name] != nil) == areKept, "\(name)")
+    }
+    if areKept { #expect(second.headerFields[.authorization] == "Bearer secret") }
+    #expect(second.headerFields[.accept] == "text/html")
+    #expect(first.headerFields[.authorization] == "Bearer secret")
+  }
+
+  @Test("User information in the location is never sent")
+  func userInformation() throws {
+    let second = try next(request(), "http://user:pass@b.example/x")
+    #expect(second.url == "http://b.example/x")
+    #expect(second.headerFields[.authorization] == nil)
+  }
+
+  @Test("The scheme may change, and with it the port")
+  func schemeChange() throws {
+    let second = try next(request("http://a.example/x"), "https://a.example/x")
+    #expect(second.isSecure)
+    #expect(second.endPoint == (try EndPoint(host: "a.example", port: 443)))
+    let third = try next(second, "http://a.example/y")
+    #expect(third.isSecure == false)
+    #expect(third.endPoint.port == 80)
+    // Scheme-relative: the scheme stays.
+    #expect(try next(second, "//b.example/z").url == "https://b.example/z")
+  }
+
+  // The base and the results are those of RFC 3986 section 5.4, with http and a host that names one.
+  @Test(
+    "RFC 3986 section 5.4, references relative to http://a.example/b/c/d;p?q",
+    arguments: [
+      ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),
+      ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"), (";x", "/b/c/;x"), ("g;x", "/b/c/g;x"),
+      (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"), ("../..", "/"), ("../../g", "/g"),
+      ("../../../g", "/g"), ("/./g", "/g"), ("/../g", "/g"), ("g..", "/b/c/g.."), ("./../g", "/b/g"),
+      ("g?y/./x", "/b/c/g?y/./x"), ("g;x=1/../y", "/b/c/y"),
+    ])
+  func relative(location: String, path: String) throws {
+    #expect(try next(request("http://a.example/b/c/d;p?q"), location).url == "http://a.example" + path)
+  }
+
+  @Test(
+    "Absolute and scheme-relative locations, and those with characters that a URL can't hold",
+    arguments: [
+      ("http://b.example:8080/x?y#z", "http://b.example:8080/x?y"), ("//b.example", "http://b.example/"),
+      ("HTTP://B.Example.", "http://b.example/"), ("/x y?\u{FC}=%20", "/x%20y?%C3%BC=%20"), ("/100%", "/100%25"),
+      ("//[::1]:81/a[0]", "http://[::1]:81/a%5B0%5D"), ("http://127.1/", "http://127.0.0.1/"),
+    ])
+  func absolute(location: String, url: String) throws {
+    let expected = url.hasPrefix("/") ? "http://a.example" + url : url
+    #expect(try next(request(), location).url == expected)
+  }
+
+  @Test(
+    "A location that is no http or https URL is refused",
+    arguments: [
+      "file:///etc/passwd", "gopher://h/", "ftp://h/x", "scp://h/x", "javascript:alert(1)", "data:text/plain,x", "ws://h/",
+      "http:", "http:x", "http://", "http:///x", "//", "http://h:0/", "//h:99999999999999999999/", "http://b\u{FC}cher.example/",
+      "http://[::1", "",
+    ])
+  func refused(location: String) {
+    let error = #expect(throws: DispatchError.self) { try next(request(), location) }
+    #expect(error?.code == .badRedirect)
+    #expect(error?.phase == .awaitingHead)
+    #expect(error?.detail.isEmpty == false)
+  }
+
+  @Test("Limits on time, size and hops go along")
+  func limits() throws {
+    var first = try request()
+    first.timeout = .seconds(1)
+    first.deadline = .seconds(2)
+    first.connectTimeout = .seconds(3)
+    first.idleTimeout = .seconds(4)
+    first.maxBodyBytes = 5
+    first.maxRedirects = 6
+    let second = try next(first, "http://b.example/")
+    #expect(second.timeout == .seconds(1))
+    #expect(second.deadline == .seconds(2))
+    #expect(second.connectTimeout == .seconds(3))
+    #expect(second.idleTimeout == .seconds(4))
+    #expect(second.maxBodyBytes == 5)
+    #expect(second.maxRedirects == 6)
+  }
+}
