@@ -72,18 +72,37 @@ let package = Package(
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict
     ),
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
+    .testTarget(name: "HeadgateThreadsTests", dependencies: ["HeadgateThreads"], swiftSettings: strict),
     .testTarget(name: "HeadgateOriginTests", dependencies: ["HeadgateOrigin"], swiftSettings: strict),
     .testTarget(
       name: "HeadgateDispatchTests",
       dependencies: [
         "HeadgateDispatch", "HeadgateTesting", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(name: "CStallingResolver", path: "Tests/CStallingResolver", linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+    .testTarget(
+      name: "HeadgateCurlTests",
+      dependencies: [
+        "CStallingResolver", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "HeadgateCommandTests",
+      dependencies: [
+        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateThreads",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

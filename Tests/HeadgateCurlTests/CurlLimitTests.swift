@@ -72,7 +72,7 @@ import Testing
     let origin = try Origin(script: OriginScript(connectionLimit: 4))
     let dispatcher = try dispatcher(8)
     let requests = try (0..<8).map { _ in try DispatchRequest(origin.url("/hold")) }
-    let ended = Locked(0)
+    let ended = LockedBox(0)
     for request in requests { dispatcher.dispatchShort(request) { _ in ended.withLock { $0 += 1 } } }
     #expect(await origin.waitUntil({ $0.refused == 4 }, until: .after(.seconds(60))))
     await dispatcher.shutDown(.now)
@@ -83,7 +83,7 @@ import Testing
   func idleConnectionsAreClosed() async throws {
     let origin = try Origin()
     let dispatcher = try dispatcher(6)
-    let held = Locked(0)
+    let held = LockedBox(0)
     for _ in 0..<6 {
       dispatcher.dispatchShort(try DispatchRequest(origin.url("/hold"))) { _ in held.withLock { $0 += 1 } }
     }

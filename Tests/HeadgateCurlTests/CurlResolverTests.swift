@@ -14,7 +14,7 @@ import Testing
     stalling_resolver_arm()
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: try CurlTransport())
-    let outcome = Locked<DispatchError?>(nil)
+    let outcome = LockedBox<DispatchError?>(nil)
     let ended = Gate()
     let operation = dispatcher.dispatchShort(try DispatchRequest("http://a.stall.test:\(origin.port)/")) { result in
       if case .failure(let error) = result { outcome.withLock { $0 = error } }

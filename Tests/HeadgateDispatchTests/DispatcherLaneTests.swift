@@ -53,7 +53,7 @@ import Testing
     let transport = ScriptedTransport { $0.respond(body: "x") }
     let bench = try Bench(requests: 1, transport: transport)
     let done = Gate()
-    let left = Locked(many)
+    let left = LockedBox(many)
     let request = try bench.request()
     // Each completion comes inside its start: nested, they would overrun the stack at once.
     @Sendable func again() {
@@ -73,12 +73,12 @@ import Testing
   @Test("all that wait and complete inside their starts need no more stack than one")
   func synchronousCompletions() async throws {
     let first = Outcomes<ScriptedExchange>()
-    let isOpen = Locked(false)
+    let isOpen = LockedBox(false)
     let transport = ScriptedTransport { exchange in
       if isOpen.withLock({ $0 }) { exchange.respond() } else { first.add(exchange) }
     }
     let bench = try Bench(requests: 1, waiting: many, transport: transport)
-    let count = Locked(0)
+    let count = LockedBox(0)
     let done = Gate()
     let request = try bench.request()
     for _ in 0..<many {

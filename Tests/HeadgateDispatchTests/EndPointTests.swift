@@ -18,7 +18,8 @@ import Testing
     arguments: [
       "HTTP://Example.COM", "http://example.com:80/", "http://example.com.", "http://example.com:/",
       "http://EXAMPLE.com.:80/a/b?c#d", "http://example.com:00080/",
-    ])
+    ]
+  )
   func oneSpelling(url: String) throws {
     let endPoint = try EndPoint(url)
     #expect(endPoint == (try EndPoint(host: "example.com", port: 80)))
@@ -33,14 +34,19 @@ import Testing
   @Test(
     "D67 http and ws stand for port 80, https and wss for 443",
     arguments: [
-      ("http://h/", 80), ("ws://h/", 80), ("https://h/", 443), ("wss://h/", 443), ("WSS://h/", 443), ("HTTPS://h/", 443),
+      ("http://h/", 80), ("ws://h/", 80), ("https://h/", 443), ("wss://h/", 443), ("WSS://h/", 443),
+      ("HTTPS://h/", 443),
       ("https://h:80/", 80), ("ftp://h:21/", 21),
-    ])
+    ]
+  )
   func defaultPorts(url: String, port: Int) throws {
     #expect(try EndPoint(url).port == port)
   }
 
-  @Test("D67 a scheme without a port of its own is an error, not port 80", arguments: ["ftp://h/", "httpx://h/", "h2://h/"])
+  @Test(
+    "D67 a scheme without a port of its own is an error, not port 80",
+    arguments: ["ftp://h/", "httpx://h/", "h2://h/"]
+  )
   func unknownScheme(url: String) {
     let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
     #expect(error?.code == .unknownScheme)
@@ -68,7 +74,8 @@ import Testing
       ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"), ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
       // 4.3 lower case
       ("2001:DB8:AAAA::ABCD", "2001:db8:aaaa::abcd"),
-    ])
+    ]
+  )
   func canonicalIPv6(written: String, canonical: String) throws {
     #expect(try EndPoint(host: written, port: 80).host == canonical)
     #expect(try EndPoint(host: "[\(written)]", port: 80).host == canonical)
@@ -81,7 +88,8 @@ import Testing
     arguments: [
       "2001:db8:0:0:1:0:0:1", "2001:0db8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "2001:db8::0:1:0:0:1",
       "2001:0db8::1:0:0:1", "2001:db8:0:0:1::1", "2001:db8:0000:0:1::1", "2001:DB8:0:0:1::1",
-    ])
+    ]
+  )
   func spellings(written: String) throws {
     #expect(try EndPoint("http://[\(written)]/").host == "2001:db8::1:0:0:1")
   }
@@ -113,7 +121,8 @@ import Testing
     arguments: [
       "[example.com]", "[127.0.0.1]", "[v1.x]", "[::1", "::1]", "[]", "::g", "1::2::3", ":::", "1:2:3:4:5:6:7:8:9",
       "12345::", "::1.2.3", ":", "::1\0.evil", "::1 ",
-    ])
+    ]
+  )
   func brokenIPv6(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .invalidHost)
     #expect(throws: EndPointError.self) { try EndPoint("http://\(host)/") }
@@ -130,7 +139,10 @@ import Testing
     #expect(try EndPoint("http://\(part)example.com/") == EndPoint("http://example.com/"))
   }
 
-  @Test("D70 an empty host is refused", arguments: ["http://", "http:///p", "http://:80/", "http://u@/", "http:h", "http:"])
+  @Test(
+    "D70 an empty host is refused",
+    arguments: ["http://", "http:///p", "http://:80/", "http://u@/", "http:h", "http:"]
+  )
   func emptyHost(url: String) {
     let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
     #expect(error?.code == .missingHost || error?.code == .malformed)
@@ -144,7 +156,8 @@ import Testing
 
   @Test(
     "D70 an international name is refused with what to write instead",
-    arguments: ["http://b\u{FC}cher.example/", "http://b%C3%BCcher.example/", "http://\u{4F8B}\u{3048}.jp/"])
+    arguments: ["http://b\u{FC}cher.example/", "http://b%C3%BCcher.example/", "http://\u{4F8B}\u{3048}.jp/"]
+  )
   func internationalNames(url: String) throws {
     let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
     #expect(error?.code == .notYetSupported)
@@ -160,7 +173,8 @@ import Testing
 
   @Test(
     "Hosts with bytes that no name has are refused",
-    arguments: ["a b", "a/b", "a%2Fb", "a@b", "a?b", "a#b", "a\\b", "a\0b", "a..b", ".a", "a,b", "a\n"])
+    arguments: ["a b", "a/b", "a%2Fb", "a@b", "a?b", "a#b", "a\\b", "a\0b", "a..b", ".a", "a,b", "a\n"]
+  )
   func invalidHosts(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .invalidHost)
   }
@@ -179,7 +193,8 @@ import Testing
       ("127.1", "127.0.0.1"), ("0x7f000001", "127.0.0.1"), ("0X7F000001", "127.0.0.1"), ("2130706433", "127.0.0.1"),
       ("017700000001", "127.0.0.1"), ("127.0.0.1.", "127.0.0.1"), ("127.0.1", "127.0.0.1"), ("0x7f.1", "127.0.0.1"),
       ("192.168.0.1", "192.168.0.1"), ("0", "0.0.0.0"), ("255.255.255.255", "255.255.255.255"), ("1.2.3", "1.2.0.3"),
-    ])
+    ]
+  )
   func oddIPv4(written: String, canonical: String) throws {
     #expect(try EndPoint(host: written, port: 80).host == canonical)
     #expect(try EndPoint("http://\(written)/") == EndPoint(host: canonical, port: 80))
@@ -187,12 +202,18 @@ import Testing
 
   @Test(
     "A host that ends in a number and is no address is refused: it must not become a name",
-    arguments: ["256.1.1.1", "1.2.3.4.5", "4294967296", "08.1.1.1", "a.1", "a.0x1", "0x", "1.2.3.0xg1.9", "127.0.0.1_.7"])
+    arguments: [
+      "256.1.1.1", "1.2.3.4.5", "4294967296", "08.1.1.1", "a.1", "a.0x1", "0x", "1.2.3.0xg1.9", "127.0.0.1_.7",
+    ]
+  )
   func brokenIPv4(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .invalidHost)
   }
 
-  @Test("Names with digits, hyphens and underscores are names", arguments: ["1a", "a1.b2c", "_dmarc.x", "a--b", "0x1g", "x.3com"])
+  @Test(
+    "Names with digits, hyphens and underscores are names",
+    arguments: ["1a", "a1.b2c", "_dmarc.x", "a--b", "0x1g", "x.3com"]
+  )
   func names(host: String) throws {
     #expect(try EndPoint(host: host, port: 80).host == host)
   }
@@ -206,7 +227,8 @@ import Testing
 
   @Test(
     "Ports out of range in a URL are refused, none of them falls back to the scheme's",
-    arguments: ["0", "65536", "99999", "9223372036854775808", "99999999999999999999", "100000000000000000000080"])
+    arguments: ["0", "65536", "99999", "9223372036854775808", "99999999999999999999", "100000000000000000000080"]
+  )
   func urlPortRange(port: String) {
     for url in ["http://h:\(port)/", "https://u:1@h:\(port)", "http://[::1]:\(port)?q", "http://h:\(port)#f:1"] {
       let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
@@ -228,7 +250,10 @@ import Testing
 
   @Test(
     "What is no absolute URL is refused",
-    arguments: ["", "example.com", "/p", "//h/p", "http://h:-1/", "http://h:8x/", "http://h:80:80/", "http://[::1/", " http://h/"])
+    arguments: [
+      "", "example.com", "/p", "//h/p", "http://h:-1/", "http://h:8x/", "http://h:80:80/", "http://[::1/", " http://h/",
+    ]
+  )
   func malformed(url: String) {
     let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
     #expect(error?.description.isEmpty == false)

@@ -11,10 +11,12 @@ import Testing
   @Test(
     "Lines end in CRLF or LF, with a status line before and an empty line behind, or without",
     arguments: [
-      "HTTP/1.1 200 OK\r\nServer: a b\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\nServer: a b\nContent-Length: 5\n\n",
+      "HTTP/1.1 200 OK\r\nServer: a b\r\nContent-Length: 5\r\n\r\n",
+      "HTTP/1.1 200 OK\nServer: a b\nContent-Length: 5\n\n",
       "Server: a b\r\nContent-Length: 5", "HTTP/2 200\r\nServer:a b\r\nContent-Length:\t 5 \t\r\n\r\n",
       "HTTP/1.1 200 Fine: really\r\nServer: a b\r\n\r\nContent-Length: 5\r\n",
-    ])
+    ]
+  )
   func lines(block: String) {
     #expect(pairs(block) == ["Server=a b", "Content-Length=5"])
     #expect(head(block)[.server] == "a b")
@@ -42,7 +44,9 @@ import Testing
 
   @Test("A value keeps its inner spaces and colons, and may be empty")
   func values() {
-    #expect(pairs("Location: http://h:80/a  b\r\nServer:\r\nVia:   \r\n") == ["Location=http://h:80/a  b", "Server=", "Via="])
+    #expect(
+      pairs("Location: http://h:80/a  b\r\nServer:\r\nVia:   \r\n") == ["Location=http://h:80/a  b", "Server=", "Via="]
+    )
     #expect(head("Server:\r\n")[.server] == "")
   }
 
@@ -51,7 +55,8 @@ import Testing
     arguments: [
       "no colon here", ": no name", "Server : space before the colon", " Server: continued", "\tServer: continued",
       "Ser ver: space inside", "", "\r", ":", "\u{0}Server: zero",
-    ])
+    ]
+  )
   func broken(line: String) {
     let block = "Via: a\r\n\(line)\r\nAge: 1\r\n"
     #expect(pairs(block) == ["Via=a", "Age=1"])
@@ -85,7 +90,9 @@ import Testing
   @Test("A field asked for alone is what the parsed fields say", arguments: 1...20 as ClosedRange<UInt64>)
   func oneOrAll(seed: UInt64) {
     var random = SeededRandom(seed: seed)
-    let pieces = ["Server", "server", "Via", "Age", ":", " ", "\t", "\r\n", "\n", "\r", "\0", "x", ", ", "=", "HTTP/1.1 200 OK\r\n"]
+    let pieces = [
+      "Server", "server", "Via", "Age", ":", " ", "\t", "\r\n", "\n", "\r", "\0", "x", ", ", "=", "HTTP/1.1 200 OK\r\n",
+    ]
     for _ in 0..<300 {
       let block = (0..<Int.random(in: 0..<30, using: &random)).map { _ in pieces.randomElement(using: &random) ?? "" }
       let head = head(block.joined())

@@ -38,7 +38,7 @@ import Testing
     #expect(scheduler.running == 100)
     #expect(scheduler.waiting == 0)
     var started = 0
-    while case .start(let number, _) = scheduler.next() {
+    while case .start(let number, _, _) = scheduler.next() {
       #expect(number == started)
       started += 1
     }
@@ -62,7 +62,10 @@ import Testing
     #expect(limits.long == long)
   }
 
-  @Test("Long requests leave a permit to short ones, unless there is but one", arguments: [(2, 2), (4, 4), (4, 5), (1, 2)])
+  @Test(
+    "Long requests leave a permit to short ones, unless there is but one",
+    arguments: [(2, 2), (4, 4), (4, 5), (1, 2)]
+  )
   func longBelowAll(requests: Int, long: Int) {
     let error = #expect(throws: LimitError.self) { try EndPointLimits(requests: requests, long: long) }
     #expect(error?.description.contains("allLong") == true)
@@ -92,7 +95,12 @@ import Testing
   func kept() throws {
     let endPoint = try EndPoint(host: "h", port: 80)
     let limits = try GateLimits(
-      endPoint: .classic, overrides: [endPoint: .standard], total: 5, waiting: 7, overflow: .wait)
+      endPoint: .classic,
+      overrides: [endPoint: .standard],
+      total: 5,
+      waiting: 7,
+      overflow: .wait
+    )
     #expect(limits.endPoint == .classic)
     #expect(limits.overrides == [endPoint: .standard])
     #expect(limits.total == 5)

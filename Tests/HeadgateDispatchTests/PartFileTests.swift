@@ -153,7 +153,9 @@ import Testing
     try folder.write("kept", to: "a.part")
     try folder.write("precious", to: "target")
     try FileManager.default.createSymbolicLink(
-      atPath: folder.path + "/a.1.part", withDestinationPath: folder.path + "/target")
+      atPath: folder.path + "/a.1.part",
+      withDestinationPath: folder.path + "/target"
+    )
     try store("new", .numbered(folder.path + "/a"))
     #expect(folder.names == ["a", "a.1.part", "a.part", "target"])
     #expect(folder.text("a") == "new")
@@ -206,7 +208,8 @@ import Testing
 
   @Test(
     "A folder that may not be written to gives an error that names the path",
-    .enabled(if: geteuid() != 0, "root may write everywhere"))
+    .enabled(if: geteuid() != 0, "root may write everywhere")
+  )
   func readOnlyFolder() throws {
     let folder = try Folder()
     try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.path)
@@ -224,7 +227,10 @@ import Testing
     #expect(folder.names == ["a"])
   }
 
-  @Test("A part file that was taken away meanwhile is an error, not a file of somebody else's", arguments: [false, true])
+  @Test(
+    "A part file that was taken away meanwhile is an error, not a file of somebody else's",
+    arguments: [false, true]
+  )
   func takenAway(replacing: Bool) throws {
     let folder = try Folder()
     let path = folder.path + "/a"

@@ -5,13 +5,17 @@ import Testing
 
 @Suite struct RedirectTests {
   private func request(
-    _ url: String = "http://a.example/b/c/d?q", method: HTTPRequest.Method = .get, body: RequestBody? = nil
+    _ url: String = "http://a.example/b/c/d?q",
+    method: HTTPRequest.Method = .get,
+    body: RequestBody? = nil
   ) throws -> DispatchRequest {
     try DispatchRequest(url, method: method, headerFields: [.accept: "text/html"], body: body)
   }
 
   private func next(
-    _ request: DispatchRequest, _ location: String, status: Int = 302
+    _ request: DispatchRequest,
+    _ location: String,
+    status: Int = 302
   ) throws(DispatchError) -> DispatchRequest {
     try Redirect.next(after: request, status: status, location: location)
   }
@@ -29,7 +33,8 @@ import Testing
       (303, .get, .get), (303, .head, .head), (303, .post, .get), (303, .put, .get), (303, .delete, .get),
       (307, .get, .get), (307, .head, .head), (307, .post, .post), (307, .put, .put),
       (308, .get, .get), (308, .head, .head), (308, .post, .post), (308, .delete, .delete),
-    ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)])
+    ] as [(Int, HTTPRequest.Method, HTTPRequest.Method)]
+  )
   func method(status: Int, before: HTTPRequest.Method, after: HTTPRequest.Method) throws {
     #expect(try next(request(method: before), "/x", status: status).method == after)
   }
@@ -39,7 +44,8 @@ import Testing
     arguments: [
       (301, .post, false), (302, .post, false), (303, .post, false), (303, .put, false),
       (301, .put, true), (302, .put, true), (307, .post, true), (308, .post, true), (307, .put, true),
-    ] as [(Int, HTTPRequest.Method, Bool)])
+    ] as [(Int, HTTPRequest.Method, Bool)]
+  )
   func body(status: Int, method: HTTPRequest.Method, isKept: Bool) throws {
     var first = try request(method: method, body: RequestBody("text"))
     let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage, .contentLocation]
@@ -75,7 +81,8 @@ import Testing
       ("https://b.example/x", false), ("//b.example/", false), ("https://sub.a.example/", false),
       ("https://a.example:444/x", false), ("http://a.example/x", false), ("http://a.example:443/x", false),
       ("https://a.example.b.example/", false), ("https://a.example@b.example/", false),
-    ])
+    ]
+  )
   func credentials(location: String, areKept: Bool) throws {
     var first = try request("https://a.example/b")
     first.headerFields[.authorization] = "Bearer secret"
@@ -117,10 +124,12 @@ import Testing
     arguments: [
       ("g", "/b/c/g"), ("./g", "/b/c/g"), ("g/", "/b/c/g/"), ("/g", "/g"), ("?y", "/b/c/d;p?y"), ("g?y", "/b/c/g?y"),
       ("#s", "/b/c/d;p?q"), ("g#s", "/b/c/g"), ("g?y#s", "/b/c/g?y"), (";x", "/b/c/;x"), ("g;x", "/b/c/g;x"),
-      (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"), ("../..", "/"), ("../../g", "/g"),
+      (".", "/b/c/"), ("./", "/b/c/"), ("..", "/b/"), ("../", "/b/"), ("../g", "/b/g"), ("../..", "/"),
+      ("../../g", "/g"),
       ("../../../g", "/g"), ("/./g", "/g"), ("/../g", "/g"), ("g..", "/b/c/g.."), ("./../g", "/b/g"),
       ("g?y/./x", "/b/c/g?y/./x"), ("g;x=1/../y", "/b/c/y"),
-    ])
+    ]
+  )
   func relative(location: String, path: String) throws {
     #expect(try next(request("http://a.example/b/c/d;p?q"), location).url == "http://a.example" + path)
   }
@@ -131,7 +140,8 @@ import Testing
       ("http://b.example:8080/x?y#z", "http://b.example:8080/x?y"), ("//b.example", "http://b.example/"),
       ("HTTP://B.Example.", "http://b.example/"), ("/x y?\u{FC}=%20", "/x%20y?%C3%BC=%20"), ("/100%", "/100%25"),
       ("//[::1]:81/a[0]", "http://[::1]:81/a%5B0%5D"), ("http://127.1/", "http://127.0.0.1/"),
-    ])
+    ]
+  )
   func absolute(location: String, url: String) throws {
     let expected = url.hasPrefix("/") ? "http://a.example" + url : url
     #expect(try next(request(), location).url == expected)
@@ -140,10 +150,13 @@ import Testing
   @Test(
     "A location that is no http or https URL is refused",
     arguments: [
-      "file:///etc/passwd", "gopher://h/", "ftp://h/x", "scp://h/x", "javascript:alert(1)", "data:text/plain,x", "ws://h/",
-      "http:", "http:x", "http://", "http:///x", "//", "http://h:0/", "//h:99999999999999999999/", "http://b\u{FC}cher.example/",
+      "file:///etc/passwd", "gopher://h/", "ftp://h/x", "scp://h/x", "javascript:alert(1)", "data:text/plain,x",
+      "ws://h/",
+      "http:", "http:x", "http://", "http:///x", "//", "http://h:0/", "//h:99999999999999999999/",
+      "http://b\u{FC}cher.example/",
       "http://[::1", "",
-    ])
+    ]
+  )
   func refused(location: String) {
     let error = #expect(throws: DispatchError.self) { try next(request(), location) }
     #expect(error?.code == .badRedirect)

@@ -19,7 +19,8 @@ import Testing
       ("http://h?q", "http://h/?q"),
       ("http://h#f", "http://h/"),
       ("http://ex%61mple.com/", "http://example.com/"),
-    ])
+    ]
+  )
   func canonicalURL(written: String, sent: String) throws {
     let request = try DispatchRequest(written)
     #expect(request.url == sent)
@@ -32,10 +33,12 @@ import Testing
   @Test(
     "Path, query and percent-encoding stay as they are given",
     arguments: [
-      "http://h/a%2Fb", "http://h/a%2fb%7e~", "http://h/a/../b/./c", "http://h//a//", "http://h/?", "http://h/a?b=%20+c&d==e?f/g",
+      "http://h/a%2Fb", "http://h/a%2fb%7e~", "http://h/a/../b/./c", "http://h//a//", "http://h/?",
+      "http://h/a?b=%20+c&d==e?f/g",
       "http://h/a;p=1,2:3@4!$&'()*+=~_-.", "http://h/?u=http://other:81/x%23y", "http://h/%E4%BE%8B",
       "http://h/?100%25",
-    ])
+    ]
+  )
   func keptAsGiven(url: String) throws {
     #expect(try DispatchRequest(url).url == url)
   }
@@ -54,7 +57,8 @@ import Testing
       ("http://h/a\\b", "http://h/a%5Cb"),
       ("http://h/a\r\nHost: x", "http://h/a%0D%0AHost:%20x"),
       ("http://h/\u{0}", "http://h/%00"),
-    ])
+    ]
+  )
   func encoded(written: String, sent: String) throws {
     #expect(try DispatchRequest(written).url == sent)
   }
@@ -64,7 +68,8 @@ import Testing
     arguments: [
       ("http://user:secret@h/", "user:secret"), ("http://user@h/", "user:"), ("http://:secret@h/", ":secret"),
       ("http://u%40v:p%3Aq%20r@h/", "u@v:p:q r"), ("http://\u{FC}:x@h/", "\u{FC}:x"),
-    ])
+    ]
+  )
   func basic(url: String, credentials: String) throws {
     let request = try DispatchRequest(url)
     #expect(request.headerFields[.authorization] == "Basic " + Data(credentials.utf8).base64EncodedString())
@@ -92,7 +97,8 @@ import Testing
       ("http://h:99999999999999999999/", "port 99999999999999999999"), ("http://h:8x/", "h:8x"),
       ("http://a..b/", "no host name"), ("http://a b/", "no host name"), ("http://256.1.1.1/", "256.1.1.1"),
       ("http://[fe80::1%25en0]/", "zone"), ("http://b\u{FC}cher.example/", "xn--"), ("http://[::1/", "[::1"),
-    ])
+    ]
+  )
   func badURL(url: String, reason: String) {
     let error = #expect(throws: DispatchError.self) { try DispatchRequest(url) }
     #expect(error?.code == .invalidURL)

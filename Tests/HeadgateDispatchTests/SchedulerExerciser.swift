@@ -147,7 +147,7 @@ struct SchedulerExerciser {
     while scheduler.hasEffects {
       guard let effect = scheduler.next() else { return "effects were announced and none came" }
       switch effect {
-      case .start(let item, let ticket):
+      case .start(let item, let ticket, _):
         if let broken = startedItem(item, ticket) { return broken }
       case .admit(let item):
         if known[item]?.stand != .waiting { return "someone was admitted who does not wait" }
@@ -201,7 +201,7 @@ struct SchedulerExerciser {
     while true {
       while let effect = scheduler.next() {
         switch effect {
-        case .start(let item, let ticket):
+        case .start(let item, let ticket, _):
           if let broken = startedItem(item, ticket) { return broken }
         case .admit: break
         case .end(let item):

@@ -87,7 +87,8 @@ import Musl
       (Duration(secondsComponent: 0, attosecondsComponent: -999_999_999), 0),
       (Duration(secondsComponent: -1, attosecondsComponent: -1_500_000_000), -1_000_000_001),
       (Duration(secondsComponent: 1, attosecondsComponent: 1_500_000_000), 1_000_000_001),
-    ] as [(Duration, Int64)])
+    ] as [(Duration, Int64)]
+  )
   func wholeNanoseconds(duration: Duration, expected: Int64) {
     #expect(duration.wholeNanoseconds == expected)
   }

@@ -78,7 +78,10 @@ import Testing
     #expect(drain(&heap) == handles.dropFirst(33_333).map(\.key).sorted())
   }
 
-  @Test("P25 an emptied heap gives its memory back, and a small one keeps its own", arguments: [1000, 1024, 1025, 100_000])
+  @Test(
+    "P25 an emptied heap gives its memory back, and a small one keeps its own",
+    arguments: [1000, 1024, 1025, 100_000]
+  )
   func memory(count: Int) {
     var heap = IndexedHeap<Int>()
     for round in 0..<2 {

@@ -40,7 +40,7 @@ import Musl
   @Test("Never two inside, though each gives its processor away in there")
   func exclusion() throws {
     let ledger = Ledger()
-    let lock = Locked(())
+    let lock = Locked(0)
     try onThreads(8) { number in
       for round in 0..<500 {
         lock.withLock { _ in

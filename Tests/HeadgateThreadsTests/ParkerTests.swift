@@ -43,7 +43,8 @@ import Musl
 
   @Test(
     "P07 a deadline of zero, past or just reached returns at once without a token",
-    arguments: [.distantPast, Deadline(nanoseconds: 1), .now, .after(.seconds(-1)), .after(.seconds(Int64.min))])
+    arguments: [.distantPast, Deadline(nanoseconds: 1), .now, .after(.seconds(-1)), .after(.seconds(Int64.min))]
+  )
   func past(deadline: Deadline) {
     #expect(Parker().park(until: deadline) == false)
   }
@@ -57,7 +58,8 @@ import Musl
 
   @Test(
     "P07 deadlines beyond what the system can express wait for the token",
-    arguments: [Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63), .after(.seconds(Int64.max))])
+    arguments: [Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63), .after(.seconds(Int64.max))]
+  )
   func farDeadline(deadline: Deadline) throws {
     let here = Parker()
     let there = Parker()
@@ -108,10 +110,13 @@ import Musl
     let sleeper = Parker()
     let waker = Parker()
     let confirmed = Parker()
+    let moment = Locked(Deadline.distantPast)
     let rounds = 5000
     _ = try WorkerThread(name: "test-waker") {
       for _ in 0..<rounds {
         guard waker.park(until: .after(generous)) else { return }
+        let moment = moment.withLock { $0 }
+        while .now < moment {}
         sleeper.unpark()
         confirmed.unpark()
       }
@@ -119,8 +124,11 @@ import Musl
     var random = SeededRandom(seed: 6)
     var inTime = 0
     for round in 0..<rounds {
+      // The system ends a timed sleep some 60 microseconds late, so these moments lie on both sides of its end.
+      let deadline = Deadline.after(.microseconds(Int.random(in: 0..<100, using: &random)))
+      moment.withLock { $0 = deadline + .microseconds(Int.random(in: 0..<120, using: &random)) }
       waker.unpark()
-      let first = sleeper.park(until: .after(.nanoseconds(Int64.random(in: 0..<100_000, using: &random))))
+      let first = sleeper.park(until: deadline)
       try #require(confirmed.park(until: .after(generous)), "the waker is gone in round \(round)")
       let second = sleeper.park(until: .distantPast)
       #expect(first != second, "round \(round)")
@@ -145,6 +153,11 @@ import Musl
     let parked = Locked<pthread_t?>(nil)
     let stops = Record<Bool>()
     _ = try WorkerThread(name: "test-sleeper") {
+      // A thread of the cooperative pool started this one and left it its mask, which keeps signals out.
+      var set = sigset_t()
+      sigemptyset(&set)
+      sigaddset(&set, SIGURG)
+      pthread_sigmask(SIG_UNBLOCK, &set, nil)
       parked.withLock { $0 = pthread_self() }
       here.unpark()
       let deadline = Deadline.after(.milliseconds(30))

@@ -56,7 +56,8 @@ import Musl
     #expect(done.wait())
     #expect(
       calls.events
-        == (0..<300).sorted { (($0 * 7) % 10, $0) < (($1 * 7) % 10, $1) })
+        == (0..<300).sorted { (($0 * 7) % 10, $0) < (($1 * 7) % 10, $1) }
+    )
     #expect(bench.timers.pendingCount == 0)
   }
 

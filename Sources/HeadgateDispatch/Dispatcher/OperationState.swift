@@ -38,19 +38,21 @@ struct OperationState {
   /// The request of the present hop, and the number of that hop.
   private(set) var request: DispatchRequest
   private(set) var hop = 0
+  /// How many sockets its end-point tolerates.
+  private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
   var redirect: DispatchRequest?
   /// How much of a redirect's body was passed over.
   var drained = 0
 
-  /// Time accounts. The waiting of all hops is added up, and so is the running.
+  /// Time accounts, in nanoseconds. The waiting of all hops is added up, and so is the running.
   var waitingSince: Deadline
   var runningSince: Deadline = .distantPast
-  var waited: Duration = .zero
-  var ran: Duration = .zero
-  var timeoutTimer: ScheduledTimer?
-  var deadlineTimer: ScheduledTimer?
-  var idleTimer: ScheduledTimer?
+  var waited: Int64 = 0
+  var ran: Int64 = 0
+  private var timers: OperationTimers?
+  /// A long request's head has come.
+  var timeoutIsOver = false
   var lastActivity: Deadline = .distantPast
   private(set) var isPaused = false
   private var resumes = 0
@@ -63,7 +65,7 @@ struct OperationState {
   init(_ request: DispatchRequest, submitted: Deadline) {
     self.request = request
     self.submitted = submitted
-    deadline = request.deadline.map { submitted + $0 }
+    deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
     waitingSince = submitted
   }
 
@@ -83,8 +85,9 @@ struct OperationState {
   }
 
   /// It has a permit. False: it was decided before or comes too late, and the permit goes back.
-  mutating func granted(_ ticket: Ticket, at now: Deadline) -> Bool {
+  mutating func granted(_ ticket: Ticket, maxSockets: Int, at now: Deadline) -> Bool {
     self.ticket = ticket
+    self.maxSockets = maxSockets
     guard verdict == nil else {
       stage = .over
       return false
@@ -93,26 +96,52 @@ struct OperationState {
       stage = .doomed
       return false
     }
-    waited += now - waitingSince
+    waited += now.nanoseconds(since: waitingSince)
     runningSince = now
     stage = .starting
     return true
   }
 
+  // MARK: Timers
+
+  var needsTimeout: Bool { timers?.timeout == nil && !timeoutIsOver }
+  var needsIdle: Bool { timers?.idle == nil }
+
+  /// Takes a timer into keeping. False when the outcome is decided and nobody would cancel it.
+  mutating func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind) -> Bool {
+    guard !isDecided, !(kind == .timeout && timeoutIsOver) else { return false }
+    var kept = timers ?? OperationTimers()
+    kept.set(timer, kind)
+    timers = kept
+    return true
+  }
+
+  mutating func takeTimeout() -> ScheduledTimer? {
+    let timer = timers?.timeout
+    timers?.timeout = nil
+    return timer
+  }
+
+  mutating func takeTimers() -> OperationTimers? { timers.take() }
+
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time: it would
   /// only take the permit from one that can.
   private func lastStart(before deadline: Deadline) -> Deadline {
-    let hundredth = (deadline - submitted).wholeNanoseconds / 100
-    return deadline + .nanoseconds(-max(0, min(hundredth, 10_000_000)))
+    let hundredth = deadline.nanoseconds(since: submitted) / 100
+    return deadline.advanced(byNanoseconds: -max(0, min(hundredth, 10_000_000)))
   }
 
-  /// The transport has taken the exchange. True: it was decided meanwhile, and the exchange is to be cancelled.
-  mutating func started(_ control: any ExchangeControl, hop: Int) -> Bool {
+  /// The transport has taken the exchange. `unwanted`: it was decided meanwhile, and is to be cancelled.
+  mutating func started(_ control: any ExchangeControl, hop: Int, at now: Deadline) -> Start {
     // The exchange may be over already, or may even have gone on to the next hop: then this control is of the past.
-    guard hop == self.hop, case .starting = stage else { return false }
+    guard hop == self.hop, case .starting = stage else { return .past }
     stage = .running(control)
-    return verdict != nil
+    if lastActivity < now { lastActivity = now }
+    return verdict == nil ? .running : .unwanted
   }
+
+  /// What became of an exchange by the time the transport had taken it.
+  enum Start { case running, unwanted, past }
 
   /// A verdict from outside or from the sink. The first one counts; nil for all others.
   mutating func fail(_ error: DispatchError, at now: Deadline) -> Consequences? {
@@ -154,14 +183,32 @@ struct OperationState {
     return nil
   }
 
-  /// The exchange is over, and nothing of it follows. Returns whether the outcome is to be delivered here.
-  mutating func ended(_ failure: DispatchError?, at now: Deadline) -> Bool {
-    stage = .over
+  /// The exchange is over.
+  mutating func ended(_ end: ExchangeEnd, at now: Deadline) -> Ending {
+    times = end.times
     if !isDecided {
-      if let failure { verdict = measured(failure, at: now) } else { hasEndedWhole = true }
+      if let redirect { return .goesOn(redirect) }
+      if var failure = end.failure {
+        failure.endPoint = request.endPoint
+        verdict = measured(failure, at: now)
+      } else {
+        hasEndedWhole = true
+      }
     }
-    ran += now - runningSince
-    return claimDelivery()
+    return over(at: now)
+  }
+
+  /// Nothing of the exchange follows.
+  mutating func over(at now: Deadline) -> Ending {
+    stage = .over
+    ran += now.nanoseconds(since: runningSince)
+    return .over(ticket, delivers: claimDelivery())
+  }
+
+  /// What follows the end of an exchange: the next hop, or the permit's way back and perhaps the outcome's delivery.
+  enum Ending {
+    case goesOn(DispatchRequest)
+    case over(Ticket?, delivers: Bool)
   }
 
   /// The redirect's request becomes the present one: under the same permit, or waiting for that of another end-point.
@@ -173,7 +220,7 @@ struct OperationState {
     redirect = nil
     drained = 0
     hop += 1
-    ran += now - runningSince
+    ran += now.nanoseconds(since: runningSince)
     runningSince = now
     waitingSince = now
     isPaused = false
@@ -192,20 +239,43 @@ struct OperationState {
 
   private func measured(_ error: DispatchError, at now: Deadline) -> DispatchError {
     var error = error
+    var (waited, ran) = (waited, ran)
     switch stage {
     case .waiting, .doomed:
       error.phase = .waiting
-      error.waited = waited + (now - waitingSince)
-      error.ran = ran
+      waited += now.nanoseconds(since: waitingSince)
     case .running(let control):
       if error.phase == .waiting { error.phase = control.phase }
-      error.waited = waited
-      error.ran = ran + (now - runningSince)
+      ran += now.nanoseconds(since: runningSince)
     case .starting, .over:
       if error.phase == .waiting { error.phase = .connecting }
-      error.waited = waited
-      error.ran = ran + (now - runningSince)
+      ran += now.nanoseconds(since: runningSince)
     }
+    error.waited = .nanoseconds(waited)
+    error.ran = .nanoseconds(ran)
     return error
+  }
+}
+
+/// The timers that one operation keeps.
+struct OperationTimers {
+  enum Kind { case timeout, deadline, idle }
+
+  var timeout: ScheduledTimer?
+  var deadline: ScheduledTimer?
+  var idle: ScheduledTimer?
+
+  mutating func set(_ timer: ScheduledTimer, _ kind: Kind) {
+    switch kind {
+    case .timeout: timeout = timer
+    case .deadline: deadline = timer
+    case .idle: idle = timer
+    }
+  }
+
+  func cancel() {
+    timeout?.cancel()
+    deadline?.cancel()
+    idle?.cancel()
   }
 }

@@ -41,7 +41,7 @@ public final class URLDispatchOperation: Sendable {
 
   /// Brings it to the gate. Refusals come through the sink like every other end.
   func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
-    if let deadline = request.deadline { armDeadline(at: submitted + deadline) }
+    if let deadline = state.withLock({ $0.deadline }) { armDeadline(at: deadline) }
     switch gate.submit(self, to: request.endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld) {
     case .accepted(let ticket):
       if let late = state.withLock({ $0.accepted(ticket) }) { _ = gate.withdraw(late) }
@@ -57,75 +57,63 @@ public final class URLDispatchOperation: Sendable {
   /// A verdict from outside: a cancel, a limit on time, a fault of the sink.
   func fail(_ reason: DispatchError) {
     var error = reason
-    error.endPoint = error.endPoint ?? endPoint
+    if error.endPoint == nil { error.endPoint = endPoint }
     let now = gate.timers.now
     guard let consequences = state.withLock({ $0.fail(error, at: now) }) else { return }
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = gate.withdraw(ticket) }
     consequences.cancel?.cancel()
-    if consequences.deliver { deliver() }
+    if consequences.deliver { deliver(at: now) }
   }
 
-  private func deliver() {
-    let (verdict, timers, queued, exchange) = state.withLock { state in
-      defer {
-        state.timeoutTimer = nil
-        state.deadlineTimer = nil
-        state.idleTimer = nil
-      }
-      return (state.verdict, [state.timeoutTimer, state.deadlineTimer, state.idleTimer], state.waited, state.times)
-    }
-    for case let timer? in timers { timer.cancel() }
+  private func deliver(at now: Deadline) {
+    let (verdict, timers, queued, exchange) = state.withLock { state in (
+      state.verdict, state.takeTimers(), state.waited, state.times
+    ) }
+    timers?.cancel()
     let times = DispatchTimes(
-      queued: (verdict?.waited ?? queued).inSeconds, total: (gate.timers.now - submitted).inSeconds,
-      exchange: exchange)
+      queued: Double(verdict?.waited.wholeNanoseconds ?? queued) / 1e9,
+      total: Double(now.nanoseconds(since: submitted)) / 1e9, exchange: exchange)
     sink.end(verdict, times)
   }
 
   // MARK: Time
 
   private func armDeadline(at deadline: Deadline) {
-    let timer = gate.timers.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }
-    keep(timer) { $0.deadlineTimer = timer }
+    keep(gate.timers.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, as: .deadline)
   }
 
   /// What is left of the request's `timeout`, counted over the time that it ran only.
-  private func armTimeout() {
-    guard let timeout = request.timeout else { return }
-    let left = state.withLock { timeout - $0.ran }
-    let timer = gate.timers.schedule(at: gate.timers.now + left) { [self] in fail(DispatchError(.timedOut)) }
-    keep(timer) { $0.timeoutTimer = timer }
+  private func armTimeout(from now: Deadline, after ran: Int64) {
+    guard let timeout = request.fields.timeoutNanoseconds else { return }
+    let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
+    keep(gate.timers.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout)
   }
 
   /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
-  private func armIdle(after wait: Duration) {
-    let timer = gate.timers.schedule(at: gate.timers.now + wait) { [self] in idleCheck() }
-    keep(timer) { $0.idleTimer = timer }
+  private func armIdle(from now: Deadline, after wait: Int64) {
+    keep(gate.timers.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in idleCheck() }, as: .idle)
   }
 
   private func idleCheck() {
-    guard let limit = request.idleTimeout else { return }
+    guard let limit = request.fields.idleNanoseconds else { return }
     let now = gate.timers.now
-    let silence = state.withLock { state -> Duration in
+    let silence = state.withLock { state -> Int64 in
       // It rests while the consumer holds the transfer, and while the request waits for a permit.
       if !state.isListening { state.lastActivity = now }
-      return now - state.lastActivity
+      return now.nanoseconds(since: state.lastActivity)
     }
-    if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(after: limit - silence) }
+    if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(from: now, after: limit - silence) }
   }
 
   /// Keeps a timer for as long as the operation is undecided; lets it go at once when it is not.
-  private func keep(_ timer: ScheduledTimer, _ store: (inout OperationState) -> Void) {
-    let isKept = state.withLock { state in
-      guard !state.isDecided else { return false }
-      store(&state)
-      return true
-    }
+  private func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind) {
+    let isKept = state.withLock { $0.keep(timer, as: kind) }
     if !isKept { timer.cancel() }
   }
 
   private func dropTimeout() {
-    let timer = state.withLock { $0.timeoutTimer.take() }
+    let timer = state.withLock { $0.takeTimeout() }
     timer?.cancel()
   }
 
@@ -142,25 +130,32 @@ public final class URLDispatchOperation: Sendable {
 // MARK: - The gate's side
 
 extension URLDispatchOperation: GateClient {
-  package func granted(_ ticket: Ticket) {
+  package func granted(_ ticket: Ticket, maxSockets: Int) {
     let now = gate.timers.now
-    guard state.withLock({ $0.granted(ticket, at: now) }) else { return gate.finish(ticket) }
-    armTimeout()
-    if let limit = request.idleTimeout, state.withLock({ $0.idleTimer == nil }) { armIdle(after: limit) }
+    guard state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else { return gate.finish(ticket) }
     sink.accepted()
-    startExchange()
+    startExchange(at: now)
   }
 
   package func admitted() { sink.accepted() }
   package func turnedAway() { fail(DispatchError(.shutDown)) }
   package func asked(toEndBecause error: DispatchError) { fail(error) }
 
-  private func startExchange() {
-    let (request, hop) = state.withLock { ($0.request, $0.hop) }
-    let exchange = Exchange(
-      request: request, maxSockets: gate.limits(of: request.endPoint).requests, mayPause: sink.mayPause)
-    let control = transport.start(exchange, events: self)
-    if state.withLock({ $0.started(control, hop: hop) }) { control.cancel() }
+  /// Starts the exchange, then its clocks: a transport that completes inside the start needs none.
+  private func startExchange(at now: Deadline) {
+    let (request, hop, maxSockets) = state.withLock { ($0.request, $0.hop, $0.maxSockets) }
+    let control = transport.start(
+      Exchange(request: request, maxSockets: maxSockets, mayPause: sink.mayPause), events: self)
+    let (start, needsTimeout, needsIdle, ran) = state.withLock { state in
+      (state.started(control, hop: hop, at: now), state.needsTimeout, state.needsIdle, state.ran)
+    }
+    switch start {
+    case .past: break
+    case .unwanted: control.cancel()
+    case .running:
+      if needsTimeout { armTimeout(from: now, after: ran) }
+      if needsIdle, let limit = request.fields.idleNanoseconds { armIdle(from: now, after: limit) }
+    }
   }
 }
 
@@ -176,7 +171,10 @@ extension URLDispatchOperation: ExchangeEvents {
       }
       return prepareRedirect(request, head, location)
     }
-    if requestClass == .long { dropTimeout() }
+    if requestClass == .long {
+      state.withLock { $0.timeoutIsOver = true }
+      dropTimeout()
+    }
     return enterSink { sink throws(DispatchError) in try sink.received(head, url: request.url) }
   }
 
@@ -190,18 +188,18 @@ extension URLDispatchOperation: ExchangeEvents {
   }
 
   public func ended(_ end: ExchangeEnd) {
-    let next = state.withLock { state in
-      state.times = end.times
-      return state.redirect
-    }
-    if let next, follow(next) { return }
-    var failure = end.failure
-    failure?.endPoint = endPoint
     let now = gate.timers.now
-    let (delivers, ticket) = state.withLock { state in (state.ended(failure, at: now), state.ticket) }
-    // The permit first: the next request starts here and now, before the caller of this one is told.
-    if let ticket { gate.finish(ticket) }
-    if delivers { deliver() }
+    conclude(state.withLock { $0.ended(end, at: now) }, at: now)
+  }
+
+  private func conclude(_ ending: OperationState.Ending, at now: Deadline) {
+    switch ending {
+    case .goesOn(let next): follow(next, at: now)
+    case .over(let ticket, let delivers):
+      // The permit first: the next request starts here and now, before the caller of this one is told.
+      if let ticket { gate.finish(ticket) }
+      if delivers { deliver(at: now) }
+    }
   }
 
   private func enterSink(_ body: (any ResponseSink) throws(DispatchError) -> BodyFlow) -> BodyFlow {
@@ -212,7 +210,7 @@ extension URLDispatchOperation: ExchangeEvents {
     do { flow = try body(sink) } catch { fault = error }
     if let fault { fail(fault) }
     let pausing = flow == .pause
-    if state.withLock({ $0.leaveSink(pausing: pausing, resumesBefore: resumes) }) { deliver() }
+    if state.withLock({ $0.leaveSink(pausing: pausing, resumesBefore: resumes) }) { deliver(at: now) }
     return fault == nil ? flow : .abort
   }
 }
@@ -240,22 +238,19 @@ extension URLDispatchOperation {
   }
 
   /// The old exchange is over: goes on under the same permit, or gives it back and waits for the other end-point's.
-  /// False: it was decided meanwhile.
-  private func follow(_ next: DispatchRequest) -> Bool {
-    let now = gate.timers.now
+  private func follow(_ next: DispatchRequest, at now: Deadline) {
     // Noted before the gate is told, since it may grant the new permit before `move` returns.
     switch state.withLock({ $0.follow(next, at: now) }) {
-    case nil: return false
-    case .same: startExchange()
+    case nil: conclude(state.withLock { $0.over(at: now) }, at: now)
+    case .same: startExchange(at: now)
     case .other:
       dropTimeout()
-      guard let ticket = state.withLock({ $0.ticket }) else { return false }
+      guard let ticket = state.withLock({ $0.ticket }) else { return }
       // Refused: the gate closes, or a verdict came since and has withdrawn the ticket, which still holds the permit.
       if case .refused = gate.move(ticket, to: next.endPoint) {
         fail(DispatchError(.shutDown))
         gate.finish(ticket)
       }
     }
-    return true
   }
 }

@@ -64,6 +64,9 @@ public final class URLDispatcher: Sendable {
     await gate.waitUntilDrained()
   }
 
+  /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.
+  package func beginShutDown(_ mode: ShutdownMode) { gate.close(mode.closing) }
+
   /// Ends the dispatcher at once and returns: what waits and what runs fails with `shutDown`.
   public func dispose() { gate.close(.aborting) }
 

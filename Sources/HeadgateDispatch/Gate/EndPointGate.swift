@@ -91,7 +91,7 @@ public final class EndPointGate: Sendable {
   // MARK: The funnel
 
   /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.
-  private func perform<Result>(_ event: (inout Scheduler<any GateClient>) -> Result) -> Result {
+  private func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result) -> Result {
     if let frame = DeliveryFrame.find(self) {
       let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }
@@ -131,7 +131,7 @@ public final class EndPointGate: Sendable {
   private func act(on effect: Scheduler<any GateClient>.Effect) {
     state.assertNotHeld()
     switch effect {
-    case .start(let client, let ticket): client.granted(ticket)
+    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit)
     case .admit(let client): client.admitted()
     case .end(let client): client.turnedAway()
     case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))

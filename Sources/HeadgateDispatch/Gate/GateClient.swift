@@ -1,7 +1,7 @@
 /// What waits at a gate: a request or a bare permit. All calls come with no lock held.
 package protocol GateClient: AnyObject, Sendable {
-  /// It has a permit: run, and give it back once through `EndPointGate.finish`.
-  func granted(_ ticket: Ticket)
+  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `maxSockets` is the end-point's limit.
+  func granted(_ ticket: Ticket, maxSockets: Int)
 
   /// Its caller was held because too many waited, and may go on.
   func admitted()

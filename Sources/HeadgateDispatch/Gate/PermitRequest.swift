@@ -75,7 +75,7 @@ public final class PermitRequest: GateClient, Sendable {
 
   // MARK: GateClient
 
-  package func granted(_ ticket: Ticket) {
+  package func granted(_ ticket: Ticket, maxSockets: Int) {
     guard let (completion, _) = takeCompletion() else {
       // Cancelled between the decision and here.
       return gate.finish(ticket)

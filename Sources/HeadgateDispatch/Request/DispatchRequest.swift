@@ -13,47 +13,79 @@ import Foundation
 ///     request.headerFields[.accept] = "application/json"
 ///     request.timeout = .seconds(10)
 public struct DispatchRequest: Sendable {
+  // All of it stands in an immutable object: a request is copied at every step of its way, and changed hardly ever.
+  private var storage: RequestFields
+
+  var fields: RequestFields { storage }
+
   /// The URL as it goes to the transport: canonical host and port, no user information, no fragment.
-  public let url: String
+  public var url: String { storage.address.url }
 
   /// Where it goes, and whose permit it needs.
-  public let endPoint: EndPoint
+  public var endPoint: EndPoint { storage.address.endPoint }
 
   /// Whether it goes over TLS.
-  public let isSecure: Bool
+  public var isSecure: Bool { storage.address.isSecure }
 
   /// `GET` unless set.
-  public var method: HTTPRequest.Method
+  public var method: HTTPRequest.Method {
+    get { storage.method }
+    set { storage = storage.changed { $0.method = newValue } }
+  }
 
   /// The header fields. `Host`, `Content-Length` and `Connection` are the transport's.
-  public var headerFields: HTTPFields
+  public var headerFields: HTTPFields {
+    get { storage.headerFields }
+    set { storage = storage.changed { $0.headerFields = newValue } }
+  }
 
   /// The body; none unless set.
-  public var body: RequestBody?
+  public var body: RequestBody? {
+    get { storage.body }
+    set { storage = storage.changed { $0.body = newValue } }
+  }
 
   /// How long it may run, from the moment its permit is granted; waiting never counts, neither for the first permit
   /// nor for that of a redirect. A long request's ends when the response's head has come. 60 s unless set; nil: no
   /// limit. Zero or less ends it at once.
-  public var timeout: Duration? = .seconds(60)
+  public var timeout: Duration? {
+    get { storage.timeout }
+    set { storage = storage.changed { $0.timeout = newValue } }
+  }
 
   /// How long it may take from its submission, waiting included. Nil, which it is unless set: no limit. Zero or less
   /// ends it at once.
-  public var deadline: Duration?
+  public var deadline: Duration? {
+    get { storage.deadline }
+    set { storage = storage.changed { $0.deadline = newValue } }
+  }
 
   /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set; nil: no limit
   /// but `timeout`.
-  public var connectTimeout: Duration? = .seconds(30)
+  public var connectTimeout: Duration? {
+    get { storage.connectTimeout }
+    set { storage = storage.changed { $0.connectTimeout = newValue } }
+  }
 
-  /// How long the body may pause. Rests while the consumer itself holds the transfer. Nil, which it is unless set: no
-  /// limit.
-  public var idleTimeout: Duration?
+  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body.
+  /// Rests while the consumer itself holds the transfer. Nil, which it is unless set: no limit.
+  public var idleTimeout: Duration? {
+    get { storage.idleTimeout }
+    set { storage = storage.changed { $0.idleTimeout = newValue } }
+  }
 
   /// The largest whole body that is taken, in bytes, after decompression: 64 MiB unless set. Streams and files have no
   /// such cap.
-  public var maxBodyBytes = 64 << 20
+  public var maxBodyBytes: Int {
+    get { storage.maxBodyBytes }
+    set { storage = storage.changed { $0.maxBodyBytes = newValue } }
+  }
 
   /// How many redirects are followed: 20 unless set; 0 hands the redirect itself to the caller.
-  public var maxRedirects = 20
+  public var maxRedirects: Int {
+    get { storage.maxRedirects }
+    set { storage = storage.changed { $0.maxRedirects = newValue } }
+  }
 
   /// A request to an absolute http or https URL.
   ///
@@ -65,10 +97,12 @@ public struct DispatchRequest: Sendable {
     _ url: String, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody? = nil
   ) throws(DispatchError) {
     let address = try RequestAddress(url)
-    self.init(address, method, headerFields, body)
-    if let credentials = address.credentials, self.headerFields[.authorization] == nil {
-      self.headerFields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString()
+    var headerFields = headerFields
+    if let credentials = address.credentials, headerFields[.authorization] == nil {
+      headerFields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString()
     }
+    storage = RequestFields(
+      address, RequestFields.Settings(method: method, headerFields: headerFields, body: body))
   }
 
   /// A request to an absolute http or https URL.
@@ -80,16 +114,7 @@ public struct DispatchRequest: Sendable {
     try self.init(url.absoluteString, method: method, headerFields: headerFields, body: body)
   }
 
-  init(
-    _ address: RequestAddress, _ method: HTTPRequest.Method, _ headerFields: HTTPFields, _ body: RequestBody?
-  ) {
-    self.url = address.url
-    self.endPoint = address.endPoint
-    self.isSecure = address.isSecure
-    self.method = method
-    self.headerFields = headerFields
-    self.body = body
-  }
+  init(_ fields: RequestFields) { storage = fields }
 }
 
 /// What a request carries.

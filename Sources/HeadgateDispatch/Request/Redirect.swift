@@ -45,13 +45,12 @@ enum Redirect {
       // A hand-written Host belongs to the old origin.
       if let host = HTTPField.Name("Host") { fields[host] = nil }
     }
-    var next = DispatchRequest(address, method, fields, body)
-    next.timeout = request.timeout
-    next.deadline = request.deadline
-    next.connectTimeout = request.connectTimeout
-    next.idleTimeout = request.idleTimeout
-    next.maxBodyBytes = request.maxBodyBytes
-    next.maxRedirects = request.maxRedirects
-    return next
+    let (nextMethod, nextBody, nextFields) = (method, body, fields)
+    return DispatchRequest(
+      request.fields.changed(address: address) { settings in
+        settings.method = nextMethod
+        settings.body = nextBody
+        settings.headerFields = nextFields
+      })
   }
 }

@@ -1,5 +1,5 @@
 /// Where a request stands.
-enum NodeState: UInt8 {
+enum NodeState: UInt8, Sendable {
   /// The place is empty. -> waiting
   case free
   /// It waits in its end-point's lane. -> granted (a permit is free), free (withdrawn)
@@ -13,7 +13,7 @@ enum NodeState: UInt8 {
 }
 
 /// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
-struct Node<Item> {
+struct Node<Item: Sendable>: Sendable {
   var item: Item?
   var age: UInt64 = 0
   var generation: UInt32 = 0
@@ -31,7 +31,7 @@ struct Node<Item> {
 }
 
 /// All requests, in places that are used again. Nodes are linked by index, so that every list operation is O(1).
-struct NodeTable<Item> {
+struct NodeTable<Item: Sendable>: Sendable {
   private(set) var nodes: [Node<Item>] = []
   private var firstFree: Int32 = -1
   private(set) var count = 0

@@ -17,13 +17,13 @@ extension Scheduler {
 
   private func brokenEndPoint() -> String? {
     var (allRunning, allLong, allWaiting) = (0, 0, 0)
-    for place in endPoints.liveSlots {
+    for place in endPoints.busySlots {
       let record = endPoints[place]
       let here = nodes.nodes.filter { $0.state != .free && $0.endPoint == place }
       let active = here.filter { $0.state != .waiting }
       let long = active.filter { $0.requestClass == .long }
       if record.endPoint == nil { return "an empty place is remembered" }
-      if record.isIdle { return "an idle end-point is remembered" }
+      if record.isIdle { return "an idle end-point counts as busy" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
       for requestClass in [RequestClass.short, .long] {

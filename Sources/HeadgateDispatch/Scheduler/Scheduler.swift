@@ -6,11 +6,11 @@
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
 /// called.
-package struct Scheduler<Item> {
+package struct Scheduler<Item: Sendable>: Sendable {
   /// What the driver has to do next, with no lock held.
-  package enum Effect {
-    /// The item got its permit: run it, then call `finish` once.
-    case start(Item, Ticket)
+  package enum Effect: Sendable {
+    /// The item got its permit, one of that many at its end-point: run it, then call `finish` once.
+    case start(Item, Ticket, limit: Int)
     /// The item's caller was held because too many waited, and may go on. The item itself still waits.
     case admit(Item)
     /// The gate is closing: the item was taken out of its queue and will never run.
@@ -22,7 +22,7 @@ package struct Scheduler<Item> {
   }
 
   /// What became of a submission.
-  package enum Submission {
+  package enum Submission: Sendable {
     /// It runs (a `start` follows) or waits.
     case accepted(Ticket)
     /// It waits, and its caller is to be held until `admit` or `start`.
@@ -31,10 +31,10 @@ package struct Scheduler<Item> {
     case refused(Refusal)
   }
 
-  package enum Refusal { case queueFull, longLaneFull, shutDown }
+  package enum Refusal: Sendable { case queueFull, longLaneFull, shutDown }
 
   /// Whether a submission may wait for its turn.
-  package enum Patience {
+  package enum Patience: Sendable {
     case waits
     /// A long request that is refused unless the long lane has a place for it. (It may still wait for short requests
     /// to let go of a permit.)
@@ -42,7 +42,7 @@ package struct Scheduler<Item> {
   }
 
   /// What a withdrawn item was doing.
-  package enum Withdrawal {
+  package enum Withdrawal: Sendable {
     /// It waited, and is out. The item comes back, to be let go of outside the lock.
     case waiting(Item?)
     /// It runs: it keeps its permit until `finish`.
@@ -52,7 +52,7 @@ package struct Scheduler<Item> {
   }
 
   /// What became of a request that goes on at another end-point.
-  package enum Move {
+  package enum Move: Sendable {
     /// It is the same end-point: the permit stays.
     case stays
     /// The permit was given back; the request waits at the new end-point, or a `start` follows.
@@ -62,7 +62,7 @@ package struct Scheduler<Item> {
   }
 
   /// How a gate closes. Each mode goes further than the one before it.
-  package enum Closing: Comparable {
+  package enum Closing: Comparable, Sendable {
     case open
     /// Nothing new; all that was accepted runs.
     case draining
@@ -99,7 +99,7 @@ package struct Scheduler<Item> {
   package var alive: Int { nodes.count }
 
   /// End-points that are remembered: those where something runs or waits.
-  package var rememberedEndPoints: Int { endPoints.count }
+  package var rememberedEndPoints: Int { endPoints.busyCount }
 
   // MARK: Events
 
@@ -115,7 +115,7 @@ package struct Scheduler<Item> {
     if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
-    let place = endPoints.slot(of: endPoint) ?? endPoints.insert(endPoint, limits.of(endPoint))
+    let place = endPoints.take(endPoint, limits)
     let slot = nodes.insert(item, requestClass, endPoint: place, age: nextAge)
     nextAge += 1
     enqueue(slot)
@@ -125,7 +125,7 @@ package struct Scheduler<Item> {
       dequeue(slot)
       _ = nodes.remove(slot)
       updateTurns(place)
-      forgetIfIdle(place)
+      restIfIdle(place)
       return .refused(.queueFull)
     }
     hold(slot)
@@ -157,7 +157,7 @@ package struct Scheduler<Item> {
       let item = nodes.remove(slot)
       updateTurns(place)
       pump()
-      forgetIfIdle(place)
+      restIfIdle(place)
       nodes.shrinkIfEmpty()
       return .waiting(item)
     case .granted:
@@ -183,12 +183,12 @@ package struct Scheduler<Item> {
     if endPoints[nodes[slot].endPoint].endPoint == endPoint { return .stays }
     let old = nodes[slot].endPoint
     takeBack(slot)
-    nodes[slot].endPoint = endPoints.slot(of: endPoint) ?? endPoints.insert(endPoint, limits.of(endPoint))
+    nodes[slot].endPoint = endPoints.take(endPoint, limits)
     nodes[slot].state = .waiting
     // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
     enqueue(slot)
     pump()
-    forgetIfIdle(old)
+    restIfIdle(old)
     return .moved
   }
 
@@ -197,7 +197,8 @@ package struct Scheduler<Item> {
   package mutating func setLimits(_ limits: GateLimits) {
     defer { checkInvariants() }
     self.limits = limits
-    for place in endPoints.liveSlots {
+    endPoints.forgetIdle()
+    for place in endPoints.busySlots {
       guard let endPoint = endPoints[place].endPoint else { continue }
       endPoints[place].limits = limits.of(endPoint)
       updateTurns(place)
@@ -222,7 +223,9 @@ package struct Scheduler<Item> {
       let slot = granted.first
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
-      if let item = nodes[slot].item { return .start(item, nodes.ticket(slot)) }
+      if let item = nodes[slot].item {
+        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.requests)
+      }
     }
     if firstHeld >= 0, waiting - heldCount < limits.waiting {
       let slot = firstHeld
@@ -249,7 +252,7 @@ package struct Scheduler<Item> {
         dequeue(slot)
         let item = nodes.remove(slot)
         updateTurns(place)
-        forgetIfIdle(place)
+        restIfIdle(place)
         if let item { return .end(item) }
       case .running where closing == .aborting:
         nodes[slot].state = .ending
@@ -314,7 +317,7 @@ package struct Scheduler<Item> {
     let place = nodes[slot].endPoint
     takeBack(slot)
     pump()
-    forgetIfIdle(place)
+    restIfIdle(place)
   }
 
   private mutating func takeBack(_ slot: Int32) {
@@ -366,8 +369,8 @@ package struct Scheduler<Item> {
     return nextStamp
   }
 
-  private mutating func forgetIfIdle(_ place: Int32) {
-    if endPoints[place].isIdle { endPoints.remove(place) }
+  private mutating func restIfIdle(_ place: Int32) {
+    if endPoints[place].isIdle { endPoints.rest(place) }
   }
 
   private mutating func hold(_ slot: Int32) {

@@ -1,5 +1,5 @@
 /// An end-point's place in a ring.
-struct TurnLink {
+struct TurnLink: Sendable {
   var next: Int32 = -1
   var previous: Int32 = -1
   // When it joined, counted over all rings: the lower one is served first.
@@ -9,7 +9,7 @@ struct TurnLink {
 
 /// The end-points that take turns at the total limit: each of them could start its next request of this ring's class
 /// if only the total had room. One that has started a request goes to the end. All operations are O(1).
-struct TurnRing {
+struct TurnRing: Sendable {
   let requestClass: RequestClass
   private(set) var first: Int32 = -1
   private var last: Int32 = -1

@@ -28,16 +28,26 @@ public struct Deadline: Hashable, Comparable, Sendable {
 
   public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
-  /// The moment that lies `duration` later (earlier, for a negative duration). Saturates at both ends.
-  public static func + (moment: Deadline, duration: Duration) -> Deadline {
-    guard moment != .distantFuture else { return moment }
-    let distance = duration.wholeNanoseconds
+  /// The nanoseconds from `earlier` to here, negative when that is later; saturates. Cheaper than a `Duration`.
+  package func nanoseconds(since earlier: Deadline) -> Int64 {
+    self >= earlier
+      ? Int64(clamping: nanoseconds - earlier.nanoseconds) : -Int64(clamping: earlier.nanoseconds - nanoseconds)
+  }
+
+  /// The moment that lies so many nanoseconds later (earlier, for a negative number). Saturates at both ends.
+  package func advanced(byNanoseconds distance: Int64) -> Deadline {
+    guard self != .distantFuture else { return self }
     let (sum, overflow) =
       distance >= 0
-      ? moment.nanoseconds.addingReportingOverflow(UInt64(distance))
-      : moment.nanoseconds.subtractingReportingOverflow(distance.magnitude)
+      ? nanoseconds.addingReportingOverflow(UInt64(distance))
+      : nanoseconds.subtractingReportingOverflow(distance.magnitude)
     guard overflow else { return Deadline(nanoseconds: sum) }
     return distance >= 0 ? .distantFuture : .distantPast
+  }
+
+  /// The moment that lies `duration` later (earlier, for a negative duration). Saturates at both ends.
+  public static func + (moment: Deadline, duration: Duration) -> Deadline {
+    moment.advanced(byNanoseconds: duration.wholeNanoseconds)
   }
 
   /// The time from `earlier` to `later`; negative when they stand the other way round.

@@ -3,30 +3,28 @@
 #if canImport(Darwin)
 import Darwin
 
-/// The system's unfair lock at a fixed address.
+/// The system's unfair lock at a fixed address in memory that its owner provides.
 @usableFromInline
-package struct Lock: ~Copyable {
-  @usableFromInline let word: UnsafeMutablePointer<os_unfair_lock_s>
+package struct Lock {
+  /// The bytes that a lock takes.
+  @usableFromInline static var size: Int { 16 }
 
-  @usableFromInline package init() {
-    word = .allocate(capacity: 1)
-    word.initialize(to: os_unfair_lock_s())
+  @usableFromInline let word: os_unfair_lock_t
+
+  /// A free lock at an address that is aligned to 16 bytes.
+  @usableFromInline init(at address: UnsafeMutableRawPointer) {
+    word = address.initializeMemory(as: os_unfair_lock_s.self, repeating: os_unfair_lock_s(), count: 1)
   }
 
-  deinit {
-    word.deinitialize(count: 1)
-    word.deallocate()
-  }
-
-  @inlinable package borrowing func lock() { os_unfair_lock_lock(word) }
-  @inlinable package borrowing func unlock() { os_unfair_lock_unlock(word) }
+  @inlinable package func lock() { os_unfair_lock_lock(word) }
+  @inlinable package func unlock() { os_unfair_lock_unlock(word) }
 
   #if DEBUG
-  @usableFromInline borrowing func assertHeld() { os_unfair_lock_assert_owner(word) }
-  @usableFromInline borrowing func assertNotHeld() { os_unfair_lock_assert_not_owner(word) }
+  @usableFromInline func assertHeld() { os_unfair_lock_assert_owner(word) }
+  @usableFromInline func assertNotHeld() { os_unfair_lock_assert_not_owner(word) }
   #else
-  @inlinable borrowing func assertHeld() {}
-  @inlinable borrowing func assertNotHeld() {}
+  @inlinable func assertHeld() {}
+  @inlinable func assertNotHeld() {}
   #endif
 }
 #endif

@@ -9,34 +9,27 @@
 import CHeadgate
 import Synchronization
 
-/// The lock itself: free (0), held (1), held with threads asleep or about to sleep (2).
+/// The lock itself, at a fixed address in memory that its owner provides: free (0), held (1), held with threads asleep
+/// or about to sleep (2).
 @usableFromInline
-package struct Lock: ~Copyable {
-  // The word lives on the heap, so that its address stays the same for the kernel wherever the struct is moved.
+package struct Lock {
+  /// The bytes that a lock takes, in debug builds with its holder.
+  @usableFromInline static var size: Int { 16 }
+
   @usableFromInline let word: UnsafeMutablePointer<Atomic<UInt32>>
   #if DEBUG
   @usableFromInline let owner: UnsafeMutablePointer<Atomic<UInt>>
   #endif
 
-  @usableFromInline package init() {
-    word = .allocate(capacity: 1)
-    word.initialize(to: Atomic(0))
+  /// A free lock at an address that is aligned to 16 bytes.
+  @usableFromInline init(at address: UnsafeMutableRawPointer) {
+    word = address.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
     #if DEBUG
-    owner = .allocate(capacity: 1)
-    owner.initialize(to: Atomic(0))
+    owner = (address + 8).initializeMemory(as: Atomic<UInt>.self, to: Atomic(0))
     #endif
   }
 
-  deinit {
-    word.deinitialize(count: 1)
-    word.deallocate()
-    #if DEBUG
-    owner.deinitialize(count: 1)
-    owner.deallocate()
-    #endif
-  }
-
-  @inlinable package borrowing func lock() {
+  @inlinable package func lock() {
     #if DEBUG
     assertNotHeld()
     #endif
@@ -46,7 +39,7 @@ package struct Lock: ~Copyable {
     #endif
   }
 
-  @inlinable package borrowing func unlock() {
+  @inlinable package func unlock() {
     #if DEBUG
     assertHeld()
     owner.pointee.store(0, ordering: .relaxed)
@@ -54,7 +47,7 @@ package struct Lock: ~Copyable {
     if word.pointee.exchange(0, ordering: .releasing) == 2 { wakeOne() }
   }
 
-  @usableFromInline borrowing func lockSlowly() {
+  @usableFromInline func lockSlowly() {
     // A short look before sleeping: most holds last well under a microsecond. Bounded, and none on one processor,
     // where the holder can't run while we look.
     for _ in 0..<SpinBudget.lock {
@@ -71,21 +64,21 @@ package struct Lock: ~Copyable {
     }
   }
 
-  @usableFromInline borrowing func wakeOne() {
+  @usableFromInline func wakeOne() {
     headgate_wake_one(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self))
   }
 
   #if DEBUG
-  @usableFromInline borrowing func assertHeld() {
+  @usableFromInline func assertHeld() {
     assert(owner.pointee.load(ordering: .relaxed) == headgate_thread_number(), "the lock is not held here")
   }
 
-  @usableFromInline borrowing func assertNotHeld() {
+  @usableFromInline func assertNotHeld() {
     assert(owner.pointee.load(ordering: .relaxed) != headgate_thread_number(), "the lock is held here already")
   }
   #else
-  @inlinable borrowing func assertHeld() {}
-  @inlinable borrowing func assertNotHeld() {}
+  @inlinable func assertHeld() {}
+  @inlinable func assertNotHeld() {}
   #endif
 }
 #endif

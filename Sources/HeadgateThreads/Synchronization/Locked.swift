@@ -1,28 +1,62 @@
-/// A value behind a lock, reached only through a closure that holds it.
+/// A value behind a lock, reached only through a closure that holds it: Synchronization's `Mutex` on a plain futex.
 ///
-/// What runs in the closure decides and returns; it never resumes a continuation, calls a delegate, cancels a task or
-/// lets go of an object whose deinitializer might: those act after the lock is free.
+/// Threads that wait get no order and no priority: under contention a thread that is running takes the lock, which is
+/// what keeps it fast. What runs in the closure decides and returns; it never resumes a continuation, calls a delegate,
+/// cancels a task or lets go of an object whose deinitializer might: those act after the lock is free.
+///
+/// Lock and value share one piece of memory of their own. As a stored property of the value's owner it costs neither a
+/// second object nor the checks for exclusive access that a class's variables pay for: the lock is that check.
 // Unchecked: `value` is touched only between `lock.lock()` and `lock.unlock()`, in `withLock` below.
-package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-  @usableFromInline package let lock = Lock()
-  @usableFromInline package var value: Value
+public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+  @usableFromInline let lock: Lock
+  @usableFromInline let value: UnsafeMutablePointer<Value>
+  // The start of the memory that both pointers point into; freed in deinit, after which nobody can hold them.
+  @usableFromInline let memory: UnsafeMutableRawPointer
 
-  @inlinable package init(_ value: consuming sending Value) {
-    self.value = value
+  /// A free lock with its value.
+  @inlinable public init(_ value: consuming sending Value) {
+    let alignment = max(16, MemoryLayout<Value>.alignment)
+    let offset = (Lock.size + alignment - 1) / alignment * alignment
+    memory = .allocate(byteCount: offset + MemoryLayout<Value>.size, alignment: alignment)
+    lock = Lock(at: memory)
+    self.value = (memory + offset).bindMemory(to: Value.self, capacity: 1)
+    self.value.initialize(to: value)
   }
 
-  @inlinable package func withLock<Result: ~Copyable, Failure: Error>(
-    _ body: (inout Value) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
+  @inlinable deinit {
+    value.deinitialize(count: 1)
+    memory.deallocate()
+  }
+
+  /// Runs `body` while holding the lock. Waits for it in a short busy loop (none on one processor), then asleep.
+  ///
+  /// Not reentrant: in debug builds a second hold by the same thread stops the process, in release builds it hangs.
+  @inlinable @inline(__always)
+  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
     lock.lock()
     defer { lock.unlock() }
-    return try body(&value)
+    return try body(&value.pointee)
   }
 
   /// In debug builds, stops the process unless the calling thread holds the lock. Its absence is asserted by
   /// `withLock` itself.
-  @inlinable package func assertHeld() { lock.assertHeld() }
+  @inlinable package borrowing func assertHeld() { lock.assertHeld() }
 
   /// In debug builds, stops the process if the calling thread holds the lock: the first line of an outcall.
-  @inlinable package func assertNotHeld() { lock.assertNotHeld() }
+  @inlinable package borrowing func assertNotHeld() { lock.assertNotHeld() }
+}
+
+/// A locked value that closures can share.
+package final class LockedBox<Value: ~Copyable>: Sendable {
+  private let locked: Locked<Value>
+
+  package init(_ value: consuming sending Value) { locked = Locked(value) }
+
+  package func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: (inout sending Value) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    try locked.withLock(body)
+  }
 }

@@ -113,3 +113,6 @@ package struct IndexedHeap<Key: Comparable> {
     precondition(free + entries.count == places.count)
   }
 }
+
+extension IndexedHeap: Sendable where Key: Sendable {}
+extension IndexedHeap.Entry: Sendable where Key: Sendable {}

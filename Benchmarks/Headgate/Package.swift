@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Headgate's side of the benchmarks. A package of its own, so that the library's manifest stays free of it.
+let package = Package(
+  name: "headgate-benchmarks",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(name: "headgate", path: "../.."), .package(name: "measure", path: "../Measure")],
+  targets: [
+    .executableTarget(
+      name: "Bulk", dependencies: [.product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate")]),
+    .executableTarget(
+      name: "Dispatching", dependencies: [.product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate")]),
+    .executableTarget(
+      name: "Waiting",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
+      ]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,55 @@
+import HeadgateDispatch
+import Measure
+import Synchronization
+
+/// One thread, callback form: W requests wait at one end-point while N more pass through. Run under callgrind, with two
+/// values of N, the difference is the instructions of a request: `Waiting W N`.
+@main
+struct WaitingBenchmark {
+  static func main() throws {
+    let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
+    guard numbers.count == 2 else { complain("usage: Waiting WAITING REQUESTS") }
+    let transport = HeldTransport()
+    let dispatcher = URLDispatcher(transport: transport, limits: try GateLimits(waiting: 10_000_000))
+    let request = try DispatchRequest("http://host/")
+    let before = residentBytes()
+    for _ in 0..<(numbers[0] + 6) { dispatcher.dispatchShort(request) { _ in } }
+    let after = residentBytes()
+    // Each turn ends one and submits one: as many wait as before.
+    for _ in 0..<numbers[1] {
+      transport.endOne()
+      dispatcher.dispatchShort(request) { _ in }
+    }
+    if numbers[0] > 0 { print("bytes a waiting request: \((after - before) / numbers[0])") }
+    print("waiting: \(dispatcher.gate.counts.waiting)")
+  }
+}
+
+/// Holds its exchanges until it is told to end the eldest. Used by one thread.
+// Unchecked: only the main thread touches it.
+final class HeldTransport: Transport, @unchecked Sendable {
+  private var held: [any ExchangeEvents] = []
+  private var first = 0
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    held.append(events)
+    return Nothing.one
+  }
+
+  func endOne() {
+    let events = held[first]
+    first += 1
+    if first > 1000 {
+      held.removeFirst(first)
+      first = 0
+    }
+    events.ended(ExchangeEnd())
+  }
+
+  final class Nothing: ExchangeControl {
+    static let one = Nothing()
+    func cancel() {}
+    func resume() {}
+    var phase: DispatchError.Phase { .connecting }
+  }
+}

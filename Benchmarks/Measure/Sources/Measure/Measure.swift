@@ -1,0 +1,70 @@
+#if canImport(Glibc)
+  import Glibc
+#else
+  import Darwin
+#endif
+
+/// The requests that a client makes before the measured ones.
+public let warmUpRequests = 2000
+
+/// The arguments of a bulk client: URL N CONNECTIONS.
+public struct BulkArguments: Sendable {
+  /// What to request.
+  public let url: String
+  /// How many requests to make after the warm-up.
+  public let requests: Int
+  /// The most connections to have open.
+  public let connections: Int
+
+  /// Reads the command line; ends the process with 2 where it is not right.
+  public init() {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 4, let requests = Int(arguments[2]), let connections = Int(arguments[3]),
+      requests > 0, connections > 0
+    else {
+      complain("usage: \(arguments[0]) URL N CONNECTIONS")
+    }
+    self.url = arguments[1]
+    self.requests = requests
+    self.connections = connections
+  }
+}
+
+/// Wall time and the process's CPU time since its creation.
+public struct Meter {
+  private let started = ContinuousClock.now
+  private let cpuBefore = cpuSeconds()
+
+  /// Starts to measure.
+  public init() {}
+
+  /// Prints the one JSON line of a result. `count` names what was counted ("requests", "operations").
+  public func report(client: String, count: (name: String, value: Int), errors: Int? = nil) {
+    let elapsed = (ContinuousClock.now - started).components
+    let seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+    let cpu = cpuSeconds() - cpuBefore
+    let tail = errors.map { ",\"errors\":\($0)" } ?? ""
+    print("{\"client\":\"\(client)\",\"\(count.name)\":\(count.value),\"seconds\":\(seconds),\"cpu\":\(cpu)\(tail)}")
+  }
+}
+
+/// Prints a message to the standard error and ends the process with 2.
+public func complain(_ message: String) -> Never {
+  let line = message + "\n"
+  _ = line.withCString { write(2, $0, strlen($0)) }
+  exit(2)
+}
+
+#if canImport(Glibc)
+  private let ownProcess = RUSAGE_SELF.rawValue
+#else
+  private let ownProcess = RUSAGE_SELF
+#endif
+
+/// User and system time of this process.
+private func cpuSeconds() -> Double {
+  var usage = rusage()
+  getrusage(ownProcess, &usage)
+  func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

@@ -1,0 +1,21 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "peers",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "measure", path: "../../Measure"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
+  ],
+  targets: [
+    .executableTarget(
+      name: "ahc",
+      dependencies: [.product(name: "Measure", package: "measure"), .product(name: "AsyncHTTPClient", package: "async-http-client")]
+    ),
+    .executableTarget(name: "urlsession", dependencies: [.product(name: "Measure", package: "measure")]),
+    .executableTarget(name: "operationqueue", dependencies: [.product(name: "Measure", package: "measure")]),
+    .executableTarget(name: "gcdthreads"),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,131 @@
+"""What the benchmark scripts share: the nginx of nginx.sh, the machine's description, medians and tables."""
+import os
+import platform
+import resource
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+SCRIPTS = os.path.dirname(os.path.abspath(__file__))
+BENCHMARKS = os.path.dirname(SCRIPTS)
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Server:
+  """nginx on a free port of loopback with a temporary directory of its own, for a `with` statement."""
+
+  def __init__(self, folder=None):
+    self.folder = folder
+
+  def __enter__(self):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that __exit__ runs
+    self.dir = tempfile.mkdtemp(prefix="headgate-bench-", dir=self.folder)
+    with socket.socket() as probe:
+      probe.bind(("127.0.0.1", 0))
+      self.port = probe.getsockname()[1]
+    try:
+      self._shell("start_nginx", self.dir, str(self.port))
+    except BaseException:
+      self.__exit__()
+      raise
+    self.began = time.monotonic(), self._machine_busy() - self._own_cpu()
+    return self
+
+  def __exit__(self, *_):
+    self._shell("stop_nginx", self.dir)
+    shutil.rmtree(self.dir, ignore_errors=True)
+
+  def _shell(self, *call):
+    nginx = os.path.join(SCRIPTS, "nginx.sh")
+    subprocess.run(["bash", "-c", '. "$0" && "$@"', nginx, *call], check=True)
+
+  def url(self, path):
+    return "http://127.0.0.1:%d/%s" % (self.port, path)
+
+  def path(self, name):
+    return os.path.join(self.dir, "root", name)
+
+  def counts(self):
+    """The connections and the requests that the server has seen, this question's own included."""
+    with urllib.request.urlopen(self.url("status")) as status:
+      accepted, _, requests = status.read().split(b"\n")[2].split()
+    return int(accepted), int(requests)
+
+  def cpu(self):
+    """The CPU seconds of nginx's worker."""
+    with open(os.path.join(self.dir, "nginx.pid")) as file:
+      master = file.read().strip()
+    with open("/proc/%s/task/%s/children" % (master, master)) as file:
+      worker = file.read().split()[0]
+    with open("/proc/%s/stat" % worker) as file:
+      fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+  def print_others(self):
+    """Says how much of the machine other programs took since the start: figures of a busy machine mislead."""
+    began, busy = self.began
+    others = (self._machine_busy() - self._own_cpu() - busy) / (time.monotonic() - began)
+    print("other programs took %.0f%% of one core meanwhile%s" % (
+      100 * others, ": the figures are not to be trusted" if others > 0.1 else ""))
+
+  def _own_cpu(self):
+    """The CPU seconds of this script, of the commands that it ran and of nginx."""
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return self.cpu() + sum(use.ru_utime + use.ru_stime for use in uses)
+
+  @staticmethod
+  def _machine_busy():
+    """The CPU seconds of all programs since the machine started, interrupts included: they count as the program's."""
+    with open("/proc/stat") as file:
+      user, nice, system, _, _, irq, softirq = (int(field) for field in file.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / TICKS
+
+
+def first_line(*command):
+  try:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    return (done.stdout.splitlines() or ["?"])[0].strip()
+  except OSError:
+    return "not found"
+
+
+def print_machine():
+  model = "?"
+  try:
+    listing = subprocess.run(["lscpu"], stdout=subprocess.PIPE, text=True, env=dict(os.environ, LC_ALL="C")).stdout
+    model = next((line.split(":", 1)[1].strip() for line in listing.splitlines() if line.startswith("Model name")), "?")
+  except OSError:
+    pass
+  print("machine  %s, %d cores, %s %s" % (model, os.cpu_count(), platform.system(), platform.release()))
+  print("load     %.2f %.2f %.2f" % os.getloadavg())
+  print("curl     " + first_line("curl", "--version"))
+  print("go       " + first_line("go", "version"))
+  print("swift    " + first_line("swift", "--version"))
+  print("nginx    " + first_line("nginx", "-v"))
+  print(flush=True)
+
+
+def median(values):
+  return statistics.median(values)
+
+
+def ratio(rounds, name, base, value):
+  """The median over the rounds in which both ran of value(name's run) / value(base's run), as text."""
+  ratios = [value(r[name]) / value(r[base]) for r in rounds if r.get(name) and r.get(base)]
+  return "%.2f" % median(ratios) if ratios else "-"
+
+
+def print_table(head, rows):
+  """A table as Markdown has it: the first column to the left, the others to the right."""
+  table = [head] + rows
+  widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+  lines = ["| " + " | ".join(cell.ljust(w) if i == 0 else cell.rjust(w)
+                             for i, (cell, w) in enumerate(zip(row, widths))) + " |" for row in table]
+  lines.insert(1, "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(widths)) + "|")
+  print("\n".join(lines))

@@ -1,0 +1,13 @@
+import Headgate
+import HeadgateOrigin
+
+let server = try Origin(script: OriginScript(connectionLimit: 4, delay: .milliseconds(20)))
+let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4)))
+
+try await withThrowingTaskGroup(of: Int.self) { group in
+  for number in 1...100 {
+    group.addTask { try await dispatcher.data(for: server.url("/bytes/\(number)")).body.count }
+  }
+  print("fetched", try await group.reduce(0, +), "bytes in 100 responses")
+}
+print("the server saw at most", server.counts().peakSockets, "connections and refused", server.counts().refused)

@@ -1,0 +1,54 @@
+# `make demo` and `make test` are all the set-up there is. `make help` names the rest.
+
+SWIFT ?= swift
+URLS ?=
+OUT ?= out
+EVENTS ?= 10000000
+
+.PHONY: help demo test soak bench format lint docs clean packages test-packages
+
+help:
+	@echo "make demo              build, and see the limit hold (no network needed)"
+	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
+	@echo "make test              build and run all tests"
+	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
+	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
+	@echo "make format, make lint, make docs, make clean"
+
+packages:
+	@scripts/ensure-packages.sh build
+
+test-packages:
+	@scripts/ensure-packages.sh test
+
+demo: packages
+	$(SWIFT) build -c release --product headgate
+ifeq ($(URLS),)
+	@"$$($(SWIFT) build -c release --show-bin-path)/headgate" demo
+else
+	@"$$($(SWIFT) build -c release --show-bin-path)/headgate" fetch -i "$(URLS)" --per-host 4 -P "$(OUT)"
+endif
+
+test: test-packages
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+
+soak: test-packages
+	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
+	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter 'SchedulerRandomTests|CurlChaosTests'
+
+bench: test-packages
+	Benchmarks/run
+
+format:
+	$(SWIFT) format -i -r --configuration .swift-format Package.swift Sources Tests Examples Benchmarks
+
+lint:
+	$(SWIFT) format lint --strict -r --configuration .swift-format Package.swift Sources Tests Examples
+
+docs:
+	scripts/check-docs.sh
+
+clean:
+	rm -rf .build .build-* out

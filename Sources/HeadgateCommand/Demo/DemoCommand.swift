@@ -1,0 +1,96 @@
+import ArgumentParser
+import HeadgateOrigin
+import HeadgateThreads
+
+/// `headgate demo`.
+struct DemoCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "demo",
+    abstract: "Show what a limit does, with a server on this machine. Needs no network; takes half a minute at most.",
+    discussion: """
+      A server is started with three end-points. Each request takes it 300 ms, and each end-point serves 4 connections \
+      at a time and leaves further ones unanswered. The same work is done in three ways, and the server counts.
+      """
+  )
+
+  private struct Way {
+    let name: String
+    let run: @Sendable (DemoWorkload) async throws -> DemoOutcome
+    /// What there is to see in the numbers.
+    let explanation: String
+  }
+
+  func run() async throws {
+    let origin = try OriginProcess(
+      endPoints: DemoWorkload.endPoints,
+      limit: DemoWorkload.limit,
+      delay: DemoWorkload.delay
+    )
+    let workload = DemoWorkload(ports: try await origin.ports())
+    say(Self.introduction)
+    say(DemoTable.head)
+    for way in Self.ways {
+      if Descriptor.isTerminal(1) { say(way.name + " …", end: "\r") }
+      let row = try await measure(way, workload, origin)
+      say(DemoTable.text(row))
+    }
+    say(Self.closing)
+    await origin.stop()
+  }
+
+  // Each row as it comes, into a pipe as well.
+  private func say(_ text: String, end: String = "\n") { try? Descriptor.write(Array((text + end).utf8), to: 1) }
+
+  private func measure(_ way: Way, _ workload: DemoWorkload, _ origin: OriginProcess) async throws -> DemoRow {
+    let start = Deadline.now
+    let outcome = try await way.run(workload)
+    let seconds = (Deadline.now - start).inSeconds
+    let counts = try await origin.takeCounts().counts
+    return DemoRow(
+      name: way.name,
+      sockets: counts.map(\.peakSockets).max() ?? 0,
+      requests: counts.map(\.peakRequests).max() ?? 0,
+      served: counts.map(\.served).reduce(0, +),
+      timedOut: outcome.timedOut,
+      failed: outcome.failed,
+      seconds: seconds,
+      explanation: way.explanation
+    )
+  }
+
+  private static let ways = [
+    Way(
+      name: "all at once",
+      run: { try await HeadgateWay.allAtOnce().run($0) },
+      explanation: "Each end-point answers 4 connections; all others wait for nothing."
+    ),
+    Way(
+      name: "URLSession",
+      run: { await URLSessionWay().run($0) },
+      explanation:
+        "It is told of the limit, but its clock runs while a request waits in its queue: most are never sent."
+    ),
+    Way(
+      name: "Headgate",
+      run: { try await HeadgateWay.limited().run($0) },
+      explanation: "Never more than 4, and the clock of a request starts when the request does: all are served."
+    ),
+  ]
+
+  private static let introduction = """
+    Three end-points on this machine. Each serves 4 connections at a time and
+    leaves any further one unanswered; each request takes 300 ms. The same work is
+    done in three ways: 200 short requests and 6 streams of 3 s, with a time-out
+    of 2 s. Sockets and requests are the most at once at an end-point; these and
+    what was served are counted by the server.
+
+    """
+
+  private static let closing = """
+    Try next:
+      headgate fetch https://example.com/             one URL, to the standard output
+      headgate fetch -i urls.txt --per-host 4 -P out  a list, one URL a line, into a folder
+      headgate fetch -i urls.txt -P out --log l.json  with a record of each URL and its times
+      headgate fetch --help
+    """
+}

@@ -1,0 +1,62 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateThreads
+
+/// The workload through a dispatcher: with a limit that fits, or with one so high that it is none.
+struct HeadgateWay {
+  let limits: GateLimits
+
+  /// As many at once as there are requests.
+  static func allAtOnce() throws -> HeadgateWay {
+    HeadgateWay(limits: try GateLimits(endPoint: EndPointLimits(requests: 1000), total: 1000))
+  }
+
+  /// Four at once for an end-point, two of them streams.
+  static func limited() throws -> HeadgateWay { HeadgateWay(limits: try GateLimits(endPoint: .classic, total: 100)) }
+
+  func run(_ workload: DemoWorkload) async throws -> DemoOutcome {
+    let dispatcher = URLDispatcher(transport: try CurlTransport(), limits: limits)
+    let outcome = await withTaskGroup { group in
+      for url in workload.streams {
+        group.addTask { await Self.result { try await Self.stream(url, dispatcher) } }
+      }
+      for url in workload.short {
+        group.addTask { await Self.result { _ = try await dispatcher.data(for: Self.request(url)) } }
+      }
+      return await group.reduce(into: DemoOutcome()) { $0.add($1) }
+    }
+    // Its connections are closed when this returns.
+    await dispatcher.shutDown()
+    return outcome
+  }
+
+  private static func request(_ url: String) throws(DispatchError) -> DispatchRequest {
+    var request = try DispatchRequest(url)
+    request.timeout = DemoWorkload.timeout
+    return request
+  }
+
+  private static func stream(_ url: String, _ dispatcher: URLDispatcher) async throws {
+    let response = try await dispatcher.stream(for: request(url), class: .long)
+    for try await _ in response.body {}
+  }
+
+  private static func result(_ body: () async throws -> Void) async -> DispatchError.Code? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return (error as? DispatchError)?.code ?? .transportFailed
+    }
+  }
+}
+
+extension DemoOutcome {
+  fileprivate mutating func add(_ failure: DispatchError.Code?) {
+    switch failure {
+    case nil: succeeded += 1
+    case .timedOut: timedOut += 1
+    default: failed += 1
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import HeadgateThreads
+
+/// The demo's origin in a process of its own: so that it counts for itself, and competes with nobody for a thread.
+final class OriginProcess: Sendable {
+  private let process: Process
+  private let input = Pipe()
+  private let output = Pipe()
+  private let lane = SerialLane(on: LaneCrew(name: "headgate-demo", size: 1))
+
+  /// Starts this very program as `headgate origin`.
+  init(endPoints: Int, limit: Int, delay: Duration) throws {
+    process = Process()
+    guard let program = Bundle.main.executableURL else {
+      throw FetchProblem("this program can't find its own file; start it by its full path")
+    }
+    process.executableURL = program
+    process.arguments = [
+      "origin", "--endpoints", "\(endPoints)", "--limit", "\(limit)", "--delay",
+      "\(delay.wholeNanoseconds / 1_000_000)",
+    ]
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    // Ours only from here on: while we hold the child's end open too, its output would never come to an end.
+    try output.fileHandleForWriting.close()
+    try input.fileHandleForReading.close()
+  }
+
+  /// The ports; to be read once, before all else.
+  func ports() async throws -> [UInt16] { try await nextReply().ports }
+
+  /// What each end-point has counted since the last time. Waits until all connections are closed.
+  func takeCounts() async throws -> OriginReply {
+    try input.fileHandleForWriting.write(contentsOf: Data("reset\n".utf8))
+    return try await nextReply()
+  }
+
+  /// Ends the process and returns when it has gone.
+  func stop() async {
+    try? input.fileHandleForWriting.close()
+    while (try? await nextReply()) != nil {}
+  }
+
+  private func nextReply() async throws -> OriginReply {
+    let descriptor = output.fileHandleForReading.fileDescriptor
+    let line = try await lane.perform { () throws(SystemError) in try Descriptor.readLine(descriptor) }
+    guard !line.isEmpty else { throw FetchProblem("the demo's server has ended before its time") }
+    return try OriginReply(line: line)
+  }
+}

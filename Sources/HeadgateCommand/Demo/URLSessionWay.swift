@@ -1,0 +1,39 @@
+import Foundation
+import HeadgateThreads
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+/// The workload through the platform's own client, which is told of the limit. Its queue is inside of it, and its
+/// clock runs there: a request may time out without ever being sent.
+struct URLSessionWay {
+  func run(_ workload: DemoWorkload) async -> DemoOutcome {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = DemoWorkload.limit
+    configuration.timeoutIntervalForRequest = DemoWorkload.timeout.inSeconds
+    let session = URLSession(configuration: configuration)
+    let outcome = await withTaskGroup { group in
+      for url in workload.streams + workload.short {
+        group.addTask { await Self.error(of: url, session) }
+      }
+      return await group.reduce(into: DemoOutcome()) { $0.add($1) }
+    }
+    session.invalidateAndCancel()
+    return outcome
+  }
+
+  private static func error(of url: String, _ session: URLSession) async -> (any Error)? {
+    guard let url = URL(string: url) else { return URLError(.badURL) }
+    return await withCheckedContinuation { continuation in
+      session.dataTask(with: url) { _, _, error in continuation.resume(returning: error) }.resume()
+    }
+  }
+}
+
+extension DemoOutcome {
+  fileprivate mutating func add(_ error: (any Error)?) {
+    guard let error else { return succeeded += 1 }
+    if (error as? URLError)?.code == .timedOut { timedOut += 1 } else { failed += 1 }
+  }
+}

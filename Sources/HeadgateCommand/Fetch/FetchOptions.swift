@@ -1,0 +1,49 @@
+import HTTPTypes
+import HeadgateDispatch
+
+/// What `headgate fetch` was asked for, checked.
+struct FetchOptions: Sendable {
+  /// Where bodies go.
+  enum Target: Hashable, Sendable {
+    /// To the standard output, one after another in the order of the list.
+    case output
+    /// To files in a folder, which is made if it is missing.
+    case folder(String)
+  }
+
+  /// How much is said on the standard error.
+  enum Verbosity: Hashable, Sendable { case quiet, normal, verbose }
+
+  /// URLs that were given as arguments; they come first.
+  var urls: [String] = []
+  /// Paths of lists; `-` is the standard input.
+  var lists: [String] = []
+  var target = Target.output
+  /// Requests at once for each end-point, and in all.
+  var perHost = EndPointLimits.standard
+  var total = GateLimits.defaultTotal
+  /// How long a URL may take from its start, and how long the whole run may.
+  var maxTime: Duration?
+  var deadline: Duration?
+  var connectTimeout: Duration? = .seconds(30)
+  var idleTimeout: Duration? = .seconds(120)
+  var headerFields: HTTPFields = [:]
+  /// Whether a file takes the place of one with its name.
+  var overwrites = false
+  var log: String?
+  var verbosity = Verbosity.normal
+  /// The file with the authorities to believe, in place of the system's.
+  var authority: String?
+  /// Whether any certificate is good enough.
+  var isInsecure = false
+
+  /// A URL as a request with these limits and fields.
+  func request(_ url: String) throws(DispatchError) -> DispatchRequest {
+    var request = try DispatchRequest(url)
+    for field in headerFields { request.headerFields.append(field) }
+    request.timeout = maxTime
+    request.connectTimeout = connectTimeout
+    request.idleTimeout = idleTimeout
+    return request
+  }
+}

@@ -1,0 +1,10 @@
+/// Why a run could not begin: said in one line, before anything is fetched.
+struct FetchProblem: Error, CustomStringConvertible {
+  let description: String
+  let status: ExitStatus
+
+  init(_ description: String, status: ExitStatus = .file) {
+    self.description = description
+    self.status = status
+  }
+}

@@ -1,0 +1,21 @@
+import HeadgateThreads
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+extension FetchRun {
+  /// How long the second interrupt waits for disks and readers that may never come back.
+  private static let patience = Duration.seconds(2)
+
+  /// For the process itself: interrupts the run, and ends the process when the run can't end any more.
+  func interrupted() {
+    if interrupt() == .atOnce {
+      _ = TimerThread.shared.schedule(at: .after(Self.patience)) { _exit(ExitStatus.interrupted.rawValue) }
+    }
+  }
+}

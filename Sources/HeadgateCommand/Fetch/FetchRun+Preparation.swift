@@ -1,0 +1,80 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+// What can be wrong is found here, before anything is fetched.
+
+extension FetchRun {
+  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (StopSignal, [ListReader]) {
+    let stop: StopSignal
+    do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
+    var lists: [ListReader] = []
+    for path in paths {
+      do throws(SystemError) {
+        lists.append(try ListReader(path, standardInput: input, stop: stop))
+      } catch {
+        throw FetchProblem("the list \(path) can't be read: \(error)")
+      }
+    }
+    return (stop, lists)
+  }
+
+  static func makeFolder(_ folder: String) throws(FetchProblem) {
+    do throws(SystemError) {
+      try Descriptor.makeFolder(folder)
+    } catch {
+      throw FetchProblem("the folder \(folder) can't be made: \(error)")
+    }
+    guard access(folder, W_OK | X_OK) == 0 else {
+      throw FetchProblem("the folder \(folder) can't be written to: \(SystemError.last)")
+    }
+  }
+
+  static func checkTrust(_ options: FetchOptions) throws(FetchProblem) {
+    guard let file = options.authority else { return }
+    do throws(SystemError) {
+      Descriptor.close(try Descriptor.openForReading(file))
+    } catch {
+      throw FetchProblem("the certificates in \(file) can't be read: \(error)")
+    }
+  }
+
+  static func openLog(_ path: String?, on crew: LaneCrew) throws(FetchProblem) -> LineWriter? {
+    guard let path else { return nil }
+    do throws(SystemError) {
+      return LineWriter(try Descriptor.create(path), on: crew)
+    } catch {
+      throw FetchProblem("the log \(path) can't be written: \(error)")
+    }
+  }
+
+  static func makeDispatcher(
+    _ options: FetchOptions,
+    isMetered: Bool
+  ) throws(FetchProblem) -> (URLDispatcher, MeteredTransport?) {
+    var configuration = CurlTransport.Configuration()
+    configuration.trust =
+      options.isInsecure ? .insecure : options.authority.map { CurlTrust.authority(file: $0) } ?? .system
+    do {
+      let limits = try GateLimits(
+        endPoint: options.perHost,
+        total: options.total,
+        waiting: lookahead,
+        overflow: .wait
+      )
+      let curl = try CurlTransport(configuration: configuration)
+      let meter = isMetered ? MeteredTransport(curl) : nil
+      return (URLDispatcher(transport: meter ?? curl, limits: limits), meter)
+    } catch {
+      throw FetchProblem("\(error)")
+    }
+  }
+}

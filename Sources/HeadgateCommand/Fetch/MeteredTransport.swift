@@ -1,0 +1,45 @@
+import HeadgateDispatch
+import HeadgateThreads
+import Synchronization
+
+/// Counts the bytes of bodies as they come, for the status line, and leaves the rest to the transport inside.
+final class MeteredTransport: Transport {
+  private let inside: any Transport
+  private let meter = Meter()
+
+  init(_ inside: any Transport) { self.inside = inside }
+
+  /// The bytes that have come up to now, those of redirects and failures included.
+  var bytes: Int { meter.bytes.load(ordering: .relaxed) }
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    inside.start(exchange, events: MeteredEvents(events, meter))
+  }
+
+  func limitChanged(of endPoint: EndPoint, to sockets: Int) { inside.limitChanged(of: endPoint, to: sockets) }
+
+  func shutDown() { inside.shutDown() }
+
+  fileprivate final class Meter: Sendable {
+    let bytes = Atomic(0)
+  }
+}
+
+private final class MeteredEvents: ExchangeEvents {
+  private let inside: any ExchangeEvents
+  private let meter: MeteredTransport.Meter
+
+  init(_ inside: any ExchangeEvents, _ meter: MeteredTransport.Meter) {
+    self.inside = inside
+    self.meter = meter
+  }
+
+  func received(_ head: ResponseHead) -> BodyFlow { inside.received(head) }
+
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
+    meter.bytes.wrappingAdd(bytes.count, ordering: .relaxed)
+    return inside.received(bytes)
+  }
+
+  func ended(_ end: ExchangeEnd) { inside.ended(end) }
+}

@@ -1,0 +1,27 @@
+import HeadgateThreads
+
+/// Counts what is under way, and tells when nothing is.
+final class PendingCount: Sendable {
+  private let state = Locked((count: 0, waiter: CheckedContinuation<Void, Never>?.none))
+
+  func enter() { state.withLock { $0.count += 1 } }
+
+  func leave() {
+    let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+      state.count -= 1
+      return state.count == 0 ? state.waiter.take() : nil
+    }
+    waiter?.resume()
+  }
+
+  /// Suspends until nothing is under way. For one caller, once nothing new begins.
+  func empty() async {
+    await withCheckedContinuation { continuation in
+      let isEmpty = state.withLock { state in
+        if state.count > 0 { state.waiter = continuation }
+        return state.count == 0
+      }
+      if isEmpty { continuation.resume() }
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import HeadgateThreads
+
+extension SerialLane {
+  /// Runs blocking work on the lane's threads and suspends until it is done: Swift's own threads must never block.
+  func perform<Value: Sendable>(
+    _ work: @escaping @Sendable () throws(SystemError) -> Value
+  ) async throws(SystemError) -> Value {
+    let result = await withCheckedContinuation {
+      (continuation: CheckedContinuation<Result<Value, SystemError>, Never>) in
+      run {
+        do throws(SystemError) {
+          continuation.resume(returning: .success(try work()))
+        } catch {
+          continuation.resume(returning: .failure(error))
+        }
+      }
+    }
+    return try result.get()
+  }
+}

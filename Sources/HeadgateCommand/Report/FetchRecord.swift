@@ -1,0 +1,40 @@
+import HeadgateDispatch
+
+/// What the log says of one URL. Null stands for what did not happen or is not known.
+struct FetchRecord: Equatable, Sendable {
+  /// As it was asked for.
+  var url: String
+  /// The URL that answered, after redirects.
+  var finalURL: String?
+  /// The end-point that answered or failed.
+  var endPoint: EndPoint?
+  var status: Int?
+  /// The error's word: a code of `DispatchError`, or `http_error`.
+  var error: String?
+  var bytes: Int?
+  var file: String?
+  /// Waiting for permits; not part of the times that follow.
+  var queued: Double?
+  /// The last exchange's times, each from that exchange's start.
+  var exchange: ExchangeTimes?
+  /// From the submission to the end.
+  var total: Double?
+
+  var json: String {
+    var line = JSONLine()
+    line.add("url", url)
+    line.add("final_url", finalURL)
+    line.add("end_point", endPoint?.description)
+    line.add("status", status)
+    line.add("error", error)
+    line.add("bytes", bytes)
+    line.add("file", file)
+    line.add("queued", seconds: queued)
+    line.add("dns", seconds: exchange?.name)
+    line.add("connect", seconds: exchange?.connect)
+    line.add("tls", seconds: exchange?.tls)
+    line.add("first_byte", seconds: exchange?.firstByte)
+    line.add("total", seconds: total)
+    return line.line
+  }
+}

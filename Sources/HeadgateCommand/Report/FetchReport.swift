@@ -1,0 +1,152 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// What is told of a run: the counts, the lines on the standard error, the log.
+final class FetchReport: Sendable {
+  let console: LineWriter
+  private let log: LineWriter?
+  private let logName: String
+  private let verbosity: FetchOptions.Verbosity
+  private let state = Locked(Tally())
+
+  init(console: LineWriter, log: LineWriter?, logName: String, verbosity: FetchOptions.Verbosity) {
+    self.console = console
+    self.log = log
+    self.logName = logName
+    self.verbosity = verbosity
+  }
+
+  var tally: Tally { state.withLock { $0 } }
+
+  // MARK: What happens
+
+  func ended(_ job: FetchJob, _ outcome: FetchOutcome) {
+    switch outcome {
+    case .stored(let response): stored(job, response)
+    case .written(let response, let bytes): written(job, response, bytes)
+    case .refused(let status, let url, let bytes, let times): refused(job, status, url, bytes, times)
+    case .failed(let error, let sent): failed(job, error, sent)
+    case .outputFailed(let error):
+      state.withLock { $0.fail(.file) }
+      complain("\(error)")
+      record { FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description) }
+    }
+  }
+
+  /// A line of a list that is no URL.
+  func badLine(_ message: String, _ text: String, at place: String) {
+    state.withLock { $0.fail(.usage) }
+    complain("\(place): \(message)")
+    record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description) }
+  }
+
+  /// Something beside the URLs went wrong.
+  func fault(_ failure: FailureClass, _ text: String) {
+    state.withLock { $0.note(failure) }
+    complain(text)
+  }
+
+  func interrupted() { state.withLock { $0.isInterrupted = true } }
+
+  /// Says something that is neither data nor an error.
+  func remark(_ text: String) {
+    if verbosity != .quiet { console.write("headgate: \(text)\n") }
+  }
+
+  /// Suspends while more lines wait to be written than memory should hold.
+  func settle() async {
+    if console.isBehind { await console.flush() }
+    if let log, log.isBehind { await log.flush() }
+  }
+
+  /// Writes what is left, the summary last. Returns the exit status.
+  func finish(seconds: Double, peak: Int) async -> ExitStatus {
+    if let log {
+      await log.flush()
+      if let failure = log.failure { fault(.file, "\(logName): the log is not complete: \(failure)") }
+    }
+    console.show(status: "")
+    let tally = tally
+    if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
+    await console.flush()
+    return tally.exitStatus
+  }
+
+  // MARK: One outcome each
+
+  private func stored(_ job: FetchJob, _ response: FileResponse) {
+    guard let path = response.path else {
+      return refused(job, response.statusCode, response.url, response.bytes, response.times)
+    }
+    state.withLock { $0.succeed(bytes: response.bytes) }
+    tell(response.statusCode, response.bytes, response.times.total, job.url, to: path)
+    record {
+      var record = FetchRecord(url: job.url, status: response.statusCode, bytes: response.bytes, file: path)
+      record.answered(by: response.url, job.request, response.times)
+      return record
+    }
+  }
+
+  private func written(_ job: FetchJob, _ response: StreamedResponse, _ bytes: Int) {
+    state.withLock { $0.succeed(bytes: bytes) }
+    let times = response.body.times
+    tell(response.statusCode, bytes, times?.total, job.url, to: nil)
+    record {
+      var record = FetchRecord(url: job.url, status: response.statusCode, bytes: bytes)
+      record.answered(by: response.url, job.request, times)
+      return record
+    }
+  }
+
+  private func refused(_ job: FetchJob, _ status: Int, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
+    state.withLock { $0.fail(.http) }
+    complain("\(job.url): status \(status)" + (url == job.request.url ? "" : " at \(url)"))
+    record {
+      var record = FetchRecord(url: job.url, status: status, error: "http_error", bytes: bytes)
+      record.answered(by: url, job.request, times)
+      return record
+    }
+  }
+
+  private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
+    if let failure = FailureClass(error.code) {
+      state.withLock { $0.fail(failure) }
+      complain("\(job.url): " + ErrorText.of(error, askedFor: job.request.endPoint, sent: sent))
+    } else {
+      state.withLock { $0.skip() }
+      if verbosity == .verbose { complain("\(job.url): skipped") }
+    }
+    record {
+      let queued = error.waited.inSeconds
+      return FetchRecord(
+        url: job.url,
+        endPoint: error.endPoint ?? job.request.endPoint,
+        error: error.code.description,
+        queued: queued,
+        total: queued + error.ran.inSeconds
+      )
+    }
+  }
+
+  // MARK: Where it goes
+
+  private func complain(_ text: String) { console.write("headgate: \(text)\n") }
+
+  private func tell(_ status: Int, _ bytes: Int, _ seconds: Double?, _ url: String, to path: String?) {
+    guard verbosity == .verbose else { return }
+    let time = seconds.map { "  \(Amount.seconds($0))" } ?? ""
+    console.write("\(status)  \(Amount.bytes(bytes))\(time)  \(url)\(path.map { " -> \($0)" } ?? "")\n")
+  }
+
+  private func record(_ make: () -> FetchRecord) { log?.write(make().json) }
+}
+
+extension FetchRecord {
+  fileprivate mutating func answered(by url: String, _ request: DispatchRequest, _ times: DispatchTimes?) {
+    finalURL = url
+    endPoint = url == request.url ? request.endPoint : try? EndPoint(url)
+    queued = times?.queued
+    exchange = times?.exchange
+    total = times?.total
+  }
+}

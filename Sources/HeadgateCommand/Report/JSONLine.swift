@@ -1,0 +1,50 @@
+/// Builds one JSON object on one line, its members in the order they are added.
+struct JSONLine {
+  private var text = "{"
+
+  /// The object and the line's end.
+  var line: String { text + "}\n" }
+
+  mutating func add(_ name: String, _ value: String?) {
+    begin(name)
+    guard let value else { return text += "null" }
+    text += JSONLine.quoted(value)
+  }
+
+  mutating func add(_ name: String, _ value: Int?) {
+    begin(name)
+    text += value.map(String.init) ?? "null"
+  }
+
+  /// Seconds, to the microsecond.
+  mutating func add(_ name: String, seconds: Double?) {
+    begin(name)
+    text += seconds.map { Amount.fixed($0, 6) } ?? "null"
+  }
+
+  private mutating func begin(_ name: String) {
+    if text.utf8.count > 1 { text += "," }
+    text += "\"\(name)\":"
+  }
+
+  /// A string by RFC 8259, section 7.
+  static func quoted(_ value: String) -> String {
+    let isPlain = value.utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    if isPlain { return "\"\(value)\"" }
+    var quoted = "\""
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      case "\n": quoted += "\\n"
+      case "\r": quoted += "\\r"
+      case "\t": quoted += "\\t"
+      case _ where scalar.value < 0x20:
+        let hex = String(scalar.value, radix: 16)
+        quoted += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return quoted + "\""
+  }
+}

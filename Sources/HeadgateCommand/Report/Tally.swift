@@ -1,0 +1,48 @@
+/// What has become of the URLs up to now, and the exit status that follows from it.
+struct Tally: Equatable, Sendable {
+  /// URLs whose body is where it was wanted.
+  private(set) var ok = 0
+  /// URLs that were given up because the run was ended: neither right nor wrong.
+  private(set) var skipped = 0
+  /// The bytes of the bodies of `ok`.
+  private(set) var bytes = 0
+  private var failures: [FailureClass: Int] = [:]
+  /// Faults of the run itself, which belong to no URL: the list, the log.
+  private var faults: Set<FailureClass> = []
+  /// SIGINT or SIGTERM came.
+  var isInterrupted = false
+
+  /// URLs and lines that failed.
+  var failed: Int { failures.values.reduce(0, +) }
+
+  /// URLs that ended, in whatever way.
+  var done: Int { ok + failed + skipped }
+
+  mutating func succeed(bytes count: Int) {
+    ok += 1
+    bytes += count
+  }
+
+  mutating func fail(_ failure: FailureClass) { failures[failure, default: 0] += 1 }
+
+  mutating func skip() { skipped += 1 }
+
+  /// The list could not be read to its end, or the log not be written: no URL's failure, but the run is not well.
+  mutating func note(_ fault: FailureClass) { faults.insert(fault) }
+
+  var exitStatus: ExitStatus {
+    if isInterrupted { return .interrupted }
+    let classes = faults.union(failures.keys)
+    guard let first = classes.first else { return .ok }
+    return classes.count == 1 ? first.exitStatus : .mixed
+  }
+
+  /// The last line: what became of the URLs, how much came, how long it took, and the most requests that one
+  /// end-point had to bear at once.
+  func summary(seconds: Double, peak: Int) -> String {
+    var parts = ["ok \(ok)", "failed \(failed)"]
+    if skipped > 0 || isInterrupted { parts.append("skipped \(skipped)") }
+    parts += ["bytes \(Amount.bytes(bytes))", Amount.seconds(seconds), "peak \(peak)/host"]
+    return parts.joined(separator: "  ")
+  }
+}

@@ -1,0 +1,50 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// What a request consists of, immutable. Whoever changes a request makes a new one of these.
+final class RequestFields: Sendable {
+  /// The parts that may be set.
+  struct Settings: Sendable {
+    var method: HTTPRequest.Method
+    var headerFields: HTTPFields
+    var body: RequestBody?
+    var timeout: Duration? = .seconds(60)
+    var deadline: Duration?
+    var connectTimeout: Duration? = .seconds(30)
+    var idleTimeout: Duration?
+    var maxBodyBytes = 64 << 20
+    var maxRedirects = 20
+  }
+
+  let address: RequestAddress
+  private let settings: Settings
+  /// The limits on time in nanoseconds: converted once, not at each step of the way.
+  let timeoutNanoseconds: Int64?
+  let deadlineNanoseconds: Int64?
+  let idleNanoseconds: Int64?
+
+  var method: HTTPRequest.Method { settings.method }
+  var headerFields: HTTPFields { settings.headerFields }
+  var body: RequestBody? { settings.body }
+  var timeout: Duration? { settings.timeout }
+  var deadline: Duration? { settings.deadline }
+  var connectTimeout: Duration? { settings.connectTimeout }
+  var idleTimeout: Duration? { settings.idleTimeout }
+  var maxBodyBytes: Int { settings.maxBodyBytes }
+  var maxRedirects: Int { settings.maxRedirects }
+
+  init(_ address: RequestAddress, _ settings: Settings) {
+    self.address = address
+    self.settings = settings
+    timeoutNanoseconds = settings.timeout?.wholeNanoseconds
+    deadlineNanoseconds = settings.deadline?.wholeNanoseconds
+    idleNanoseconds = settings.idleTimeout?.wholeNanoseconds
+  }
+
+  /// The same with some settings changed, or to another address.
+  func changed(address: RequestAddress? = nil, _ change: (inout Settings) -> Void) -> RequestFields {
+    var settings = settings
+    change(&settings)
+    return RequestFields(address ?? self.address, settings)
+  }
+}

@@ -1,0 +1,5 @@
+import HeadgateCommand
+
+@main enum Entry {
+  static func main() { HeadgateCommandLine.main() }
+}

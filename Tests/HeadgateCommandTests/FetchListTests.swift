@@ -1,0 +1,174 @@
+import ArgumentParser
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// How lists are read and worked off.
+@Suite struct FetchListTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin(endPoints: 3)
+  }
+
+  @Test func `Bad lines are told by number, and the rest goes on`() async throws {
+    let list = "\u{FEFF}\(origin.url("/bytes/1"))\r\n# c\r\nfoo\r\n\r\nftp://x/\r\n\(origin.url("/bytes/2"))"
+    try folder.write(list, to: "list")
+    let fetched = try await fetch("-i", "@/list", "-P", "@/out", "--log", "@/log", in: folder)
+    #expect(fetched.status == 2)
+    #expect(folder.names(in: "out") == ["1", "2"])
+    #expect(fetched.messages.contains("headgate: \(folder.file("list")):3: \"foo\" has no scheme\n"))
+    #expect(fetched.messages.contains("list:5: \"ftp://x/\": the scheme ftp is not supported\n"))
+    #expect(fetched.messages.contains("ok 2  failed 2  "))
+    #expect(fetched.record("foo")?.error == "invalid_url")
+    #expect(fetched.records.count == 4)
+  }
+
+  @Test func `A bad line and a failure of another class are 1`() async throws {
+    let fetched = try await fetch(
+      "-i",
+      "-",
+      "-P",
+      "@/out",
+      in: folder,
+      input: "foo\n\(origin.url("/status/404"))\n"
+    )
+    #expect(fetched.status == 1)
+  }
+
+  @Test func `An empty list is no error`() async throws {
+    let fetched = try await fetch("-i", "-", "-P", "@/out", in: folder, input: "# nothing\n\n")
+    #expect(fetched.status == 0)
+    #expect(fetched.messages.hasPrefix("ok 0  failed 0  bytes 0 B"))
+  }
+
+  @Test func `A thousand lines, and never more than four at once`() async throws {
+    origin.setScript(OriginScript(connectionLimit: 4))
+    let list = (0..<1000).map { index -> String in
+      let there = origin.url("/bytes/\(index)", endPoint: (index + 1) % 3)
+      return switch index % 10 {
+      case 7: origin.url("/redirect?to=\(there)&n=\(index)", endPoint: index % 3)
+      case 8: origin.url("/status/404?\(index)", endPoint: index % 3)
+      case 9: "bad line \(index)"
+      default: origin.url("/bytes/\(index)", endPoint: index % 3)
+      }
+    }
+    try folder.write(list.joined(separator: "\n"), to: "list")
+    let fetched = try await fetch("-i", "@/list", "-P", "@/out", "--per-host", "4", "--log", "@/log", in: folder)
+    #expect(fetched.status == 1)
+    #expect(fetched.messages.contains("ok 800  failed 200  "))
+    #expect(Set(fetched.records.map(\.url)) == Set(list))
+    #expect(fetched.records.count == 1000)
+    #expect(folder.names(in: "out").count == 800)
+    for index in 0..<1000 where index % 10 < 7 {
+      #expect(folder.bytes(of: "out/\(index)") == (0..<index).map(OriginAnswer.patternByte))
+    }
+    for endPoint in 0..<3 {
+      let counts = origin.counts(endPoint: endPoint)
+      #expect(counts.peakSockets <= 4)
+      #expect(counts.refused == 0)
+    }
+  }
+
+  @Test func `Waiting never counts, the whole run does`() async throws {
+    // One at a time, 300 ms each: the last waits for longer than its own limit.
+    let list = (0..<8).map { origin.url("/delay/300?\($0)") + "\n" }.joined()
+    let patient = try await fetch(
+      "-i",
+      "-",
+      "-P",
+      "@/a",
+      "--per-host",
+      "1",
+      "--max-time",
+      "2",
+      in: folder,
+      input: list
+    )
+    #expect(patient.status == 0)
+    let hurried = try await fetch(
+      "-i",
+      "-",
+      "-P",
+      "@/b",
+      "--per-host",
+      "1",
+      "--deadline",
+      "1",
+      "--log",
+      "@/log",
+      in: folder,
+      input: list
+    )
+    #expect(hurried.status == 6)
+    #expect(folder.names(in: "b").count < 8)
+    #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 8 - folder.names(in: "b").count)
+  }
+
+  @Test func `Limits on time, each with its word`() async throws {
+    let slow = try await fetch(
+      origin.url("/silence"),
+      "-P",
+      "@/out",
+      "--max-time",
+      "0.1",
+      "--log",
+      "@/log",
+      in: folder
+    )
+    #expect(slow.status == 6)
+    #expect(slow.records.first?.error == "timed_out")
+    let idle = try await fetch(
+      origin.url("/stream?chunks=2&every=60000"),
+      "-P",
+      "@/out",
+      "--idle-timeout",
+      "0.1",
+      "--log",
+      "@/log",
+      in: folder
+    )
+    #expect(idle.status == 6)
+    #expect(idle.records.first?.error == "idle_timed_out")
+    #expect(folder.names(in: "out").isEmpty)
+  }
+
+  @Test func `A deadline ends the reading of a list that does not come`() async throws {
+    let (reader, writer) = try Descriptor.pipe()
+    defer { Descriptor.close(writer) }
+    let options = try FetchCommand.parse(["-i", "-", "-P", folder.file("out"), "--deadline", "0.2"]).options()
+    let messages = try Descriptor.create(folder.file("stderr"))
+    let run = try FetchRun(options, streams: .init(input: reader, output: 1, messages: messages))
+    #expect(await run.run() == .time)
+    #expect(folder.text(of: "stderr")?.contains("before the list was read to its end") == true)
+    Descriptor.close(reader)
+    Descriptor.close(messages)
+  }
+
+  @Test func `An interrupt finishes what runs and skips the rest; a second one ends all`() async throws {
+    let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
+    let arguments = ["-i", "-", "-P", "@/out", "--per-host", "3", "--log", "@/log"]
+    let once = try FetchTrial(arguments, in: folder, input: list)
+    async let fetched = once.finish()
+    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(10))))
+    once.run.interrupt()
+    origin.release()
+    #expect(await fetched.status == 130)
+    #expect(folder.names(in: "out").count == 3)
+    #expect(await fetched.messages.contains("ok 3  failed 0  skipped 7"))
+    #expect(await fetched.records.filter { $0.error == "shut_down" }.count == 7)
+
+    let twice = try FetchTrial(arguments + ["--overwrite"], in: folder, input: list)
+    async let ended = twice.finish()
+    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(10))))
+    twice.run.interrupt()
+    twice.run.interrupt()
+    #expect(await ended.status == 130)
+    #expect(await ended.messages.contains("ok 0  failed 0  skipped 10"))
+    #expect(folder.names(in: "out").allSatisfy { !$0.hasSuffix(".part") })
+  }
+}

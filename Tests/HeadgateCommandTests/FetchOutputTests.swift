@@ -1,0 +1,88 @@
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// Bodies to the standard output.
+@Suite struct FetchOutputTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin(endPoints: 2)
+  }
+
+  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
+
+  @Test func `Bodies come whole, in the order of the list`() async throws {
+    // The first comes last, and those after it are too large for memory.
+    let sizes = [1_500_000, 10, 700_000, 0, 900_000]
+    let urls = sizes.enumerated().map { index, size in
+      origin.url("/bytes/\(size)" + (index == 0 ? "?delay=150" : ""), endPoint: index % 2)
+    }
+    let fetched = try await fetch(
+      urls[0],
+      "-i",
+      "-",
+      in: folder,
+      input: urls.dropFirst().joined(separator: "\n")
+    )
+    #expect(fetched.status == 0)
+    #expect(fetched.output == sizes.flatMap(pattern))
+  }
+
+  @Test func `What failed leaves nothing between the others`() async throws {
+    let fetched = try await fetch(
+      origin.url("/bytes/10?delay=100"),
+      origin.url("/status/404"),
+      origin.url("/short?declared=9&sent=5"),
+      origin.url("/bytes/3"),
+      "--log",
+      "@/log",
+      in: folder
+    )
+    #expect(fetched.status == 1)
+    #expect(fetched.output == pattern(10) + pattern(3))
+    #expect(fetched.records.count == 4)
+    #expect(fetched.record(origin.url("/bytes/3"))?.firstByte != nil)
+    #expect(fetched.record(origin.url("/bytes/3"))?.file == nil)
+  }
+
+  @Test func `More bodies than may be under way`() async throws {
+    let list = (0..<1000).map { origin.url("/bytes/\($0 % 7)", endPoint: $0 % 2) + "\n" }.joined()
+    let fetched = try await fetch("-i", "-", in: folder, input: list)
+    #expect(fetched.status == 0)
+    #expect(fetched.output == (0..<1000).flatMap { pattern($0 % 7) })
+  }
+
+  @Test func `Two permits, and the body whose turn it is waits for one`() async throws {
+    let list = (0..<6).map { origin.url("/bytes/600000?\($0)", endPoint: $0 / 3) + "\n" }.joined()
+    let fetched = try await fetch("-i", "-", "-j", "2", in: folder, input: list)
+    #expect(fetched.status == 0)
+    #expect(fetched.output.count == 3_600_000)
+  }
+
+  @Test func `An output that takes no more ends the run`() async throws {
+    let list = (0..<100).map { origin.url("/bytes/100?\($0)") + "\n" }.joined()
+    let trial = try FetchTrial(["-i", "-"], in: folder, input: list, output: try Descriptor.create("/dev/full"))
+    let fetched = await trial.finish()
+    #expect(fetched.status == 3)
+    #expect(fetched.lines.count == 2)
+    #expect(fetched.messages.hasPrefix("headgate: standard output: No space left on device\nok 0  failed 1  skipped "))
+  }
+
+  @Test func `A stream is there as it comes`() async throws {
+    let (reader, writer) = try Descriptor.pipe()
+    let trial = try FetchTrial([origin.url("/stream?chunks=0&every=5&size=4")], in: folder, output: writer)
+    async let fetched = trial.finish()
+    let lane = SerialLane(on: LaneCrew(name: "test-reader", size: 1))
+    let first = try await lane.perform { () throws(SystemError) in try Descriptor.read(reader, atMost: 4) }
+    #expect(first == pattern(4))
+    trial.run.interrupt()
+    trial.run.interrupt()
+    #expect(await fetched.status == 130)
+    Descriptor.close(reader)
+  }
+}

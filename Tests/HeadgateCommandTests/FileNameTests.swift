@@ -1,0 +1,54 @@
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct FileNameTests {
+  @Test(arguments: [
+    ("http://a/b/c.txt", "c.txt"),
+    ("http://a/b/c.txt?x=1/2", "c.txt"),
+    ("http://a/b/c%20d.txt", "c d.txt"),
+    ("http://a/b/%C3%A4", "ä"),
+    ("http://a/b/100%", "100%"),
+    ("http://a/b/%zz%4", "%zz%4"),
+  ])
+  func `The last part of the path, decoded`(url: String, name: String) {
+    #expect(FileName.of(url) == name)
+  }
+
+  @Test(arguments: ["http://a/", "http://a", "http://a/b/", "http://a/?x=/y"])
+  func `Without a last part it is the index`(url: String) {
+    #expect(FileName.of(url) == "index.html")
+  }
+
+  @Test(arguments: [
+    ("http://a/..", "_."),
+    ("http://a/.", "_"),
+    ("http://a/%2e%2e", "_."),
+    ("http://a/%2E%2E%2Fetc%2Fpasswd", "_._etc_passwd"),
+    ("http://a/%2Fetc%2Fpasswd", "_etc_passwd"),
+    ("http://a/.bashrc", "_bashrc"),
+    ("http://a/a%00b", "a_b"),
+    ("http://a/a%0Ab%1B%5B31m", "a_b_[31m"),
+    ("http://a/a%C2%85b", "a_b"),
+    ("http://a/a%E2%80%A8b", "a_b"),
+  ])
+  func `No name leaves its folder, hides or breaks a terminal`(url: String, name: String) {
+    #expect(FileName.of(url) == name)
+  }
+
+  @Test func `What is no UTF-8 stays encoded`() {
+    #expect(FileName.of("http://a/%FF%2F..") == "%FF%2F..")
+  }
+
+  @Test func `A name leaves room for a number and for part`() {
+    let name = FileName.of("http://a/" + String(repeating: "%C3%A4", count: 300) + ".txt")
+    #expect(name.utf8.count <= FileName.longest)
+    #expect(name.allSatisfy { $0 == "ä" })
+  }
+
+  @Test func `No name is that of a file in the making`() {
+    #expect(FileName.of("http://a/x.part") == "x.part_")
+    let long = FileName.of("http://a/" + String(repeating: "x", count: FileName.longest - 5) + ".parts")
+    #expect(!long.hasSuffix(".part"))
+  }
+}

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct ListLineTests {
+  private func line(_ text: String) -> ListLine { ListLine(Array(text.utf8)) }
+
+  @Test func `A URL without the white space around it`() {
+    #expect(line("http://a/b") == .url("http://a/b"))
+    #expect(line("  http://a/b\t\r") == .url("http://a/b"))
+  }
+
+  @Test func `Blank lines and comments say nothing`() {
+    for text in ["", "   ", "\t\r", "# comment", "  # comment"] { #expect(line(text) == .nothing) }
+  }
+
+  @Test func `A fragment is no comment`() {
+    #expect(line("http://a/b#c") == .url("http://a/b#c"))
+  }
+
+  @Test func `What is no UTF-8 is told and not repaired`() {
+    guard case .bad(let text, let reason) = ListLine([0x68, 0xFF, 0xFE]) else {
+      Issue.record("it was taken")
+      return
+    }
+    #expect(text == "h\u{FFFD}\u{FFFD}")
+    #expect(reason.contains("UTF-8"))
+  }
+
+  @Test func `Control characters are told and not shown`() {
+    #expect(line("http://a/\u{1B}[31m") == .bad("http://a/?[31m", reason: "it has control characters in it"))
+    #expect(line("http://a/\u{0}b") == .bad("http://a/?b", reason: "it has control characters in it"))
+  }
+
+  @Test func `A long line is shown in part`() {
+    #expect(ListLine.shown(String(repeating: "x", count: 1000)).count == 201)
+  }
+}

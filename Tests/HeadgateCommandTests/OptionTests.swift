@@ -1,0 +1,88 @@
+import ArgumentParser
+import HTTPTypes
+import HeadgateDispatch
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct OptionTests {
+  private func options(_ arguments: String...) throws -> FetchOptions {
+    try FetchCommand.parse(arguments).options()
+  }
+
+  @Test func `What nobody said is as the help says`() throws {
+    let options = try options("http://a/")
+    #expect(options.urls == ["http://a/"])
+    #expect(options.target == .output)
+    #expect(options.perHost == .standard)
+    #expect(options.maxTime == nil)
+    #expect(options.deadline == nil)
+    #expect(options.connectTimeout == .seconds(30))
+    #expect(options.idleTimeout == .seconds(120))
+    let request = try options.request("http://a/")
+    #expect(request.timeout == nil)
+  }
+
+  @Test func `What was said arrives in the request`() throws {
+    let options = try options(
+      "-i",
+      "-",
+      "-P",
+      "out",
+      "--per-host",
+      "2",
+      "-j",
+      "8",
+      "--max-time",
+      "0.5",
+      "--connect-timeout",
+      "3",
+      "--idle-timeout",
+      "7",
+      "-H",
+      "X-A: b c",
+      "-H",
+      "X-A:d",
+      "-q"
+    )
+    #expect(options.lists == ["-"])
+    #expect(options.target == .folder("out"))
+    #expect(options.perHost.requests == 2)
+    #expect(options.total == 8)
+    let request = try options.request("http://a/")
+    #expect(request.timeout == .milliseconds(500))
+    #expect(request.connectTimeout == .seconds(3))
+    #expect(request.idleTimeout == .seconds(7))
+    #expect(request.headerFields.map(\.value) == ["b c", "d"])
+    #expect(options.verbosity == .quiet)
+  }
+
+  @Test func `-O is the current folder, and -P another`() throws {
+    #expect(try options("-O", "http://a/").target == .folder("."))
+    #expect(try options("-O", "-P", "x", "http://a/").target == .folder("x"))
+  }
+
+  @Test(arguments: [
+    [], ["--per-host", "0", "http://a/"], ["--per-host", "x", "http://a/"], ["-j", "0", "http://a/"],
+    ["-j", "99999999", "http://a/"], ["--max-time", "0", "http://a/"], ["--max-time", "-1", "http://a/"],
+    ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"], ["-H", "nocolon", "http://a/"],
+    ["-H", "a b: c", "http://a/"], ["-H", ": c", "http://a/"], ["-H", "a: b\r\nc: d", "http://a/"],
+    ["-H", "Content-Length: 1", "http://a/"], ["-q", "-v", "http://a/"], ["--overwrite", "http://a/"],
+    ["--insecure", "--cacert", "x", "http://a/"], ["-i", "-", "-i", "-"], ["--log", "-", "http://a/"],
+    ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
+  ])
+  func `Misuse is told before anything is fetched`(arguments: [String]) async {
+    #expect(throws: (any Error).self) { try FetchCommand.parse(arguments) }
+    // The root's way of reading it, with the status that the process ends with.
+    #expect(await HeadgateCommandLine.run(["fetch"] + arguments) == 2)
+  }
+
+  @Test func `Help and version are no errors`() async {
+    #expect(await HeadgateCommandLine.run(["--version"]) == 0)
+    #expect(await HeadgateCommandLine.run(["fetch", "--help"]) == 0)
+  }
+
+  @Test func `A list that is missing is a matter of files`() async {
+    #expect(await HeadgateCommandLine.run(["fetch", "-i", "/nonexistent/list"]) == 3)
+  }
+}

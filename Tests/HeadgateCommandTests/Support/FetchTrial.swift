@@ -1,0 +1,72 @@
+import ArgumentParser
+import Foundation
+
+@testable import HeadgateCommand
+
+/// A run of `headgate fetch` in this process, with files for its streams.
+final class FetchTrial: Sendable {
+  let folder: TemporaryFolder
+  let run: FetchRun
+  private let streams: FetchRun.Streams
+
+  /// Parses the arguments as the command does. `@/` in them stands for the test's folder.
+  init(_ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil) throws {
+    self.folder = folder
+    try folder.write(input, to: "stdin")
+    streams = FetchRun.Streams(
+      input: try Descriptor.openForReading(folder.file("stdin")),
+      output: try output ?? Descriptor.create(folder.file("stdout")),
+      messages: try Descriptor.create(folder.file("stderr"))
+    )
+    let arguments = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
+    run = try FetchRun(try FetchCommand.parse(arguments).options(), streams: streams)
+  }
+
+  deinit { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }
+
+  func finish() async -> Fetched {
+    let status = await run.run()
+    let log = folder.text(of: "log") ?? ""
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    return Fetched(
+      status: status.rawValue,
+      output: folder.bytes(of: "stdout") ?? [],
+      messages: folder.text(of: "stderr") ?? "",
+      records: log.split(separator: "\n").compactMap { try? decoder.decode(Record.self, from: Data($0.utf8)) }
+    )
+  }
+}
+
+/// What came of it.
+struct Fetched {
+  let status: Int32
+  let output: [UInt8]
+  let messages: String
+  let records: [Record]
+
+  var lines: [Substring] { messages.split(separator: "\n") }
+
+  func record(_ url: String) -> Record? { records.first { $0.url == url } }
+}
+
+/// A record as a reader of the log has it.
+struct Record: Decodable {
+  var url: String
+  var finalUrl: String?
+  var endPoint: String?
+  var status: Int?
+  var error: String?
+  var bytes: Int?
+  var file: String?
+  var queued: Double?
+  var dns: Double?
+  var connect: Double?
+  var tls: Double?
+  var firstByte: Double?
+  var total: Double?
+}
+
+func fetch(_ arguments: String..., in folder: TemporaryFolder, input: String = "") async throws -> Fetched {
+  try await FetchTrial(arguments, in: folder, input: input).finish()
+}

@@ -1,0 +1,73 @@
+import HeadgateDispatch
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct TallyTests {
+  private func status(_ failures: FailureClass...) -> Int32 {
+    var tally = Tally()
+    tally.succeed(bytes: 1)
+    for failure in failures { tally.fail(failure) }
+    return tally.exitStatus.rawValue
+  }
+
+  @Test func `All well is 0`() {
+    #expect(status() == 0)
+    #expect(Tally().exitStatus == .ok)
+  }
+
+  @Test(arguments: zip(FailureClass.allCases, [2, 3, 4, 5, 6, 8] as [Int32]))
+  func `Each class has its status, however many failed`(failure: FailureClass, expected: Int32) {
+    #expect(status(failure) == expected)
+    #expect(status(failure, failure) == expected)
+  }
+
+  @Test func `Mixed classes are 1`() {
+    #expect(status(.http, .network) == 1)
+    #expect(status(.usage, .http) == 1)
+  }
+
+  @Test func `A fault of the run counts like a failure`() {
+    var tally = Tally()
+    tally.note(.file)
+    #expect(tally.exitStatus == .file)
+    tally.fail(.file)
+    #expect(tally.exitStatus == .file)
+    tally.fail(.http)
+    #expect(tally.exitStatus == .mixed)
+    #expect(tally.failed == 2)
+  }
+
+  @Test func `What was skipped is no failure, and an interrupt comes before all`() {
+    var tally = Tally()
+    tally.skip()
+    #expect(tally.exitStatus == .ok)
+    tally.fail(.http)
+    tally.isInterrupted = true
+    #expect(tally.exitStatus.rawValue == 130)
+  }
+
+  @Test func `The summary names what there was`() {
+    var tally = Tally()
+    for _ in 0..<982 { tally.succeed(bytes: 1_312_000) }
+    for _ in 0..<12 { tally.fail(.http) }
+    #expect(tally.summary(seconds: 41.2, peak: 4) == "ok 982  failed 12  bytes 1.2 GiB  41 s  peak 4/host")
+    tally.skip()
+    #expect(
+      tally.summary(seconds: 0.1, peak: 4) == "ok 982  failed 12  skipped 1  bytes 1.2 GiB  0.10 s  peak 4/host"
+    )
+  }
+
+  @Test func `Every code of an error has a class, but for those that nobody wanted`() {
+    #expect(FailureClass(.cancelled) == nil)
+    #expect(FailureClass(.shutDown) == nil)
+    #expect(FailureClass(.fileFailed) == .file)
+    #expect(FailureClass(.tlsFailed) == .tls)
+    for code in [.timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut] as [DispatchError.Code] {
+      #expect(FailureClass(code) == .time)
+    }
+    for code in [.nameNotResolved, .connectFailed, .connectionLost, .badResponse] as [DispatchError.Code] {
+      #expect(FailureClass(code) == .network)
+    }
+  }
+}

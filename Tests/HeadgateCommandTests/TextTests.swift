@@ -1,0 +1,87 @@
+import Foundation
+import HeadgateDispatch
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct TextTests {
+  @Test(arguments: [
+    (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (12_595, "12.3 KiB"), (1_048_575, "1.0 MiB"),
+    (1_288_490_189, "1.2 GiB"), (Int.max, "8192.0 PiB"),
+  ])
+  func `Bytes for people`(count: Int, text: String) { #expect(Amount.bytes(count) == text) }
+
+  @Test(
+    arguments: [
+      (0, "0.00 s"), (0.414, "0.41 s"), (9.99, "9.99 s"), (9.999, "10 s"), (41.3, "41 s"), (185, "3 min 5 s"),
+      (7800, "2 h 10 min"), (-1, "0.00 s"),
+    ] as [(Double, String)]
+  )
+  func `Seconds for people`(seconds: Double, text: String) { #expect(Amount.seconds(seconds) == text) }
+
+  @Test func `The progress line knows the total once the list is read`() {
+    var line = ProgressLine(done: 12, running: 4, waiting: 30, bytes: 2048, seconds: 3)
+    #expect(line.text(columns: 80) == "12 done  running 4  waiting 30  2.0 KiB  3.00 s")
+    line.total = 46
+    line.failed = 2
+    #expect(line.text(columns: 80) == "12/46  running 4  waiting 30  failed 2  2.0 KiB  3.00 s")
+  }
+
+  @Test func `The progress line is never as wide as the terminal`() {
+    let line = ProgressLine(done: 12, running: 4, waiting: 30)
+    #expect(line.text(columns: 12) == "12 done  ru")
+    #expect(line.text(columns: 1) == "")
+    #expect(line.text(columns: 0) == "")
+  }
+
+  @Test func `JSON strings come back as they were`() throws {
+    for text in ["", "a\"b\\c/d", "\u{0}\u{1F}\n\r\t", "ä€😀", "\u{7F}\u{2028}"] {
+      let back = try JSONDecoder().decode([String].self, from: Data("[\(JSONLine.quoted(text))]".utf8))
+      #expect(back == [text])
+    }
+  }
+
+  @Test func `A record has all its members in order`() {
+    let record = FetchRecord(
+      url: "http://a/",
+      finalURL: "http://b/",
+      status: 200,
+      bytes: 5,
+      file: "out/a",
+      queued: 0.25,
+      exchange: ExchangeTimes(name: 0.001, connect: 0.002, firstByte: 0.0100004, total: 0.02),
+      total: 1.5
+    )
+    #expect(
+      record.json == """
+        {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,"error":null,"bytes":5,\
+        "file":"out/a","queued":0.250000,"dns":0.001000,"connect":0.002000,"tls":0.000000,"first_byte":0.010000,\
+        "total":1.500000}
+
+        """
+    )
+  }
+
+  @Test func `A bad URL is named once`() {
+    #expect(BadURL.message("foo", "\"foo\" has no scheme") == "\"foo\" has no scheme")
+    #expect(BadURL.message("foo", "\"foo\"") == "\"foo\" is no URL; write it as http://host/path")
+    #expect(
+      BadURL.message("ftp://x", "the scheme ftp is not supported") == "\"ftp://x\": the scheme ftp is not supported"
+    )
+  }
+
+  @Test func `The demo's rows stand under their heads`() {
+    let row = DemoRow(
+      name: "Headgate",
+      sockets: 4,
+      requests: 4,
+      served: 206,
+      timedOut: 0,
+      failed: 0,
+      seconds: 6.84,
+      explanation: "So."
+    )
+    #expect(DemoTable.head == "              sockets  requests   served  timed out     time")
+    #expect(DemoTable.text(row) == "Headgate            4         4      206          0    6.8 s\n  So.\n")
+  }
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What is documented is true: the README's example is the one in Examples/ and prints what the README says; every public
+# symbol has a comment (the linter's rule); links between symbols lead somewhere (docc, where the toolchain has it).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+example=Examples/FirstDispatch
+python3 - "$example" << 'PY'
+import pathlib, re, sys
+readme = pathlib.Path("README.md").read_text()
+blocks = re.findall(r"```swift\n(.*?)```", readme, re.S)
+source = (pathlib.Path(sys.argv[1]) / "Sources/FirstDispatch/main.swift").read_text()
+if blocks[0].strip() != source.strip():
+    sys.exit("README.md: the first example differs from " + sys.argv[1])
+if readme[: readme.index(blocks[0])].count("\n") > 45:
+    sys.exit("README.md: the first example begins after line 45")
+PY
+expected=$(python3 - << 'PY'
+import pathlib, re
+readme = pathlib.Path("README.md").read_text()
+print(re.findall(r"```text\n(.*?)```", readme, re.S)[0].strip())
+PY
+)
+printed=$(swift run --package-path "$example" --scratch-path .build-example 2> .build-example.log) \
+  || { cat .build-example.log >&2; exit 1; }
+rm -rf .build-example .build-example.log
+if [ "$printed" != "$expected" ]; then
+  printf 'README.md says:\n%s\nthe example prints:\n%s\n' "$expected" "$printed" >&2
+  exit 1
+fi
+echo "the README's example prints what it says"
+
+if command -v docc > /dev/null; then
+  graphs=$(mktemp -d)
+  swift package dump-symbol-graph --minimum-access-level public > /dev/null
+  for module in HeadgateThreads HeadgateDispatch HeadgateCurl HeadgateOrigin HeadgateTesting Headgate; do
+    mkdir -p "$graphs/$module"
+    find .build -path '*symbolgraph*' -name "$module*.symbols.json" -exec cp {} "$graphs/$module/" \;
+    docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
+      --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
+      --output-path "$graphs/$module.doccarchive" --warnings-as-errors
+  done
+  rm -rf "$graphs"
+fi

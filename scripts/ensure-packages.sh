@@ -1,0 +1,62 @@
+#!/bin/sh
+# Installs the system packages that are named and missing: `ensure-packages.sh build` or `ensure-packages.sh test`.
+#
+# Prints the exact command first. Uses root or sudo; with HEADGATE_NO_INSTALL=1 it only prints. Elsewhere than on Debian
+# and its like it names the packages and leaves the installing to you.
+set -eu
+
+missing=""
+need() { # the package, then a command that succeeds where it is there
+  package=$1
+  shift
+  "$@" > /dev/null 2>&1 || missing="$missing $package"
+}
+
+has_curl_headers() {
+  if command -v pkg-config > /dev/null 2>&1; then pkg-config --exists libcurl; else
+    printf '#include <curl/curl.h>\nint main(void){return 0;}\n' | cc -x c -fsyntax-only -
+  fi
+}
+
+has_swift() { command -v swift; }
+if ! has_swift > /dev/null; then
+  echo "Swift 6.3 or later is needed and not found: install it from swift.org first." >&2
+  exit 1
+fi
+
+need libcurl4-openssl-dev has_curl_headers
+need pkg-config command -v pkg-config
+if [ "${1:-build}" = test ]; then
+  need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
+  need python3 command -v python3
+  need openssl command -v openssl
+fi
+[ -n "$missing" ] || exit 0
+
+case "$(uname -s)" in
+  Darwin)
+    echo "Missing:$missing. With Homebrew: brew install curl nginx python3 openssl pkg-config" >&2
+    exit 1
+    ;;
+esac
+if ! command -v apt-get > /dev/null 2>&1; then
+  echo "Missing (by their Debian names):$missing" >&2
+  echo "  Fedora:  dnf install libcurl-devel pkgconf-pkg-config nginx python3 openssl" >&2
+  echo "  Arch:    pacman -S curl pkgconf nginx python openssl" >&2
+  exit 1
+fi
+
+sudo=""
+if [ "$(id -u)" -ne 0 ]; then sudo="sudo "; fi
+command="${sudo}apt-get install -y --no-install-recommends$missing"
+echo "Missing system packages. To install them: ${sudo}apt-get update && $command"
+if [ "${HEADGATE_NO_INSTALL:-}" = 1 ]; then
+  echo "HEADGATE_NO_INSTALL=1: nothing was installed."
+  exit 1
+fi
+if [ -n "$sudo" ] && ! command -v sudo > /dev/null 2>&1; then
+  echo "Run that command as root, then this again." >&2
+  exit 1
+fi
+# The list of packages may be empty or old on a fresh machine.
+DEBIAN_FRONTEND=noninteractive sh -c "${sudo}apt-get update -q && $command"
