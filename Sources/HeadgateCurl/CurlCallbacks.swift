@@ -39,7 +39,10 @@ enum CurlCallbacks {
     let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     #endif
-    if descriptor >= 0 { transfer.sockets?.opened(descriptor) }
+    if descriptor >= 0 {
+      transfer.opened += 1
+      transfer.sockets?.opened(descriptor)
+    }
     return descriptor
   }
 

@@ -66,7 +66,6 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
     ccurl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
     ccurl_set_string(handle, CURLOPT_PROXY, "")
-    ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 128 * 1024)
     ccurl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
     // One address after another: a second attempt beside the first would be a second socket.
     ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
@@ -110,6 +109,9 @@ final class CurlEasy {
       ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
     }
     let acceptsEncoding = request.headerFields.contains(.acceptEncoding)
+    // A large buffer means few reads for streams and files. libcurl allocates it for each exchange, so a short response
+    // is better off with its default of 16 KB.
+    if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
     if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
     setHeaders(request)
   }

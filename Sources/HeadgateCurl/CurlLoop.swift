@@ -22,6 +22,8 @@ final class CurlLoop: @unchecked Sendable {
     var commands: [Command] = []
     var isClosing = false
     var isClosed = false
+    var isOver = false
+    var whenClosed: [@Sendable () -> Void] = []
   }
 
   let configuration: CurlTransport.Configuration
@@ -81,9 +83,14 @@ final class CurlLoop: @unchecked Sendable {
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
   func limit(_ endPoint: EndPoint, to count: Int) { _ = send(.limit(endPoint, count)) }
 
-  func shutDown() {
-    inbox.withLock { $0.isClosing = true }
-    poller.wake()
+  /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
+  func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
+    let isOver = inbox.withLock { inbox in
+      inbox.isClosing = true
+      if !inbox.isOver { inbox.whenClosed.append(whenClosed) }
+      return inbox.isOver
+    }
+    if isOver { whenClosed() } else { poller.wake() }
   }
 
   private var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
@@ -124,6 +131,12 @@ final class CurlLoop: @unchecked Sendable {
     }
     spareHandles = []
     curl_multi_cleanup(multi)
+    let whenClosed = inbox.withLock { inbox in
+      inbox.isOver = true
+      defer { inbox.whenClosed = [] }
+      return inbox.whenClosed
+    }
+    for call in whenClosed { call() }
   }
 
   /// Whether it was told to end and nothing is left. From then on no command is taken.
@@ -238,6 +251,7 @@ final class CurlLoop: @unchecked Sendable {
     if let place = transfer.sockets {
       place.users -= 1
       if transfer.descriptor >= 0 { place.setBusy(transfer.descriptor, false) }
+      if failure != nil || transfer.opened > 1 { place.sweep() }
       place.trim()
       forgetIfUnused(place)
       transfer.sockets = nil
@@ -249,15 +263,20 @@ final class CurlLoop: @unchecked Sendable {
   // MARK: Sockets
 
   func watch(_ descriptor: curl_socket_t, _ what: Int32, _ transfer: CurlTransfer?) {
+    let interest: PollInterest
     switch what {
-    case CURL_POLL_IN: watches.want(descriptor, .read, poller)
-    case CURL_POLL_OUT: watches.want(descriptor, .write, poller)
-    case CURL_POLL_INOUT: watches.want(descriptor, [.read, .write], poller)
-    default: return watches.unwant(descriptor)
+    case CURL_POLL_IN: interest = .read
+    case CURL_POLL_OUT: interest = .write
+    case CURL_POLL_INOUT: interest = [.read, .write]
+    default: return watches.unwant(descriptor, poller)
     }
+    // A connection from the pool belongs to the same end-point, so it is known there too.
+    let isConnection = transfer?.sockets?.owns(descriptor) ?? false
+    watches.want(descriptor, interest, isConnection: isConnection, poller)
     transfer?.uses(descriptor)
   }
 
+  func didOpen(_ descriptor: Int32) { watches.opened(descriptor) }
   func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
 
   func forgetIfUnused(_ place: EndPointSockets) {

@@ -16,6 +16,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var easy: CurlEasy?
   var sockets: EndPointSockets?
   var descriptor: Int32 = -1
+  /// Sockets that were opened for it: more than one when an address did not answer.
+  var opened = 0
   /// The consumer wants no more for now; libcurl learns of it when it next has something.
   var isPaused = false
   /// libcurl was told, and holds data back.

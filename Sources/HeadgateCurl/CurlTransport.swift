@@ -46,8 +46,8 @@ public final class CurlTransport: Transport {
 
   public func limitChanged(of endPoint: EndPoint, to sockets: Int) { loop.limit(endPoint, to: sockets) }
 
-  /// Ends the thread once nothing runs on it, and closes all idle connections.
-  public func shutDown() { loop.shutDown() }
+  /// Ends the thread once nothing runs on it, and closes all idle connections; then calls `whenClosed`.
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) { loop.shutDown(whenClosed) }
 
   /// Sockets that are open to an end-point at this moment, idle ones included.
   public func openSockets(to endPoint: EndPoint) -> Int { loop.socketCounts.count(of: endPoint) }

@@ -16,8 +16,15 @@ final class EndPointSockets {
   var limit = Int.max
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
-  // Open descriptors, and whether an exchange uses each.
-  private var open: [Int32: Bool] = [:]
+  private struct Socket {
+    var isBusy = true
+    // Tells the socket from a later one of the same number.
+    var inode: UInt64
+  }
+
+  private var open: [Int32: Socket] = [:]
+  // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
+  private var ended: Set<Int32> = []
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
   private unowned let loop: CurlLoop
 
@@ -27,19 +34,31 @@ final class EndPointSockets {
   }
 
   /// Nothing refers to it any more.
-  var isUnused: Bool { users == 0 && open.isEmpty }
+  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty }
 
   func opened(_ descriptor: Int32) {
-    open[descriptor] = true
+    open[descriptor] = Socket(inode: Self.inode(descriptor))
+    loop.didOpen(descriptor)
     loop.socketCounts.set(open.count, of: endPoint)
   }
 
-  func setBusy(_ descriptor: Int32, _ isBusy: Bool) {
-    if open[descriptor] != nil { open[descriptor] = isBusy }
+  func setBusy(_ descriptor: Int32, _ isBusy: Bool) { open[descriptor]?.isBusy = isBusy }
+
+  func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }
+
+  /// Forgets the sockets that libcurl has closed without a word, as it does (7.88) with those that never connected.
+  func sweep() {
+    for (descriptor, socket) in open where Self.inode(descriptor) != socket.inode { forget(descriptor) }
+  }
+
+  private static func inode(_ descriptor: Int32) -> UInt64 {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
   }
 
   /// libcurl is done with a socket.
   func close(_ descriptor: Int32) {
+    ended.remove(descriptor)
     forget(descriptor)
     loop.willClose(descriptor)
     systemClose(descriptor)
@@ -50,8 +69,9 @@ final class EndPointSockets {
   /// so that the server sees its end, and libcurl closes the socket when it next looks.
   func trim() {
     guard open.count > limit else { return }
-    for (descriptor, isBusy) in open.sorted(by: { $0.key < $1.key }) where !isBusy && open.count > limit {
+    for (descriptor, socket) in open.sorted(by: { $0.key < $1.key }) where !socket.isBusy && open.count > limit {
       shutdown(descriptor, Int32(SHUT_RDWR))
+      ended.insert(descriptor)
       forget(descriptor)
     }
   }
@@ -78,28 +98,47 @@ final class SocketCounts: Sendable {
 /// What the poller watches. libcurl asks to forget a socket whenever an exchange ends and to watch it again for the
 /// next one: two system calls a request. An idle socket stays watched instead, for what libcurl last wanted; the next
 /// exchange on it nearly always wants the same.
+///
+/// That holds for connections only, whose closing is told. The pipes of its name look-ups libcurl closes without a
+/// word, and a number that the system gives out anew must not look as if it were watched.
 struct WatchTable {
   private struct Watch {
     var interest: PollInterest?
     var isWanted = false
+    var isConnection = false
   }
 
   private var watches: [Watch] = []
 
-  /// libcurl wants to hear of a socket.
-  mutating func want(_ descriptor: Int32, _ interest: PollInterest, _ poller: Poller) {
+  /// A connection's socket was made. Whatever had its number before is gone.
+  mutating func opened(_ descriptor: Int32) {
+    makeRoom(descriptor)
+    watches[Int(descriptor)] = Watch(isConnection: true)
+  }
+
+  /// libcurl wants to hear of a socket, which is a connection's or another's.
+  mutating func want(_ descriptor: Int32, _ interest: PollInterest, isConnection: Bool, _ poller: Poller) {
+    makeRoom(descriptor)
     let index = Int(descriptor)
-    while watches.count <= index { watches.append(Watch()) }
+    if watches[index].isConnection != isConnection { watches[index] = Watch(isConnection: isConnection) }
     watches[index].isWanted = true
     guard watches[index].interest != interest else { return }
     if watches[index].interest == nil { poller.add(descriptor, interest) } else { poller.modify(descriptor, interest) }
     watches[index].interest = interest
   }
 
-  /// libcurl wants to hear of it no more. It stays watched.
-  mutating func unwant(_ descriptor: Int32) {
+  /// libcurl wants to hear of it no more. A connection stays watched.
+  mutating func unwant(_ descriptor: Int32, _ poller: Poller) {
     guard Int(descriptor) < watches.count else { return }
-    watches[Int(descriptor)].isWanted = false
+    if watches[Int(descriptor)].isConnection {
+      watches[Int(descriptor)].isWanted = false
+    } else {
+      close(descriptor, poller)
+    }
+  }
+
+  private mutating func makeRoom(_ descriptor: Int32) {
+    while watches.count <= Int(descriptor) { watches.append(Watch()) }
   }
 
   /// Something happened on a socket. False: nobody wants to know (an idle connection was closed by the server), and it

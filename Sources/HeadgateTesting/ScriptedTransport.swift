@@ -47,7 +47,10 @@ public final class ScriptedTransport: Transport {
     return scripted
   }
 
-  public func shutDown() { state.withLock { $0.isShutDown = true } }
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
+    state.withLock { $0.isShutDown = true }
+    whenClosed()
+  }
 
   /// The next exchange that was started and not handed out yet; suspends until there is one.
   public func next() async -> ScriptedExchange {

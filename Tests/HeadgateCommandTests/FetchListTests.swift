@@ -154,7 +154,7 @@ import Testing
     let arguments = ["-i", "-", "-P", "@/out", "--per-host", "3", "--log", "@/log"]
     let once = try FetchTrial(arguments, in: folder, input: list)
     async let fetched = once.finish()
-    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(10))))
+    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
     once.run.interrupt()
     origin.release()
     #expect(await fetched.status == 130)
@@ -164,7 +164,7 @@ import Testing
 
     let twice = try FetchTrial(arguments + ["--overwrite"], in: folder, input: list)
     async let ended = twice.finish()
-    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(10))))
+    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
     twice.run.interrupt()
     twice.run.interrupt()
     #expect(await ended.status == 130)

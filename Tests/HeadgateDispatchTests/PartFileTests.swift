@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateDispatch
 
 @Suite struct PartFileTests {
-  /// A folder that goes when its test ends.
+  /// A folder, removed by name: an optimized build lets go of what is not used any more.
   private final class Folder {
     let path: String
 
@@ -13,7 +13,7 @@ import Testing
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    func remove() { try? FileManager.default.removeItem(atPath: path) }
 
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
 
@@ -42,6 +42,7 @@ import Testing
   @Test("A file is seen under its name only when it is whole")
   func part() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let file = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.part"])
     try file.write(Array("one, ".utf8))
@@ -57,6 +58,7 @@ import Testing
   @Test("A file with nothing in it is a file")
   func empty() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     #expect(try store("", .numbered(folder.path + "/a")) == folder.path + "/a")
     #expect(folder.text("a") == "")
   }
@@ -64,6 +66,7 @@ import Testing
   @Test("A large body is written whole")
   func large() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let block = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let file = try PartFile(for: .replacing(folder.path + "/a"))
     for _ in 0..<5 { try file.write(block) }
@@ -76,6 +79,7 @@ import Testing
   @Test("Numbered: what is there stays, the new file gets the next number")
   func numbered() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try folder.write("old", to: "a.txt")
     #expect(try store("new", .numbered(folder.path + "/a.txt")) == folder.path + "/a.txt.1")
     #expect(try store("newer", .numbered(folder.path + "/a.txt")) == folder.path + "/a.txt.2")
@@ -88,6 +92,7 @@ import Testing
   @Test("Numbered: a folder or a dangling link of that name stays as well")
   func numberedBesideOthers() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try FileManager.default.createDirectory(atPath: folder.path + "/a", withIntermediateDirectories: false)
     try FileManager.default.createSymbolicLink(atPath: folder.path + "/a.1", withDestinationPath: folder.path + "/none")
     #expect(try store("new", .numbered(folder.path + "/a")) == folder.path + "/a.2")
@@ -97,6 +102,7 @@ import Testing
   @Test("Replacing: the old file stays until the new one is whole")
   func replacing() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try folder.write("old and longer", to: "a")
     let file = try PartFile(for: .replacing(folder.path + "/a"))
     try file.write(Array("new".utf8))
@@ -109,6 +115,7 @@ import Testing
   @Test("A discarded file leaves nothing, and nothing that was there changes", arguments: [false, true])
   func discard(replacing: Bool) throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try folder.write("old", to: "a")
     let path = folder.path + "/a"
     let file = try PartFile(for: replacing ? .replacing(path) : .numbered(path))
@@ -122,6 +129,7 @@ import Testing
   @Test("Two at once with one name get a part file and a name each")
   func twoAtOnce() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let first = try PartFile(for: .numbered(folder.path + "/a"))
     let second = try PartFile(for: .numbered(folder.path + "/a"))
     #expect(folder.names == ["a.1.part", "a.part"])
@@ -137,6 +145,7 @@ import Testing
   @Test("Two at once that replace: the later end wins, whole")
   func twoReplacing() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let first = try PartFile(for: .replacing(folder.path + "/a"))
     let second = try PartFile(for: .replacing(folder.path + "/a"))
     try first.write(Array("first".utf8))
@@ -150,6 +159,7 @@ import Testing
   @Test("Somebody's part file is not written into, nor is what a link of that name points to")
   func exclusive() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try folder.write("kept", to: "a.part")
     try folder.write("precious", to: "target")
     try FileManager.default.createSymbolicLink(
@@ -166,6 +176,7 @@ import Testing
   @Test("Many at once from many threads get a name each and lose nothing")
   func manyAtOnce() async throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let path = folder.path + "/a"
     let names = try await withThrowingTaskGroup(of: String.self) { group in
       for number in 0..<60 {
@@ -196,6 +207,7 @@ import Testing
   @Test("A folder that is missing, or is a file, gives an error that names the path", arguments: [false, true])
   func missingFolder(replacing: Bool) throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try folder.write("x", to: "file")
     for name in ["missing/a", "file/a", String(repeating: "n", count: 300)] {
       let path = folder.path + "/" + name
@@ -212,6 +224,7 @@ import Testing
   )
   func readOnlyFolder() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.path)
     defer { try? FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path) }
     let path = folder.path + "/a"
@@ -221,6 +234,7 @@ import Testing
   @Test("A place that can't be replaced gives an error that names the path, and no part file is left")
   func folderInPlace() throws {
     let folder = try Folder()
+    defer { folder.remove() }
     try FileManager.default.createDirectory(atPath: folder.path + "/a", withIntermediateDirectories: false)
     let path = folder.path + "/a"
     expectFailure(naming: path) { () throws(DispatchError) in try store("x", .replacing(path)) }
@@ -233,6 +247,7 @@ import Testing
   )
   func takenAway(replacing: Bool) throws {
     let folder = try Folder()
+    defer { folder.remove() }
     let path = folder.path + "/a"
     let file = try PartFile(for: replacing ? .replacing(path) : .numbered(path))
     try FileManager.default.removeItem(atPath: path + ".part")

@@ -56,6 +56,10 @@ import Musl
     let whole = Duration.nanoseconds(Int64.max) * 2 + .nanoseconds(1)
     #expect(Deadline.distantFuture - .distantPast == whole)
     #expect(Deadline.distantPast - .distantFuture == .zero - whole)
+    #expect(late.nanoseconds(since: early) == 2_499_999_999)
+    #expect(early.nanoseconds(since: late) == -2_499_999_999)
+    #expect(Deadline.distantFuture.nanoseconds(since: .distantPast) == .max)
+    #expect(Deadline.distantPast.nanoseconds(since: .distantFuture) == -.max)
   }
 
   @Test("A moment plus the difference to another is the other", arguments: [1, 2, 3] as [UInt64])

@@ -145,13 +145,16 @@ import Musl
     let limit = Deadline.after(generous)
     var random = SeededRandom(seed: 50)
     for round in 1...20_000 {
-      lanes[round % 2].run { calls.count.add(1, ordering: .relaxed) }
+      let spins = Int.random(in: 0..<60, using: &random)
+      lanes[round % 2].run {
+        calls.count.add(1, ordering: .relaxed)
+        for _ in 0..<spins { _ = Deadline.now }
+      }
       // Awake, so that the next job comes within the microsecond in which the thread lies down.
       while calls.count.load(ordering: .relaxed) < round {
         try #require(.now < limit, "the job of round \(round) was lost")
         sched_yield()
       }
-      for _ in 0..<Int.random(in: 0..<30, using: &random) { _ = Deadline.now }
     }
   }
 

@@ -10,11 +10,11 @@ import Musl
 #endif
 
 @Suite struct TimerThreadTests {
-  /// A timer thread that ends with its test.
+  /// A timer thread, which its test stops by name: an optimized build lets go of what is not used any more.
   private final class Bench: Sendable {
     let timers = TimerThread(name: "test-timer")
 
-    deinit { timers.stop() }
+    func stop() { timers.stop() }
 
     /// Holds the timer thread inside a call, until the latch is opened.
     func occupy() -> Latch {
@@ -40,6 +40,7 @@ import Musl
   @Test("P72 calls come in the order of their deadlines, equal ones as they were scheduled")
   func order() {
     let bench = Bench()
+    defer { bench.stop() }
     let release = bench.occupy()
     let calls = Record<Int>()
     let done = Latch(300)
@@ -64,6 +65,7 @@ import Musl
   @Test("P09 no call comes early")
   func neverEarly() {
     let bench = Bench()
+    defer { bench.stop() }
     let early = Record<Duration>()
     let done = Latch(40)
     for number in 0..<40 {
@@ -81,6 +83,7 @@ import Musl
   @Test("P73 deadlines 0, past and now are called, +292 years and never are kept")
   func extremes() {
     let bench = Bench()
+    defer { bench.stop() }
     let done = Latch(3)
     let kept = [Deadline.distantFuture, Deadline(nanoseconds: .max - 1), .after(.seconds(Int64.max))].map { deadline in
       bench.timers.schedule(at: deadline) { Issue.record("called: \(deadline)") }
@@ -97,6 +100,7 @@ import Musl
   @Test("P71 a cancel says true once, and the closure and what it holds are let go at once")
   func cancel() {
     let bench = Bench()
+    defer { bench.stop() }
     let census = Census()
     func schedule() -> ScheduledTimer {
       let token = census.token()
@@ -115,6 +119,7 @@ import Musl
   @Test("P71 a cancel from inside the call itself, and after it, says false")
   func cancelFromInside() {
     let bench = Bench()
+    defer { bench.stop() }
     let release = bench.occupy()
     let own = Locked<ScheduledTimer?>(nil)
     let answers = Record<Bool?>()
@@ -133,6 +138,7 @@ import Musl
   @Test("P71 a call can cancel the next one that is due")
   func cancelTheNext() {
     let bench = Bench()
+    defer { bench.stop() }
     let release = bench.occupy()
     let next = Locked<ScheduledTimer?>(nil)
     let answers = Record<Bool?>()
@@ -147,6 +153,7 @@ import Musl
   @Test("P71 a cancel that races with the call: either it says true, or the call comes")
   func cancelRace() {
     let bench = Bench()
+    defer { bench.stop() }
     let calls = Record<Int>()
     var random = SeededRandom(seed: 71)
     var cancelled: Set<Int> = []
@@ -168,6 +175,7 @@ import Musl
   @Test("P78 a new earliest deadline wakes the thread out of its sleep, and on its way there")
   func earlier() {
     let bench = Bench()
+    defer { bench.stop() }
     // The thread sleeps for an hour between the rounds.
     let far = bench.timers.schedule(at: .after(.seconds(3600))) { Issue.record("called an hour early") }
     let called = Parker()
@@ -184,6 +192,7 @@ import Musl
   @Test("P78 deadlines that each come before the last one are all met")
   func everEarlier() {
     let bench = Bench()
+    defer { bench.stop() }
     let calls = Record<Int>()
     let done = Latch(50)
     let base = Deadline.now
@@ -200,6 +209,7 @@ import Musl
   @Test("P71 a call can schedule the next one", arguments: [Deadline.distantPast, nil])
   func scheduleFromInside(deadline: Deadline?) {
     let bench = Bench()
+    defer { bench.stop() }
     let done = Latch()
     @Sendable func step(_ left: Int) {
       if left == 0 { return done.countDown() }
@@ -213,6 +223,7 @@ import Musl
   @Test("P74 100,000 pending and cancelled: the count is exact and nothing is kept")
   func many() {
     let bench = Bench()
+    defer { bench.stop() }
     let census = Census()
     func schedule(_ number: Int) -> ScheduledTimer {
       let token = census.token()
@@ -237,6 +248,7 @@ import Musl
   @Test("Eight threads schedule at once and every call comes once")
   func manyThreads() throws {
     let bench = Bench()
+    defer { bench.stop() }
     let calls = Record<Int>()
     try onThreads(8) { number in
       for round in 0..<500 { _ = bench.timers.schedule(at: .now) { calls.add(number * 1000 + round) } }

@@ -18,7 +18,7 @@ final class MeteredTransport: Transport {
 
   func limitChanged(of endPoint: EndPoint, to sockets: Int) { inside.limitChanged(of: endPoint, to: sockets) }
 
-  func shutDown() { inside.shutDown() }
+  func shutDown(whenClosed: @escaping @Sendable () -> Void) { inside.shutDown(whenClosed: whenClosed) }
 
   fileprivate final class Meter: Sendable {
     let bytes = Atomic(0)

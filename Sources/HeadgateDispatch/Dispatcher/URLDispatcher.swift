@@ -15,6 +15,7 @@ public final class URLDispatcher: Sendable {
   public let gate: EndPointGate
 
   private let transport: any Transport
+  private let closed = Drain()
 
   /// A dispatcher over a transport.
   ///
@@ -27,7 +28,8 @@ public final class URLDispatcher: Sendable {
   ) {
     self.transport = transport
     self.gate = EndPointGate(limits: limits, timers: timers)
-    gate.whenDrained { transport.shutDown() }
+    let closed = closed
+    gate.whenDrained { transport.shutDown { closed.finish() } }
   }
 
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
@@ -61,7 +63,7 @@ public final class URLDispatcher: Sendable {
   /// submitted from now on fails with `shutDown`. A second call may go further than the first.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     gate.close(mode.closing)
-    await gate.waitUntilDrained()
+    await closed.wait()
   }
 
   /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.

@@ -12,6 +12,12 @@ import Musl
 
 enum CanonicalHost {
   static func of(_ text: String) throws(EndPointError) -> String {
+    // Most are canonical already.
+    if text.utf8.allSatisfy(isPlainByte), let last = text.utf8.last, !isDigit(last), last != UInt8(ascii: "."),
+      text.utf8.count <= 253, !hasEmptyLabel(text), !endsInNumber(text)
+    {
+      return text
+    }
     var host = text.lowercased()
     if host.utf8.first == UInt8(ascii: "["), host.utf8.last == UInt8(ascii: "]") {
       return try ipv6(String(host.dropFirst().dropLast()), text)
@@ -26,6 +32,13 @@ enum CanonicalHost {
     return endsInNumber(host) ? try ipv4(host, text) : host
   }
 
+  private static func isPlainByte(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || isDigit(byte)
+      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
   // Letters, digits, hyphen and dot, and the underscore that names of services use.
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
@@ -36,13 +49,19 @@ enum CanonicalHost {
   }
 
   private static func hasEmptyLabel(_ host: String) -> Bool {
-    host.utf8.first == UInt8(ascii: ".") || host.utf8.last == UInt8(ascii: ".") || host.contains("..")
+    var previous = UInt8(ascii: ".")
+    for byte in host.utf8 {
+      if byte == UInt8(ascii: "."), previous == byte { return true }
+      previous = byte
+    }
+    return previous == UInt8(ascii: ".")
   }
 
   // A host whose last label is a number is an address, never a name: no top-level domain is one.
   private static func endsInNumber(_ host: String) -> Bool {
-    let last = host.utf8.split(separator: UInt8(ascii: ".")).last ?? Substring(host).utf8
-    if last.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) { return true }
+    let start = host.utf8.lastIndex(of: UInt8(ascii: ".")).map { host.utf8.index(after: $0) } ?? host.utf8.startIndex
+    let last = host.utf8[start...]
+    if last.allSatisfy(isDigit) { return true }
     return last.starts(with: "0x".utf8) && last.dropFirst(2).allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
   }
 

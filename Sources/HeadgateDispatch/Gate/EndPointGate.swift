@@ -80,9 +80,6 @@ public final class EndPointGate: Sendable {
 
   func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
 
-  /// Suspends until the gate is closed and empty.
-  func waitUntilDrained() async { await drained.wait() }
-
   /// Calls `action` once the gate is closed and empty.
   func whenDrained(_ action: @escaping @Sendable () -> Void) { drained.whenDone(action) }
 

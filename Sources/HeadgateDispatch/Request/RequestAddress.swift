@@ -13,6 +13,15 @@ struct RequestAddress {
   let credentials: String?
 
   init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
+    if let plain = PlainAddress(text) {
+      do {
+        endPoint = try EndPoint(host: plain.host, port: plain.port)
+      } catch {
+        throw DispatchError(.invalidURL, detail: error.description, underlying: error)
+      }
+      (url, isSecure, credentials) = (text, plain.isSecure, nil)
+      return
+    }
     let baseURL = base.flatMap { URL(string: $0) }
     guard let parsed = URL(text: text, relativeTo: baseURL)?.absoluteURL,
       let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true)

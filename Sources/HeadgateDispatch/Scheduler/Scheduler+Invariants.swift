@@ -3,7 +3,7 @@ extension Scheduler {
   /// counters beyond.
   func checkInvariants() {
     #if DEBUG
-    precondition(brokenInvariant(inFull: nodes.nodes.count <= 64) == nil, brokenInvariant(inFull: true) ?? "a counter is off")
+    precondition(brokenInvariant(inFull: nodes.nodes.count <= 16) == nil, brokenInvariant(inFull: true) ?? "a counter is off")
     #endif
   }
 

@@ -14,16 +14,17 @@ public protocol Transport: Sendable {
   /// The end-point's limit changed to this many sockets: idle ones beyond it are to be closed.
   func limitChanged(of endPoint: EndPoint, to sockets: Int)
 
-  /// No exchange will follow. Exchanges under way are over. Closes what is idle and frees what is held.
-  func shutDown()
+  /// No exchange will follow, and none is under way. Closes what is idle, frees what is held, then calls `whenClosed`
+  /// once, from any thread.
+  func shutDown(whenClosed: @escaping @Sendable () -> Void)
 }
 
 extension Transport {
   /// Does nothing: for transports that keep no idle sockets.
   public func limitChanged(of endPoint: EndPoint, to sockets: Int) {}
 
-  /// Does nothing: for transports that hold nothing.
-  public func shutDown() {}
+  /// Closes nothing: for transports that hold nothing.
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }
 }
 
 /// What a transport is asked to carry.
