@@ -89,7 +89,9 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
-    .target(name: "CStallingResolver", path: "Tests/CStallingResolver", linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+    .target(
+      name: "CStallingResolver", path: "Tests/CStallingResolver",
+      linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
     .testTarget(
       name: "HeadgateCurlTests",
       dependencies: [

@@ -8,9 +8,13 @@ let package = Package(
   dependencies: [.package(name: "headgate", path: "../.."), .package(name: "measure", path: "../Measure")],
   targets: [
     .executableTarget(
-      name: "Bulk", dependencies: [.product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate")]),
+      name: "Bulk",
+      dependencies: [.product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate")]),
     .executableTarget(
-      name: "Dispatching", dependencies: [.product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate")]),
+      name: "Dispatching",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
+      ]),
     .executableTarget(
       name: "Waiting",
       dependencies: [

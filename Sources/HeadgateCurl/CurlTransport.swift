@@ -38,12 +38,14 @@ public final class CurlTransport: Transport {
 
   deinit { loop.shutDown() }
 
+  /// Starts an exchange, at once when called on the transport's own thread.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let transfer = CurlTransfer(exchange, events, loop)
     loop.start(transfer)
     return transfer
   }
 
+  /// Shuts idle connections down that are beyond the new limit.
   public func limitChanged(of endPoint: EndPoint, to sockets: Int) { loop.limit(endPoint, to: sockets) }
 
   /// Ends the thread once nothing runs on it, and closes all idle connections; then calls `whenClosed`.

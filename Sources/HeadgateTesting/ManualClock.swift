@@ -19,11 +19,13 @@ public final class ManualClock: TimerService {
   /// A clock at a moment well after the clock's start, so that tests may look back.
   public init() {}
 
+  /// The moment at which the clock stands.
   public var now: Deadline { state.withLock { $0.now } }
 
   /// Timers that are armed and not due yet.
   public var pendingCount: Int { state.withLock { $0.timers.count } }
 
+  /// Calls `action` inside the `advance(by:)` that reaches the deadline.
   public func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let (key, waiters) = state.withLock { state in
       let key = state.timers.insert(at: deadline, action)
@@ -36,6 +38,7 @@ public final class ManualClock: TimerService {
     return ScheduledTimer(service: self, key: key)
   }
 
+  /// Takes a timer back: true if it will not be called.
   public func cancel(_ timer: ScheduledTimer) -> Bool {
     let action = state.withLock { $0.timers.remove(timer.key) }
     return action != nil

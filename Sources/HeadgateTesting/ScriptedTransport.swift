@@ -29,6 +29,7 @@ public final class ScriptedTransport: Transport {
     self.answer = answer
   }
 
+  /// Plays the exchange, or hands it to whoever calls ``next()``.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let scripted = ScriptedExchange(exchange, events, self)
     let endPoint = exchange.request.endPoint
@@ -47,6 +48,7 @@ public final class ScriptedTransport: Transport {
     return scripted
   }
 
+  /// Notes the shutdown.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
     state.withLock { $0.isShutDown = true }
     whenClosed()
@@ -113,8 +115,10 @@ public final class ScriptedExchange: ExchangeControl {
   public var request: DispatchRequest { exchange.request }
   /// Whether the dispatcher has cancelled it.
   public var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  /// How far the script has brought it.
   public var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
+  /// The dispatcher wants it to end: opens ``cancelled``.
   public func cancel() {
     let isFirst = state.withLock { state in
       defer { state.isCancelled = true }
@@ -124,6 +128,7 @@ public final class ScriptedExchange: ExchangeControl {
     if isFirst, transport.endsWhenCancelled { end(DispatchError(.cancelled, phase: phase)) }
   }
 
+  /// The dispatcher wants it to go on: opens ``resumed``.
   public func resume() { resumed.open() }
 
   /// The response's head comes.

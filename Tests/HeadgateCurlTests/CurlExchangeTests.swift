@@ -22,7 +22,9 @@ import Glibc
     dispatcher = URLDispatcher(transport: try CurlTransport())
   }
 
-  private func failure(_ path: String, _ change: (inout DispatchRequest) -> Void = { _ in }) async throws -> DispatchError? {
+  private func failure(_ path: String, _ change: (inout DispatchRequest) -> Void = { _ in }) async throws
+    -> DispatchError?
+  {
     var request = try DispatchRequest(origin.url(path))
     change(&request)
     do throws(DispatchError) {
@@ -144,7 +146,8 @@ import Glibc
     let count = 500
     let transport = try CurlTransport()
     let dispatcher = URLDispatcher(
-      transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: count + 2, long: count), total: 4096))
+      transport: transport,
+      limits: try GateLimits(endPoint: EndPointLimits(requests: count + 2, long: count), total: 4096))
     var streams: [StreamedResponse] = []
     for _ in 0..<count {
       let request = try DispatchRequest(origin.url("/stream?chunks=0&every=60000&size=1"))

@@ -133,7 +133,9 @@ import Testing
       await withTaskGroup(of: Void.self) { group in
         for _ in 0..<1_000 {
           group.addTask {
-            do throws(DispatchError) { _ = try await bench.dispatcher.data(for: request) } catch { codes.add(error.code) }
+            do throws(DispatchError) { _ = try await bench.dispatcher.data(for: request) } catch {
+              codes.add(error.code)
+            }
           }
         }
       }

@@ -232,7 +232,8 @@ import Testing
     bench.clock.advance(by: .seconds(2))
     let error = try #require(responses.values.last?.error)
     #expect((error.waited, error.ran) == (.seconds(5), .seconds(2)))
-    #expect(error.description.hasPrefix("example.com:80: timed out while connecting, after waiting 5.0 s and running 2.0 s"))
+    #expect(
+      error.description.hasPrefix("example.com:80: timed out while connecting, after waiting 5.0 s and running 2.0 s"))
     #expect(bench.isClean())
   }
 

@@ -178,7 +178,8 @@ struct SchedulerExerciser {
       where other.stand == .waiting && other.endPoint == entry.endPoint && other.requestClass == entry.requestClass
         && other.age < entry.age
       {
-        return "a younger request (\(item), \(entry.requestClass)) was started before an elder one (\(other.age)) at \(entry.endPoint)"
+        return
+          "a younger request (\(item), \(entry.requestClass)) was started before an elder one (\(other.age)) at \(entry.endPoint)"
       }
     }
     return nil
@@ -196,7 +197,9 @@ struct SchedulerExerciser {
     let modes: [Scheduler<Int>.Closing] = [.draining, .ending, .aborting]
     let mode = modes[Int.random(in: 0..<3, using: &random)]
     scheduler.close(mode)
-    guard case .refused(.shutDown) = scheduler.submit(-1, to: endPoints[0], .short) else { return "a closed gate took one" }
+    guard case .refused(.shutDown) = scheduler.submit(-1, to: endPoints[0], .short) else {
+      return "a closed gate took one"
+    }
     var isDrained = false
     while true {
       while let effect = scheduler.next() {
@@ -213,9 +216,11 @@ struct SchedulerExerciser {
         case .drained: isDrained = true
         }
       }
-      guard let (item, entry) = order.first(where: { known[$0]?.stand != .waiting }).flatMap({ item in
-        known[item].map { (item, $0) }
-      }) else { break }
+      guard
+        let (item, entry) = order.first(where: { known[$0]?.stand != .waiting }).flatMap({ item in
+          known[item].map { (item, $0) }
+        })
+      else { break }
       if mode == .aborting, entry.stand == .running { return "a running one was not asked to end" }
       if scheduler.finish(entry.ticket) == nil { return "a running one could not finish" }
       gaveBack(entry)

@@ -3,11 +3,11 @@ import HeadgateThreads
 import Testing
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #else
-  import Musl
+import Musl
 #endif
 
 @Suite struct OriginAnswerTests {

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #else
-  import Musl
+import Musl
 #endif
 
 /// A blocking socket without any HTTP of its own, which says exactly what a test wants to say. Every wait of it is
@@ -19,9 +19,9 @@ final class RawClient {
 
   init(port: UInt16) throws {
     #if canImport(Glibc)
-      let stream = Int32(SOCK_STREAM.rawValue)
+    let stream = Int32(SOCK_STREAM.rawValue)
     #else
-      let stream = SOCK_STREAM
+    let stream = SOCK_STREAM
     #endif
     descriptor = socket(AF_INET, stream, 0)
     var bound = timeval(tv_sec: 30, tv_usec: 0)
@@ -29,7 +29,7 @@ final class RawClient {
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &bound, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_in()
     #if canImport(Darwin)
-      address.sin_len = UInt8(MemoryLayout<sockaddr_in>.size)
+    address.sin_len = UInt8(MemoryLayout<sockaddr_in>.size)
     #endif
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -59,11 +59,11 @@ final class RawClient {
       let count = bytes.withUnsafeBytes { buffer in
         let part = UnsafeRawBufferPointer(rebasing: buffer[start...])
         #if canImport(Darwin)
-          return Darwin.send(descriptor, part.baseAddress, part.count, 0)
+        return Darwin.send(descriptor, part.baseAddress, part.count, 0)
         #elseif canImport(Glibc)
-          return Glibc.send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+        return Glibc.send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
         #else
-          return Musl.send(descriptor, part.baseAddress, part.count, MSG_NOSIGNAL)
+        return Musl.send(descriptor, part.baseAddress, part.count, MSG_NOSIGNAL)
         #endif
       }
       guard count > 0 else { throw Failure(call: "send", errno: errno) }

@@ -3,11 +3,11 @@ import Dispatch
 import HeadgateCurl
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// The command line: everything but the process itself.

@@ -1,11 +1,11 @@
 import Dispatch
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Calls a closure for each SIGINT and SIGTERM, in place of what these do to a process.

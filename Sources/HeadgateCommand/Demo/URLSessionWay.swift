@@ -2,7 +2,7 @@ import Foundation
 import HeadgateThreads
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 /// The workload through the platform's own client, which is told of the limit. Its queue is inside of it, and its

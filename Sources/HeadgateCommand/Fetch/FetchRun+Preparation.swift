@@ -3,11 +3,11 @@ import HeadgateDispatch
 import HeadgateThreads
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 // What can be wrong is found here, before anything is fetched.

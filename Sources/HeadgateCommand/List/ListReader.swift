@@ -1,11 +1,11 @@
 import HeadgateThreads
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// Reads a list as it is needed, on a thread of its own: what is in memory is one piece of it, however long it is, and

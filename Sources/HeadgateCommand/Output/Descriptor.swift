@@ -1,11 +1,11 @@
 // The few system calls that the command makes, with their interruptions and short counts taken care of.
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #endif
 
 /// A system call's error number, which describes itself.
@@ -16,11 +16,11 @@ struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
   static var last: SystemError {
     #if canImport(Darwin)
-      SystemError(errno: Darwin.errno)
+    SystemError(errno: Darwin.errno)
     #elseif canImport(Glibc)
-      SystemError(errno: Glibc.errno)
+    SystemError(errno: Glibc.errno)
     #else
-      SystemError(errno: Musl.errno)
+    SystemError(errno: Musl.errno)
     #endif
   }
 }

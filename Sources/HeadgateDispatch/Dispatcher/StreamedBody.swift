@@ -13,10 +13,11 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
   private let reader: Reader
 
-  init(_ operation: URLDispatchOperation, _ sink: StreamingSink) {
+  init(_ operation: DispatchOperation, _ sink: StreamingSink) {
     reader = Reader(operation, sink)
   }
 
+  /// A reader. Several of them share the pieces: each goes to one.
   public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
   /// What took how long; nil until the transfer is over, which it is when the last piece has been read.
@@ -62,10 +63,10 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
   /// Shared by a body and its iterators: the last one to go cancels what has not ended.
   fileprivate final class Reader: Sendable {
-    let operation: URLDispatchOperation
+    let operation: DispatchOperation
     private let sink: StreamingSink
 
-    init(_ operation: URLDispatchOperation, _ sink: StreamingSink) {
+    init(_ operation: DispatchOperation, _ sink: StreamingSink) {
       self.operation = operation
       self.sink = sink
     }

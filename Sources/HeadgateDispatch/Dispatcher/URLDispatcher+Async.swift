@@ -80,7 +80,7 @@ extension URLDispatcher {
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ requestClass: RequestClass,
     _ acceptance: Acceptance?, _ completion: @escaping FileSink.Completion
-  ) -> URLDispatchOperation {
+  ) -> DispatchOperation {
     let sink = FileSink(destination, acceptance: acceptance, completion)
     let operation = makeOperation(request, requestClass, sink)
     sink.attach(operation)
@@ -89,7 +89,7 @@ extension URLDispatcher {
 
   /// Submits an operation and suspends until its completion.
   private func withOperation<Value: Sendable>(
-    _ make: (@escaping @Sendable (Result<Value, DispatchError>) -> Void) -> URLDispatchOperation
+    _ make: (@escaping @Sendable (Result<Value, DispatchError>) -> Void) -> DispatchOperation
   ) async throws(DispatchError) -> Value {
     let canceller = Canceller()
     let result = await withTaskCancellationHandler {

@@ -10,7 +10,7 @@ extension URLDispatcher {
   ) -> URLDispatchOperation {
     let operation = makeOperation(request, .short, CollectingSink(cap: request.maxBodyBytes, completion))
     operation.submit(patience: .waits, mayBeHeld: false)
-    return operation
+    return URLDispatchOperation(operation: operation)
   }
 
   /// Sends a request, writes the response's body to a file, and returns at once; `completion` is called once, on a
@@ -22,7 +22,7 @@ extension URLDispatcher {
   ) -> URLDispatchOperation {
     let operation = makeDownload(request, destination, requestClass, nil, completion)
     operation.submit(patience: .waits, mayBeHeld: false)
-    return operation
+    return URLDispatchOperation(operation: operation)
   }
 
   /// Sends a short request and returns once it has its place in the queue: under the overflow policy `wait` it suspends
@@ -54,7 +54,7 @@ extension URLDispatcher {
     let operation = makeOperation(request, .short, sink)
     operation.submit(patience: .waits, mayBeHeld: true)
     acceptance.waitBlocking()
-    return operation
+    return URLDispatchOperation(operation: operation)
   }
 
   /// Sends a request, writes the response's body to a file, and returns once it has its place in the queue. As
@@ -68,13 +68,13 @@ extension URLDispatcher {
     return await enqueue(makeDownload(request, destination, requestClass, acceptance, completion), acceptance)
   }
 
-  private func enqueue(_ operation: URLDispatchOperation, _ acceptance: Acceptance) async -> URLDispatchOperation {
+  private func enqueue(_ operation: DispatchOperation, _ acceptance: Acceptance) async -> URLDispatchOperation {
     await withTaskCancellationHandler {
       operation.submit(patience: .waits, mayBeHeld: true)
       await acceptance.wait()
     } onCancel: {
       operation.cancel()
     }
-    return operation
+    return URLDispatchOperation(operation: operation)
   }
 }

@@ -53,8 +53,8 @@ public final class URLDispatcher: Sendable {
 
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
-  ) -> URLDispatchOperation {
-    URLDispatchOperation(request, requestClass, gate, transport, sink)
+  ) -> DispatchOperation {
+    DispatchOperation(request, requestClass, gate, transport, sink)
   }
 
   // MARK: The end

@@ -47,11 +47,13 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   /// `host:port`, with brackets round an IPv6 address.
   public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
+  /// Whether host and port are the same.
   public static func == (left: EndPoint, right: EndPoint) -> Bool {
     left.storage === right.storage
       || (left.storage.hash == right.storage.hash && left.port == right.port && left.host == right.host)
   }
 
+  /// Feeds the hash that was computed with the end-point.
   public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }
 
   /// The port that a scheme stands for: 80 for http and ws, 443 for https and wss, nil for all others.
@@ -96,6 +98,7 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     self.text = text
   }
 
+  /// For people: what is wrong, and what to do.
   public var description: String {
     switch code {
     case .missingHost: "\"\(text)\" has no host; write it as scheme://host/path"

@@ -38,6 +38,7 @@ public struct DispatchError: Error, Sendable, CustomStringConvertible {
     self.underlying = underlying
   }
 
+  /// For people: what is wrong, and what to do.
   public var description: String {
     let place = endPoint.map { "\($0): " } ?? ""
     let advice = code.advice.isEmpty ? "" : "; \(code.advice)"

@@ -18,7 +18,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private struct Pressure {
     var blocks = 0
     var isStopped = false
-    var operation: URLDispatchOperation?
+    var operation: DispatchOperation?
   }
 
   private let destination: FileDestination
@@ -45,7 +45,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   var mayPause: Bool { true }
 
   /// Whom to stop and resume. Said once, before the submission.
-  func attach(_ operation: URLDispatchOperation) { pressure.withLock { $0.operation = operation } }
+  func attach(_ operation: DispatchOperation) { pressure.withLock { $0.operation = operation } }
 
   func accepted() { acceptance?.signal() }
 
@@ -95,7 +95,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       do throws(DispatchError) { try store(bytes) } catch { fault = error }
       if let fault { pressure.withLock { $0.operation }?.fail(fault) }
     }
-    let operation = pressure.withLock { pressure -> URLDispatchOperation? in
+    let operation = pressure.withLock { pressure -> DispatchOperation? in
       pressure.blocks -= 1
       guard pressure.isStopped, pressure.blocks <= Self.mostBlocks / 2 else { return nil }
       pressure.isStopped = false

@@ -31,7 +31,9 @@ extension EndPointGate {
     let canceller = Canceller()
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
-        let request = PermitRequest(self, endPoint, CallSite(file: file, line: line)) { continuation.resume(returning: $0) }
+        let request = PermitRequest(self, endPoint, CallSite(file: file, line: line)) {
+          continuation.resume(returning: $0)
+        }
         canceller.set { request.cancel() }
         request.submit(requestClass, deadline: deadline, mayBeHeld: true)
       }

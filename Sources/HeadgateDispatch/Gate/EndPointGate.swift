@@ -88,7 +88,9 @@ public final class EndPointGate: Sendable {
   // MARK: The funnel
 
   /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.
-  private func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result) -> Result {
+  private func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
+    -> Result
+  {
     if let frame = DeliveryFrame.find(self) {
       let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }

@@ -15,10 +15,10 @@ public struct GateLimits: Sendable {
   public var overrides: [EndPoint: EndPointLimits]
 
   /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1).
-  public var total: Int
+  public package(set) var total: Int
 
   /// Requests that may wait for a permit, 0 or more. 0: whatever can't run at once is refused or held back.
-  public var waiting: Int
+  public package(set) var waiting: Int
 
   /// What happens to a request that comes when as many wait as may.
   public var overflow: OverflowPolicy

@@ -3,7 +3,8 @@ extension Scheduler {
   /// counters beyond.
   func checkInvariants() {
     #if DEBUG
-    precondition(brokenInvariant(inFull: nodes.nodes.count <= 16) == nil, brokenInvariant(inFull: true) ?? "a counter is off")
+    precondition(
+      brokenInvariant(inFull: nodes.nodes.count <= 16) == nil, brokenInvariant(inFull: true) ?? "a counter is off")
     #endif
   }
 
@@ -33,7 +34,9 @@ extension Scheduler {
       // If a permit is free and someone eligible waits, they run.
       if closing < .ending, running < limits.total {
         if record.isEligible(.short) { return "a short request waits beside a free permit" }
-        if record.isEligible(.long), runningLong < limits.totalLong { return "a long request waits beside a free permit" }
+        if record.isEligible(.long), runningLong < limits.totalLong {
+          return "a long request waits beside a free permit"
+        }
       }
       allRunning += active.count
       allLong += long.count

@@ -25,7 +25,11 @@ struct TurnRing: Sendable {
   mutating func remove(_ slot: Int32, in endPoints: inout EndPointTable) {
     let link = endPoints[slot][turn: requestClass]
     if link.previous >= 0 { endPoints[link.previous][turn: requestClass].next = link.next } else { first = link.next }
-    if link.next >= 0 { endPoints[link.next][turn: requestClass].previous = link.previous } else { last = link.previous }
+    if link.next >= 0 {
+      endPoints[link.next][turn: requestClass].previous = link.previous
+    } else {
+      last = link.previous
+    }
     endPoints[slot][turn: requestClass] = TurnLink()
   }
 }

@@ -1,11 +1,11 @@
 // The system calls of the server: the one file that knows which platform this is.
 
 #if canImport(Darwin)
-  import Darwin
+import Darwin
 #elseif canImport(Glibc)
-  import Glibc
+import Glibc
 #else
-  import Musl
+import Musl
 #endif
 
 /// Non-blocking TCP sockets of the IPv4 loopback interface.
@@ -107,17 +107,17 @@ enum Socket {
   /// A number that differs between living threads.
   static var currentThread: UInt {
     #if canImport(Glibc)
-      UInt(pthread_self())
+    UInt(pthread_self())
     #else
-      UInt(bitPattern: pthread_self())
+    UInt(bitPattern: pthread_self())
     #endif
   }
 }
 
 #if canImport(Glibc)
-  private let streamType = Int32(SOCK_STREAM.rawValue)
+private let streamType = Int32(SOCK_STREAM.rawValue)
 #else
-  private let streamType = SOCK_STREAM
+private let streamType = SOCK_STREAM
 #endif
 
 private func makeStream() -> Int32 { madeNonBlocking(socket(AF_INET, streamType, 0)) }
@@ -129,8 +129,8 @@ private func madeNonBlocking(_ descriptor: Int32) -> Int32 {
   _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
   _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
   #if canImport(Darwin)
-    var one: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &one, socklen_t(MemoryLayout<Int32>.size))
+  var one: Int32 = 1
+  setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &one, socklen_t(MemoryLayout<Int32>.size))
   #endif
   return descriptor
 }
@@ -138,7 +138,7 @@ private func madeNonBlocking(_ descriptor: Int32) -> Int32 {
 private func loopback(_ port: UInt16) -> sockaddr_in {
   var address = sockaddr_in()
   #if canImport(Darwin)
-    address.sin_len = UInt8(MemoryLayout<sockaddr_in>.size)
+  address.sin_len = UInt8(MemoryLayout<sockaddr_in>.size)
   #endif
   address.sin_family = sa_family_t(AF_INET)
   address.sin_port = port.bigEndian
@@ -152,8 +152,8 @@ private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
 
 private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   #if canImport(Darwin)
-    send(descriptor, bytes.baseAddress, bytes.count, 0)
+  send(descriptor, bytes.baseAddress, bytes.count, 0)
   #else
-    send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+  send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
   #endif
 }

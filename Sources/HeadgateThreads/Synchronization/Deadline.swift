@@ -26,6 +26,7 @@ public struct Deadline: Hashable, Comparable, Sendable {
   /// The moment that lies `duration` from now. Zero and less give a deadline that has passed.
   public static func after(_ duration: Duration) -> Deadline { .now + duration }
 
+  /// Whether `left` comes first.
   public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
   /// The nanoseconds from `earlier` to here, negative when that is later; saturates. Cheaper than a `Duration`.

@@ -6,8 +6,7 @@
 ///
 /// Lock and value share one piece of memory of their own. As a stored property of the value's owner it costs neither a
 /// second object nor the checks for exclusive access that a class's variables pay for: the lock is that check.
-// Unchecked: `value` is touched only between `lock.lock()` and `lock.unlock()`, in `withLock` below.
-public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
+public struct Locked<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock
   @usableFromInline let value: UnsafeMutablePointer<Value>
   // The start of the memory that both pointers point into; freed in deinit, after which nobody can hold them.
@@ -47,6 +46,9 @@ public struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   /// In debug builds, stops the process if the calling thread holds the lock: the first line of an outcall.
   @inlinable package borrowing func assertNotHeld() { lock.assertNotHeld() }
 }
+
+// Unchecked: `value` is touched only between `lock.lock()` and `lock.unlock()`, in `withLock` above.
+extension Locked: @unchecked Sendable where Value: ~Copyable {}
 
 /// A locked value that closures can share.
 package final class LockedBox<Value: ~Copyable>: Sendable {

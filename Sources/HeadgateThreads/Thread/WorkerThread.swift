@@ -9,6 +9,7 @@ public struct ThreadError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The name of the thread that was asked for.
   public let name: String
 
+  /// For people: what happened, and what to do.
   public var description: String {
     "the thread \"\(name)\" could not be started (error \(errno)); "
       + "raise the limit on processes (ulimit -u) or let other threads end first"

@@ -49,7 +49,7 @@ package struct TimerQueue {
 
   /// Takes a timer out. Returns its action, or nil when it has fired or was cancelled before.
   package mutating func remove(_ key: Key) -> Action? {
-    guard Int(key.handle) < slots.count, slots[Int(key.handle)].generation == key.generation,
+    guard key.handle >= 0, Int(key.handle) < slots.count, slots[Int(key.handle)].generation == key.generation,
       let action = slots[Int(key.handle)].action
     else { return nil }
     heap.remove(key.handle)

@@ -27,6 +27,7 @@ public final class TimerThread: TimerService {
     self.name = name
   }
 
+  /// The monotonic clock's reading.
   public var now: Deadline { .now }
 
   /// How many calls are pending.
@@ -51,6 +52,7 @@ public final class TimerThread: TimerService {
     return ScheduledTimer(service: self, key: key)
   }
 
+  /// Takes a pending call back. O(log n).
   public func cancel(_ timer: ScheduledTimer) -> Bool {
     guard timer.key.handle >= 0 else { return false }
     // The action leaves the lock before it is let go: its captures may run any deinitializer.

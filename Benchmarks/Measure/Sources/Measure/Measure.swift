@@ -1,7 +1,7 @@
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #else
-  import Darwin
+import Darwin
 #endif
 
 /// The requests that a client makes before the measured ones.
@@ -56,9 +56,9 @@ public func complain(_ message: String) -> Never {
 }
 
 #if canImport(Glibc)
-  private let ownProcess = RUSAGE_SELF.rawValue
+private let ownProcess = RUSAGE_SELF.rawValue
 #else
-  private let ownProcess = RUSAGE_SELF
+private let ownProcess = RUSAGE_SELF
 #endif
 
 /// User and system time of this process.

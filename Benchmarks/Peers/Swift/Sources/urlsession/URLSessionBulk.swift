@@ -4,7 +4,7 @@ import Foundation
 import Measure
 
 #if canImport(FoundationNetworking)
-  import FoundationNetworking
+import FoundationNetworking
 #endif
 
 @main
