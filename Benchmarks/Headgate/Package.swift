@@ -16,6 +16,17 @@ let package = Package(
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
       ]),
     .executableTarget(
+      name: "Streams",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
+        .product(name: "HeadgateOrigin", package: "headgate"),
+      ]),
+    .executableTarget(
+      name: "Threads",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
+      ]),
+    .executableTarget(
       name: "Waiting",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),

@@ -22,6 +22,7 @@ from common import BENCHMARKS, Server, median, print_machine, print_table, ratio
 WARM_UP = 2000
 PEERS = os.path.join(BENCHMARKS, "Peers")
 KNOWN = {
+  "headgate": [os.path.join(BENCHMARKS, "Headgate/.build/release/Bulk")],
   "c": [os.path.join(PEERS, ".build/c-bulk")],
   "go": [os.path.join(PEERS, ".build/go-bulk")],
   "go-many": [os.path.join(PEERS, ".build/go-bulk"), "-many"],

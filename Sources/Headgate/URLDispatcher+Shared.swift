@@ -31,7 +31,7 @@ extension URLDispatcher {
   /// A dispatcher over the platform's transport.
   ///
   /// - Parameter limits: How many requests at once, for each end-point and in all; how many may wait.
-  /// - Throws: ``DispatchError`` with `transportFailed` when the system has no thread or descriptor to give.
+  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
   public convenience init(limits: GateLimits = .standard) throws(DispatchError) {
     self.init(transport: try CurlTransport(), limits: limits)
   }

@@ -31,7 +31,7 @@ public final class CurlTransport: Transport {
 
   /// Starts the transport's thread.
   ///
-  /// - Throws: ``DispatchError`` with `transportFailed` when the system has no thread or descriptor to give.
+  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
   public init(configuration: Configuration = Configuration()) throws(DispatchError) {
     loop = try CurlLoop(configuration)
   }

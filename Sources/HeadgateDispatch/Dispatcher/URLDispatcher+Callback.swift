@@ -3,7 +3,7 @@ extension URLDispatcher {
   ///
   /// The completion runs on the transport's thread, with no lock held, and must return soon: every exchange of that
   /// transport waits behind it. It may submit and cancel requests. When too many wait, it gets the error `refused`
-  /// before this returns, whatever the overflow policy; ``enqueue(_:completion:)`` waits for a place instead.
+  /// before this returns, whatever the overflow policy; `enqueue(_:completion:)` waits for a place instead.
   @discardableResult
   public func dispatchShort(
     _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
@@ -38,7 +38,7 @@ extension URLDispatcher {
     return await enqueue(makeOperation(request, .short, sink), acceptance)
   }
 
-  /// The blocking form of ``enqueue(_:completion:)-(_,_)``, for threads: blocks while too many wait.
+  /// The blocking form of `enqueue(_:completion:)`, for threads: blocks while too many wait.
   ///
   /// - Throws: ``DispatchError`` with `wouldBlock` when it is called inside a task, which must never block.
   @available(*, noasync)
@@ -58,7 +58,7 @@ extension URLDispatcher {
   }
 
   /// Sends a request, writes the response's body to a file, and returns once it has its place in the queue. As
-  /// ``enqueue(_:completion:)-(_,_)`` for the rest.
+  /// `enqueue(_:completion:)` for the rest.
   @discardableResult
   public func enqueueDownload(
     _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,

@@ -9,6 +9,10 @@ extension EndPointGate {
   ///   - endPoint: Whose permit.
   ///   - requestClass: By which lane: `long` for work that stays open.
   ///   - deadline: Until when it may wait; the work itself has no limit.
+  ///   - isolation: Where `body` runs: by default where the caller does.
+  ///   - file: Where the permit is asked for, for the warning about one that leaks.
+  ///   - line: The same.
+  ///   - body: The work.
   /// - Throws: ``DispatchError`` with `cancelled` when the task is cancelled while it waits, `deadlineExceeded`,
   ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
   public func withPermit<Value: Sendable>(

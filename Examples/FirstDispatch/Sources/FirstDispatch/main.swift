@@ -8,6 +8,8 @@ try await withThrowingTaskGroup(of: Int.self) { group in
   for number in 1...100 {
     group.addTask { try await dispatcher.data(for: server.url("/bytes/\(number)")).body.count }
   }
-  print("fetched", try await group.reduce(0, +), "bytes in 100 responses")
+  var bytes = 0
+  for try await count in group { bytes += count }
+  print("fetched", bytes, "bytes in 100 responses")
 }
 print("the server saw at most", server.counts().peakSockets, "connections and refused", server.counts().refused)
