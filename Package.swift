@@ -109,6 +109,15 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    .testTarget(
+      name: "AcceptanceTests",
+      dependencies: [
+        "HeadgateCommand", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11

@@ -19,6 +19,11 @@ static _Thread_local char here;
 
 uintptr_t headgate_thread_number(void) { return (uintptr_t)&here; }
 
+static _Thread_local int is_service;
+
+int headgate_is_service_thread(void) { return is_service; }
+void headgate_mark_service_thread(void) { is_service = 1; }
+
 void *headgate_frame_get(void) { return top_frame; }
 void headgate_frame_set(void *frame) { top_frame = frame; }
 

@@ -32,6 +32,7 @@ enum CurlCallbacks {
     guard let pointer, let address else { return -1 }
     let transfer = transfer(pointer)
     transfer.reached(.connecting)
+    transfer.sockets?.trim(roomFor: 1)
     #if canImport(Darwin)
     let descriptor = socket(address.pointee.family, address.pointee.socktype, address.pointee.protocol)
     if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
@@ -41,7 +42,7 @@ enum CurlCallbacks {
     #endif
     if descriptor >= 0 {
       transfer.opened += 1
-      transfer.sockets?.opened(descriptor)
+      transfer.sockets?.opened(descriptor, for: transfer)
     }
     return descriptor
   }

@@ -6,7 +6,11 @@ enum CurlFailure {
   static func error(_ result: CURLcode, of transfer: CurlTransfer) -> DispatchError? {
     if transfer.isAborted { return DispatchError(.cancelled, phase: transfer.phase) }
     if transfer.headIsTooLarge { return DispatchError(.headTooLarge, phase: .awaitingHead) }
-    guard result != CURLE_OK else { return nil }
+    guard result != CURLE_OK else {
+      // libcurl takes a connection that ends inside the head for a response that was whole.
+      if transfer.headIsDone { return nil }
+      return DispatchError(.badResponse, phase: .awaitingHead, detail: "the connection ended inside the head")
+    }
     let detail = String(cString: curl_easy_strerror(result))
     return DispatchError(code(result, transfer.phase), phase: transfer.phase, detail: detail)
   }

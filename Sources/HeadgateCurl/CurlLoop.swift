@@ -15,7 +15,7 @@ final class CurlLoop: @unchecked Sendable {
     case start(CurlTransfer)
     case cancel(CurlTransfer)
     case resume(CurlTransfer)
-    case limit(EndPoint, Int)
+    case limits(GateLimits)
   }
 
   private struct Inbox {
@@ -40,6 +40,8 @@ final class CurlLoop: @unchecked Sendable {
   private var sockets: [EndPoint: EndPointSockets] = [:]
   private var watches = WatchTable()
   private var isInsideCurl = false
+  // The limits since they were changed for the first time.
+  private var limits: GateLimits?
 
   init(_ configuration: CurlTransport.Configuration) throws(DispatchError) {
     self.configuration = configuration
@@ -61,7 +63,7 @@ final class CurlLoop: @unchecked Sendable {
     // Idle connections are worth keeping as long as there are descriptors: the default grows with what runs.
     ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, GateLimits.defaultTotal)
     do {
-      _ = try WorkerThread(name: "headgate-curl") { [self] in run() }
+      _ = try WorkerThread(name: "headgate-curl", serves: true) { [self] in run() }
     } catch {
       curl_multi_cleanup(multi)
       throw DispatchError(.transportFailed, detail: error.description, underlying: error)
@@ -81,7 +83,7 @@ final class CurlLoop: @unchecked Sendable {
 
   func cancel(_ transfer: CurlTransfer) { _ = send(.cancel(transfer)) }
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
-  func limit(_ endPoint: EndPoint, to count: Int) { _ = send(.limit(endPoint, count)) }
+  func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
 
   /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
   func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
@@ -129,6 +131,8 @@ final class CurlLoop: @unchecked Sendable {
         action(event.descriptor, mask)
       }
     }
+    // A later thread may get this one's number: it must not take itself for the loop.
+    threadNumber.store(0, ordering: .relaxed)
     spareHandles = []
     curl_multi_cleanup(multi)
     let whenClosed = inbox.withLock { inbox in
@@ -158,9 +162,12 @@ final class CurlLoop: @unchecked Sendable {
       case .start(let transfer): begin(transfer)
       case .cancel(let transfer): abandon(transfer)
       case .resume(let transfer): goOn(transfer)
-      case .limit(let endPoint, let count):
-        sockets[endPoint]?.limit = count
-        sockets[endPoint]?.trim()
+      case .limits(let limits):
+        self.limits = limits
+        for place in sockets.values {
+          place.limit = limits.of(place.endPoint).requests
+          place.trim()
+        }
       }
     }
     return !commands.isEmpty
@@ -184,7 +191,8 @@ final class CurlLoop: @unchecked Sendable {
     let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
     sockets[endPoint] = place
     place.users += 1
-    place.limit = transfer.exchange.maxSockets
+    // An exchange that was granted before the limits changed still speaks of the old ones.
+    place.limit = limits?.of(endPoint).requests ?? transfer.exchange.maxSockets
     transfer.easy = easy
     transfer.sockets = place
     transfers[ObjectIdentifier(transfer)] = transfer
@@ -250,7 +258,7 @@ final class CurlLoop: @unchecked Sendable {
     }
     if let place = transfer.sockets {
       place.users -= 1
-      if transfer.descriptor >= 0 { place.setBusy(transfer.descriptor, false) }
+      place.released(by: transfer)
       if failure != nil || transfer.opened > 1 { place.sweep() }
       place.trim()
       forgetIfUnused(place)

@@ -15,7 +15,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The handle while the exchange is under way.
   var easy: CurlEasy?
   var sockets: EndPointSockets?
-  var descriptor: Int32 = -1
   /// Sockets that were opened for it: more than one when an address did not answer.
   var opened = 0
   /// The consumer wants no more for now; libcurl learns of it when it next has something.
@@ -28,7 +27,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var headIsTooLarge = false
 
   private var block: [UInt8] = []
-  private var headIsDone = false
+  private(set) var headIsDone = false
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -53,8 +52,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// libcurl watches a socket for this exchange.
   func uses(_ descriptor: Int32) {
-    self.descriptor = descriptor
-    sockets?.setBusy(descriptor, true)
+    sockets?.used(descriptor, by: self)
   }
 
   // MARK: What libcurl brings
@@ -100,9 +98,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return !isAborted
   }
 
-  /// The three digits after the first space of the status line.
+  /// The three digits after the first spaces of the status line; 0 when there are none.
   private var statusCode: Int {
-    guard let space = block.firstIndex(of: UInt8(ascii: " ")) else { return 0 }
-    return block[(space + 1)...].prefix(3).reduce(0) { $0 * 10 + Int($1 &- UInt8(ascii: "0")) }
+    let digits = block.drop { $0 != UInt8(ascii: " ") }.drop { $0 == UInt8(ascii: " ") }.prefix(3)
+    let isNumber = digits.count == 3 && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    return isNumber ? digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } : 0
   }
 }

@@ -45,8 +45,8 @@ public final class CurlTransport: Transport {
     return transfer
   }
 
-  /// Shuts idle connections down that are beyond the new limit.
-  public func limitChanged(of endPoint: EndPoint, to sockets: Int) { loop.limit(endPoint, to: sockets) }
+  /// Shuts idle connections down that are beyond the new limits.
+  public func limitsChanged(to limits: GateLimits) { loop.limitsChanged(to: limits) }
 
   /// Ends the thread once nothing runs on it, and closes all idle connections; then calls `whenClosed`.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { loop.shutDown(whenClosed) }

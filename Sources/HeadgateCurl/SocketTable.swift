@@ -17,7 +17,8 @@ final class EndPointSockets {
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
   private struct Socket {
-    var isBusy = true
+    // Who uses it. A connection may go from one exchange to the next before the first one's end is told.
+    var owner: ObjectIdentifier?
     // Tells the socket from a later one of the same number.
     var inode: UInt64
   }
@@ -36,13 +37,19 @@ final class EndPointSockets {
   /// Nothing refers to it any more.
   var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty }
 
-  func opened(_ descriptor: Int32) {
-    open[descriptor] = Socket(inode: Self.inode(descriptor))
+  /// libcurl has opened a socket for an exchange.
+  func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
+    open[descriptor] = Socket(owner: ObjectIdentifier(transfer), inode: Self.inode(descriptor))
     loop.didOpen(descriptor)
     loop.socketCounts.set(open.count, of: endPoint)
   }
 
-  func setBusy(_ descriptor: Int32, _ isBusy: Bool) { open[descriptor]?.isBusy = isBusy }
+  func used(_ descriptor: Int32, by transfer: CurlTransfer) { open[descriptor]?.owner = ObjectIdentifier(transfer) }
+
+  /// An exchange has ended: what it used, and nobody else uses since, is idle.
+  func released(by transfer: CurlTransfer) {
+    for (descriptor, socket) in open where socket.owner == ObjectIdentifier(transfer) { open[descriptor]?.owner = nil }
+  }
 
   func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }
 
@@ -67,9 +74,13 @@ final class EndPointSockets {
 
   /// Ends idle connections beyond the limit. libcurl offers no call for that: the connection is shut down beneath it,
   /// so that the server sees its end, and libcurl closes the socket when it next looks.
-  func trim() {
-    guard open.count > limit else { return }
-    for (descriptor, socket) in open.sorted(by: { $0.key < $1.key }) where !socket.isBusy && open.count > limit {
+  ///
+  /// Also called when libcurl wants another socket although one is idle, because that one does not fit (plain http to a
+  /// port that speaks TLS now): then there has to be room for one more.
+  func trim(roomFor more: Int = 0) {
+    guard open.count + more > limit else { return }
+    for (descriptor, socket) in open.sorted(by: { $0.key < $1.key })
+    where socket.owner == nil && open.count + more > limit {
       shutdown(descriptor, Int32(SHUT_RDWR))
       ended.insert(descriptor)
       forget(descriptor)

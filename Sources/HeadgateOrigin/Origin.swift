@@ -26,6 +26,8 @@ import HeadgateThreads
 /// | `/headers?bytes=N` | 200 with N more bytes of header lines |
 /// | `/gzip?bytes=N` | 200 with N zero bytes, compressed by gzip |
 /// | `/garbage` | bytes that are not HTTP |
+/// | `/torn` | a head that breaks off |
+/// | `/spaced` | a status line with two spaces |
 /// | `/early` | 413 before the request's body is read, then the end of the connection |
 ///
 /// Any other path is answered with 404, a bad parameter with 400. All answers but `/early` wait for the whole request.

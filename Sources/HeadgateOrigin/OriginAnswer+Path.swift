@@ -59,6 +59,8 @@ extension OriginAnswer {
       return answer
     case ("gzip", 1): return .gzipZeros(count: try request.number("bytes", default: 1 << 20))
     case ("garbage", 1): return .garbage
+    case ("torn", 1): return .torn
+    case ("spaced", 1): return .spaced
     case ("early", 1): return .early
     default: return nil
     }

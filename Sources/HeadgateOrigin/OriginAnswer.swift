@@ -104,7 +104,15 @@ extension OriginAnswer {
   /// The request's body, its method as `X-Method` and each of its header lines as `X-Echo-NAME`.
   public static var echo: OriginAnswer { OriginAnswer(.echo) }
 
-  /// Bytes that are not HTTP, and then the end of the connection.
+  /// A head that breaks off: a status line and a field, then the end of the connection.
+  public static var torn: OriginAnswer { OriginAnswer(.raw(Array("HTTP/1.1 200 OK\r\nServer: torn\r\n".utf8))) }
+
+  /// A status line with two spaces, which lenient clients take for a status of 200.
+  public static var spaced: OriginAnswer {
+    OriginAnswer(.raw(Array("HTTP/1.1  200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".utf8)))
+  }
+
+  /// Bytes that are not HTTP, then the end of the connection.
   public static var garbage: OriginAnswer { OriginAnswer(.raw(Array("\u{1}not HTTP at all\u{0}\r\n\r\n".utf8))) }
 
   /// Status 413 before the request's body has been read, and then the end of the connection.

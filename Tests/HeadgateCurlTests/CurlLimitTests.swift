@@ -71,9 +71,10 @@ import Testing
   func theCountCanTell() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))
     let dispatcher = try dispatcher(8)
-    let requests = try (0..<8).map { _ in try DispatchRequest(origin.url("/hold")) }
+    var request = try DispatchRequest(origin.url("/hold"))
+    request.timeout = nil
     let ended = LockedBox(0)
-    for request in requests { dispatcher.dispatchShort(request) { _ in ended.withLock { $0 += 1 } } }
+    for _ in 0..<8 { dispatcher.dispatchShort(request) { _ in ended.withLock { $0 += 1 } } }
     #expect(await origin.waitUntil({ $0.refused == 4 }, until: .after(.seconds(60))))
     await dispatcher.shutDown(.now)
     #expect(ended.withLock { $0 } == 8)
@@ -84,9 +85,9 @@ import Testing
     let origin = try Origin()
     let dispatcher = try dispatcher(6)
     let held = LockedBox(0)
-    for _ in 0..<6 {
-      dispatcher.dispatchShort(try DispatchRequest(origin.url("/hold"))) { _ in held.withLock { $0 += 1 } }
-    }
+    var request = try DispatchRequest(origin.url("/hold"))
+    request.timeout = nil
+    for _ in 0..<6 { dispatcher.dispatchShort(request) { _ in held.withLock { $0 += 1 } } }
     #expect(await origin.waitUntil({ $0.requests == 6 }, until: .after(.seconds(60))))
     origin.release()
     #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))

@@ -33,9 +33,3 @@ final class TemporaryFolder {
 func openDescriptors() -> Int {
   ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
 }
-
-/// Memory that the process occupies, in bytes.
-func residentBytes() -> Int {
-  let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
-  return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
-}

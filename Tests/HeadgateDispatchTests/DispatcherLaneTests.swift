@@ -207,4 +207,103 @@ import Testing
     #expect(throws: DispatchError.self) { try synchronous() }
     #expect(bench.isClean())
   }
+
+  @Test("a blocking call from a completion throws instead of stopping whoever called")
+  func blockingInCompletion() async throws {
+    let bench = try Bench(requests: 1, waiting: 0, overflow: .wait)
+    let request = try bench.request()
+    let thrown = Outcomes<DispatchError.Code?>()
+    bench.dispatcher.dispatchShort(request) { _ in
+      do throws(DispatchError) {
+        try bench.dispatcher.enqueue(request) { _ in }
+        thrown.add(nil)
+      } catch { thrown.add(error.code) }
+    }
+    let exchange = await bench.transport.next()
+    let service = try WorkerThread(name: "service", serves: true) { exchange.respond() }
+    service.join()
+    #expect(thrown.values == [.wouldBlock])
+    #expect(bench.isClean())
+  }
+
+  @Test("a reader that has room again before the transport is known is not forgotten")
+  func missedResume() async throws {
+    let resumed = Gate()
+    let transport = EagerTransport(resumed)
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: ManualClock())
+    let request = try DispatchRequest("http://a/")
+    let permit = try await dispatcher.gate.permit(for: request.endPoint)
+    let task = Task {
+      let response = try await dispatcher.stream(for: request)
+      var bytes = 0
+      for try await piece in response.body {
+        bytes += piece.count
+        // All that was held is read: the transport may return from its start.
+        transport.drained.open()
+      }
+      return bytes
+    }
+    while dispatcher.gate.counts.waiting == 0 { await Task.yield() }
+    // The start happens here, and blocks this thread until the reader has read.
+    let starter = try WorkerThread(name: "starter") { permit.release() }
+    #expect(try await task.value == EagerTransport.size)
+    starter.join()
+    #expect(resumed.isOpen)
+  }
+
+  @Test("a shutdown returns when every caller was told")
+  func shutdownWaitsForCallers() async throws {
+    for _ in 0..<200 {
+      let bench = try Bench(requests: 2)
+      let responses = Responses()
+      for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
+      let exchange = await bench.transport.next()
+      let other = try WorkerThread(name: "transport") {
+        exchange.respond()
+        while let next = bench.transport.takeStarted() { next.respond() }
+      }
+      async let closed: Void = bench.dispatcher.shutDown(.now)
+      await closed
+      #expect(responses.count == 3)
+      other.join()
+    }
+  }
+}
+
+/// Delivers more than a reader's buffer holds inside `start`, and returns from it only when all of that was read.
+private final class EagerTransport: Transport {
+  static let size = 256 * 1024 + 10
+  let drained = Gate()
+  private let resumed: Gate
+
+  init(_ resumed: Gate) { self.resumed = resumed }
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    let (drained, resumed) = (drained, resumed)
+    let told = Gate()
+    _ = try? WorkerThread(name: "eager") {
+      _ = events.received(ResponseHead(statusCode: 200))
+      let flow = Array(repeating: UInt8(1), count: 256 * 1024).withUnsafeBytes { events.received($0) }
+      #expect(flow == .pause)
+      _ = drained.wait(until: .after(.seconds(60)))
+      told.open()
+      _ = resumed.wait(until: .after(.seconds(60)))
+      _ = Array(repeating: UInt8(1), count: 10).withUnsafeBytes { events.received($0) }
+      events.ended(ExchangeEnd())
+    }
+    // Blocks the caller on purpose: the reader must be done before the operation knows its control.
+    waitBlocking(told)
+    return Control(resumed)
+  }
+
+  private func waitBlocking(_ gate: Gate) { _ = gate.wait(until: .after(.seconds(60))) }
+
+  private final class Control: ExchangeControl {
+    private let resumed: Gate
+    init(_ resumed: Gate) { self.resumed = resumed }
+    func cancel() {}
+    func resume() { resumed.open() }
+    var phase: DispatchError.Phase { .receiving }
+  }
 }

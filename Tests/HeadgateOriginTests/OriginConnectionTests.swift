@@ -103,6 +103,17 @@ import Testing
     #expect(await origin.waitUntil({ $0.aborted == 1 && $0.served == 1 }, until: .after(generous)))
   }
 
+  @Test func `A request that is in the counts is released, however soon the call comes after`() async throws {
+    // The hook runs between the counting of a request and its holding.
+    origin.setScript(
+      OriginScript(answerHook: { [weak origin] _ in
+        origin?.release()
+        return nil
+      }))
+    try client.request("/hold")
+    #expect(try client.answer().text == "released\n")
+  }
+
   @Test func `A request that comes after the release is held`() async throws {
     for round in 1...200 {
       origin.release()

@@ -36,6 +36,10 @@ static inline void headgate_pause(void) {
 #endif
 }
 
+// Whether the calling thread is one that serves others (a loop, timers, files) and so must not wait for them.
+int headgate_is_service_thread(void);
+void headgate_mark_service_thread(void);
+
 // One pointer a thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);

@@ -16,7 +16,7 @@ final class MeteredTransport: Transport {
     inside.start(exchange, events: MeteredEvents(events, meter))
   }
 
-  func limitChanged(of endPoint: EndPoint, to sockets: Int) { inside.limitChanged(of: endPoint, to: sockets) }
+  func limitsChanged(to limits: GateLimits) { inside.limitsChanged(to: limits) }
 
   func shutDown(whenClosed: @escaping @Sendable () -> Void) { inside.shutDown(whenClosed: whenClosed) }
 

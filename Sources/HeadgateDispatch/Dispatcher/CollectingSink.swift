@@ -6,7 +6,8 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   typealias Completion = @Sendable (Result<DispatchResponse, DispatchError>) -> Void
 
   private let cap: Int
-  private let completion: Completion
+  // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
+  private var completion: Completion?
   private let acceptance: Acceptance?
   private var head = ResponseHead(statusCode: 0)
   private var url = ""
@@ -41,9 +42,12 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told: @escaping @Sendable () -> Void) {
     acceptance?.signal()
-    if let error { return completion(.failure(error)) }
-    completion(.success(DispatchResponse(head: head, body: body, url: url, times: times)))
+    let (whole, completion) = (body, completion)
+    (body, self.completion) = ([], nil)
+    completion?(
+      error.map { .failure($0) } ?? .success(DispatchResponse(head: head, body: whole, url: url, times: times)))
+    told()
   }
 }

@@ -15,18 +15,21 @@ final class DispatchOperation: Sendable {
   private let gate: EndPointGate
   private let transport: any Transport
   private let sink: any ResponseSink
+  private let ledger: Ledger
   private let submitted: Deadline
   private let state: Locked<OperationState>
 
   init(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ gate: EndPointGate, _ transport: any Transport,
-    _ sink: any ResponseSink
+    _ sink: any ResponseSink, _ ledger: Ledger
   ) {
     self.request = request
     self.requestClass = requestClass
     self.gate = gate
     self.transport = transport
     self.sink = sink
+    self.ledger = ledger
+    ledger.enter()
     self.submitted = gate.timers.now
     self.state = Locked(OperationState(request, submitted: submitted))
   }
@@ -60,7 +63,8 @@ final class DispatchOperation: Sendable {
     var error = reason
     if error.endPoint == nil { error.endPoint = endPoint }
     let now = gate.timers.now
-    guard let consequences = state.withLock({ $0.fail(error, at: now) }) else { return }
+    let phase = state.withLock { $0.control }?.phase
+    guard let consequences = state.withLock({ $0.fail(error, phase: phase, at: now) }) else { return }
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = gate.withdraw(ticket) }
     consequences.cancel?.cancel()
@@ -77,7 +81,7 @@ final class DispatchOperation: Sendable {
     let times = DispatchTimes(
       queued: Double(verdict?.waited.wholeNanoseconds ?? queued) / 1e9,
       total: Double(now.nanoseconds(since: submitted)) / 1e9, exchange: exchange)
-    sink.end(verdict, times)
+    sink.end(verdict, times) { [ledger] in ledger.leave() }
   }
 
   // MARK: Time
@@ -87,10 +91,10 @@ final class DispatchOperation: Sendable {
   }
 
   /// What is left of the request's `timeout`, counted over the time that it ran only.
-  private func armTimeout(from now: Deadline, after ran: Int64) {
+  private func armTimeout(from now: Deadline, after ran: Int64, hop: Int) {
     guard let timeout = request.fields.timeoutNanoseconds else { return }
     let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
-    keep(gate.timers.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout)
+    keep(gate.timers.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout, hop: hop)
   }
 
   /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
@@ -110,9 +114,9 @@ final class DispatchOperation: Sendable {
   }
 
   /// Keeps a timer for as long as the operation is undecided; lets it go at once when it is not.
-  private func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind) {
-    let isKept = state.withLock { $0.keep(timer, as: kind) }
-    if !isKept { timer.cancel() }
+  private func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int = 0) {
+    let superfluous = state.withLock { $0.keep(timer, as: kind, hop: hop) }
+    superfluous?.cancel()
   }
 
   private func dropTimeout() {
@@ -155,8 +159,9 @@ extension DispatchOperation: GateClient {
     switch start {
     case .past: break
     case .unwanted: control.cancel()
-    case .running:
-      if needsTimeout { armTimeout(from: now, after: ran) }
+    case .running(let mustResume):
+      if mustResume { control.resume() }
+      if needsTimeout { armTimeout(from: now, after: ran, hop: hop) }
       if needsIdle, let limit = request.fields.idleNanoseconds { armIdle(from: now, after: limit) }
     }
   }

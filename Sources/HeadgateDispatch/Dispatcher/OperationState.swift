@@ -56,6 +56,8 @@ struct OperationState {
   var lastActivity: Deadline = .distantPast
   private(set) var isPaused = false
   private var resumes = 0
+  // A consumer had room again before the transport's control was known here.
+  private var missedResume = false
   var times = ExchangeTimes()
 
   private let submitted: Deadline
@@ -107,13 +109,14 @@ struct OperationState {
   var needsTimeout: Bool { timers?.timeout == nil && !timeoutIsOver }
   var needsIdle: Bool { timers?.idle == nil }
 
-  /// Takes a timer into keeping. False when the outcome is decided and nobody would cancel it.
-  mutating func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind) -> Bool {
-    guard !isDecided, !(kind == .timeout && timeoutIsOver) else { return false }
+  /// Takes a timer into keeping. Returns the one to cancel: this one, when the outcome is decided or the request has gone
+  /// on to another hop meanwhile; or the one whose place it takes.
+  mutating func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int) -> ScheduledTimer? {
+    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver else { return timer }
     var kept = timers ?? OperationTimers()
-    kept.set(timer, kind)
+    let replaced = kept.set(timer, kind)
     timers = kept
-    return true
+    return replaced
   }
 
   mutating func takeTimeout() -> ScheduledTimer? {
@@ -137,16 +140,21 @@ struct OperationState {
     guard hop == self.hop, case .starting = stage else { return .past }
     stage = .running(control)
     if lastActivity < now { lastActivity = now }
-    return verdict == nil ? .running : .unwanted
+    defer { missedResume = false }
+    return verdict == nil ? .running(mustResume: missedResume) : .unwanted
   }
 
   /// What became of an exchange by the time the transport had taken it.
-  enum Start { case running, unwanted, past }
+  enum Start {
+    case running(mustResume: Bool)
+    case unwanted
+    case past
+  }
 
   /// A verdict from outside or from the sink. The first one counts; nil for all others.
-  mutating func fail(_ error: DispatchError, at now: Deadline) -> Consequences? {
+  mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Consequences? {
     guard !isDecided else { return nil }
-    verdict = measured(error, at: now)
+    verdict = measured(error, phase, at: now)
     var consequences = Consequences()
     switch stage {
     case .waiting: consequences.withdraw = ticket
@@ -179,6 +187,12 @@ struct OperationState {
     resumes += 1
     isPaused = false
     lastActivity = now
+    if case .starting = stage { missedResume = true }
+    return control
+  }
+
+  /// The exchange under way.
+  var control: (any ExchangeControl)? {
     if case .running(let control) = stage { return control }
     return nil
   }
@@ -190,7 +204,7 @@ struct OperationState {
       if let redirect { return .goesOn(redirect) }
       if var failure = end.failure {
         failure.endPoint = request.endPoint
-        verdict = measured(failure, at: now)
+        verdict = measured(failure, nil, at: now)
       } else {
         hasEndedWhole = true
       }
@@ -224,6 +238,7 @@ struct OperationState {
     runningSince = now
     waitingSince = now
     isPaused = false
+    missedResume = false
     stage = stays ? .starting : .waiting
     return stays ? .same : .other
   }
@@ -237,15 +252,18 @@ struct OperationState {
     return true
   }
 
-  private func measured(_ error: DispatchError, at now: Deadline) -> DispatchError {
+  // The phase is asked of the transport before, outside the lock.
+  private func measured(
+    _ error: DispatchError, _ phase: DispatchError.Phase?, at now: Deadline
+  ) -> DispatchError {
     var error = error
     var (waited, ran) = (waited, ran)
     switch stage {
     case .waiting, .doomed:
       error.phase = .waiting
       waited += now.nanoseconds(since: waitingSince)
-    case .running(let control):
-      if error.phase == .waiting { error.phase = control.phase }
+    case .running:
+      if error.phase == .waiting { error.phase = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)
     case .starting, .over:
       if error.phase == .waiting { error.phase = .connecting }
@@ -265,11 +283,18 @@ struct OperationTimers {
   var deadline: ScheduledTimer?
   var idle: ScheduledTimer?
 
-  mutating func set(_ timer: ScheduledTimer, _ kind: Kind) {
+  /// Returns what stood there.
+  mutating func set(_ timer: ScheduledTimer, _ kind: Kind) -> ScheduledTimer? {
     switch kind {
-    case .timeout: timeout = timer
-    case .deadline: deadline = timer
-    case .idle: idle = timer
+    case .timeout:
+      defer { timeout = timer }
+      return timeout
+    case .deadline:
+      defer { deadline = timer }
+      return deadline
+    case .idle:
+      defer { idle = timer }
+      return idle
     }
   }
 

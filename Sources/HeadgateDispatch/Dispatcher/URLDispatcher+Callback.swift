@@ -1,8 +1,11 @@
+import HeadgateThreads
+
 extension URLDispatcher {
   /// Sends a short request and returns at once; `completion` is called once with the whole response or an error.
   ///
-  /// The completion runs on the transport's thread, with no lock held, and must return soon: every exchange of that
-  /// transport waits behind it. It may submit and cancel requests. When too many wait, it gets the error `refused`
+  /// The completion runs with no lock held on the thread that brings the end about, and must return soon: a response
+  /// comes on the transport's thread, where every other exchange waits behind it; a limit on time on the timer's; a
+  /// cancel or a refusal inside the call that caused it. It may submit and cancel requests. When too many wait, it gets the error `refused`
   /// before this returns, whatever the overflow policy; `enqueue(_:completion:)` waits for a place instead.
   @discardableResult
   public func dispatchShort(
@@ -14,7 +17,7 @@ extension URLDispatcher {
   }
 
   /// Sends a request, writes the response's body to a file, and returns at once; `completion` is called once, on a
-  /// thread for files. As ``dispatchShort(_:completion:)`` for the rest.
+  /// thread for files, refusals too. As ``dispatchShort(_:completion:)`` for the rest.
   @discardableResult
   public func dispatchDownload(
     _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,
@@ -40,13 +43,14 @@ extension URLDispatcher {
 
   /// The blocking form of `enqueue(_:completion:)`, for threads: blocks while too many wait.
   ///
-  /// - Throws: ``DispatchError`` with `wouldBlock` when it is called inside a task, which must never block.
+  /// - Throws: ``DispatchError`` with `wouldBlock` when it is called inside a task or a completion, which must never
+  ///   block.
   @available(*, noasync)
   @discardableResult
   public func enqueue(
     _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
   ) throws(DispatchError) -> URLDispatchOperation {
-    guard withUnsafeCurrentTask(body: { $0 == nil }) else {
+    guard !WorkerThread.mustNotBlock, DeliveryFrame.find(gate) == nil else {
       throw DispatchError(.wouldBlock, endPoint: request.endPoint)
     }
     let acceptance = Acceptance()

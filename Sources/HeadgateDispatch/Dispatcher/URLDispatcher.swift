@@ -15,7 +15,7 @@ public final class URLDispatcher: Sendable {
   public let gate: EndPointGate
 
   private let transport: any Transport
-  private let closed = Drain()
+  private let ledger = Ledger()
 
   /// A dispatcher over a transport.
   ///
@@ -28,8 +28,8 @@ public final class URLDispatcher: Sendable {
   ) {
     self.transport = transport
     self.gate = EndPointGate(limits: limits, timers: timers)
-    let closed = closed
-    gate.whenDrained { transport.shutDown { closed.finish() } }
+    let ledger = ledger
+    gate.whenDrained { transport.shutDown { ledger.leave() } }
   }
 
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
@@ -40,7 +40,7 @@ public final class URLDispatcher: Sendable {
     get { gate.limits }
     set {
       gate.limits = newValue
-      for (endPoint, limits) in newValue.overrides { transport.limitChanged(of: endPoint, to: limits.requests) }
+      transport.limitsChanged(to: newValue)
     }
   }
 
@@ -48,22 +48,22 @@ public final class URLDispatcher: Sendable {
   /// it are closed.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     gate.setLimits(limits, for: endPoint)
-    transport.limitChanged(of: endPoint, to: gate.limits(of: endPoint).requests)
+    transport.limitsChanged(to: gate.limits)
   }
 
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
   ) -> DispatchOperation {
-    DispatchOperation(request, requestClass, gate, transport, sink)
+    DispatchOperation(request, requestClass, gate, transport, sink, ledger)
   }
 
   // MARK: The end
 
-  /// Ends the dispatcher, and returns once nothing runs, nothing waits and its connections are closed. What is
+  /// Ends the dispatcher, and returns once nothing runs or waits, every caller was told and the connections are closed. What is
   /// submitted from now on fails with `shutDown`. A second call may go further than the first.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     gate.close(mode.closing)
-    await closed.wait()
+    await ledger.settled.wait()
   }
 
   /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.

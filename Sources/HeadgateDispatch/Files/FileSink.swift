@@ -19,17 +19,18 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     var blocks = 0
     var isStopped = false
     var operation: DispatchOperation?
+    // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
+    var completion: Completion?
   }
 
   private let destination: FileDestination
-  private let completion: Completion
   private let acceptance: Acceptance?
   private let lane = SerialLane(on: FileSink.crew)
-  private let pressure = Locked(Pressure())
+  private let pressure: Locked<Pressure>
 
   private var head = ResponseHead(statusCode: 0)
   private var url = ""
-  private var isWanted = true
+  private var isWanted = false
   private var block: [UInt8] = []
   private var total = 0
 
@@ -39,7 +40,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   init(_ destination: FileDestination, acceptance: Acceptance?, _ completion: @escaping Completion) {
     self.destination = destination
     self.acceptance = acceptance
-    self.completion = completion
+    self.pressure = Locked(Pressure(completion: completion))
   }
 
   var mayPause: Bool { true }
@@ -66,13 +67,18 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return block.count >= Self.blockSize ? sendBlock() : .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told: @escaping @Sendable () -> Void) {
     acceptance?.signal()
     let last = block
     block = []
     // After this the operation is over: letting go of it here ends the cycle between the two.
-    pressure.withLock { $0.operation = nil }
-    lane.run { [self] in finish(last, error, times) }
+    let operation = pressure.withLock { $0.operation.take() }
+    let endPoint = operation?.endPoint
+    lane.run { [self] in
+      let completion = pressure.withLock { $0.completion.take() }
+      completion?(finish(last, error, times, endPoint))
+      told()
+    }
   }
 
   private func sendBlock() -> BodyFlow {
@@ -109,21 +115,27 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     try file?.write(bytes)
   }
 
-  private func finish(_ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes) {
-    if let error = error ?? fault {
-      file.take()?.discard()
-      return completion(.failure(error))
-    }
+  private func finish(
+    _ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes, _ endPoint: EndPoint?
+  ) -> Result<FileResponse, DispatchError> {
     do throws(DispatchError) {
+      if let error = error ?? fault { throw error }
       var path: String?
       if isWanted {
         try store(last)
         path = try file.take()?.finish()
       }
-      completion(.success(FileResponse(head: head, url: url, path: path, bytes: total, times: times)))
+      return .success(FileResponse(head: head, url: url, path: path, bytes: total, times: times))
     } catch {
       file.take()?.discard()
-      completion(.failure(error))
+      // What fails here has been decided well before: only the file is at fault, and the times are those of the response.
+      var failure = error
+      if failure.endPoint == nil {
+        failure.endPoint = endPoint
+        failure.waited = .seconds(times.queued)
+        failure.ran = .seconds(times.total - times.queued)
+      }
+      return .failure(failure)
     }
   }
 }

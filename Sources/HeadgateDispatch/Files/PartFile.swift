@@ -94,7 +94,11 @@ struct PartFile: ~Copyable {
       let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
       if claim >= 0 {
         close(claim)
-        guard systemRename(partPath, path) == 0 else { throw Self.failure("renaming", partPath) }
+        guard systemRename(partPath, path) == 0 else {
+          let failure = Self.failure("renaming", partPath)
+          unlink(path)
+          throw failure
+        }
         return path
       }
       guard errno == EEXIST, number < 1_000_000 else { throw Self.failure("naming", path) }

@@ -48,7 +48,8 @@ extension EndPointGate {
   }
 
   /// Asks for a permit of the end-point and returns at once; `completion` is called once, with the permit or an error,
-  /// on the thread that freed it. It must return soon.
+  /// on the thread that freed it, that gave the request up or whose
+  /// call was refused. It must return soon.
   ///
   /// - Returns: The place in the queue, to be given up with ``PermitRequest/cancel()``.
   @discardableResult

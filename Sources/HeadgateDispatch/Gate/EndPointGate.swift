@@ -83,8 +83,6 @@ public final class EndPointGate: Sendable {
   /// Calls `action` once the gate is closed and empty.
   func whenDrained(_ action: @escaping @Sendable () -> Void) { drained.whenDone(action) }
 
-  func limits(of endPoint: EndPoint) -> EndPointLimits { state.withLock { $0.limits.of(endPoint) } }
-
   // MARK: The funnel
 
   /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.

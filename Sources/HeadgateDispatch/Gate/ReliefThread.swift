@@ -27,12 +27,15 @@ final class ReliefThread: Sendable {
     }
     if mustStart {
       do {
-        _ = try WorkerThread(name: "headgate-relief") { [self] in run() }
+        _ = try WorkerThread(name: "headgate-relief", serves: true) { [self] in run() }
       } catch {
-        state.withLock { state in
+        let others = state.withLock { state in
           state.isStarted = false
-          state.gates.removeAll { $0 === gate }
+          defer { state.gates = [] }
+          return state.gates.filter { $0 !== gate }
         }
+        // Whoever relied on the thread meanwhile is served here.
+        for other in others { other.deliver(atMost: .max) }
         return false
       }
     }

@@ -72,6 +72,11 @@ public struct GateLimits: Sendable {
     return max(8, min(4096, (files - 64) / 2))
   }
 
+  /// The limits of one end-point.
+  package func of(_ endPoint: EndPoint) -> EndPointLimits {
+    overrides.isEmpty ? self.endPoint : overrides[endPoint] ?? self.endPoint
+  }
+
   /// Long requests over all end-points.
   var totalLong: Int { max(1, total / 2) }
 }

@@ -33,7 +33,8 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.method = newValue } }
   }
 
-  /// The header fields. `Host`, `Content-Length` and `Connection` are the transport's.
+  /// The header fields. `Content-Length`, `Connection` and `Transfer-Encoding` are the transport's, which leaves out
+  /// what is given for them; a `Host` stands in for that of the URL.
   public var headerFields: HTTPFields {
     get { storage.headerFields }
     set { storage = storage.changed { $0.headerFields = newValue } }

@@ -390,10 +390,3 @@ package struct Scheduler<Item: Sendable>: Sendable {
     if next >= 0 { nodes[next].previousHeld = previous } else { lastHeld = previous }
   }
 }
-
-extension GateLimits {
-  /// The limits of one end-point.
-  func of(_ endPoint: EndPoint) -> EndPointLimits {
-    overrides.isEmpty ? self.endPoint : overrides[endPoint] ?? self.endPoint
-  }
-}

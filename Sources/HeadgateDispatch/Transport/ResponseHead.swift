@@ -27,8 +27,10 @@ public struct ResponseHead: Sendable {
     self.storage = .block(block)
   }
 
-  /// The status with its code.
-  public var status: HTTPResponse.Status { HTTPResponse.Status(code: statusCode) }
+  /// The status with its code; a code that no status can have becomes 0.
+  public var status: HTTPResponse.Status {
+    HTTPResponse.Status(code: (0...999).contains(statusCode) ? statusCode : 0)
+  }
 
   /// The header fields in the order they came in. Parsed at each call: keep the result. O(bytes).
   public var headerFields: HTTPFields {

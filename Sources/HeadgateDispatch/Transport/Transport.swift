@@ -11,8 +11,8 @@ public protocol Transport: Sendable {
   /// must call ``ExchangeEvents/ended(_:)`` exactly once, whatever happens.
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
-  /// The end-point's limit changed to this many sockets: idle ones beyond it are to be closed.
-  func limitChanged(of endPoint: EndPoint, to sockets: Int)
+  /// The limits changed: idle sockets beyond them are to be closed.
+  func limitsChanged(to limits: GateLimits)
 
   /// No exchange will follow, and none is under way. Closes what is idle, frees what is held, then calls `whenClosed`
   /// once, from any thread.
@@ -21,7 +21,7 @@ public protocol Transport: Sendable {
 
 extension Transport {
   /// Does nothing: for transports that keep no idle sockets.
-  public func limitChanged(of endPoint: EndPoint, to sockets: Int) {}
+  public func limitsChanged(to limits: GateLimits) {}
 
   /// Closes nothing: for transports that hold nothing.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }

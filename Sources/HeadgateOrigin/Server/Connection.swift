@@ -35,7 +35,8 @@ final class Connection {
 
   /// The request being answered; nil between requests.
   var exchange: Exchange?
-  var heldSince: UInt64 = 0
+  /// The calls of `release` before the request arrived.
+  var arrivalEpoch: UInt64 = 0
 
   /// What has to be sent and has not been yet begins at `sent`.
   var output: [UInt8] = []

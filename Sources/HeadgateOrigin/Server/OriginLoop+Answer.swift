@@ -22,8 +22,7 @@ extension OriginLoop {
   func act(_ connection: Connection) {
     switch connection.exchange?.answer.conduct {
     case .hold:
-      connection.phase = .held
-      connection.heldSince = shared.releaseEpoch
+      connection.phase = .held; connection.arrivalEpoch = shared.releaseEpoch
       held.insert(connection.descriptor)
     case .silence:
       connection.phase = .silent
@@ -34,10 +33,10 @@ extension OriginLoop {
     }
   }
 
-  /// Answers what has been held since before a call of `release`.
+  /// Answers what is held and arrived before a call of `release`.
   func release(before epoch: UInt64) {
     for descriptor in held {
-      guard let connection = connection(descriptor), connection.heldSince < epoch else { continue }
+      guard let connection = connection(descriptor), connection.arrivalEpoch < epoch else { continue }
       held.remove(descriptor)
       start(connection)
       advance(connection)

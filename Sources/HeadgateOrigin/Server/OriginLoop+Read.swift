@@ -72,6 +72,8 @@ extension OriginLoop {
   }
 
   private func begin(_ connection: Connection, _ request: OriginRequest) {
+    // Before it is counted: whoever sees it in the counts and then calls `release` means this request too.
+    connection.arrivalEpoch = shared.releaseEpoch
     change(connection.endPoint) { $0.began() }
     let script = shared.script
     var answer = script.answerHook?(request) ?? OriginAnswer(for: request, script: script)

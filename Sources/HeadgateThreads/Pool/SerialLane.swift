@@ -76,7 +76,7 @@ package final class LaneCrew: Sendable {
 
   private func startThread() {
     do {
-      _ = try WorkerThread(name: name) { [self] in work() }
+      _ = try WorkerThread(name: name, serves: true) { [self] in work() }
     } catch {
       // With other threads at work the lane waits for one of them. With none, the caller is the thread.
       let isAlone = state.withLock { state in

@@ -21,11 +21,16 @@ package final class WorkerThread: Sendable {
   private let done: Completion
 
   /// Starts the thread. Throws when the system refuses (`EAGAIN`).
-  package init(name: String, stackSize: Int = 0, _ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+  ///
+  /// - Parameter serves: Whether others wait for what it does, so that it must not wait for them itself.
+  package init(
+    name: String, stackSize: Int = 0, serves: Bool = false, _ body: @escaping @Sendable () -> Void
+  ) throws(ThreadError) {
     let done = Completion()
     self.done = done
     let start = Unmanaged.passRetained(
       Start {
+        if serves { headgate_mark_service_thread() }
         body()
         done.set()
       })
@@ -41,6 +46,11 @@ package final class WorkerThread: Sendable {
       start.release()
       throw ThreadError(errno: failure, name: name)
     }
+  }
+
+  /// Whether the calling thread must not block: it serves others, or runs a task on Swift's cooperative threads.
+  package static var mustNotBlock: Bool {
+    headgate_is_service_thread() != 0 || withUnsafeCurrentTask { $0 != nil }
   }
 
   /// Waits until the closure has returned. Must not be called by the thread itself.

@@ -74,7 +74,7 @@ public final class TimerThread: TimerService {
 
   private func startThread() {
     do {
-      _ = try WorkerThread(name: name) { [self] in run() }
+      _ = try WorkerThread(name: name, serves: true) { [self] in run() }
     } catch {
       state.withLock { $0.running = false }
     }

@@ -1,0 +1,39 @@
+import Testing
+
+/// A throw-away authority, and two certificates that it signed: for this machine, and for another name.
+struct Certificates {
+  let folder: TemporaryFolder
+
+  /// The authority's own.
+  var authority: String { folder.file("authority.pem") }
+
+  init(in folder: TemporaryFolder) async throws {
+    self.folder = folder
+    try await openssl(
+      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+      "/CN=Headgate test authority", "-keyout", folder.file("authority.key"), "-out", authority)
+    try await sign("here", names: "DNS:localhost,IP:127.0.0.1")
+    try await sign("other", names: "DNS:other.example")
+  }
+
+  /// What nginx is told to use one of them.
+  func directives(_ name: String) -> String {
+    "ssl_certificate \(folder.file(name + ".pem")); ssl_certificate_key \(folder.file(name + ".key"));"
+  }
+
+  private func sign(_ name: String, names: String) async throws {
+    try await openssl(
+      "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=\(name)", "-keyout",
+      folder.file(name + ".key"), "-out", folder.file(name + ".request"))
+    try folder.write("subjectAltName=\(names)\n".utf8, to: name + ".names")
+    try await openssl(
+      "x509", "-req", "-days", "2", "-in", folder.file(name + ".request"), "-CA", authority, "-CAkey",
+      folder.file("authority.key"), "-CAcreateserial", "-extfile", folder.file(name + ".names"), "-out",
+      folder.file(name + ".pem"))
+  }
+
+  private func openssl(_ arguments: String...) async throws {
+    let tool = try await Tool("openssl", arguments)
+    try #require(tool.status == 0, "\(tool.messages)")
+  }
+}

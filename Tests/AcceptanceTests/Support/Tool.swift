@@ -1,0 +1,41 @@
+import Foundation
+import HeadgateTesting
+import HeadgateThreads
+
+/// A program that runs and ends.
+struct Tool {
+  let status: Int32
+  let output: [UInt8]
+  let messages: String
+
+  /// Runs it to its end, without input.
+  ///
+  /// - Parameter environment: Added to that of the tests.
+  init(_ program: String, _ arguments: [String], environment: [String: String] = [:]) async throws {
+    let folder = try TemporaryFolder()
+    for name in ["output", "messages"] { try folder.write([], to: name) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = environment.map { "\($0.key)=\($0.value)" } + [program] + arguments
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("output")))
+    process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("messages")))
+    let ended = Gate()
+    process.terminationHandler = { _ in ended.open() }
+    try process.runWithSignals()
+    let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { process.terminate() }
+    await ended.wait()
+    killer.cancel()
+    status = process.terminationStatus
+    output = folder.bytes(of: "output") ?? []
+    messages = folder.text(of: "messages") ?? ""
+  }
+
+  /// The `headgate` that was built along with the tests; nil if it was not.
+  static var headgate: String? {
+    let folder = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map {
+      URL(fileURLWithPath: $0).deletingLastPathComponent().path
+    }
+    return folder.map { $0 + "/headgate" }.flatMap { FileManager.default.isExecutableFile(atPath: $0) ? $0 : nil }
+  }
+}

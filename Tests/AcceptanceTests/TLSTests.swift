@@ -1,0 +1,150 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// TLS, against nginx with throw-away certificates.
+  @Suite struct TLSTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+      folder = try TemporaryFolder()
+      try folder.write("secret\n".utf8, to: "files/secret.txt")
+    }
+
+    /// The first port has a certificate for this machine, the second one for another name, the third no TLS at all.
+    private func startNginx(_ certificates: Certificates) async throws -> Nginx {
+      try await Nginx.start(ports: 3, in: folder) { ports in
+        """
+        server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }
+        server { listen 127.0.0.1:\(ports[1]) ssl; \(certificates.directives("other")) }
+        server { listen 127.0.0.1:\(ports[2]); }
+        """
+      }
+    }
+
+    private func dispatcher(_ trust: CurlTrust, requests: Int = 4) throws -> URLDispatcher {
+      var configuration = CurlTransport.Configuration()
+      configuration.trust = trust
+      return URLDispatcher(
+        transport: try CurlTransport(configuration: configuration),
+        limits: try GateLimits(endPoint: EndPointLimits(requests: requests)))
+    }
+
+    private func failure(_ url: String, _ trust: CurlTrust) async throws -> DispatchError? {
+      let dispatcher = try dispatcher(trust)
+      defer { dispatcher.dispose() }
+      do throws(DispatchError) {
+        _ = try await dispatcher.data(for: url)
+        return nil
+      } catch {
+        return error
+      }
+    }
+
+    @Test("Certificates are verified: one that nobody vouches for, or for another name, ends the request in TLS")
+    func verification() async throws {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await startNginx(certificates)
+      let known = CurlTrust.authority(file: certificates.authority)
+      let cases = [
+        (nginx.url("/secret.txt", scheme: "https"), CurlTrust.system),
+        (nginx.url("/secret.txt", scheme: "https", host: "localhost"), CurlTrust.system),
+        (nginx.url("/secret.txt", port: 1, scheme: "https"), known),
+        (nginx.url("/secret.txt", port: 1, scheme: "https", host: "localhost"), known),
+        (nginx.url("/secret.txt", port: 2, scheme: "https"), CurlTrust.insecure),
+      ]
+      for (url, trust) in cases {
+        let error = try #require(try await failure(url, trust), "\(url)")
+        #expect(error.code == .tlsFailed, "\(error)")
+        #expect(error.phase == .securing, "\(error)")
+        #expect(error.endPoint == (try EndPoint(url)), "\(error)")
+      }
+      await nginx.stop()
+      // Nothing was asked of anybody; the port without TLS takes the handshake for a bad request.
+      #expect(nginx.requests.allSatisfy { $0.port == nginx.ports[2] && $0.status == 400 })
+    }
+
+    @Test("A known authority, or the wish to know none, lets the request through, and its times tell of the handshake")
+    func trust() async throws {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await startNginx(certificates)
+      let known = CurlTrust.authority(file: certificates.authority)
+      let cases = [
+        (nginx.url("/secret.txt", scheme: "https"), known),
+        (nginx.url("/secret.txt", scheme: "https", host: "localhost"), known),
+        (nginx.url("/secret.txt", scheme: "https"), CurlTrust.insecure),
+        (nginx.url("/secret.txt", port: 1, scheme: "https"), CurlTrust.insecure),
+      ]
+      for (url, trust) in cases {
+        let dispatcher = try dispatcher(trust)
+        let response = try await dispatcher.data(for: url)
+        #expect(response.statusCode == 200)
+        #expect(response.text == "secret\n")
+        let times = response.times.exchange
+        #expect(times.connect > 0)
+        #expect(times.tls > times.connect)
+        #expect(times.firstByte >= times.tls)
+        #expect(times.total >= times.firstByte)
+        // On a connection that stands there is no handshake.
+        let second = try await dispatcher.data(for: url)
+        #expect(second.statusCode == 200)
+        #expect(second.times.exchange.tls == 0)
+        await dispatcher.shutDown(.drain)
+      }
+      await nginx.stop()
+    }
+
+    @Test("The command verifies unless told otherwise: exit status 5")
+    func command() async throws {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await startNginx(certificates)
+      let url = nginx.url("/secret.txt", scheme: "https")
+      let strict = try await Fetched([url, "-P", "@/strict"], in: folder)
+      #expect(strict.status == 5)
+      #expect(strict.records.map(\.error) == ["tls_failed"])
+      #expect(folder.names(in: "strict").isEmpty)
+      for option in [["--cacert", certificates.authority], ["--insecure"]] {
+        let fetched = try await Fetched([url, "-P", "@/out", "--overwrite"] + option, in: folder)
+        #expect(fetched.status == 0)
+        #expect(folder.text(of: "out/secret.txt") == "secret\n")
+        #expect(try #require(fetched.byURL[url]?.tls) > 0)
+      }
+      await nginx.stop()
+    }
+
+    @Test("Forty requests under a limit of two have two TLS connections between them")
+    func limit() async throws {
+      let certificates = try await Certificates(in: folder)
+      let origin = try Origin(script: OriginScript(delay: .milliseconds(25)))
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        limit_conn_zone $server_port zone=port:1m; limit_conn port 2; limit_conn_status 503;
+        server {
+          listen 127.0.0.1:\(ports[0]) ssl;
+          \(certificates.directives("here"))
+          location / { proxy_pass http://127.0.0.1:\(origin.port); }
+        }
+        """
+      }
+      let dispatcher = try dispatcher(.authority(file: certificates.authority), requests: 2)
+      let url = nginx.url("/bytes/1000", scheme: "https")
+      let statuses = await withTaskGroup(of: Int?.self) { group in
+        for _ in 0..<40 { group.addTask { try? await dispatcher.data(for: url).statusCode } }
+        return await group.reduce(into: [Int?]()) { $0.append($1) }
+      }
+      #expect(statuses == Array(repeating: 200, count: 40))
+      let connections = try await nginx.connections()
+      #expect(connections.accepted == 2)
+      #expect(connections.open == 2)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.count == 40)
+      #expect(nginx.requests.allSatisfy { $0.status == 200 && $0.open <= 2 })
+      #expect(Set(nginx.requests.map(\.connection)).count == 2)
+      #expect(origin.counts().peakRequests == 2)
+    }
+  }
+}
