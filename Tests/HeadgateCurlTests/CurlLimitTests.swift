@@ -122,9 +122,9 @@ import Testing
     #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
     #expect(origin.counts().accepted == 1_000)
     #expect(origin.counts().peakSockets <= 4)
+    await dispatcher.shutDown(.drain)
     #expect(dispatcher.gate.counts.running == 0)
     #expect(openDescriptors() <= before + 16)
-    await dispatcher.shutDown(.drain)
   }
 
   @Test("D63 streams at the cap of their lane leave short requests their permits")
