@@ -22,7 +22,7 @@ extension OriginLoop {
   func act(_ connection: Connection) {
     switch connection.exchange?.answer.conduct {
     case .hold:
-      connection.phase = .held; connection.arrivalEpoch = shared.releaseEpoch
+      connection.phase = .held
       held.insert(connection.descriptor)
     case .silence:
       connection.phase = .silent
