@@ -236,6 +236,8 @@ import Testing
     let permit = try await dispatcher.gate.permit(for: request.endPoint)
     let task = Task {
       let response = try await dispatcher.stream(for: request)
+      // A reader that waits already would be handed the piece, and nothing would be paused.
+      await transport.filled.wait()
       var bytes = 0
       for try await piece in response.body {
         bytes += piece.count
@@ -274,18 +276,20 @@ import Testing
 /// Delivers more than a reader's buffer holds inside `start`, and returns from it only when all of that was read.
 private final class EagerTransport: Transport {
   static let size = 256 * 1024 + 10
+  let filled = Gate()
   let drained = Gate()
   private let resumed: Gate
 
   init(_ resumed: Gate) { self.resumed = resumed }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
-    let (drained, resumed) = (drained, resumed)
+    let (filled, drained, resumed) = (filled, drained, resumed)
     let told = Gate()
     _ = try? WorkerThread(name: "eager") {
       _ = events.received(ResponseHead(statusCode: 200))
       let flow = Array(repeating: UInt8(1), count: 256 * 1024).withUnsafeBytes { events.received($0) }
       #expect(flow == .pause)
+      filled.open()
       _ = drained.wait(until: .after(.seconds(60)))
       told.open()
       _ = resumed.wait(until: .after(.seconds(60)))
