@@ -28,7 +28,9 @@ let package = Package(
   ],
   targets: [
     .target(name: "CHeadgate"),
-    .target(name: "HeadgateThreads", dependencies: ["CHeadgate"], swiftSettings: strict),
+    .target(
+      name: "HeadgateThreads", dependencies: ["CHeadgate", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: strict),
     .target(
       name: "HeadgateDispatch",
       dependencies: [

@@ -19,6 +19,28 @@ static _Thread_local char here;
 
 uintptr_t headgate_thread_number(void) { return (uintptr_t)&here; }
 
+// The pointer stands in thread-local storage, where reading it costs an instruction; the key is there for its destructor.
+static _Thread_local void *record;
+static pthread_key_t record_key;
+static pthread_once_t record_once = PTHREAD_ONCE_INIT;
+static void (*destroy_record)(void *);
+
+static void destroy_at_exit(void *pointer) {
+  record = NULL;
+  destroy_record(pointer);
+}
+
+static void make_key(void) { pthread_key_create(&record_key, destroy_at_exit); }
+
+void *headgate_record_get(void) { return record; }
+
+void headgate_record_set(void *pointer, void (*destroy)(void *)) {
+  destroy_record = destroy;
+  pthread_once(&record_once, make_key);
+  pthread_setspecific(record_key, pointer);
+  record = pointer;
+}
+
 static _Thread_local int is_service;
 
 int headgate_is_service_thread(void) { return is_service; }

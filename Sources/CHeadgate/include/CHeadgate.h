@@ -40,6 +40,11 @@ static inline void headgate_pause(void) {
 int headgate_is_service_thread(void);
 void headgate_mark_service_thread(void);
 
+// One pointer a thread, for what this library knows of it. `destroy` is called with it when the thread exits with it set,
+// also on threads that others started. Destructors that set it anew are called again, a few times.
+void *headgate_record_get(void);
+void headgate_record_set(void *record, void (*destroy)(void *));
+
 // One pointer a thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);
