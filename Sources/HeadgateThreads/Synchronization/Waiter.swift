@@ -18,7 +18,7 @@ package final class Waiter: @unchecked Sendable {
   }
 
   private let sleeper: Sleeper
-  private let state = Atomic<UInt8>(Outcome.pending.rawValue)
+  private let state = AtomicCell<UInt8>(Outcome.pending.rawValue)
 
   fileprivate var next: Waiter?
   fileprivate unowned(unsafe) var previous: Waiter?

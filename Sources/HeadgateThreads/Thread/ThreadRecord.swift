@@ -10,7 +10,7 @@ package final class ThreadRecord: Sendable {
   /// program left for itself.
   package let waitParker = Parker()
 
-  private let cancelled = Atomic<Bool>(false)
+  private let cancelled = AtomicCell<Bool>(false)
 
   package init() {}
 
