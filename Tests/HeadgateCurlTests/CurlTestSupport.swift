@@ -28,8 +28,3 @@ final class TemporaryFolder {
     (try? FileManager.default.attributesOfItem(atPath: path + "/" + name))?[.size] as? Int
   }
 }
-
-/// Descriptors that the process has open.
-func openDescriptors() -> Int {
-  ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []).count
-}

@@ -65,10 +65,17 @@ struct SchedulerExerciser {
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
     let needsPlace = requestClass == .long && Bool.random(using: &random)
+    let mayStart = Bool.random(using: &random)
     let waitingBefore = scheduler.waiting
     switch scheduler.submit(
-      item, to: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true)
+      item, to: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true,
+      mayStart: mayStart)
     {
+    case .started(let ticket, let limit):
+      if !mayStart { return "something started inside a submission that may not" }
+      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).requests { return "a wrong limit was told" }
+      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+      return startedItem(item, ticket)
     case .accepted(let ticket):
       add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
     case .held(let ticket):

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #if defined(__linux__)
 #include <sys/epoll.h>    // Swift's Glibc module leaves these two out
 #include <sys/eventfd.h>
@@ -26,6 +27,15 @@ int headgate_thread_start(const char *name, size_t stack, void (*body)(void *), 
 
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
+
+// Memory that is aligned to 16 bytes. Never NULL: like Swift's own, it ends the process when there is none.
+static inline void *headgate_allocate(size_t bytes) {
+  void *memory = malloc(bytes);
+  if (memory == NULL) abort();
+  return memory;
+}
+
+static inline void headgate_free(void *memory) { free(memory); }
 
 // Tells the processor that this is a busy wait.
 static inline void headgate_pause(void) {

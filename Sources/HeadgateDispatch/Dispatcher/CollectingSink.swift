@@ -9,7 +9,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
   private var completion: Completion?
   private let acceptance: Acceptance?
-  private var head = ResponseHead(statusCode: 0)
+  private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
   private var body: [UInt8] = []
 
@@ -42,12 +42,12 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: @escaping @Sendable () -> Void) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
     acceptance?.signal()
     let (whole, completion) = (body, completion)
     (body, self.completion) = ([], nil)
     completion?(
       error.map { .failure($0) } ?? .success(DispatchResponse(head: head, body: whole, url: url, times: times)))
-    told()
+    told.leave()
   }
 }

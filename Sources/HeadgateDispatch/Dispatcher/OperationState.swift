@@ -24,8 +24,16 @@ struct OperationState {
   struct Consequences {
     var withdraw: Ticket?
     var cancel: (any ExchangeControl)?
-    /// The verdict is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
-    var deliver = false
+    /// What is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
+    var outcome: Outcome?
+  }
+
+  /// What the caller is told, once.
+  struct Outcome {
+    let error: DispatchError?
+    let times: DispatchTimes
+    /// To be cancelled before.
+    let timers: OperationTimers
   }
 
   private(set) var stage = Stage.waiting
@@ -35,8 +43,8 @@ struct OperationState {
   private var isDelivered = false
   private var hasEndedWhole = false
 
-  /// The request of the present hop, and the number of that hop.
-  private(set) var request: DispatchRequest
+  /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
+  private(set) var later: DispatchRequest?
   private(set) var hop = 0
   /// How many sockets its end-point tolerates.
   private(set) var maxSockets = 1
@@ -50,7 +58,7 @@ struct OperationState {
   var runningSince: Deadline = .distantPast
   var waited: Int64 = 0
   var ran: Int64 = 0
-  private var timers: OperationTimers?
+  private var timers = OperationTimers()
   /// A long request's head has come.
   var timeoutIsOver = false
   var lastActivity: Deadline = .distantPast
@@ -65,7 +73,6 @@ struct OperationState {
   let deadline: Deadline?
 
   init(_ request: DispatchRequest, submitted: Deadline) {
-    self.request = request
     self.submitted = submitted
     deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
     waitingSince = submitted
@@ -86,46 +93,45 @@ struct OperationState {
     return verdict == nil ? nil : ticket
   }
 
-  /// It has a permit. False: it was decided before or comes too late, and the permit goes back.
-  mutating func granted(_ ticket: Ticket, maxSockets: Int, at now: Deadline) -> Bool {
+  /// It has a permit. Nil: it was decided before or comes too late, and the permit goes back.
+  mutating func granted(_ ticket: Ticket, maxSockets: Int, at now: Deadline) -> Launch? {
     self.ticket = ticket
     self.maxSockets = maxSockets
     guard verdict == nil else {
       stage = .over
-      return false
+      return nil
     }
     if let deadline, now > lastStart(before: deadline) {
       stage = .doomed
-      return false
+      return nil
     }
     waited += now.nanoseconds(since: waitingSince)
     runningSince = now
     stage = .starting
-    return true
+    return launch
+  }
+
+  /// What the transport is to be told.
+  private var launch: Launch { Launch(later: later, hop: hop, maxSockets: maxSockets) }
+
+  /// One exchange to be started.
+  struct Launch {
+    /// The request, where it is not the one that was submitted.
+    let later: DispatchRequest?
+    let hop: Int
+    let maxSockets: Int
   }
 
   // MARK: Timers
 
-  var needsTimeout: Bool { timers?.timeout == nil && !timeoutIsOver }
-  var needsIdle: Bool { timers?.idle == nil }
-
   /// Takes a timer into keeping. Returns the one to cancel: this one, when the outcome is decided or the request has gone
   /// on to another hop meanwhile; or the one whose place it takes.
-  mutating func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int) -> ScheduledTimer? {
+  mutating func keep(_ timer: TimerQueue.Key, as kind: OperationTimers.Kind, hop: Int) -> TimerQueue.Key? {
     guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver else { return timer }
-    var kept = timers ?? OperationTimers()
-    let replaced = kept.set(timer, kind)
-    timers = kept
-    return replaced
+    return timers.set(timer, kind)
   }
 
-  mutating func takeTimeout() -> ScheduledTimer? {
-    let timer = timers?.timeout
-    timers?.timeout = nil
-    return timer
-  }
-
-  mutating func takeTimers() -> OperationTimers? { timers.take() }
+  mutating func takeTimeout() -> TimerQueue.Key? { timers.set(nil, .timeout) }
 
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time: it would
   /// only take the permit from one that can.
@@ -140,13 +146,17 @@ struct OperationState {
     guard hop == self.hop, case .starting = stage else { return .past }
     stage = .running(control)
     if lastActivity < now { lastActivity = now }
+    guard verdict == nil else { return .unwanted }
     defer { missedResume = false }
-    return verdict == nil ? .running(mustResume: missedResume) : .unwanted
+    return .running(
+      mustResume: missedResume, needsTimeout: timers.timeout == nil && !timeoutIsOver, needsIdle: timers.idle == nil,
+      ran: ran)
   }
 
-  /// What became of an exchange by the time the transport had taken it.
+  /// What became of an exchange by the time the transport had taken it. Only one that runs needs timers: a transport
+  /// that completes inside its start needs none.
   enum Start {
-    case running(mustResume: Bool)
+    case running(mustResume: Bool, needsTimeout: Bool, needsIdle: Bool, ran: Int64)
     case unwanted
     case past
   }
@@ -161,25 +171,38 @@ struct OperationState {
     case .running(let control): consequences.cancel = control
     case .starting, .doomed, .over: break
     }
-    consequences.deliver = claimDelivery()
+    consequences.outcome = claimOutcome(at: now)
     return consequences
   }
 
-  /// The sink is about to be called. Nil: the verdict is there, and the rest is not wanted. Else the count of resumes,
-  /// for `leaveSink`.
-  mutating func enterSink(at now: Deadline) -> Int? {
-    guard !isDecided else { return nil }
+  /// The sink is about to be called with so many bytes of the body, or with the head.
+  mutating func enterSink(with bytes: Int, at now: Deadline) -> Entry {
+    if redirect != nil {
+      drained += bytes
+      return .redirect(drained: drained)
+    }
+    guard !isDecided else { return .unwanted }
     isInSink = true
     lastActivity = now
-    return resumes
+    return .enters(later, resumes: resumes)
   }
 
-  /// The sink has returned. True: a verdict came meanwhile, and is to be delivered here.
+  /// Whether the sink is to be called.
+  enum Entry {
+    /// With the request, where it is not the one that was submitted, and the count of resumes, for `leaveSink`.
+    case enters(DispatchRequest?, resumes: Int)
+    /// The verdict is there: the rest is not wanted.
+    case unwanted
+    /// It is the body of a redirect, which nobody is told of.
+    case redirect(drained: Int)
+  }
+
+  /// The sink has returned. True: a verdict came meanwhile, and `claimOutcome` follows.
   mutating func leaveSink(pausing: Bool, resumesBefore: Int) -> Bool {
     isInSink = false
     // A consumer that was faster than we are has resumed already what this would note as paused.
     isPaused = pausing && resumes == resumesBefore
-    return isDecided && claimDelivery()
+    return isDecided
   }
 
   /// The consumer has room again. Returns the exchange to resume.
@@ -198,13 +221,12 @@ struct OperationState {
   }
 
   /// The exchange is over.
-  mutating func ended(_ end: ExchangeEnd, at now: Deadline) -> Ending {
+  mutating func ended(_ end: borrowing ExchangeEnd, of first: DispatchRequest, at now: Deadline) -> Ending {
     times = end.times
     if !isDecided {
-      if let redirect { return .goesOn(redirect) }
-      if var failure = end.failure {
-        failure.endPoint = request.endPoint
-        verdict = measured(failure, nil, at: now)
+      if let redirect { return Ending(next: redirect) }
+      if let failure = end.failure {
+        verdict = measured(failure.at((later ?? first).endPoint), nil, at: now)
       } else {
         hasEndedWhole = true
       }
@@ -216,21 +238,22 @@ struct OperationState {
   mutating func over(at now: Deadline) -> Ending {
     stage = .over
     ran += now.nanoseconds(since: runningSince)
-    return .over(ticket, delivers: claimDelivery())
+    return Ending(ticket: ticket, outcome: claimOutcome(at: now))
   }
 
   /// What follows the end of an exchange: the next hop, or the permit's way back and perhaps the outcome's delivery.
-  enum Ending {
-    case goesOn(DispatchRequest)
-    case over(Ticket?, delivers: Bool)
+  struct Ending {
+    var next: DispatchRequest?
+    var ticket: Ticket?
+    var outcome: Outcome?
   }
 
   /// The redirect's request becomes the present one: under the same permit, or waiting for that of another end-point.
   /// Nil: it was decided meanwhile, and the permit goes back.
-  mutating func follow(_ next: DispatchRequest, at now: Deadline) -> Hop? {
+  mutating func follow(_ next: DispatchRequest, after first: DispatchRequest, at now: Deadline) -> Hop? {
     guard !isDecided else { return nil }
-    let stays = next.endPoint == request.endPoint
-    request = next
+    let stays = next.endPoint == (later ?? first).endPoint
+    later = next
     redirect = nil
     drained = 0
     hop += 1
@@ -240,67 +263,74 @@ struct OperationState {
     isPaused = false
     missedResume = false
     stage = stays ? .starting : .waiting
-    return stays ? .same : .other
+    return stays ? .same(launch) : .other
   }
 
   /// Where a redirect leads.
-  enum Hop { case same, other }
+  enum Hop {
+    case same(Launch)
+    case other
+  }
 
-  private mutating func claimDelivery() -> Bool {
-    guard !isInSink, !isDelivered else { return false }
+  /// The outcome, for whoever asks first once there is one and the sink is free.
+  mutating func claimOutcome(at now: Deadline) -> Outcome? {
+    guard !isInSink, !isDelivered else { return nil }
     isDelivered = true
-    return true
+    defer { timers = OperationTimers() }
+    return Outcome(
+      error: verdict,
+      times: DispatchTimes(
+        queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9,
+        total: Double(now.nanoseconds(since: submitted)) / 1e9, exchange: times),
+      timers: timers)
   }
 
   // The phase is asked of the transport before, outside the lock.
   private func measured(
     _ error: DispatchError, _ phase: DispatchError.Phase?, at now: Deadline
   ) -> DispatchError {
-    var error = error
+    var known = error.phase
     var (waited, ran) = (waited, ran)
     switch stage {
     case .waiting, .doomed:
-      error.phase = .waiting
+      known = .waiting
       waited += now.nanoseconds(since: waitingSince)
     case .running:
-      if error.phase == .waiting { error.phase = phase ?? .awaitingHead }
+      if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)
     case .starting, .over:
-      if error.phase == .waiting { error.phase = .connecting }
+      if known == .waiting { known = .connecting }
       ran += now.nanoseconds(since: runningSince)
     }
-    error.waited = .nanoseconds(waited)
-    error.ran = .nanoseconds(ran)
-    return error
+    return error.at(error.endPoint, phase: known, waited: .nanoseconds(waited), ran: .nanoseconds(ran))
   }
 }
 
-/// The timers that one operation keeps.
+/// The timers that one operation keeps, by their keys: they all belong to the gate's one service.
 struct OperationTimers {
   enum Kind { case timeout, deadline, idle }
 
-  var timeout: ScheduledTimer?
-  var deadline: ScheduledTimer?
-  var idle: ScheduledTimer?
+  var timeout: TimerQueue.Key?
+  var deadline: TimerQueue.Key?
+  var idle: TimerQueue.Key?
 
   /// Returns what stood there.
-  mutating func set(_ timer: ScheduledTimer, _ kind: Kind) -> ScheduledTimer? {
+  mutating func set(_ timer: TimerQueue.Key?, _ kind: Kind) -> TimerQueue.Key? {
     switch kind {
-    case .timeout:
-      defer { timeout = timer }
-      return timeout
-    case .deadline:
-      defer { deadline = timer }
-      return deadline
-    case .idle:
-      defer { idle = timer }
-      return idle
+    case .timeout: exchange(&timeout, timer)
+    case .deadline: exchange(&deadline, timer)
+    case .idle: exchange(&idle, timer)
     }
   }
 
-  func cancel() {
-    timeout?.cancel()
-    deadline?.cancel()
-    idle?.cancel()
+  private func exchange(_ place: inout TimerQueue.Key?, _ timer: TimerQueue.Key?) -> TimerQueue.Key? {
+    defer { place = timer }
+    return place
+  }
+
+  func cancel(on service: any TimerService) {
+    if let timeout { _ = service.cancel(ScheduledTimer(service: service, key: timeout)) }
+    if let deadline { _ = service.cancel(ScheduledTimer(service: service, key: deadline)) }
+    if let idle { _ = service.cancel(ScheduledTimer(service: service, key: idle)) }
   }
 }

@@ -15,8 +15,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// A piece of the body, valid during the call.
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
 
-  /// The end. Without an error the response was whole. `told` is to be called when the caller was told.
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: @escaping @Sendable () -> Void)
+  /// The end. Without an error the response was whole. `told.leave()` follows when the caller was told.
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger)
 }
 
 extension ResponseSink {

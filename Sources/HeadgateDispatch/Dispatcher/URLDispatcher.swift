@@ -14,8 +14,7 @@ public final class URLDispatcher: Sendable {
   /// The gate that every request goes through. Bare permits for other work come from here too.
   public let gate: EndPointGate
 
-  private let transport: any Transport
-  private let ledger = Ledger()
+  let core: DispatchCore
 
   /// A dispatcher over a transport.
   ///
@@ -26,9 +25,9 @@ public final class URLDispatcher: Sendable {
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared
   ) {
-    self.transport = transport
-    self.gate = EndPointGate(limits: limits, timers: timers)
-    let ledger = ledger
+    gate = EndPointGate(limits: limits, timers: timers)
+    core = DispatchCore(gate, transport)
+    let ledger = core.ledger
     gate.whenDrained { transport.shutDown { ledger.leave() } }
   }
 
@@ -40,7 +39,7 @@ public final class URLDispatcher: Sendable {
     get { gate.limits }
     set {
       gate.limits = newValue
-      transport.limitsChanged(to: newValue)
+      core.transport.limitsChanged(to: newValue)
     }
   }
 
@@ -48,13 +47,13 @@ public final class URLDispatcher: Sendable {
   /// it are closed.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     gate.setLimits(limits, for: endPoint)
-    transport.limitsChanged(to: gate.limits)
+    core.transport.limitsChanged(to: gate.limits)
   }
 
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
   ) -> DispatchOperation {
-    DispatchOperation(request, requestClass, gate, transport, sink, ledger)
+    DispatchOperation(request, requestClass, core, sink)
   }
 
   // MARK: The end
@@ -63,7 +62,7 @@ public final class URLDispatcher: Sendable {
   /// submitted from now on fails with `shutDown`. A second call may go further than the first.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     gate.close(mode.closing)
-    await ledger.settled.wait()
+    await core.ledger.settled.wait()
   }
 
   /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.

@@ -53,6 +53,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
       || (left.storage.hash == right.storage.hash && left.port == right.port && left.host == right.host)
   }
 
+  /// The hash that was computed with the end-point, by a hasher with this process's seed.
+  var storedHash: Int { storage.hash }
+
   /// Feeds the hash that was computed with the end-point.
   public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }
 

@@ -3,39 +3,68 @@ import HeadgateThreads
 /// Why a request or a permit did not come to its end: what happened, to which end-point, in which phase, after how
 /// long, and what to do.
 public struct DispatchError: Error, Sendable, CustomStringConvertible {
+  // One pointer wide: an error is carried through every result, and is hardly ever there.
+  private final class Storage: Sendable {
+    let code: Code
+    let phase: Phase
+    let endPoint: EndPoint?
+    let waited: Duration
+    let ran: Duration
+    let detail: String
+    let underlying: (any Error)?
+
+    init(
+      _ code: Code, _ phase: Phase, _ endPoint: EndPoint?, _ waited: Duration, _ ran: Duration, _ detail: String,
+      _ underlying: (any Error)?
+    ) {
+      self.code = code
+      self.phase = phase
+      self.endPoint = endPoint
+      self.waited = waited
+      self.ran = ran
+      self.detail = detail
+      self.underlying = underlying
+    }
+  }
+
+  private let storage: Storage
+
   /// What happened.
-  public let code: Code
+  public var code: Code { storage.code }
 
   /// How far it had come.
-  public internal(set) var phase: Phase
+  public var phase: Phase { storage.phase }
 
   /// The end-point that it was for; nil when the URL names none.
-  public internal(set) var endPoint: EndPoint?
+  public var endPoint: EndPoint? { storage.endPoint }
 
   /// The time it waited for permits.
-  public internal(set) var waited: Duration
+  public var waited: Duration { storage.waited }
 
   /// The time it ran, holding a permit.
-  public internal(set) var ran: Duration
+  public var ran: Duration { storage.ran }
 
   /// More in words, from the transport or the system; may be empty.
-  public let detail: String
+  public var detail: String { storage.detail }
 
   /// The error that this one came from, where there is one.
-  public let underlying: (any Error)?
+  public var underlying: (any Error)? { storage.underlying }
 
   /// An error of a transport or of the dispatcher.
   public init(
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
     ran: Duration = .zero, detail: String = "", underlying: (any Error)? = nil
   ) {
-    self.code = code
-    self.phase = phase
-    self.endPoint = endPoint
-    self.waited = waited
-    self.ran = ran
-    self.detail = detail
-    self.underlying = underlying
+    storage = Storage(code, phase, endPoint, waited, ran, detail, underlying)
+  }
+
+  /// The same error with what is known of the request that met it.
+  func at(
+    _ endPoint: EndPoint?, phase: Phase? = nil, waited: Duration? = nil, ran: Duration? = nil
+  ) -> DispatchError {
+    DispatchError(
+      code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited, ran: ran ?? self.ran,
+      detail: detail, underlying: underlying)
   }
 
   /// For people: what is wrong, and what to do.

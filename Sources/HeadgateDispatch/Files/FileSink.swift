@@ -67,7 +67,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return block.count >= Self.blockSize ? sendBlock() : .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: @escaping @Sendable () -> Void) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
     acceptance?.signal()
     let last = block
     block = []
@@ -77,7 +77,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
       completion?(finish(last, error, times, endPoint))
-      told()
+      told.leave()
     }
   }
 
@@ -129,13 +129,9 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     } catch {
       file.take()?.discard()
       // What fails here has been decided well before: only the file is at fault, and the times are those of the response.
-      var failure = error
-      if failure.endPoint == nil {
-        failure.endPoint = endPoint
-        failure.waited = .seconds(times.queued)
-        failure.ran = .seconds(times.total - times.queued)
-      }
-      return .failure(failure)
+      guard error.endPoint == nil else { return .failure(error) }
+      return .failure(
+        error.at(endPoint, waited: .seconds(times.queued), ran: .seconds(times.total - times.queued)))
     }
   }
 }

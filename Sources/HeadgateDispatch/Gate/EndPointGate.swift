@@ -65,9 +65,23 @@ public final class EndPointGate: Sendable {
 
   func submit(
     _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
   ) -> Scheduler<any GateClient>.Submission {
-    perform { $0.submit(client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld) }
+    // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
+    guard DeliveryFrame.find(self) == nil else {
+      return perform { $0.submit(client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld) }
+    }
+    let (submission, hasMore) = state.withLock { scheduler in
+      let submission = scheduler.submit(
+        client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld, mayStart: true)
+      return (submission, scheduler.hasEffects)
+    }
+    if case .started(let ticket, let limit) = submission {
+      deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
+    } else if hasMore {
+      deliver(atMost: Self.deliveriesACaller)
+    }
+    return submission
   }
 
   func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
@@ -97,30 +111,29 @@ public final class EndPointGate: Sendable {
     let (result, effect, hasMore) = state.withLock { scheduler in
       (event(&scheduler), scheduler.next(), scheduler.hasEffects)
     }
-    if let effect { deliver(effect, hasMore, atMost: Self.deliveriesACaller) }
+    if let effect { deliver(hasMore, atMost: Self.deliveriesACaller) { act(on: effect) } }
     return result
   }
 
   /// Delivers what there is to deliver.
   func deliver(atMost limit: Int) {
     let (effect, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
-    if let effect { deliver(effect, hasMore, atMost: limit) }
+    if let effect { deliver(hasMore, atMost: limit) { act(on: effect) } }
   }
 
-  private func deliver(_ first: Scheduler<any GateClient>.Effect, _ hasMore: Bool, atMost limit: Int) {
+  /// Does the first thing, then all that it and others leave to be done.
+  private func deliver(_ hasMore: Bool, atMost limit: Int, _ first: () -> Void) {
     DeliveryFrame.with(self) { frame in
-      var effect = first
       frame.pointee.hasMore = hasMore
-      var delivered = 0
-      while true {
-        act(on: effect)
-        delivered += 1
-        guard frame.pointee.hasMore else { return }
+      first()
+      var delivered = 1
+      while frame.pointee.hasMore {
         if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
         let (next, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
-        effect = next
+        act(on: next)
+        delivered += 1
       }
     }
   }
@@ -128,7 +141,7 @@ public final class EndPointGate: Sendable {
   private func act(on effect: Scheduler<any GateClient>.Effect) {
     state.assertNotHeld()
     switch effect {
-    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit)
+    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit, at: nil)
     case .admit(let client): client.admitted()
     case .end(let client): client.turnedAway()
     case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))

@@ -1,7 +1,10 @@
+import HeadgateThreads
+
 /// What waits at a gate: a request or a bare permit. All calls come with no lock held.
 package protocol GateClient: AnyObject, Sendable {
-  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `maxSockets` is the end-point's limit.
-  func granted(_ ticket: Ticket, maxSockets: Int)
+  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `maxSockets` is the end-point's limit;
+  /// `moment` is the present, where the caller has just read the clock.
+  func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?)
 
   /// Its caller was held because too many waited, and may go on.
   func admitted()

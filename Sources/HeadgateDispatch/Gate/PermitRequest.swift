@@ -32,7 +32,10 @@ public final class PermitRequest: GateClient, Sendable {
       let timer = gate.timers.schedule(at: deadline) { [self] in end(with: .deadlineExceeded) }
       keep(timer)
     }
-    switch gate.submit(self, to: endPoint, requestClass, patience: .waits, mayBeHeld: mayBeHeld) {
+    switch gate.submit(
+      self, to: endPoint, requestClass, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
+    {
+    case .started: break
     case .accepted(let ticket), .held(let ticket):
       // It may have been cancelled before the ticket was known here: then it is withdrawn now.
       let isOver = state.withLock { state in
@@ -75,7 +78,7 @@ public final class PermitRequest: GateClient, Sendable {
 
   // MARK: GateClient
 
-  package func granted(_ ticket: Ticket, maxSockets: Int) {
+  package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
     guard let (completion, _) = takeCompletion() else {
       // Cancelled between the decision and here.
       return gate.finish(ticket)

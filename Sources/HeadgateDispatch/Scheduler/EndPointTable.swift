@@ -9,19 +9,24 @@ struct EndPointRecord: Sendable {
   var long = Lane()
   var shortTurn = TurnLink()
   var longTurn = TurnLink()
-  // Its place among the idle ones.
-  var nextIdle: Int32 = -1
-  var previousIdle: Int32 = -1
+  // Nothing runs or waits here.
   var isResting = false
+  // It stands in the list of those that became idle, before this one.
+  var isListed = false
+  var nextIdle: Int32 = -1
 
   var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty }
 
   /// Whether the first of a lane could run as far as this end-point's own limits go.
   func isEligible(_ requestClass: RequestClass) -> Bool {
-    switch requestClass {
-    case .short: !short.isEmpty && running < limits.requests
-    case .long: !long.isEmpty && running < limits.requests && runningLong < limits.long
-    }
+    waits(requestClass) && hasRoom(for: requestClass)
+  }
+
+  /// Whether somebody waits in a lane.
+  func waits(_ requestClass: RequestClass) -> Bool { requestClass == .short ? !short.isEmpty : !long.isEmpty }
+
+  func hasRoom(for requestClass: RequestClass) -> Bool {
+    running < limits.requests && (requestClass == .short || runningLong < limits.long)
   }
 
   /// Whether the long lane has no place left, counting those that wait for one.
@@ -49,33 +54,42 @@ struct EndPointRecord: Sendable {
 }
 
 /// All end-points where something runs or waits, and a few that were left last: a program that asks one end-point after
-/// another finds it again without hashing it anew. All others are forgotten, so that a crawl over millions of hosts
+/// another finds it again with all that belongs to it. All others are forgotten, so that a crawl over millions of hosts
 /// needs the memory of those that it is busy with.
 struct EndPointTable: Sendable {
   private static let mostIdle = 1024
 
   private var records: [EndPointRecord] = []
-  private var slots: [EndPoint: Int32] = [:]
+  private var index = EndPointIndex()
   private var free: [Int32] = []
+  // Those that became idle, the eldest first. One that is busy again stays in its place until it is the eldest: to come
+  // and to go, as an end-point does with every single request, touches no list.
   private var firstIdle: Int32 = -1
   private var lastIdle: Int32 = -1
   private var idleCount = 0
 
   /// End-points where something runs or waits.
-  var busyCount: Int { slots.count - idleCount }
-  var busySlots: [Int32] { slots.values.filter { !records[Int($0)].isResting }.sorted() }
+  var busyCount: Int { index.count - idleCount }
+  var busySlots: [Int32] {
+    records.indices.lazy.filter { records[$0].endPoint != nil && !records[$0].isResting }.map { Int32($0) }
+  }
 
   subscript(slot: Int32) -> EndPointRecord {
     _read { yield records[Int(slot)] }
     _modify { yield &records[Int(slot)] }
   }
 
-  func slot(of endPoint: EndPoint) -> Int32? { slots[endPoint] }
+  func slot(of endPoint: EndPoint) -> Int32? {
+    index.find(endPoint.storedHash) { records[Int($0)].endPoint == endPoint }
+  }
 
   /// The end-point's place: where it is, or a new one.
   mutating func take(_ endPoint: EndPoint, _ limits: GateLimits) -> Int32 {
-    if let slot = slots[endPoint] {
-      if records[Int(slot)].isResting { wake(slot) }
+    if let slot = slot(of: endPoint) {
+      if records[Int(slot)].isResting {
+        records[Int(slot)].isResting = false
+        idleCount -= 1
+      }
       return slot
     }
     let record = EndPointRecord(endPoint: endPoint, limits: limits.of(endPoint))
@@ -87,41 +101,40 @@ struct EndPointTable: Sendable {
       slot = Int32(records.count)
       records.append(record)
     }
-    slots[endPoint] = slot
+    index.insert(endPoint.storedHash, slot)
     return slot
   }
 
-  /// Nothing runs or waits there any more: it is kept among the last few, and the eldest of those is forgotten.
+  /// Nothing runs or waits there any more: it is kept among the last few, and the eldest of those is forgotten. O(1)
+  /// over all calls.
   mutating func rest(_ slot: Int32) {
     guard !records[Int(slot)].isResting else { return }
     records[Int(slot)].isResting = true
-    records[Int(slot)].nextIdle = -1
-    records[Int(slot)].previousIdle = lastIdle
-    if lastIdle >= 0 { records[Int(lastIdle)].nextIdle = slot } else { firstIdle = slot }
-    lastIdle = slot
     idleCount += 1
-    if idleCount > Self.mostIdle { forget(firstIdle) }
+    if !records[Int(slot)].isListed {
+      records[Int(slot)].isListed = true
+      records[Int(slot)].nextIdle = -1
+      if lastIdle >= 0 { records[Int(lastIdle)].nextIdle = slot } else { firstIdle = slot }
+      lastIdle = slot
+    }
+    while idleCount > Self.mostIdle { dropEldest() }
   }
 
   /// Forgets all idle ones: their limits may be others by now.
   mutating func forgetIdle() {
-    while firstIdle >= 0 { forget(firstIdle) }
+    while firstIdle >= 0 { dropEldest() }
   }
 
-  private mutating func wake(_ slot: Int32) {
-    let (previous, next) = (records[Int(slot)].previousIdle, records[Int(slot)].nextIdle)
-    if previous >= 0 { records[Int(previous)].nextIdle = next } else { firstIdle = next }
-    if next >= 0 { records[Int(next)].previousIdle = previous } else { lastIdle = previous }
-    records[Int(slot)].isResting = false
+  private mutating func dropEldest() {
+    let slot = firstIdle
+    firstIdle = records[Int(slot)].nextIdle
+    if firstIdle < 0 { lastIdle = -1 }
+    records[Int(slot)].isListed = false
+    guard records[Int(slot)].isResting, let endPoint = records[Int(slot)].endPoint else { return }
     idleCount -= 1
-  }
-
-  private mutating func forget(_ slot: Int32) {
-    wake(slot)
-    guard let endPoint = records[Int(slot)].endPoint else { return }
-    slots[endPoint] = nil
+    index.remove(endPoint.storedHash, slot)
     records[Int(slot)] = EndPointRecord(endPoint: nil, limits: .standard)
     free.append(slot)
-    if slots.isEmpty, records.count > 1024 { self = EndPointTable() }
+    if index.count == 0, records.count > 1024 { self = EndPointTable() }
   }
 }

@@ -23,6 +23,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// What became of a submission.
   package enum Submission: Sendable {
+    /// It runs from here on, one of that many at its end-point, as after a `start`. Only if `mayStart`.
+    case started(Ticket, limit: Int)
     /// It runs (a `start` follows) or waits.
     case accepted(Ticket)
     /// It waits, and its caller is to be held until `admit` or `start`.
@@ -105,10 +107,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// A request comes. Runs it, queues it or refuses it. O(1).
   ///
-  /// - Parameter mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
+  /// - Parameters:
+  ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
+  ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ requestClass: RequestClass, patience: Patience = .waits,
-    mayBeHeld: Bool = false
+    mayBeHeld: Bool = false, mayStart: Bool = false
   ) -> Submission {
     defer { checkInvariants() }
     guard closing == .open else { return .refused(.shutDown) }
@@ -118,6 +122,11 @@ package struct Scheduler<Item: Sendable>: Sendable {
     let place = endPoints.take(endPoint, limits)
     let slot = nodes.insert(item, requestClass, endPoint: place, age: nextAge)
     nextAge += 1
+    if mayStart, isNext(requestClass, at: place) {
+      nodes[slot].state = .running
+      count(place, requestClass)
+      return .started(nodes.ticket(slot), limit: endPoints[place].limits.requests)
+    }
     enqueue(slot)
     pump()
     guard nodes[slot].state == .waiting, waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
@@ -294,11 +303,28 @@ package struct Scheduler<Item: Sendable>: Sendable {
     return endPoints[short].shortTurn.stamp <= endPoints[long].longTurn.stamp ? short : long
   }
 
+  /// Whether a request that comes now runs now: nobody waits in its lane, whom it would overtake, no turn at the total
+  /// is due to anybody, and there is room everywhere.
+  private func isNext(_ requestClass: RequestClass, at place: Int32) -> Bool {
+    granted.isEmpty && shortTurns.first < 0 && longTurns.first < 0 && running < limits.total
+      && !endPoints[place].waits(requestClass) && endPoints[place].hasRoom(for: requestClass)
+      && (requestClass == .short || runningLong < limits.totalLong)
+  }
+
   private mutating func grant(_ slot: Int32) {
     let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
     dequeue(slot)
     nodes[slot].state = .granted
     granted.append(slot, in: &nodes)
+    count(place, requestClass)
+    // Its turn is over: whatever else it has to start goes to the end of the ring.
+    if endPoints[place].shortTurn.isIn { shortTurns.remove(place, in: &endPoints) }
+    if endPoints[place].longTurn.isIn { longTurns.remove(place, in: &endPoints) }
+    updateTurns(place)
+  }
+
+  /// One more runs there.
+  private mutating func count(_ place: Int32, _ requestClass: RequestClass) {
     running += 1
     endPoints[place].running += 1
     if requestClass == .long {
@@ -306,10 +332,6 @@ package struct Scheduler<Item: Sendable>: Sendable {
       endPoints[place].runningLong += 1
     }
     if endPoints[place].running > peak.running { peak = (endPoints[place].running, endPoints[place].endPoint) }
-    // Its turn is over: whatever else it has to start goes to the end of the ring.
-    if endPoints[place].shortTurn.isIn { shortTurns.remove(place, in: &endPoints) }
-    if endPoints[place].longTurn.isIn { longTurns.remove(place, in: &endPoints) }
-    updateTurns(place)
   }
 
   /// Takes the permit back and gives it on. The node stays in the table.

@@ -1,0 +1,45 @@
+import HTTPTypes
+import HeadgateThreads
+
+extension DispatchOperation {
+  // A redirect's body is read to its end if it is short, so that the connection can be used again.
+  private static let mostDrained = 65536
+
+  /// Notes where a redirect leads, and says what is to become of its body. Nil: it is none that is followed.
+  func redirected(_ head: ResponseHead) -> BodyFlow? {
+    let (later, hops) = state.withLock { ($0.later, $0.hop) }
+    let request = later ?? self.request
+    guard request.maxRedirects > 0, let location = head[.location] else { return nil }
+    guard hops < request.maxRedirects else {
+      fail(DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(hops), the last to \(location)"))
+      return .abort
+    }
+    do {
+      let next = try Redirect.next(after: request, status: head.statusCode, location: location)
+      state.withLock { $0.redirect = next }
+      return redirectBodyFlow(head[.contentLength].flatMap { Int($0) } ?? 0)
+    } catch {
+      fail(error)
+      return .abort
+    }
+  }
+
+  func redirectBodyFlow(_ bytes: Int) -> BodyFlow { bytes > Self.mostDrained ? .abort : .more }
+
+  /// The old exchange is over: goes on under the same permit, or gives it back and waits for the other end-point's.
+  func follow(_ next: DispatchRequest, at now: Deadline) {
+    // Noted before the gate is told, since it may grant the new permit before `move` returns.
+    switch state.withLock({ $0.follow(next, after: request, at: now) }) {
+    case nil: conclude(state.withLock { $0.over(at: now) })
+    case .same(let launch): startExchange(launch, at: now)
+    case .other:
+      dropTimeout()
+      guard let ticket = state.withLock({ $0.ticket }) else { return }
+      // Refused: the gate closes, or a verdict came since and has withdrawn the ticket, which still holds the permit.
+      if case .refused = core.gate.move(ticket, to: next.endPoint) {
+        fail(DispatchError(.shutDown))
+        core.gate.finish(ticket)
+      }
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import HeadgateThreads
+
+// Limits on time. An operation keeps at most three timers, all in the dispatcher's one heap.
+
+extension DispatchOperation {
+  func armDeadline(at deadline: Deadline) {
+    keep(core.gate.timers.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, as: .deadline)
+  }
+
+  /// What is left of the request's `timeout`, counted over the time that it ran only.
+  func armTimeout(from now: Deadline, after ran: Int64, hop: Int) {
+    guard let timeout = request.fields.timeoutNanoseconds else { return }
+    let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
+    keep(core.gate.timers.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout, hop: hop)
+  }
+
+  func dropTimeout() {
+    if let key = state.withLock({ $0.takeTimeout() }) { drop(key) }
+  }
+
+  /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
+  func armIdle(from now: Deadline, after wait: Int64) {
+    keep(core.gate.timers.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in idleCheck() }, as: .idle)
+  }
+
+  /// The moment of something that came, for the idle limit: the clock is not read for a request that has none.
+  var activity: Deadline { request.fields.idleNanoseconds == nil ? .distantPast : core.now }
+
+  private func idleCheck() {
+    guard let limit = request.fields.idleNanoseconds else { return }
+    let now = core.now
+    let silence = state.withLock { state -> Int64 in
+      // It rests while the consumer holds the transfer, and while the request waits for a permit.
+      if !state.isListening { state.lastActivity = now }
+      return now.nanoseconds(since: state.lastActivity)
+    }
+    if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(from: now, after: limit - silence) }
+  }
+
+  /// Keeps a timer for as long as the operation is undecided; lets it go at once when it is not.
+  private func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int = 0) {
+    let key = timer.key
+    if let superfluous = state.withLock({ $0.keep(key, as: kind, hop: hop) }) { drop(superfluous) }
+  }
+
+  private func drop(_ key: TimerQueue.Key) {
+    ScheduledTimer(service: core.gate.timers, key: key).cancel()
+  }
+}
