@@ -33,6 +33,7 @@ enum CurlCallbacks {
     let transfer = transfer(pointer)
     transfer.reached(.connecting)
     transfer.sockets?.trim(roomFor: 1)
+    if address.pointee.family == AF_INET6 { transfer.dialsIPv6() }
     #if canImport(Darwin)
     let descriptor = socket(address.pointee.family, address.pointee.socktype, address.pointee.protocol)
     if descriptor >= 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }

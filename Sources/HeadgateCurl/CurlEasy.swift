@@ -22,6 +22,7 @@ final class CurlEasy {
   private var isPlain = false
   private var connectTimeout: Duration?
   private var inflates = false
+  private var isIPv4Only = false
 
   init?(_ configuration: CurlTransport.Configuration) {
     guard let handle = curl_easy_init() else { return nil }
@@ -40,12 +41,14 @@ final class CurlEasy {
     let inflates = !transfer.exchange.mayPause
     if !(isPlain && wantsPlain && self.inflates == inflates && connectTimeout == request.connectTimeout) {
       curl_easy_reset(handle)
+      isIPv4Only = false
       setCommonOptions()
       set(request, inflates: inflates)
       isPlain = wantsPlain
       self.inflates = inflates
       connectTimeout = request.connectTimeout
     }
+    if isIPv4Only || transfer.dialling == .ipv4 { dial(transfer.dialling, within: request.connectTimeout) }
     ccurl_set_string(handle, CURLOPT_URL, request.url)
     // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
     // and the sockets while one of them is open or an exchange uses them.
@@ -88,10 +91,23 @@ final class CurlEasy {
     ccurl_set_tls_function(handle, CurlCallbacks.tls)
   }
 
-  private func set(_ request: DispatchRequest, inflates: Bool) {
-    let connect = request.connectTimeout.map { max(1, $0.wholeNanoseconds / 1_000_000) } ?? 0
+  /// Says which addresses of a name are to be tried, and how long.
+  func dial(_ dialling: CurlTransfer.Dialling, within limit: Duration?) {
+    isIPv4Only = dialling == .ipv4
+    ccurl_set_long(handle, CURLOPT_IPRESOLVE, Int(isIPv4Only ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER))
+    setConnectTimeout(limit)
+    // The next exchange has a limit of its own.
+    isPlain = false
+  }
+
+  private func setConnectTimeout(_ limit: Duration?) {
     // Zero would mean libcurl's own 300 s; none is as long as it can say.
-    ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, connect == 0 ? Int(Int32.max) : Int(connect))
+    let milliseconds = limit.map { Int(min(max(1, $0.wholeNanoseconds / 1_000_000), Int64(Int32.max))) }
+    ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds ?? Int(Int32.max))
+  }
+
+  private func set(_ request: DispatchRequest, inflates: Bool) {
+    setConnectTimeout(request.connectTimeout)
     if request.method == .head {
       ccurl_set_long(handle, CURLOPT_NOBODY, 1)
     } else if let body = request.body {

@@ -15,6 +15,7 @@ final class CurlLoop: @unchecked Sendable {
     case start(CurlTransfer)
     case cancel(CurlTransfer)
     case resume(CurlTransfer)
+    case fallBack(CurlTransfer)
     case limits(GateLimits)
   }
 
@@ -83,6 +84,7 @@ final class CurlLoop: @unchecked Sendable {
 
   func cancel(_ transfer: CurlTransfer) { _ = send(.cancel(transfer)) }
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
+  func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
 
   /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
@@ -162,6 +164,8 @@ final class CurlLoop: @unchecked Sendable {
       case .start(let transfer): begin(transfer)
       case .cancel(let transfer): abandon(transfer)
       case .resume(let transfer): goOn(transfer)
+      case .fallBack(let transfer):
+        if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
       case .limits(let limits):
         self.limits = limits
         for place in sockets.values {
@@ -195,14 +199,36 @@ final class CurlLoop: @unchecked Sendable {
     place.limit = limits?.of(endPoint).requests ?? transfer.exchange.maxSockets
     transfer.easy = easy
     transfer.sockets = place
+    if place.prefersIPv4 { transfer.dialling = .ipv4 }
     transfers[ObjectIdentifier(transfer)] = transfer
     easy.prepare(transfer)
+    add(transfer, easy)
+  }
+
+  private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
     isInsideCurl = true
     let result = curl_multi_add_handle(multi, easy.handle)
     isInsideCurl = false
     if result != CURLM_OK {
       end(transfer, DispatchError(.transportFailed, detail: String(cString: curl_multi_strerror(result))))
     }
+  }
+
+  /// Gives up the connection that is being made and dials other addresses. The first socket is closed before the second
+  /// is opened: two at once could be one more than the end-point tolerates.
+  private func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
+    guard !transfer.isOver, let easy = transfer.easy else { return }
+    remove(easy)
+    transfer.sockets?.sweep()
+    transfer.dialling = dialling
+    easy.dial(dialling, within: transfer.timeToConnect)
+    add(transfer, easy)
+  }
+
+  private func remove(_ easy: CurlEasy) {
+    isInsideCurl = true
+    curl_multi_remove_handle(multi, easy.handle)
+    isInsideCurl = false
   }
 
   private func abandon(_ transfer: CurlTransfer) {
@@ -239,7 +265,11 @@ final class CurlLoop: @unchecked Sendable {
       guard let pointer else { continue }
       // Unretained: `transfers` holds it until `end`.
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
-      end(transfer, CurlFailure.error(result, of: transfer))
+      if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
+        dialAgain(transfer, .anyAtLast)
+      } else {
+        end(transfer, CurlFailure.error(result, of: transfer))
+      }
     }
     return found
   }
@@ -249,15 +279,15 @@ final class CurlLoop: @unchecked Sendable {
     var times = ExchangeTimes()
     if let easy = transfer.easy {
       times = easy.times
-      isInsideCurl = true
       // For one that is not done this closes its connection, before the permit goes back.
-      curl_multi_remove_handle(multi, easy.handle)
-      isInsideCurl = false
+      remove(easy)
       transfer.easy = nil
       if spareHandles.count < 64 { spareHandles.append(easy) }
     }
+    transfer.fallback.take()?.cancel()
     if let place = transfer.sockets {
       place.users -= 1
+      if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
       if failure != nil || transfer.opened > 1 { place.sweep() }
       place.trim()

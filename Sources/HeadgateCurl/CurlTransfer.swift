@@ -2,6 +2,7 @@ import CCurl
 import CHeadgate
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateThreads
 import Synchronization
 
 /// One exchange on libcurl.
@@ -17,6 +18,11 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var sockets: EndPointSockets?
   /// Sockets that were opened for it: more than one when an address did not answer.
   var opened = 0
+  /// Which addresses of its host's name it dials.
+  var dialling = Dialling.any
+  /// Goes over to IPv4 when an IPv6 address has not answered.
+  var fallback: ScheduledTimer?
+  let begun = Deadline.now
   /// The consumer wants no more for now; libcurl learns of it when it next has something.
   var isPaused = false
   /// libcurl was told, and holds data back.
@@ -34,6 +40,27 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.events = events
     self.loop = loop
   }
+
+  /// The addresses that an exchange dials, one after another.
+  enum Dialling {
+    /// All, in the order of the look-up.
+    case any
+    /// IPv4 only, after an IPv6 address took half of the time.
+    case ipv4
+    /// All again: the name has no IPv4 address.
+    case anyAtLast
+  }
+
+  /// libcurl is about to dial an IPv6 address. It would give it the whole of `connectTimeout`, without a look at the
+  /// IPv4 addresses of the name (seen with 7.88).
+  func dialsIPv6() {
+    guard dialling == .any, fallback == nil, !exchange.request.endPoint.isIPv6 else { return }
+    let half = (exchange.request.connectTimeout ?? .seconds(30)) / 2
+    fallback = TimerThread.shared.schedule(at: .now + half) { [self] in loop.fallBack(self) }
+  }
+
+  /// What is left of the request's `connectTimeout`.
+  var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
   var maxHeadBytes: Int { loop.configuration.maxHeadBytes }
 

@@ -14,6 +14,8 @@ final class EndPointSockets {
   let endPoint: EndPoint
   /// The most that may be open.
   var limit = Int.max
+  /// Its IPv6 address did not answer while an IPv4 one did: the next connections don't try.
+  var prefersIPv4 = false
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
   private struct Socket {

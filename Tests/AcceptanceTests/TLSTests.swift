@@ -146,5 +146,21 @@ extension AcceptanceTests {
       #expect(Set(nginx.requests.map(\.connection)).count == 2)
       #expect(origin.counts().peakRequests == 2)
     }
+
+    @Test("Plain and secure requests to one port share its limit: what is idle and does not fit is closed")
+    func bothSchemes() async throws {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await startNginx(certificates)
+      let dispatcher = try dispatcher(.authority(file: certificates.authority), requests: 1)
+      for _ in 0..<3 {
+        #expect(try await dispatcher.data(for: nginx.url("/secret.txt", scheme: "https")).statusCode == 200)
+        // nginx's answer to plain words on a port that speaks TLS.
+        #expect(try await dispatcher.data(for: nginx.url("/secret.txt")).statusCode == 400)
+      }
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.count == 6)
+      #expect(nginx.requests.allSatisfy { $0.open <= 1 })
+    }
   }
 }

@@ -32,6 +32,23 @@ static int ends_with(const char *name, const char *end) {
 }
 
 #if defined(__linux__)
+typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+// ::1 first, then 127.0.0.1, as the family allows.
+static int dual(lookup *real, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
+  int family = hints != NULL ? hints->ai_family : AF_UNSPEC;
+  if (family == AF_INET) return real("127.0.0.1", service, hints, result);
+  if (family == AF_INET6) return real("::1", service, hints, result);
+  struct addrinfo *second = NULL;
+  int error = real("127.0.0.1", service, hints, &second);
+  if (error == 0) error = real("::1", service, hints, result);
+  if (error != 0) return error;
+  struct addrinfo *last = *result;
+  while (last->ai_next != NULL) last = last->ai_next;
+  last->ai_next = second;
+  return 0;
+}
+
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result) {
   static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
   if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
@@ -48,6 +65,11 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     node = "127.0.0.1";
   } else if (node != NULL && ends_with(node, ".loop.test")) {
     node = "127.0.0.1";
+  } else if (node != NULL && ends_with(node, ".dual.test")) {
+    return dual(real, service, hints, result);
+  } else if (node != NULL && ends_with(node, ".six.test")) {
+    if (hints != NULL && hints->ai_family == AF_INET) return EAI_NONAME;
+    node = "::1";
   }
   return real(node, service, hints, result);
 }

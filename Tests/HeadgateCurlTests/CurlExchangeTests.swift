@@ -195,6 +195,36 @@ import Glibc
     #expect(dispatcher.gate.counts.running == 0)
   }
 
+  @Test("the callback form writes files too, and one that is cancelled leaves nothing")
+  func downloadWithCallback() async throws {
+    let folder = try TemporaryFolder()
+    let (whole, cancelled) = (Gate(), Gate())
+    let outcomes = LockedBox<[String: Result<FileResponse, DispatchError>]>([:])
+    dispatcher.dispatchDownload(
+      try DispatchRequest(origin.url("/bytes/300000")), to: .numbered(folder.path + "/whole")
+    ) { result in
+      outcomes.withLock { $0["whole"] = result }
+      whole.open()
+    }
+    let operation = dispatcher.dispatchDownload(
+      try DispatchRequest(origin.url("/silence")), to: .numbered(folder.path + "/cancelled"), class: .long
+    ) { result in
+      outcomes.withLock { $0["cancelled"] = result }
+      cancelled.open()
+    }
+    await whole.wait()
+    operation.cancel()
+    await cancelled.wait()
+    #expect(try outcomes.withLock { $0["whole"] }?.get().bytes == 300_000)
+    guard case .failure(let error) = outcomes.withLock({ $0["cancelled"] }) else {
+      Issue.record("a silent server was heard")
+      return
+    }
+    #expect(error.code == .cancelled)
+    #expect(folder.names == ["whole"])
+    await dispatcher.shutDown(.drain)
+  }
+
   @Test("after a shutdown the loop's thread and all its descriptors are gone")
   func nothingLeft() async throws {
     _ = try await dispatcher.data(for: origin.url("/"))

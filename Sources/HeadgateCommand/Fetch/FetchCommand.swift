@@ -157,7 +157,7 @@ struct FetchCommand: AsyncParsableCommand {
 
   private func total() throws -> Int {
     guard let jobs else { return GateLimits.defaultTotal }
-    let most = OpenFiles.mostRequests
+    let most = GateLimits.mostTotal
     guard jobs <= most else {
       throw ValidationError(
         "-j \(jobs) needs more open files than this process may have, which suffice for \(most); "

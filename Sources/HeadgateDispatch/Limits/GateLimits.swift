@@ -60,7 +60,10 @@ public struct GateLimits: Sendable {
 
   /// Half of the files that the process may open (a socket and a file for each request), less 64 for its other needs;
   /// at least 8 and at most 4,096.
-  public static var defaultTotal: Int {
+  public static var defaultTotal: Int { min(4096, mostTotal) }
+
+  /// What the process's limit on open files suffices for, 8 at least.
+  package static var mostTotal: Int {
     var limit = rlimit()
     #if canImport(Glibc)
     let asked = getrlimit(__rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue)), &limit)
@@ -68,8 +71,7 @@ public struct GateLimits: Sendable {
     let asked = getrlimit(RLIMIT_NOFILE, &limit)
     #endif
     guard asked == 0 else { return 8 }
-    let files = Int(clamping: UInt64(limit.rlim_cur))
-    return max(8, min(4096, (files - 64) / 2))
+    return max(8, (Int(clamping: UInt64(limit.rlim_cur)) - 64) / 2)
   }
 
   /// The limits of one end-point.

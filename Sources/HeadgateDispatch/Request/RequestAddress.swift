@@ -14,11 +14,7 @@ struct RequestAddress {
 
   init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
     if let plain = PlainAddress(text) {
-      do {
-        endPoint = try EndPoint(host: plain.host, port: plain.port)
-      } catch {
-        throw DispatchError(.invalidURL, detail: error.description, underlying: error)
-      }
+      endPoint = try Self.endPoint { () throws(EndPointError) in try EndPoint(host: plain.host, port: plain.port) }
       (url, isSecure, credentials) = (text, plain.isSecure, nil)
       return
     }
@@ -33,11 +29,7 @@ struct RequestAddress {
       throw DispatchError(
         .invalidURL, detail: scheme.isEmpty ? "\"\(text)\" has no scheme" : "the scheme \(scheme) is not supported")
     }
-    do {
-      endPoint = try EndPoint(parsed)
-    } catch {
-      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
-    }
+    endPoint = try Self.endPoint { () throws(EndPointError) in try EndPoint(parsed) }
     isSecure = scheme == "https"
     let (user, password) = (components.user ?? "", components.password ?? "")
     credentials = user.isEmpty && password.isEmpty ? nil : "\(user):\(password)"
@@ -48,5 +40,13 @@ struct RequestAddress {
     url =
       scheme + "://" + host + (isDefaultPort ? "" : ":\(endPoint.port)")
       + (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
+  }
+
+  private static func endPoint(_ make: () throws(EndPointError) -> EndPoint) throws(DispatchError) -> EndPoint {
+    do {
+      return try make()
+    } catch {
+      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
+    }
   }
 }

@@ -1,5 +1,6 @@
 // For tests: a getaddrinfo that stalls for names under stall.test until it is let go, and answers 127.0.0.1 for names
-// under loop.test. It stands before the C library's own one in the test executable, so libcurl's look-ups meet it.
+// under loop.test, ::1 and then 127.0.0.1 for names under dual.test, ::1 alone for names under six.test. It stands before
+// the C library's own one in the test executable, so libcurl's look-ups meet it.
 #ifndef CSTALLINGRESOLVER_H
 #define CSTALLINGRESOLVER_H
 

@@ -1,0 +1,82 @@
+#if canImport(Glibc)
+import CStallingResolver
+import Glibc
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import Testing
+
+/// Names whose IPv6 address does not answer. Real time passes: half a second of connecting.
+@Suite struct CurlFallbackTests {
+  @Test(
+    "an IPv6 address that does not answer gives way to IPv4 within half of the time for connecting, one socket at a time"
+  )
+  func fallback() async throws {
+    let origin = try Origin()
+    guard let silence = Silence(port: origin.port) else { return }
+    let dispatcher = URLDispatcher(
+      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+    for _ in 0..<3 {
+      var request = try DispatchRequest("http://a.dual.test:\(origin.port)/bytes/10")
+      request.connectTimeout = .seconds(1)
+      #expect(try await dispatcher.data(for: request).body.count == 10)
+    }
+    #expect(origin.counts().peakSockets == 1)
+    await dispatcher.shutDown(.drain)
+    silence.end()
+    origin.stop()
+  }
+
+  @Test("a name that has no IPv4 address either ends with the time for connecting, and says so")
+  func noOtherAddress() async throws {
+    let origin = try Origin()
+    guard let silence = Silence(port: origin.port) else { return }
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    var request = try DispatchRequest("http://b.six.test:\(origin.port)/")
+    request.connectTimeout = .milliseconds(500)
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      Issue.record("there is nobody to answer")
+    } catch {
+      #expect(error.code == .connectTimedOut)
+      #expect(error.phase == .connecting)
+    }
+    await dispatcher.shutDown(.drain)
+    silence.end()
+    origin.stop()
+  }
+}
+
+/// A port of ::1 where nobody answers: its backlog is full, so that the kernel drops whoever knocks.
+private struct Silence {
+  private var descriptors: [Int32] = []
+
+  /// Nil where the machine has no IPv6.
+  init?(port: UInt16) {
+    var address = sockaddr_in6()
+    address.sin6_family = sa_family_t(AF_INET6)
+    address.sin6_port = port.bigEndian
+    address.sin6_addr = in6addr_loopback
+    let listener = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
+    guard listener >= 0 else { return nil }
+    descriptors = [listener]
+    let size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    let isBound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(listener, $0, size) == 0 }
+    }
+    guard isBound, listen(listener, 0) == 0 else {
+      end()
+      return nil
+    }
+    for _ in 0..<4 {
+      let knocker = socket(AF_INET6, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+      descriptors.append(knocker)
+      _ = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(knocker, $0, size) }
+      }
+    }
+  }
+
+  func end() { for descriptor in descriptors { close(descriptor) } }
+}
+#endif
