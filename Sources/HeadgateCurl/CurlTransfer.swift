@@ -32,8 +32,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isOver = false
   var headIsTooLarge = false
 
-  private var block: [UInt8] = []
-  private(set) var headIsDone = false
+  private var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -86,26 +85,18 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// A line of the head, or of the trailer. False ends the exchange.
   func received(headLine line: UnsafeRawBufferPointer, atMost cap: Int) -> Bool {
-    if headIsDone { return true }
-    if block.isEmpty { block.reserveCapacity(512) }
-    block.append(contentsOf: line)
-    guard block.count <= cap else {
+    switch head.append(line, atMost: cap) {
+    case .inside: return true
+    case .tooLong:
       headIsTooLarge = true
       return false
+    case .last(let status, let block):
+      reached(.receiving)
+      return follow(events.received(ResponseHead(statusCode: status, block: block)))
     }
-    // An empty line ends the head.
-    guard line.count <= 2, line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") else { return true }
-    let status = statusCode
-    if (100...199).contains(status), status != 101 {
-      block.removeAll(keepingCapacity: true)
-      return true
-    }
-    headIsDone = true
-    reached(.receiving)
-    let head = ResponseHead(statusCode: status, block: block)
-    block = []
-    return follow(events.received(head))
   }
+
+  var headIsDone: Bool { head.isDone }
 
   /// A piece of the body. Returns what libcurl wants to hear: all, none (which ends the exchange) or "later".
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -123,12 +114,5 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     case .abort: isAborted = true
     }
     return !isAborted
-  }
-
-  /// The three digits after the first spaces of the status line; 0 when there are none.
-  private var statusCode: Int {
-    let digits = block.drop { $0 != UInt8(ascii: " ") }.drop { $0 == UInt8(ascii: " ") }.prefix(3)
-    let isNumber = digits.count == 3 && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    return isNumber ? digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } : 0
   }
 }

@@ -1,9 +1,36 @@
 import Foundation
 import HTTPTypes
-import HeadgateDispatch
+import HeadgateTesting
 import Testing
 
+@testable import HeadgateDispatch
+
 @Suite struct RequestTests {
+  @Test("the short way through a URL and the long one lead to the same address")
+  func plainAddresses() throws {
+    var random = SeededRandom(seed: 7)
+    let hosts = [
+      "h", "a.b", "a-1.b2", "x.3com", "1.2.3.4", "1.2.3.255", "1.2.3.256", "01.2.3.4", "1.2.3", "a.1", "0x7f.1",
+      "1.2.3.4.5",
+      "a..b", ".a", "a.", "-", "9", "example.com", "xn--a.test", "A.b", "a_b",
+    ]
+    let ports = ["", ":", ":0", ":80", ":443", ":8080", ":081", ":65535", ":65536", ":99999999999999999999", ":x"]
+    let paths = ["", "/", "/a/b", "/a?b=c&d", "/%41", "/a b", "/\u{e9}", "/a;b,c@d!$", "?q", "/a\\b", "/[x]"]
+    var short = 0
+    for _ in 0..<5_000 {
+      let scheme = ["http://", "https://", "HTTP://", "ftp://"].randomElement(using: &random) ?? ""
+      let text = [hosts, ports, paths].reduce(scheme) { $0 + ($1.randomElement(using: &random) ?? "") }
+      guard let plain = PlainAddress(text) else { continue }
+      short += 1
+      // With a fragment, which no request carries, it goes the long way.
+      let long = try DispatchRequest(text + "#f")
+      #expect(long.url == text)
+      #expect(long.endPoint == EndPoint(canonical: plain.host, port: plain.port))
+      #expect(try CanonicalHost.of(plain.host) == plain.host)
+    }
+    #expect(short > 100)
+  }
+
   @Test(
     "The URL goes out with canonical host and port, without user information and fragment",
     arguments: [

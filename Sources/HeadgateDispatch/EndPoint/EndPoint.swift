@@ -41,6 +41,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     storage = Storage(host: try CanonicalHost.of(host), port: port)
   }
 
+  /// An end-point whose host is spelled canonically and whose port is in range.
+  init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
+
   /// Whether the host is an IPv6 address, which stands in brackets in a URL.
   public var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
 

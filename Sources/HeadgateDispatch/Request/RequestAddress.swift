@@ -14,7 +14,7 @@ struct RequestAddress {
 
   init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
     if let plain = PlainAddress(text) {
-      endPoint = try Self.endPoint { () throws(EndPointError) in try EndPoint(host: plain.host, port: plain.port) }
+      endPoint = EndPoint(canonical: plain.host, port: plain.port)
       (url, isSecure, credentials) = (text, plain.isSecure, nil)
       return
     }
@@ -29,7 +29,11 @@ struct RequestAddress {
       throw DispatchError(
         .invalidURL, detail: scheme.isEmpty ? "\"\(text)\" has no scheme" : "the scheme \(scheme) is not supported")
     }
-    endPoint = try Self.endPoint { () throws(EndPointError) in try EndPoint(parsed) }
+    do {
+      endPoint = try EndPoint(parsed)
+    } catch {
+      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
+    }
     isSecure = scheme == "https"
     let (user, password) = (components.user ?? "", components.password ?? "")
     credentials = user.isEmpty && password.isEmpty ? nil : "\(user):\(password)"
@@ -40,13 +44,5 @@ struct RequestAddress {
     url =
       scheme + "://" + host + (isDefaultPort ? "" : ":\(endPoint.port)")
       + (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
-  }
-
-  private static func endPoint(_ make: () throws(EndPointError) -> EndPoint) throws(DispatchError) -> EndPoint {
-    do {
-      return try make()
-    } catch {
-      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
-    }
   }
 }
