@@ -15,7 +15,12 @@ public struct Deadline: Hashable, Comparable, Sendable {
   }
 
   /// The clock's reading at this moment.
-  public static var now: Deadline { Deadline(nanoseconds: headgate_now()) }
+  public static var now: Deadline {
+    #if HEADGATE_EXPLORE
+    if let now = Explored.by?.now { return Deadline(nanoseconds: now) }
+    #endif
+    return Deadline(nanoseconds: headgate_now())
+  }
 
   /// Later than every moment: a wait until then has no limit.
   public static var distantFuture: Deadline { Deadline(nanoseconds: .max) }

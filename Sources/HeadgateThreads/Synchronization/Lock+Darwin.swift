@@ -1,6 +1,6 @@
 // The same lock on Apple's systems: os_unfair_lock, which donates the waiter's priority to the holder.
 
-#if canImport(Darwin)
+#if canImport(Darwin) && !HEADGATE_EXPLORE
 import Darwin
 
 /// The system's unfair lock at a fixed address in memory that its owner provides.

@@ -5,7 +5,7 @@
 // over in the kernel under contention, so that threads convoy; pthread_mutex, which is no faster and needs its own
 // allocation and condition variables that can lose a wake-up (glibc before 2.41).
 
-#if !canImport(Darwin)
+#if !canImport(Darwin) && !HEADGATE_EXPLORE
 import CHeadgate
 import Synchronization
 
