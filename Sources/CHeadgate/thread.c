@@ -12,87 +12,211 @@
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #endif
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+// ---- The words of each thread.
 
 static _Thread_local void *top_frame;
 static _Thread_local char here;
+static _Thread_local int role;
 
 uintptr_t headgate_thread_number(void) { return (uintptr_t)&here; }
-
-// The pointer stands in thread-local storage, where reading it costs an instruction; the key is there for its destructor.
-static _Thread_local void *record;
-static pthread_key_t record_key;
-static pthread_once_t record_once = PTHREAD_ONCE_INIT;
-static void (*destroy_record)(void *);
-
-static void destroy_at_exit(void *pointer) {
-  record = NULL;
-  destroy_record(pointer);
-}
-
-static void make_key(void) { pthread_key_create(&record_key, destroy_at_exit); }
-
-void *headgate_record_get(void) { return record; }
-
-void headgate_record_set(void *pointer, void (*destroy)(void *)) {
-  destroy_record = destroy;
-  pthread_once(&record_once, make_key);
-  pthread_setspecific(record_key, pointer);
-  record = pointer;
-}
-
-static _Thread_local int is_service;
-
-int headgate_is_service_thread(void) { return is_service; }
-void headgate_mark_service_thread(void) { is_service = 1; }
-
 void *headgate_frame_get(void) { return top_frame; }
 void headgate_frame_set(void *frame) { top_frame = frame; }
+int headgate_thread_role(void) { return role; }
+void headgate_thread_set_role(int new_role) { role = new_role; }
 
-struct start {
-  void (*body)(void *);
-  void *context;
-  char name[64];
-};
+static void (*destroy_thread)(struct headgate_thread *);
 
-static void *run(void *pointer) {
-  struct start start = *(struct start *)pointer;
-  free(pointer);
 #if defined(__APPLE__)
-  pthread_setname_np(start.name);
+pthread_key_t headgate_thread_key;
+#define KEY headgate_thread_key
 #else
-  start.name[15] = 0;  // Linux takes 15 bytes and a zero, and refuses a longer name whole
-  pthread_setname_np(pthread_self(), start.name);
+_Thread_local struct headgate_thread *headgate_current;
+static pthread_key_t key;
+#define KEY key
 #endif
-  start.body(start.context);
-  return NULL;
+
+static void destroy_at_exit(void *pointer) {
+#if defined(__APPLE__)
+  pthread_setspecific(KEY, pointer);  // the destructors of the thread's values may use the library again
+#endif
+  destroy_thread(pointer);
 }
 
-int headgate_thread_start(const char *name, size_t stack, void (*body)(void *), void *context) {
-  struct start *start = calloc(1, sizeof(struct start));
-  if (start == NULL) return ENOMEM;
-  start->body = body;
-  start->context = context;
-  strncpy(start->name, name, sizeof(start->name) - 1);
+// Before main, so that reading the word needs no check whether the key is there yet.
+__attribute__((constructor)) static void make_key(void) { pthread_key_create(&KEY, destroy_at_exit); }
 
+void headgate_thread_set_current(struct headgate_thread *thread, void (*destroy)(struct headgate_thread *)) {
+  __atomic_store_n(&destroy_thread, destroy, __ATOMIC_RELAXED);  // the same function each time
+  pthread_setspecific(KEY, thread);
+#if !defined(__APPLE__)
+  headgate_current = thread;
+#endif
+}
+
+void headgate_thread_clear_current(void) {
+  pthread_setspecific(KEY, NULL);
+#if !defined(__APPLE__)
+  headgate_current = NULL;
+#endif
+}
+
+// ---- Threads.
+
+int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *wanted,
+                           void *(*body)(void *), void *context) {
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);
-  if (error == 0) {
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (stack > 0) error = pthread_attr_setstacksize(&attributes, stack);
-    pthread_t thread;
-    if (error == 0) error = pthread_create(&thread, &attributes, run, start);
-    pthread_attr_destroy(&attributes);
+  if (error != 0) return error;
+  if (wanted->detached) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (wanted->stack > 0) error = pthread_attr_setstacksize(&attributes, wanted->stack);
+  if (error == 0 && wanted->has_policy) {
+    struct sched_param level;
+    memset(&level, 0, sizeof(level));
+    level.sched_priority = wanted->level;
+    error = pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+    if (error == 0) error = pthread_attr_setschedpolicy(&attributes, wanted->policy);
+    if (error == 0) error = pthread_attr_setschedparam(&attributes, &level);
   }
-  if (error != 0) free(start);
+#if defined(__APPLE__)
+  if (error == 0 && wanted->quality != 0) error = pthread_attr_set_qos_class_np(&attributes, wanted->quality, 0);
+#endif
+  pthread_t made;
+  if (error == 0) error = pthread_create(&made, &attributes, body, context);
+  pthread_attr_destroy(&attributes);
+  if (error == 0) *thread = (uintptr_t)made;
   return error;
 }
 
-void headgate_precise_timers(void) {
-#if defined(__linux__)
-  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+uintptr_t headgate_thread_self(void) { return (uintptr_t)pthread_self(); }
+
+void headgate_thread_join(uintptr_t thread) { pthread_join((pthread_t)thread, NULL); }
+void headgate_thread_detach(uintptr_t thread) { pthread_detach((pthread_t)thread); }
+
+int headgate_thread_try_join(uintptr_t thread) {
+#if defined(__GLIBC__)
+  return pthread_tryjoin_np((pthread_t)thread, NULL) == 0;
+#else
+  (void)thread;
+  return 0;
 #endif
 }
+
+uint64_t headgate_thread_system_number(void) {
+#if defined(__APPLE__)
+  uint64_t number = 0;
+  pthread_threadid_np(NULL, &number);
+  return number;
+#else
+  return (uint64_t)syscall(SYS_gettid);
+#endif
+}
+
+int headgate_thread_is_main(void) {
+#if defined(__APPLE__)
+  return pthread_main_np();
+#else
+  return (uint64_t)getpid() == headgate_thread_system_number();
+#endif
+}
+
+size_t headgate_thread_stack(uintptr_t thread) {
+#if defined(__APPLE__)
+  return pthread_get_stacksize_np((pthread_t)thread);
+#else
+  pthread_attr_t attributes;
+  size_t size = 0;
+  if (pthread_getattr_np((pthread_t)thread, &attributes) != 0) return 0;
+  pthread_attr_getstacksize(&attributes, &size);
+  pthread_attr_destroy(&attributes);
+  return size;
+#endif
+}
+
+size_t headgate_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+size_t headgate_stack_minimum(void) {
+  long minimum = sysconf(_SC_THREAD_STACK_MIN);  // grows with the processor's registers, so not PTHREAD_STACK_MIN
+  return minimum > 0 ? (size_t)minimum : 16384;
+}
+
+uint64_t headgate_memory(void) {
+#if defined(__APPLE__)
+  uint64_t bytes = 0;
+  size_t size = sizeof(bytes);
+  sysctlbyname("hw.memsize", &bytes, &size, NULL, 0);
+  return bytes;
+#else
+  return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+#endif
+}
+
+void headgate_thread_name(const char *name) {
+#if defined(__APPLE__)
+  pthread_setname_np(name);
+#else
+  pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size) {
+  if (pthread_getname_np((pthread_t)thread, buffer, size) != 0) buffer[0] = 0;
+}
+
+// ---- Priorities. On Linux a nice value belongs to a thread, against POSIX, which gives it to the process.
+
+#if defined(__linux__)
+int headgate_set_nice(uint64_t number, int nice) {
+  return setpriority(PRIO_PROCESS, (id_t)number, nice) == 0 ? 0 : errno;
+}
+
+int headgate_set_policy(uint64_t number, int policy, int level) {
+  struct sched_param parameters;
+  memset(&parameters, 0, sizeof(parameters));
+  parameters.sched_priority = level;
+  // The system call itself: musl's function is a stub that always fails.
+  return syscall(SYS_sched_setscheduler, (pid_t)number, policy, &parameters) == 0 ? 0 : errno;
+}
+
+int headgate_get_priority(uint64_t number, int *policy, int *level, int *nice) {
+  struct sched_param parameters;
+  long found = syscall(SYS_sched_getscheduler, (pid_t)number);
+  if (found < 0 || syscall(SYS_sched_getparam, (pid_t)number, &parameters) != 0) return errno;
+  errno = 0;
+  int value = getpriority(PRIO_PROCESS, (id_t)number);
+  if (value == -1 && errno != 0) return errno;
+  *policy = (int)found & 0xff;  // without SCHED_RESET_ON_FORK
+  *level = parameters.sched_priority;
+  *nice = value;
+  return 0;
+}
+
+void headgate_precise_timers(void) { prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
+#else
+int headgate_set_nice(uint64_t number, int nice) { (void)number, (void)nice; return ENOTSUP; }
+int headgate_set_policy(uint64_t number, int policy, int level) {
+  (void)number;
+  struct sched_param parameters;
+  memset(&parameters, 0, sizeof(parameters));
+  parameters.sched_priority = level;
+  return pthread_setschedparam(pthread_self(), policy, &parameters);
+}
+int headgate_get_priority(uint64_t number, int *policy, int *level, int *nice) {
+  (void)number;
+  struct sched_param parameters;
+  int error = pthread_getschedparam(pthread_self(), policy, &parameters);
+  *level = parameters.sched_priority;
+  *nice = 0;
+  return error;
+}
+void headgate_precise_timers(void) {}
+#endif
 
 void headgate_block_sigpipe(void) {
   sigset_t set;

@@ -1,4 +1,4 @@
-// The few lines that Swift cannot say: waiting on an address, starting a thread with attributes, thread-local words.
+// The few lines that Swift cannot say: waiting on an address, threads with attributes, thread-local words.
 #ifndef CHEADGATE_H
 #define CHEADGATE_H
 
@@ -10,6 +10,8 @@
 #include <sys/eventfd.h>
 #endif
 
+#include "headgate_thread.h"
+
 // Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Both stand still while the machine sleeps.
 uint64_t headgate_now(void);
 
@@ -20,10 +22,6 @@ int headgate_wait(const uint32_t *word, uint32_t expected, uint64_t deadline);
 // Wakes at most one (or all) of the threads that sleep on the word.
 void headgate_wake_one(const uint32_t *word);
 void headgate_wake_all(const uint32_t *word);
-
-// Starts a detached thread. The stack is in bytes (0: the system's default), the name is cut to what the system takes.
-// Returns 0 or an errno value (EAGAIN: the system has no more threads to give).
-int headgate_thread_start(const char *name, size_t stack, void (*body)(void *), void *context);
 
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
@@ -45,15 +43,6 @@ static inline void headgate_pause(void) {
   __asm__ volatile("yield");
 #endif
 }
-
-// Whether the calling thread is one that serves others (a loop, timers, files) and so must not wait for them.
-int headgate_is_service_thread(void);
-void headgate_mark_service_thread(void);
-
-// One pointer a thread, for what this library knows of it. `destroy` is called with it when the thread exits with it set,
-// also on threads that others started. Destructors that set it anew are called again, a few times.
-void *headgate_record_get(void);
-void headgate_record_set(void *record, void (*destroy)(void *));
 
 // One pointer a thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
