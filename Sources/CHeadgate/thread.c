@@ -76,14 +76,6 @@ int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attri
   if (error != 0) return error;
   if (wanted->detached) pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   if (wanted->stack > 0) error = pthread_attr_setstacksize(&attributes, wanted->stack);
-  if (error == 0 && wanted->has_policy) {
-    struct sched_param level;
-    memset(&level, 0, sizeof(level));
-    level.sched_priority = wanted->level;
-    error = pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    if (error == 0) error = pthread_attr_setschedpolicy(&attributes, wanted->policy);
-    if (error == 0) error = pthread_attr_setschedparam(&attributes, &level);
-  }
 #if defined(__APPLE__)
   if (error == 0 && wanted->quality != 0) error = pthread_attr_set_qos_class_np(&attributes, wanted->quality, 0);
 #endif
@@ -173,6 +165,8 @@ void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size) {
 
 #if defined(__linux__)
 int headgate_set_nice(uint64_t number, int nice) {
+  int error = headgate_set_policy(number, SCHED_OTHER, 0);
+  if (error != 0) return error;
   return setpriority(PRIO_PROCESS, (id_t)number, nice) == 0 ? 0 : errno;
 }
 

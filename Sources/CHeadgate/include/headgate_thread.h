@@ -54,15 +54,12 @@ static inline void *headgate_local_get(uintptr_t place, uint64_t key) {
 
 // How a thread is made. Zero everywhere means as the system does by default, and as the creating thread is.
 struct headgate_thread_attributes {
-  size_t stack;      // bytes, a multiple of the page
+  size_t stack;  // bytes, a multiple of the page
   int detached;
-  int has_policy;    // Linux, Apple: a scheduling policy and its level, refused with EPERM
-  int policy;
-  int level;
   unsigned quality;  // Apple: a qos_class_t
 };
 
-// Starts a thread. Returns 0 or an errno value: EAGAIN (no more threads, or no memory for the stack), EINVAL, EPERM.
+// Starts a thread. Returns 0 or an errno value: EAGAIN (no more threads, or no memory for the stack), EINVAL.
 int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *attributes,
                            void *(*body)(void *), void *context);
 
@@ -91,7 +88,8 @@ void headgate_thread_name(const char *name);
 // A living thread's name.
 void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size);
 
-// Linux: the scheduling of a living thread by its system number (0: the calling one). Return 0 or an errno value.
+// The scheduling of a living thread by its system number; Apple: of the calling one, and no nice value. A nice value
+// brings the ordinary policy with it. Return 0 or an errno value: EPERM and EACCES where the rights are missing.
 int headgate_set_nice(uint64_t number, int nice);
 int headgate_set_policy(uint64_t number, int policy, int level);
 int headgate_get_priority(uint64_t number, int *policy, int *level, int *nice);

@@ -2,12 +2,18 @@ import CHeadgate
 
 /// How many looks a waiter takes before it sleeps. None on one processor: whoever it waits for can't run meanwhile.
 enum SpinBudget {
-  #if HEADGATE_EXPLORE
-  static let lock = 0
-  #else
   /// About one to two microseconds.
-  static let lock = headgate_processors() > 1 ? 40 : 0
-  #endif
+  static let lock = looks(40)
+  /// For a thread that has said it is done and has its last instructions before it.
+  static let threadExit = looks(200)
+
+  private static func looks(_ count: Int) -> Int {
+    #if HEADGATE_EXPLORE
+    0
+    #else
+    headgate_processors() > 1 ? count : 0
+    #endif
+  }
 }
 
 /// Between two looks at a word that another thread is about to change.

@@ -1,90 +1,81 @@
 import CHeadgate
-import Synchronization
 
-/// Why a thread could not be started.
-public struct ThreadError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The system's error number, `EAGAIN` when it has no more threads to give.
-  public let errno: Int32
-
-  /// The name of the thread that was asked for.
-  public let name: String
-
-  /// For people: what happened, and what to do.
-  public var description: String {
-    "the thread \"\(name)\" could not be started (error \(errno)); "
-      + "raise the limit on processes (ulimit -u) or let other threads end first"
-  }
-}
-
-/// A named thread that runs one closure and can be joined.
+/// A named thread that runs one closure and can be joined, by any number of threads: the thin form of ``ManagedThread``
+/// for this library's own use.
 package final class WorkerThread: Sendable {
   private let done: Completion
 
   /// Starts the thread. Throws when the system refuses (`EAGAIN`).
   ///
-  /// - Parameter serves: Whether others wait for what it does, so that it must not wait for them itself.
+  /// - Parameters:
+  ///   - stackSize: In bytes; see ``ThreadAttributes/stackSize``.
+  ///   - serves: Whether others wait for what it does, so that it must not wait for them itself.
   package init(
     name: String, stackSize: Int = 0, serves: Bool = false, _ body: @escaping @Sendable () -> Void
   ) throws(ThreadError) {
     let done = Completion()
     self.done = done
-    let start = Unmanaged.passRetained(
-      Start {
-        if serves { headgate_mark_service_thread() }
-        body()
-        done.set()
-      })
-    let failure = headgate_thread_start(
-      name, stackSize,
-      { context in
-        guard let context else { return }
-        // Balances `passRetained`: the thread owns its closure from its first line on.
-        let start = Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
-        start.body()
-      }, start.toOpaque())
-    if failure != 0 {
-      start.release()
-      throw ThreadError(errno: failure, name: name)
+    let core = WorkerCore(ThreadAttributes(name: name, stackSize: stackSize, isDetached: true), serves: serves) {
+      body()
+      done.set()
     }
+    try core.start()
   }
 
-  /// Whether the calling thread must not block: it serves others, or runs a task on Swift's cooperative threads.
+  /// Whether the calling thread must not block: it serves others, or runs a task and is not one of ours, so that Swift's
+  /// other tasks may need it.
   package static var mustNotBlock: Bool {
-    headgate_is_service_thread() != 0 || withUnsafeCurrentTask { $0 != nil }
+    switch Int(headgate_thread_role()) {
+    case headgate_role_own: false
+    case headgate_role_service: true
+    default: withUnsafeCurrentTask { $0 != nil }
+    }
   }
 
   /// Waits until the closure has returned. Must not be called by the thread itself.
   package func join() { done.wait() }
+}
 
-  private final class Start: Sendable {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+// Unchecked: `body` is touched by the thread alone once it has started, and before that by nobody.
+private final class WorkerCore: ThreadCore, @unchecked Sendable {
+  private var body: (@Sendable () -> Void)?
+
+  init(_ attributes: ThreadAttributes, serves: Bool, _ body: @escaping @Sendable () -> Void) {
+    self.body = body
+    super.init(attributes, serves: serves)
+  }
+
+  override func runBody() {
+    guard let body = body.take() else { return }
+    withAutoreleasePool { body() }
   }
 }
 
 /// A latch that is set once and that any number of threads can wait for.
-// Unchecked: `word` is a constant pointer to an atomic that lives as long as this object.
-private final class Completion: @unchecked Sendable {
-  private let word: UnsafeMutablePointer<Atomic<UInt32>>
-
-  init() {
-    word = .allocate(capacity: 1)
-    word.initialize(to: Atomic(0))
+private final class Completion: Sendable {
+  private struct State {
+    var isSet = false
+    var waiting: [Waiter] = []
   }
 
-  deinit {
-    word.deinitialize(count: 1)
-    word.deallocate()
-  }
+  private let state = Locked(State())
 
   func set() {
-    word.pointee.store(1, ordering: .releasing)
-    headgate_wake_all(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self))
+    let waiting = state.withLock { state in
+      state.isSet = true
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    for waiter in waiting { waiter.end(.woken) }
   }
 
   func wait() {
-    while word.pointee.load(ordering: .acquiring) == 0 {
-      _ = headgate_wait(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self), 0, .max)
+    let waiter = state.withLock { state -> Waiter? in
+      if state.isSet { return nil }
+      let waiter = Waiter.ofThread()
+      state.waiting.append(waiter)
+      return waiter
     }
+    _ = waiter?.wait(until: .distantFuture, cancellable: false)
   }
 }

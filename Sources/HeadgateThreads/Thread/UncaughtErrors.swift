@@ -1,0 +1,26 @@
+/// Where the errors of threads go that nobody joins for.
+enum UncaughtErrors {
+  typealias Handler = @Sendable (any Error, ThreadHandle) -> Void
+
+  private static let handler = Locked<Handler?>(nil)
+
+  static var processHandler: Handler? {
+    get { handler.withLock { $0 } }
+    set {
+      // The old one leaves the lock before it is let go.
+      let old = handler.withLock { handler in
+        defer { handler = newValue }
+        return handler
+      }
+      _ = consume old
+    }
+  }
+
+  static func report(_ error: any Error, of thread: ThreadHandle, to threadHandler: Handler?) {
+    if let handler = threadHandler ?? processHandler {
+      handler(error, thread)
+    } else {
+      HeadgateLog.warn(.thread, "thread \"\(thread.name)\" ended with an error that nobody joins for: \(error)")
+    }
+  }
+}
