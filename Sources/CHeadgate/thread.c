@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sched.h>
@@ -46,22 +47,26 @@ static void destroy_at_exit(void *pointer) {
 #if defined(__APPLE__)
   pthread_setspecific(KEY, pointer);  // the destructors of the thread's values may use the library again
 #endif
-  destroy_thread(pointer);
+  __atomic_load_n(&destroy_thread, __ATOMIC_RELAXED)(pointer);
 }
 
 // Before main, so that reading the word needs no check whether the key is there yet.
 __attribute__((constructor)) static void make_key(void) { pthread_key_create(&KEY, destroy_at_exit); }
 
-void headgate_thread_set_current(struct headgate_thread *thread, void (*destroy)(struct headgate_thread *)) {
+void headgate_thread_set_current(struct headgate_thread *thread, int is_own, void (*destroy)(struct headgate_thread *)) {
   __atomic_store_n(&destroy_thread, destroy, __ATOMIC_RELAXED);  // the same function each time
+#if defined(__APPLE__)
+  (void)is_own;
   pthread_setspecific(KEY, thread);
-#if !defined(__APPLE__)
+#else
   headgate_current = thread;
+  // Our own threads do without: a thread that has once set a value looks through all keys when it exits.
+  if (!is_own) pthread_setspecific(KEY, thread);
 #endif
 }
 
 void headgate_thread_clear_current(void) {
-  pthread_setspecific(KEY, NULL);
+  if (pthread_getspecific(KEY) != NULL) pthread_setspecific(KEY, NULL);
 #if !defined(__APPLE__)
   headgate_current = NULL;
 #endif
@@ -69,8 +74,25 @@ void headgate_thread_clear_current(void) {
 
 // ---- Threads.
 
+static void (*thread_body)(void *);
+
+// The thread leaves through pthread_exit.
+static void left(void *unused) {
+  (void)unused;
+  struct headgate_thread *thread = headgate_thread_current();
+  if (thread != NULL) __atomic_load_n(&destroy_thread, __ATOMIC_RELAXED)(thread);
+}
+
+static void *run(void *context) {
+  pthread_cleanup_push(left, NULL);
+  __atomic_load_n(&thread_body, __ATOMIC_RELAXED)(context);
+  pthread_cleanup_pop(0);
+  return NULL;
+}
+
 int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *wanted,
-                           void *(*body)(void *), void *context) {
+                           void (*body)(void *), void *context) {
+  __atomic_store_n(&thread_body, body, __ATOMIC_RELAXED);
   pthread_attr_t attributes;
   int error = pthread_attr_init(&attributes);
   if (error != 0) return error;
@@ -80,7 +102,7 @@ int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attri
   if (error == 0 && wanted->quality != 0) error = pthread_attr_set_qos_class_np(&attributes, wanted->quality, 0);
 #endif
   pthread_t made;
-  if (error == 0) error = pthread_create(&made, &attributes, body, context);
+  if (error == 0) error = pthread_create(&made, &attributes, run, context);
   pthread_attr_destroy(&attributes);
   if (error == 0) *thread = (uintptr_t)made;
   return error;
@@ -100,13 +122,16 @@ int headgate_thread_try_join(uintptr_t thread) {
 #endif
 }
 
-uint64_t headgate_thread_system_number(void) {
+uint64_t headgate_thread_system_number(uintptr_t thread) {
 #if defined(__APPLE__)
   uint64_t number = 0;
-  pthread_threadid_np(NULL, &number);
+  pthread_threadid_np((pthread_t)thread, &number);
   return number;
 #else
-  return (uint64_t)syscall(SYS_gettid);
+  // No call gives another thread's number, but the name of its clock holds it (MAKE_THREAD_CPUCLOCK in the kernel).
+  clockid_t clock = 0;
+  if (pthread_getcpuclockid((pthread_t)thread, &clock) != 0) return 0;
+  return (uint64_t)~(clock >> 3);
 #endif
 }
 
@@ -114,7 +139,7 @@ int headgate_thread_is_main(void) {
 #if defined(__APPLE__)
   return pthread_main_np();
 #else
-  return (uint64_t)getpid() == headgate_thread_system_number();
+  return getpid() == (pid_t)syscall(SYS_gettid);
 #endif
 }
 

@@ -41,7 +41,8 @@ extern _Thread_local struct headgate_thread *headgate_current;
 static inline struct headgate_thread *headgate_thread_current(void) { return headgate_current; }
 #endif
 
-void headgate_thread_set_current(struct headgate_thread *thread, void (*destroy)(struct headgate_thread *));
+// `is_own`: a thread of headgate_thread_create, which clears it before its end and is told apart when it doesn't.
+void headgate_thread_set_current(struct headgate_thread *thread, int is_own, void (*destroy)(struct headgate_thread *));
 void headgate_thread_clear_current(void);
 
 // The calling thread's value in a place of the table, if it is there under this key.
@@ -59,13 +60,14 @@ struct headgate_thread_attributes {
   unsigned quality;  // Apple: a qos_class_t
 };
 
-// Starts a thread. Returns 0 or an errno value: EAGAIN (no more threads, or no memory for the stack), EINVAL.
+// Starts a thread; the body is the same function each time. Returns 0 or an errno value: EAGAIN (no more threads, or no
+// memory for the stack), EINVAL. A body that leaves through pthread_exit has its headgate_thread destroyed.
 int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *attributes,
-                           void *(*body)(void *), void *context);
+                           void (*body)(void *), void *context);
 
-// The calling thread, as the system knows it: the pthread_t, and the number that `ps -L` and `top -H` show.
+// The calling thread as the system knows it, and the number by which `ps -L` and `top -H` show a living thread.
 uintptr_t headgate_thread_self(void);
-uint64_t headgate_thread_system_number(void);
+uint64_t headgate_thread_system_number(uintptr_t thread);
 int headgate_thread_is_main(void);
 
 // Waits for the thread's end, after which its stack is gone; or lets it go when it ends. Once for a joinable thread.

@@ -18,6 +18,7 @@ public struct JoinError<Failure: Error>: Error, CustomStringConvertible {
   /// How long the join had waited.
   public let waited: Duration
 
+  @usableFromInline
   init(_ code: JoinErrorCode, failure: Failure? = nil, thread: String, waited: Duration = .zero) {
     self.code = code
     self.failure = failure

@@ -15,62 +15,30 @@ extension ManagedThread {
   /// ``JoinErrorCode/wouldDeadlock`` if the thread waits in a join without a deadline for the caller's end, through
   /// others perhaps; ``JoinErrorCode/onCooperativeThread`` in a task.
   @available(*, noasync, message: "use value(until:)")
+  @inlinable
   public func join(until deadline: Deadline = .distantFuture) throws(JoinError<Failure>) -> sending Result {
     let began = Deadline.now
-    return try outcome(after: work.join(until: deadline), since: began)
+    return try outcome(after: core.join(until: deadline), since: began)
   }
 
   /// The form of ``join(until:)`` for tasks, which suspends. Cancelling the task ends the wait, not the thread.
   ///
   /// Throws as ``join(until:)`` does. The thread's stack may outlive the return by a moment.
+  @inlinable
   public func value(until deadline: Deadline = .distantFuture) async throws(JoinError<Failure>) -> sending Result {
     let began = Deadline.now
-    return try outcome(after: await work.join(until: deadline), since: began)
+    return try outcome(after: await core.join(until: deadline), since: began)
   }
 
-  private func outcome(
+  @inlinable
+  func outcome(
     after code: JoinErrorCode?, since began: Deadline
   ) throws(JoinError<Failure>) -> sending Result {
     if let code { throw JoinError(code, thread: name, waited: .now - began) }
-    switch work.takeOutcome() {
+    switch core.work.takeOutcome(Swift.Result<Result, Failure>.self) {
     case .success(let result): return result
     case .failure(let failure): throw JoinError(.failed, failure: failure, thread: name, waited: .now - began)
     case nil: throw JoinError(.leftWithoutReturning, thread: name, waited: .now - began)
     }
-  }
-}
-
-/// A thread with its body and its outcome.
-// Unchecked: `body` is touched by the thread alone once it has started, and before that by nobody; `outcome` is written
-// by the thread before its body counts as ended, and afterwards touched only by whoever won the claim on the end.
-final class ThreadWork<Value, Failure: Error>: ThreadCore, @unchecked Sendable {
-  private var body: (() throws(Failure) -> sending Value)?
-  private var outcome: Swift.Result<Value, Failure>?
-
-  init(_ attributes: ThreadAttributes, _ body: sending @escaping () throws(Failure) -> sending Value) {
-    self.body = body
-    super.init(attributes)
-  }
-
-  override func runBody() {
-    // Out of the object, so that what it holds goes on this thread and before the end is told.
-    guard let body = body.take() else { return }
-    do throws(Failure) {
-      outcome = .success(try withAutoreleasePool(body))
-    } catch {
-      outcome = .failure(error)
-    }
-  }
-
-  override var failure: (any Error)? {
-    if case .failure(let failure) = outcome { failure } else { nil }
-  }
-
-  override func discardOutcome() { outcome = nil }
-
-  /// The outcome, for whoever won the claim on it; nil if the body never returned.
-  func takeOutcome() -> sending Swift.Result<Value, Failure>? {
-    nonisolated(unsafe) let taken = outcome.take()
-    return taken
   }
 }

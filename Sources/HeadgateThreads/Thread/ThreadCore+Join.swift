@@ -1,27 +1,28 @@
 import CHeadgate
 
 extension ThreadCore {
-  /// What a joiner finds: an answer, or that it must wait.
+  /// What a joiner finds: an answer, that it must wait here, or that it may wait in the system at once.
   private enum Look {
     case answer(JoinErrorCode?)
     case mustWait(Waiter)
+    case mayWaitInSystem
   }
 
   /// Blocks until the thread has ended, and its stack is gone. Nil: its outcome belongs to the caller.
+  @usableFromInline
   func join(until deadline: Deadline) -> JoinErrorCode? {
     if record.isCurrent { return .joinedItself }
+    let waiting = ThreadRecord.current
+    let isEndless = deadline == .distantFuture
     let mayBlock = !WorkerThread.mustNotBlock || deadline <= .now
-    switch look(mayBlock: mayBlock, { .ofThread() }) {
+    // Nothing can end the wait of a thread that can't be cancelled but what it waits for. So it goes straight to the
+    // system, and the ending thread needs no wake-up of ours: two sleeps of the joiner cost a half more than one.
+    switch look(mayBlock: mayBlock, inSystem: isEndless && !waiting.isManaged, { .ofThread() }) {
     case .answer(.some(let code)): return code
-    case .answer(nil): break
+    case .answer(nil), .mayWaitInSystem: break
     case .mustWait(let waiter):
-      var outcome = Waiter.Outcome.pending
-      let waiting = ThreadRecord.current
-      let isEndless = deadline == .distantFuture
-      if isEndless, !JoinGraph.enter(waiting, waitsFor: record) {
-        return giveUp(.wouldDeadlock)
-      }
-      outcome = waiter.wait(until: deadline)
+      if isEndless, !JoinGraph.enter(waiting, waitsFor: record) { return giveUp(.wouldDeadlock) }
+      let outcome = waiter.wait(until: deadline)
       if isEndless { JoinGraph.leave(waiting) }
       if let code = settle(outcome) { return code }
     }
@@ -30,10 +31,11 @@ extension ThreadCore {
   }
 
   /// Suspends the task until the thread has ended. Its stack may outlive that by a moment: waiting for it would block.
+  @usableFromInline
   func join(until deadline: Deadline) async -> JoinErrorCode? {
-    switch look(mayBlock: true, { .ofTask() }) {
+    switch look(mayBlock: true, inSystem: false, { .ofTask() }) {
     case .answer(.some(let code)): return code
-    case .answer(nil): break
+    case .answer(nil), .mayWaitInSystem: break
     case .mustWait(let waiter):
       if let code = settle(await waiter.wait(until: deadline)) { return code }
     }
@@ -41,7 +43,7 @@ extension ThreadCore {
     return nil
   }
 
-  private func look(mayBlock: Bool, _ makeWaiter: () -> Waiter) -> Look {
+  private func look(mayBlock: Bool, inSystem: Bool, _ makeWaiter: () -> Waiter) -> Look {
     state.withLock { state in
       switch state.claim {
       case .joining, .joined: return .answer(.alreadyJoined)
@@ -54,6 +56,10 @@ extension ThreadCore {
           return .answer(nil)
         case .running, .bodyEnded:
           guard mayBlock else { return .answer(.onCooperativeThread) }
+          if inSystem {
+            state.claim = .joined
+            return .mayWaitInSystem
+          }
           let waiter = makeWaiter()
           state.claim = .joining
           state.joiner = waiter
@@ -87,11 +93,10 @@ extension ThreadCore {
     return code
   }
 
-  /// The thread has nothing left to do but to exit. Looking for that a moment saves the second sleep, which would make a
-  /// join a third dearer than `pthread_join` alone.
   private func joinSystemThread() {
-    let thread = state.withLock { $0.thread }
-    for _ in 0..<SpinBudget.threadExit {
+    let (thread, isEnding) = state.withLock { ($0.thread, $0.phase == .ended) }
+    // A thread that has nothing left to do but to exit: looking for that a moment may save another sleep.
+    for _ in 0..<(isEnding ? SpinBudget.threadExit : 0) {
       if headgate_thread_try_join(thread) != 0 { return }
       headgate_pause()
     }

@@ -6,9 +6,10 @@
 import CHeadgate
 
 /// What a thread is to this library, without the type of its result.
-// Unchecked: `refusal` is written by the starting thread, before the new one exists and after that has told it something;
-// all else is locked or constant.
-class ThreadCore: @unchecked Sendable {
+// Unchecked: `refusal` and `isPlain` are written by the starting thread, before the new one exists and after that has told
+// it something; all else is locked or constant.
+@usableFromInline
+final class ThreadCore: @unchecked Sendable {
   enum Phase {
     case notStarted, starting, running, bodyEnded, ended
   }
@@ -29,24 +30,23 @@ class ThreadCore: @unchecked Sendable {
 
   let record: ThreadRecord
   let state: Locked<State>
+  @usableFromInline let work: ThreadWork
   private let role: Int32
   private var refusal: PriorityRefusal?
+  // Neither name nor priority: the thread need not look at its attributes.
+  private var isPlain = true
 
-  init(_ attributes: ThreadAttributes, serves: Bool = false) {
+  /// - Parameter serves: Whether others wait for what the thread does.
+  @usableFromInline
+  init(_ attributes: ThreadAttributes, serves: Bool = false, _ work: ThreadWork) {
     record = ThreadRecord(name: attributes.name)
     role = Int32(serves ? headgate_role_service : headgate_role_own)
     state = Locked(State(claim: attributes.isDetached ? .detached : .open, attributes: attributes))
+    self.work = work
     record.core = self
   }
 
-  /// Runs the body and keeps its outcome. Overridden.
-  func runBody() {}
-
-  /// The error that the body threw. Once the body has ended.
-  var failure: (any Error)? { nil }
-
-  /// Lets go of the outcome that nobody wants. Once the body has ended.
-  func discardOutcome() {}
+  deinit { work.discard(work.memory, true) }
 
   // MARK: Before the start
 
@@ -68,6 +68,7 @@ class ThreadCore: @unchecked Sendable {
   // MARK: The start
 
   /// Starts the thread. When that fails it counts as not started, and can be started again.
+  @usableFromInline
   func start() throws(ThreadError) {
     let (attributes, mayStart) = state.withLock { state in
       let mayStart = state.phase == .notStarted
@@ -77,7 +78,7 @@ class ThreadCore: @unchecked Sendable {
     guard mayStart else { throw ThreadError(.alreadyStarted, name: attributes.name) }
     do throws(ThreadError) {
       let thread = try create(attributes)
-      let mustDetach = becomeRunning(thread, createdDetached: attributes.isDetached)
+      let mustDetach = becomeRunning(thread)
       if mustDetach { headgate_thread_detach(thread) }
     } catch {
       state.withLock { $0.phase = .notStarted }
@@ -92,15 +93,15 @@ class ThreadCore: @unchecked Sendable {
     wanted.quality = attributes.priority.creationQuality
     let refusal = attributes.priority.isSetFromInside ? PriorityRefusal() : nil
     self.refusal = refusal
+    isPlain = refusal == nil && attributes.name.isEmpty
     let context = Unmanaged.passRetained(self)
     var thread: UInt = 0
     let failure = headgate_thread_create(
       &thread, &wanted,
       { context in
-        guard let context else { return nil }
+        guard let context else { return }
         // Balances `passRetained`: the thread owns its core from its first line on.
         Unmanaged<ThreadCore>.fromOpaque(context).takeRetainedValue().run()
-        return nil
       }, context.toOpaque())
     if failure != 0 {
       context.release()
@@ -119,12 +120,12 @@ class ThreadCore: @unchecked Sendable {
 
   /// The starter and the new thread both come here: the body may tell others of the thread, who may join it, before the
   /// starter runs again. True if the caller must detach the system's thread.
-  private func becomeRunning(_ thread: UInt, createdDetached: Bool) -> Bool {
+  private func becomeRunning(_ thread: UInt) -> Bool {
     state.withLock { state in
       guard state.phase == .starting else { return false }
       state.phase = .running
       state.thread = thread
-      return state.claim == .detached && !createdDetached
+      return state.claim == .detached && !state.attributes.isDetached
     }
   }
 
@@ -133,19 +134,23 @@ class ThreadCore: @unchecked Sendable {
   private func run() {
     headgate_thread_set_role(role)
     record.becomeCurrent()
+    guard isPlain || setUp() else { return }
+    let here = headgate_thread_self()
+    if becomeRunning(here) { headgate_thread_detach(here) }
+    HeadgateLog.note(.thread, "thread \"\(record.name)\" starts")
+    withAutoreleasePool { work.run(work.memory) }
+    finish()
+  }
+
+  /// Takes its name and its priority. False: the system refuses that, and the thread is not to be.
+  private func setUp() -> Bool {
     let attributes = self.attributes
     if !attributes.name.isEmpty { systemThreadName(attributes.name).withCString { headgate_thread_name($0) } }
-    if attributes.priority.isSetFromInside, let refusal {
-      let errno = record.withSystemThread { attributes.priority.apply(to: $0) } ?? 0
-      if errno != 0 { record.end() }
-      refusal.tell(errno)
-      if errno != 0 { return }
-    }
-    let here = headgate_thread_self()
-    if becomeRunning(here, createdDetached: attributes.isDetached) { headgate_thread_detach(here) }
-    HeadgateLog.note(.thread, "thread \"\(attributes.name)\" starts")
-    runBody()
-    finish()
+    guard let refusal else { return true }
+    let errno = record.withSystemThread { attributes.priority.apply(to: $0) } ?? 0
+    if errno != 0 { record.end() }
+    refusal.tell(errno)
+    return errno == 0
   }
 
   /// The thread left through `pthread_exit`: there is no outcome, but whoever waits for one must be told.
@@ -174,8 +179,8 @@ class ThreadCore: @unchecked Sendable {
   /// Nobody will join: an error goes to its handler, a result to nobody. On the thread itself, or later on whoever
   /// detaches it.
   private func letGo() {
-    if let failure { UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError) }
-    discardOutcome()
+    if let failure = work.failure(work.memory) { UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError) }
+    work.discard(work.memory, false)
   }
 
   // MARK: Detaching
@@ -204,6 +209,7 @@ class ThreadCore: @unchecked Sendable {
   }
 
   /// The last handle goes. A thread that was never started leaves nothing behind.
+  @usableFromInline
   func handleGoes() {
     let isForgotten = state.withLock { $0.claim == .open && $0.phase != .notStarted }
     guard isForgotten, detach() == nil else { return }

@@ -26,7 +26,7 @@ package final class ThreadRecord: @unchecked Sendable {
   /// The thread as the system knows it, which may be used while it lives.
   package struct SystemThread: Sendable {
     package let thread: UInt
-    package let number: UInt64
+    package var number: UInt64 { headgate_thread_system_number(thread) }
   }
 
   private struct State {
@@ -63,10 +63,10 @@ package final class ThreadRecord: @unchecked Sendable {
 
   /// Makes it the calling thread's record; that had none before.
   package func becomeCurrent() {
-    let here = SystemThread(thread: headgate_thread_self(), number: headgate_thread_system_number())
+    let here = SystemThread(thread: headgate_thread_self())
     state.withLock { $0.system = here }
     words.pointee.record = Unmanaged.passRetained(self).toOpaque()
-    headgate_thread_set_current(words) { words in
+    headgate_thread_set_current(words, isManaged ? 1 : 0) { words in
       guard let record = words?.pointee.record else { return }
       Unmanaged<ThreadRecord>.fromOpaque(record).takeUnretainedValue().endOnExit()
     }

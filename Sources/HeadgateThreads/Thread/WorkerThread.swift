@@ -15,11 +15,12 @@ package final class WorkerThread: Sendable {
   ) throws(ThreadError) {
     let done = Completion()
     self.done = done
-    let core = WorkerCore(ThreadAttributes(name: name, stackSize: stackSize, isDetached: true), serves: serves) {
+    let work = ThreadWork {
       body()
       done.set()
     }
-    try core.start()
+    let attributes = ThreadAttributes(name: name, stackSize: stackSize, isDetached: true)
+    try ThreadCore(attributes, serves: serves, work).start()
   }
 
   /// Whether the calling thread must not block: it serves others, or runs a task and is not one of ours, so that Swift's
@@ -34,21 +35,6 @@ package final class WorkerThread: Sendable {
 
   /// Waits until the closure has returned. Must not be called by the thread itself.
   package func join() { done.wait() }
-}
-
-// Unchecked: `body` is touched by the thread alone once it has started, and before that by nobody.
-private final class WorkerCore: ThreadCore, @unchecked Sendable {
-  private var body: (@Sendable () -> Void)?
-
-  init(_ attributes: ThreadAttributes, serves: Bool, _ body: @escaping @Sendable () -> Void) {
-    self.body = body
-    super.init(attributes, serves: serves)
-  }
-
-  override func runBody() {
-    guard let body = body.take() else { return }
-    withAutoreleasePool { body() }
-  }
 }
 
 /// A latch that is set once and that any number of threads can wait for.
