@@ -9,8 +9,9 @@
 /// this library.
 ///
 /// The body runs once, inside an autorelease pool where Objective-C exists. Task-local values, a task's cancellation and
-/// actors do not reach it: capture what it needs. The thread inherits its creator's signal mask, and Headgate does not
-/// change it: block a signal before threads start, or at the top of the body, to keep it off them.
+/// actors do not reach it: capture what it needs. The thread has its creator's signal mask, as POSIX has it, from its first
+/// line to its last; Headgate never changes it. Mind that libdispatch's threads, and so the tasks of Swift on Linux, block
+/// most signals: a thread that is to handle them, or to start other programs, unblocks them first.
 ///
 /// This object is the handle. When the last reference to it goes before anybody has joined, a running thread is detached,
 /// and the log says so; a thread that was not started is simply gone, its body with it. Threads end with the process:
