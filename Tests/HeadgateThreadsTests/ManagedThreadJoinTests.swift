@@ -181,7 +181,8 @@ func joinCode<Value, Failure: Error>(
     #expect(codes == [.timedOut, .timedOut, nil])
   }
 
-  @Test("P35 cancelling a thread that joins wakes it, and the joined one can be joined later", arguments: [true, false])
+  @Test(
+    "P35 cancelling a thread that joins wakes it, and the joined one can be joined later", arguments: [true, false])
   func cancelled(hasLimit: Bool) async throws {
     let gate = Parker()
     let worker = try ManagedThread.spawn { _ = gate.park(until: .after(generous)) }

@@ -42,7 +42,9 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
       partner.withLock { $0 = me }
       known.countDown()
       for turn in 0..<10_000 {
-        guard waitCode({ () throws(WaitError) in try ManagedThread.park(until: .after(generous)) }) == nil else { return turn }
+        guard waitCode({ () throws(WaitError) in try ManagedThread.park(until: .after(generous)) }) == nil else {
+          return turn
+        }
         partner.withLock { $0 }?.unpark()
       }
       return 10_000
@@ -50,13 +52,17 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(known.wait())
     let other = try ManagedThread.spawn { () -> Int in
       let me = ManagedThread.current
-      guard let first = partner.withLock({ partner in
-        defer { partner = me }
-        return partner
-      }) else { return -1 }
+      guard
+        let first = partner.withLock({ partner in
+          defer { partner = me }
+          return partner
+        })
+      else { return -1 }
       for turn in 0..<10_000 {
         first.unpark()
-        guard waitCode({ () throws(WaitError) in try ManagedThread.park(until: .after(generous)) }) == nil else { return turn }
+        guard waitCode({ () throws(WaitError) in try ManagedThread.park(until: .after(generous)) }) == nil else {
+          return turn
+        }
       }
       return 10_000
     }
@@ -90,7 +96,8 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(isLate)
   }
 
-  @Test("P07 a sleep until the past ends at once", arguments: [Deadline.distantPast, .after(.seconds(Int64.min)), .now])
+  @Test(
+    "P07 a sleep until the past ends at once", arguments: [Deadline.distantPast, .after(.seconds(Int64.min)), .now])
   func past(deadline: Deadline) async throws {
     let code = try await onThread { waitCode { () throws(WaitError) in try ManagedThread.sleep(until: deadline) } }
     #expect(code == nil)

@@ -179,7 +179,9 @@ final class ThreadCore: @unchecked Sendable {
   /// Nobody will join: an error goes to its handler, a result to nobody. On the thread itself, or later on whoever
   /// detaches it.
   private func letGo() {
-    if let failure = work.failure(work.memory) { UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError) }
+    if let failure = work.failure(work.memory) {
+      UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError)
+    }
     work.discard(work.memory, false)
   }
 

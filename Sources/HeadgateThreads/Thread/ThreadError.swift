@@ -27,7 +27,8 @@ public struct ThreadError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let invalidStackSize = Code("invalid_stack_size", "ask for a size in bytes that the machine has")
     /// The system refuses the priority: the process lacks the right, or the system does not know such a priority.
     public static let priorityRefused = Code(
-      "priority_refused", "ask for a lower priority, or give the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)")
+      "priority_refused", "ask for a lower priority, or give the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)"
+    )
     /// It was started before: a thread runs once, and its attributes stay.
     public static let alreadyStarted = Code("already_started", "make a new thread")
     /// The thread does not run: not yet, or not any more.

@@ -34,7 +34,11 @@ struct ThreadWork: @unchecked Sendable {
       }
     }
     failure = { memory in
-      if case .outcome(.failure(let failure)) = memory.assumingMemoryBound(to: Content.self).pointee { failure } else { nil }
+      if case .outcome(.failure(let failure)) = memory.assumingMemoryBound(to: Content.self).pointee {
+        failure
+      } else {
+        nil
+      }
     }
     discard = { memory, free in
       let content = memory.assumingMemoryBound(to: Content.self)
