@@ -55,8 +55,8 @@ import Testing
   @Test("A refusal is an error that says why, at the start and while running; the body has not run")
   func refused() async throws {
     let ran = LockedBox(0)
-    let errors = try await onThread {
-      let thread = try ManagedThread.spawn { () -> [ThreadError?] in
+    let (errors, ranWhenRefused) = try await onThread {
+      let thread = try ManagedThread.spawn { () -> ([ThreadError?], Int) in
         giveUpRights()
         var errors: [ThreadError?] = []
         let refused = ManagedThread(ThreadAttributes(name: "refused", priority: .nice(-5))) { ran.withLock { $0 += 1 } }
@@ -75,6 +75,7 @@ import Testing
         } catch {
           errors.append(error)
         }
+        let ranWhenRefused = ran.withLock { $0 }
         // The same thread, with what is granted.
         do throws(ThreadError) {
           try refused.configure { $0.priority = .nice(3) }
@@ -83,12 +84,13 @@ import Testing
           errors.append(error)
         }
         _ = joinCode(refused)
-        return errors
+        return (errors, ranWhenRefused)
       }
       return try thread.join()
     }
     #expect(errors.map { $0?.code } == Array(repeating: .priorityRefused, count: 5))
     #expect(errors.compactMap { $0?.errno } == [EACCES, EPERM, EINVAL, EINVAL, EACCES])
+    #expect(ranWhenRefused == 0)
     #expect(ran.withLock { $0 } == 1)
   }
 
