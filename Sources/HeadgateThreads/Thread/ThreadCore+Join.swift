@@ -98,7 +98,7 @@ extension ThreadCore {
     // A thread that has nothing left to do but to exit: looking for that a moment may save another sleep.
     for _ in 0..<(isEnding ? SpinBudget.threadExit : 0) {
       if headgate_thread_try_join(thread) != 0 { return }
-      headgate_pause()
+      spinPause()
     }
     headgate_thread_join(thread)
   }
