@@ -135,7 +135,9 @@ import Glibc
   @Test("D58 a reader that reads nothing stops the server, at its socket; then everything arrives in order")
   func backPressure() async throws {
     let size = 64 << 20
-    let response = try await dispatcher.stream(for: DispatchRequest(origin.url("/bytes/\(size)")))
+    var request = try DispatchRequest(origin.url("/bytes/\(size)"))
+    request.timeout = nil
+    let response = try await dispatcher.stream(for: request)
     // Others are served meanwhile, for longer than the body would take if somebody took it.
     for _ in 0..<300 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
     // The server may learn of the last short one's end a moment later; the stream is still being sent.
@@ -206,9 +208,10 @@ import Glibc
       outcomes.withLock { $0["whole"] = result }
       whole.open()
     }
-    let operation = dispatcher.dispatchDownload(
-      try DispatchRequest(origin.url("/silence")), to: .numbered(folder.path + "/cancelled"), class: .long
-    ) { result in
+    var silent = try DispatchRequest(origin.url("/silence"))
+    silent.timeout = nil
+    let operation = dispatcher.dispatchDownload(silent, to: .numbered(folder.path + "/cancelled"), class: .long) {
+      result in
       outcomes.withLock { $0["cancelled"] = result }
       cancelled.open()
     }

@@ -19,6 +19,7 @@ import Testing
     var request = try DispatchRequest("http://a.stall.test:\(origin.port)/")
     // It stalls for as long as this test takes, which on a busy machine may be longer than any limit on connecting.
     request.connectTimeout = nil
+    request.timeout = nil
     let operation = dispatcher.dispatchShort(request) { result in
       if case .failure(let error) = result { outcome.withLock { $0 = error } }
       ended.open()

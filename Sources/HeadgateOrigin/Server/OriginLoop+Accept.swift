@@ -21,7 +21,13 @@ extension OriginLoop {
         _ = setAlarm(.listeners, at: .after(Self.scarcityPause))
         return
       case .connection(let descriptor):
-        noticeCloses()
+        noticeCloses(until: .distantPast)
+        // When the client's thread changes processors between the two, the kernel may bring a connection before the
+        // close that preceded it. Looked into where it would count: for a new peak, and before a refusal.
+        let counts = shared.counts(endPoint)
+        if counts.sockets >= counts.peakSockets || places[endPoint] >= shared.script.connectionLimit ?? .max {
+          noticeCloses(until: .after(.milliseconds(1)))
+        }
         admit(descriptor, endPoint)
       }
     }
@@ -31,10 +37,10 @@ extension OriginLoop {
   ///
   /// The new connection is out of the listener's queue, so whatever its client closed before it connected has arrived
   /// too: counting those closes first keeps the client from being seen with a socket too many.
-  private func noticeCloses() {
+  private func noticeCloses(until deadline: Deadline) {
     // One wait hears of a hundred or so; those that it has heard of go to the back of the kernel's queue.
     for _ in 0...(openCount / 64) {
-      shared.poller.wait(until: .distantPast, into: &laterEvents)
+      shared.poller.wait(until: deadline, into: &laterEvents)
       serve(laterEvents)
       if laterEvents.count < 64 { return }
     }
