@@ -8,7 +8,7 @@ import HeadgateThreads
 ///     await clock.timers(1)               // the subject waits for its deadline now
 ///     clock.advance(by: .seconds(2))      // and it has passed, on this thread, before this returns
 public final class ManualClock: TimerService {
-  private struct State {
+  private struct State: ~Copyable {
     var now = Deadline(nanoseconds: 1_000_000_000_000)
     var timers = TimerQueue()
     var waiters: [(count: Int, waiter: @Sendable () -> Void)] = []

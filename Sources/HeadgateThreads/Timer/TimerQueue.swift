@@ -1,74 +1,76 @@
 /// The pure half of every timer: what is due when, in the order of deadlines and, for equal ones, of scheduling.
 ///
-/// A cancelled timer gives its action back at once, so that whatever the action holds can be let go outside the lock.
-package struct TimerQueue {
+/// A cancelled timer gives its action back at once, so that whatever the action holds can be let go outside the lock;
+/// its place in the heap stays until it comes to the top or the dead outnumber half the living.
+package struct TimerQueue: ~Copyable {
   package typealias Action = @Sendable () -> Void
 
-  /// A timer's name. The generation tells it from a later timer in the same place.
+  /// A timer's name. The generation tells it from a later timer in the same slot.
   package struct Key: Hashable, Sendable {
-    let handle: Int32
-    let generation: UInt32
-  }
+    package let slot: Int32
+    package let generation: UInt32
 
-  private struct Rank: Comparable {
-    var deadline: UInt64
-    var sequence: UInt64
-
-    static func < (left: Rank, right: Rank) -> Bool {
-      left.deadline != right.deadline ? left.deadline < right.deadline : left.sequence < right.sequence
+    package init(slot: Int32, generation: UInt32) {
+      self.slot = slot
+      self.generation = generation
     }
+
+    /// The name of no timer.
+    package static var none: Key { Key(slot: -1, generation: 0) }
   }
 
-  // The closure stands in a struct of its own: a bare function type in raw memory miscompiles in release builds of
-  // Swift 6.3, and an array of functions pays a thunk for each access.
-  private struct Slot {
-    var action: Action?
-    var generation: UInt32
-  }
-
-  private var heap = IndexedHeap<Rank>()
-  private var slots: [Slot] = []
+  private var slots = TimerSlots()
+  // Its first entry, if there is one, belongs to a living timer.
+  private var heap = TimerHeap()
   private var nextSequence: UInt64 = 0
-  private var nextGeneration: UInt32 = 0
 
   package init() {}
 
-  package var count: Int { heap.count }
+  package var count: Int { slots.living }
 
   /// When the first timer is due; nil when there is none.
-  package var nextDeadline: Deadline? { heap.min.map { Deadline(nanoseconds: $0.key.deadline) } }
+  package var nextDeadline: Deadline? { heap.min.map { Deadline(nanoseconds: $0.deadline) } }
 
+  /// Adds a timer. O(1) on average.
   package mutating func insert(at deadline: Deadline, _ action: @escaping Action) -> Key {
-    let handle = heap.insert(Rank(deadline: deadline.nanoseconds, sequence: nextSequence))
+    let key = slots.insert(action)
+    heap.push(TimerEntry(deadline: deadline.nanoseconds, sequence: nextSequence, slot: key.slot))
     nextSequence += 1
-    nextGeneration &+= 1
-    let slot = Slot(action: action, generation: nextGeneration)
-    if Int(handle) < slots.count { slots[Int(handle)] = slot } else { slots.append(slot) }
-    return Key(handle: handle, generation: nextGeneration)
+    return key
   }
 
-  /// Takes a timer out. Returns its action, or nil when it has fired or was cancelled before.
+  /// Takes a timer out. Returns its action, or nil when it has fired or was cancelled before. O(1) on average.
   package mutating func remove(_ key: Key) -> Action? {
-    guard key.handle >= 0, Int(key.handle) < slots.count, slots[Int(key.handle)].generation == key.generation,
-      let action = slots[Int(key.handle)].action
-    else { return nil }
-    heap.remove(key.handle)
-    slots[Int(key.handle)].action = nil
-    shrink()
+    let action = slots.remove(key)
+    if slots.wantsSweep { sweep() } else { dropTheDeadAtTheTop() }
     return action
   }
 
   /// Takes out the first timer that is due at `now`.
   package mutating func popDue(at now: Deadline) -> Action? {
-    guard let first = heap.min, first.key.deadline <= now.nanoseconds, first.key.deadline != .max else { return nil }
-    heap.remove(first.handle)
-    let action = slots[Int(first.handle)].action
-    slots[Int(first.handle)].action = nil
-    shrink()
+    guard let first = heap.min, first.deadline <= now.nanoseconds, first.deadline != .max else { return nil }
+    heap.popMin()
+    let action = slots.take(first.slot)
+    dropTheDeadAtTheTop()
     return action
   }
 
-  private mutating func shrink() {
-    if heap.isEmpty, slots.count > 1024 { slots = [] }
+  private mutating func dropTheDeadAtTheTop() {
+    while let first = heap.min, slots.isDead(first.slot) {
+      heap.popMin()
+      _ = slots.take(first.slot)
+    }
   }
+
+  private mutating func sweep() {
+    var marks = TimerSlots.Marks()
+    slots.mark(&marks, chunks: .max)
+    heap.sweep(adding: [], dropping: marks)
+    slots.giveBack(&marks, chunks: .max)
+  }
+
+  /// For tests: entries in the heap, dead ones too.
+  package var placeCount: Int { heap.count }
+  package var isOrdered: Bool { heap.isOrdered }
+  package var chunksInUse: Int { slots.chunksInUse }
 }

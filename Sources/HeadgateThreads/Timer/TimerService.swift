@@ -15,6 +15,13 @@ public protocol TimerService: AnyObject, Sendable {
   func cancel(_ timer: ScheduledTimer) -> Bool
 }
 
+extension TimerService {
+  /// Calls `action` once, when so much time has passed from now; at once for zero and less. See `schedule(at:_:)`.
+  public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    schedule(at: now + delay, action)
+  }
+}
+
 /// One pending call of a ``TimerService``.
 public struct ScheduledTimer: Sendable {
   package let service: any TimerService
@@ -27,7 +34,7 @@ public struct ScheduledTimer: Sendable {
 
   /// Takes the call back: true if it will not start, false if it has started, ended or was cancelled before.
   ///
-  /// The closure and what it holds are let go at once. O(log n) in the number of pending timers.
+  /// The closure and what it holds are let go at once. O(1), whatever the number of pending timers.
   @discardableResult
   public func cancel() -> Bool { service.cancel(self) }
 }

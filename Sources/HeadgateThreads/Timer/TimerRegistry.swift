@@ -1,0 +1,50 @@
+/// The handles that have not ended: by place, so that joining and leaving cost no hashing, and by owner and key.
+///
+/// A value under the lock of ``TimerCalls``, which it shares with the states of all its handles.
+struct TimerRegistry {
+  private(set) var handles: [TimerHandle?] = []
+  private var free: [Int32] = []
+  // By owner, then by the key's hash: comparing keys runs code of the program, which nobody does under a lock.
+  private(set) var owned: [ObjectIdentifier: [Int: Set<TimerHandle>]] = [:]
+  /// Calls; the waits of the library's own are not counted.
+  private(set) var count = 0
+  var isDisposed = false
+
+  mutating func add(_ handle: TimerHandle) {
+    if let place = free.popLast() {
+      handle.state.place = place
+      handles[Int(place)] = handle
+    } else {
+      handle.state.place = Int32(truncatingIfNeeded: handles.count)
+      handles.append(handle)
+    }
+    if !handle.isWait { count += 1 }
+    guard let ownership = handle.ownership else { return }
+    owned[ownership.identifier, default: [:]][ownership.keyHash, default: []].insert(handle)
+  }
+
+  /// Ends a timer. Returns what it held, to be let go once the lock is free.
+  mutating func end(_ handle: TimerHandle, as phase: TimerHandle.Phase) -> TimerHandle.State {
+    let leftovers = handle.state
+    handle.state.phase = phase
+    handle.state.timer = nil
+    handle.state.body = nil
+    handle.state.onCancel = nil
+    handle.state.moved = nil
+    // The caller has a reference of its own, so this is never the last one.
+    handles[Int(leftovers.place)] = nil
+    free.append(leftovers.place)
+    if !handle.isWait { count -= 1 }
+    // What a million calls needed is not kept for ever.
+    if free.count == handles.count { (handles, free) = ([], []) }
+    if let ownership = handle.ownership { disown(handle, ownership) }
+    return leftovers
+  }
+
+  private mutating func disown(_ handle: TimerHandle, _ ownership: TimerOwnership) {
+    guard let place = owned.index(forKey: ownership.identifier) else { return }
+    owned.values[place][ownership.keyHash]?.remove(handle)
+    if owned.values[place][ownership.keyHash]?.isEmpty == true { owned.values[place][ownership.keyHash] = nil }
+    if owned.values[place].isEmpty { owned.remove(at: place) }
+  }
+}
