@@ -36,7 +36,7 @@ package final class TimerCalls: Sendable {
 
   func start(
     on service: any TimerService, at deadline: Deadline, _ options: Options,
-    _ body: @escaping TimerHandle.Body, onCancel: (@Sendable () -> Void)?
+    _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)?
   ) throws(TimerError) -> TimerHandle {
     if let repetition = options.repetition, repetition.nanoseconds <= 0 {
       throw TimerError(.invalidInterval, timers: name)
@@ -44,7 +44,7 @@ package final class TimerCalls: Sendable {
     let handle = TimerHandle(
       calls: self, service: service, target: options.target, repetition: options.repetition,
       ownership: options.ownership, isWait: options.isWait,
-      state: TimerHandle.State(deadline: deadline, body: body, onCancel: onCancel))
+      state: TimerHandle.State(deadline: deadline, body: TimerHandle.Body(call: body), onCancel: onCancel))
     let refusal = registry.withLock { registry -> TimerError.Code? in
       if registry.isDisposed { return .disposed }
       if !options.isWait, registry.count >= limit { return .full }
@@ -93,7 +93,7 @@ package final class TimerCalls: Sendable {
       return handle.state.body
     }
     guard let body else { return }
-    do { try body() } catch { report(error, handle) }
+    do { try body.call() } catch { report(error, handle) }
     ended(handle)
   }
 

@@ -3,7 +3,15 @@
 /// A cancelled timer gives its action back at once, so that whatever the action holds can be let go outside the lock;
 /// its place in the heap stays until it comes to the top or the dead outnumber half the living.
 package struct TimerQueue: ~Copyable {
-  package typealias Action = @Sendable () -> Void
+  /// What a timer calls. A struct, because a bare function type miscompiles in raw memory in release builds of Swift 6.3,
+  /// and pays an allocation wherever it goes through generic code, such as a lock's.
+  package struct Action: Sendable {
+    let body: @Sendable () -> Void
+
+    package init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    package func callAsFunction() { body() }
+  }
 
   /// A timer's name. The generation tells it from a later timer in the same slot.
   package struct Key: Hashable, Sendable {
@@ -32,8 +40,8 @@ package struct TimerQueue: ~Copyable {
   package var nextDeadline: Deadline? { heap.min.map { Deadline(nanoseconds: $0.deadline) } }
 
   /// Adds a timer. O(1) on average.
-  package mutating func insert(at deadline: Deadline, _ action: @escaping Action) -> Key {
-    let key = slots.insert(action)
+  package mutating func insert(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> Key {
+    let key = slots.insert(Action(action))
     heap.push(TimerEntry(deadline: deadline.nanoseconds, sequence: nextSequence, slot: key.slot))
     nextSequence += 1
     return key

@@ -9,7 +9,6 @@ package struct TimerSlots: ~Copyable {
   package typealias Action = TimerQueue.Action
   package typealias Key = TimerQueue.Key
 
-  // The closure stands in a struct: a bare function type in raw memory miscompiles in release builds of Swift 6.3.
   private struct Slot {
     let action: Action
     let generation: UInt32
@@ -62,7 +61,7 @@ package struct TimerSlots: ~Copyable {
   package var wantsSweep: Bool { dead > 1024 && dead > living / 2 }
 
   /// Puts an action into a free slot.
-  package mutating func insert(_ action: @escaping Action) -> Key {
+  package mutating func insert(_ action: Action) -> Key {
     if firstOpen < 0 { openChunk() }
     let place = firstOpen
     let chunk = chunks + Int(place)
