@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct TimerQueueTests {
   /// A queue whose actions say their number.
-  private struct Numbered {
+  private struct Numbered: ~Copyable {
     var timers = TimerQueue()
     let calls = Record<Int>()
 
@@ -108,8 +108,8 @@ import Testing
     #expect(timers.count == 1)
   }
 
-  @Test("P70 random inserts, cancels and advances against a sorted array", arguments: [1, 2, 3] as [UInt64])
-  func model(seed: UInt64) {
+  @Test("P70 random inserts, cancels and advances against a sorted array", arguments: [1, 2, 3] as [UInt64], [2, 30])
+  func model(seed: UInt64, cancels: Int) {
     var random = SeededRandom(seed: seed)
     var queue = Numbered()
     // In the order of insertion; a stable sort by deadline gives the order of the calls.
@@ -117,21 +117,31 @@ import Testing
     var gone: [TimerQueue.Key] = []
     var expected: [Int] = []
     var now: UInt64 = 0
+    var sweeps = 0
     for number in 0..<3000 {
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<6:
-        let moment = now + UInt64.random(in: 0..<50, using: &random)
-        pending.append((moment, number, queue.insert(number, at: moment)))
+        // Many far away, so that their dead places are not met by the clock but by a sweep.
+        for number in number * 100..<number * 100 + cancels {
+          let moment = now + UInt64.random(in: 0..<(number % 2 == 0 ? 50 : 1 << 40), using: &random)
+          pending.append((moment, number, queue.insert(number, at: moment)))
+        }
       case 6, 7:
-        guard let place = pending.indices.randomElement(using: &random) else { continue }
-        gone.append(pending[place].key)
-        #expect(queue.timers.remove(pending.remove(at: place).key) != nil)
+        let places = queue.timers.placeCount
+        for _ in 0..<cancels * 2 {
+          guard let place = pending.indices.randomElement(using: &random) else { continue }
+          gone.append(pending[place].key)
+          pending.swapAt(place, pending.count - 1)
+          let key = pending.removeLast().key
+          if queue.timers.remove(key) == nil { Issue.record("a pending timer was not found") }
+        }
+        if queue.timers.placeCount + 1024 < places { sweeps += 1 }
       case 8:
         if let key = gone.randomElement(using: &random) { #expect(queue.timers.remove(key) == nil) }
       default:
         now += UInt64.random(in: 0..<60, using: &random)
-        let due = pending.filter { $0.moment <= now }.enumerated()
-          .sorted { ($0.element.moment, $0.offset) < ($1.element.moment, $1.offset) }.map(\.element)
+        // Numbers grow with the order of insertion.
+        let due = pending.filter { $0.moment <= now }.sorted { ($0.moment, $0.number) < ($1.moment, $1.number) }
         pending.removeAll { $0.moment <= now }
         gone += due.map(\.key)
         expected += due.map(\.number)
@@ -139,6 +149,32 @@ import Testing
       }
       #expect(queue.timers.count == pending.count)
       #expect(queue.timers.nextDeadline?.nanoseconds == pending.map(\.moment).min())
+      #expect(queue.timers.placeCount <= pending.count + max(1024, pending.count / 2))
     }
+    let isOrdered = queue.timers.isOrdered
+    #expect(isOrdered)
+    #expect(queue.advance(to: .max).count == expected.count + pending.count)
+    if cancels > 2 { #expect(sweeps > 0, "the model never saw a sweep") }
+  }
+
+  @Test("P74 cancelled places are swept up, and the memory of many timers is given back while one is left")
+  func memory() {
+    var queue = Numbered()
+    let one = queue.insert(0, at: 7)
+    var keys = (1...50_000).map { queue.insert($0, at: UInt64(1000 + $0)) }
+    #expect(queue.timers.chunksInUse >= 50_000 / 64)
+    var random = SeededRandom(seed: 74)
+    keys.shuffle(using: &random)
+    for key in keys where queue.timers.remove(key) == nil { Issue.record("a pending timer was not found") }
+    #expect(queue.timers.count == 1)
+    #expect(queue.timers.placeCount <= 1 + 1025)
+    #expect(queue.timers.chunksInUse <= 1 + 1025 + 1)
+    #expect(queue.timers.nextDeadline == Deadline(nanoseconds: 7))
+    // As many again, which all become due.
+    for number in 0..<50_000 { _ = queue.insert(number, at: 3) }
+    #expect(queue.advance(to: 3) == Array(0..<50_000))
+    #expect(queue.timers.remove(one) != nil)
+    #expect(queue.timers.nextDeadline == nil)
+    #expect(queue.timers.chunksInUse <= 2)
   }
 }

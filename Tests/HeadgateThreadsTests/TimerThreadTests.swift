@@ -10,11 +10,11 @@ import Musl
 #endif
 
 @Suite struct TimerThreadTests {
-  /// A timer thread, which its test stops by name: an optimized build lets go of what is not used any more.
+  /// A timer thread, which its test disposes of by name: an optimized build lets go of what is not used any more.
   private final class Bench: Sendable {
     let timers = TimerThread(name: "test-timer")
 
-    func stop() { timers.stop() }
+    func stop() { timers.dispose() }
 
     /// Holds the timer thread inside a call, until the latch is opened.
     func occupy() -> Latch {
@@ -258,7 +258,7 @@ import Musl
     #expect(Set(calls.events).count == 4000)
   }
 
-  @Test("A stop drops what is pending and what comes later, and lets go of it at once")
+  @Test("P77 a disposal drops what is pending and what comes later, and lets go of it at once")
   func stop() {
     let timers = TimerThread(name: "test-timer")
     let census = Census()
@@ -266,49 +266,49 @@ import Musl
       let token = census.token()
       return timers.schedule(at: .after(.seconds(3600))) {
         token.hold()
-        Issue.record("called after the stop")
+        Issue.record("called after the disposal")
       }
     }
     let before = schedule()
     #expect(census.alive == 1)
-    timers.stop()
+    timers.dispose()
     #expect(census.alive == 0)
     #expect(timers.pendingCount == 0)
     #expect(before.cancel() == false)
     let after = schedule()
     #expect(census.alive == 0)
     #expect(after.cancel() == false)
-    timers.stop()
+    timers.dispose()
   }
 
-  @Test("A stop before the first timer leaves no thread to end")
+  @Test("P77 a disposal before the first timer leaves no thread to end")
   func stopUnused() {
     let timers = TimerThread(name: "test-timer")
-    timers.stop()
-    #expect(timers.schedule(at: .distantPast) { Issue.record("called after the stop") }.cancel() == false)
+    timers.dispose()
+    #expect(timers.schedule(at: .distantPast) { Issue.record("called after the disposal") }.cancel() == false)
   }
 
-  @Test("P77 a stop ends the thread, from outside while it sleeps and from inside a call", arguments: [false, true])
+  @Test("P77 a disposal ends the thread, from outside while it sleeps and from inside a call", arguments: [false, true])
   func stopEndsTheThread(fromInside: Bool) {
     let timers = TimerThread(name: "test-timer")
     let ended = Latch()
     _ = timers.schedule(at: .distantPast) {
       atThreadExit { ended.countDown() }
-      if fromInside { timers.stop() }
+      if fromInside { timers.dispose() }
     }
     _ = timers.schedule(at: .distantFuture) { Issue.record("called though never was asked for") }
     if !fromInside {
       let called = Latch()
       _ = timers.schedule(at: .distantPast) { called.countDown() }
       #expect(called.wait())
-      timers.stop()
+      timers.dispose()
     }
     #expect(ended.wait())
   }
 }
 
 /// Runs `body` when the calling thread ends.
-private func atThreadExit(_ body: @escaping @Sendable () -> Void) {
+func atThreadExit(_ body: @escaping @Sendable () -> Void) {
   final class Box {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }

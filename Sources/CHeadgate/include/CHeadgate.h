@@ -57,4 +57,11 @@ int headgate_processors(void);
 // Keeps SIGPIPE from the calling thread, so that a write to a closed socket is an error and not the process's end.
 void headgate_block_sigpipe(void);
 
+// How deep the calling thread is in calls that tell the program something, for the log.
+int headgate_log_depth(void);
+void headgate_set_log_depth(int depth);
+
+// The calling thread's name as the system knows it, at least 16 bytes with the zero; empty if it has none.
+void headgate_log_thread_name(char *buffer, size_t size);
+
 #endif

@@ -26,15 +26,23 @@ package final class TimerCalls: Sendable {
 
   // MARK: Setting
 
-  struct Options: Sendable {
-    var target = TimerTarget.timerThread
-    var repetition: TimerRepetition?
-    var ownership: TimerOwnership?
+  package struct Options: Sendable {
+    package var target = TimerTarget.timerThread
+    package var repetition: TimerRepetition?
+    package var ownership: TimerOwnership?
     // A wait of the library's own: no limit refuses it, and only a disposal takes it back.
-    var isWait = false
+    package var isWait = false
+
+    package init(
+      target: TimerTarget = .timerThread, repetition: TimerRepetition? = nil, ownership: TimerOwnership? = nil
+    ) {
+      self.target = target
+      self.repetition = repetition
+      self.ownership = ownership
+    }
   }
 
-  func start(
+  package func start(
     on service: any TimerService, at deadline: Deadline, _ options: Options,
     _ body: @escaping @Sendable () throws -> Void, onCancel: (@Sendable () -> Void)?
   ) throws(TimerError) -> TimerHandle {
@@ -162,17 +170,17 @@ package final class TimerCalls: Sendable {
     return answer
   }
 
-  func cancelAll() -> Int {
+  package func cancelAll() -> Int {
     let handles = registry.withLock { $0.handles }
     return handles.count { handle in handle.map { !$0.isWait && $0.cancel() } ?? false }
   }
 
-  func cancelAll(owner: ObjectIdentifier) -> Int {
+  package func cancelAll(owner: ObjectIdentifier) -> Int {
     let handles = registry.withLock { $0.owned[owner] } ?? [:]
     return handles.values.reduce(0) { $0 + $1.count { $0.cancel() } }
   }
 
-  func cancelAll(owner: ObjectIdentifier, key: AnyHashable) -> Int {
+  package func cancelAll(owner: ObjectIdentifier, key: AnyHashable) -> Int {
     let hash = key.hashValue
     let handles = registry.withLock { $0.owned[owner]?[hash] } ?? []
     // Compared out here: two keys may share a hash, and comparing runs code of the program.
@@ -180,7 +188,7 @@ package final class TimerCalls: Sendable {
   }
 
   /// Cancels all calls and waits, and refuses later ones.
-  func dispose() {
+  package func dispose() {
     let handles = registry.withLock { registry in
       registry.isDisposed = true
       return registry.handles

@@ -96,13 +96,13 @@ extension TimerHandle: Hashable {
 /// On whose behalf a timer runs.
 // Unchecked: `owner` is never read, it only keeps the object's address from being another's while the timer is pending
 // (the object itself may end); `key` was Sendable before it was erased.
-struct TimerOwnership: @unchecked Sendable {
+package struct TimerOwnership: @unchecked Sendable {
   private unowned let owner: AnyObject
   let identifier: ObjectIdentifier
   let key: AnyHashable?
   let keyHash: Int
 
-  init(_ owner: AnyObject, key: (any Hashable & Sendable)?) {
+  package init(_ owner: AnyObject, key: (any Hashable & Sendable)?) {
     self.owner = owner
     identifier = ObjectIdentifier(owner)
     // Hashed here, and compared by `TimerCalls` with no lock held: both run code of the program.

@@ -1,0 +1,22 @@
+import Synchronization
+
+/// Which sources are on: one word, read by every line that may be told.
+package struct LogSwitches: ~Copyable, Sendable {
+  private let enabled = AtomicCell<UInt32>(0)
+
+  package init() {}
+
+  package borrowing func enable(_ source: HeadgateLog.Source) { enabled.bitwiseOr(source.bit, ordering: .relaxed) }
+
+  package borrowing func disable(_ source: HeadgateLog.Source) { enabled.bitwiseAnd(~source.bit, ordering: .relaxed) }
+
+  package borrowing func enableAll() { enabled.store(.max, ordering: .relaxed) }
+
+  package borrowing func disableAll() { enabled.store(0, ordering: .relaxed) }
+
+  /// A relaxed load: a line more or less around the moment of a switch is nobody's loss.
+  @inline(__always)
+  package borrowing func isEnabled(_ source: HeadgateLog.Source) -> Bool {
+    enabled.load(ordering: .relaxed) & source.bit != 0
+  }
+}

@@ -1,0 +1,216 @@
+import HeadgateThreads
+import Testing
+
+/// The `perform` family and the sleep on a real thread.
+@Suite struct TimerPerformTests {
+  @Test("A call after a delay, at a deadline and again and again, on the timer thread")
+  func perform() throws {
+    let timers = TimerThread(name: "test-perform")
+    defer { timers.dispose() }
+    let done = Latch(5)
+    let threads = Record<UInt>()
+    let step: @Sendable () -> Void = {
+      threads.add(threadNumber())
+      done.countDown()
+    }
+    try timers.perform(after: .zero, step)
+    try timers.perform(at: .now, step)
+    let beat = try timers.perform(repeating: .rate(.microseconds(100)), step)
+    #expect(done.wait())
+    #expect(beat.cancel())
+    #expect(Set(threads.events).count == 1)
+  }
+
+  @Test("A target is given the call: another thread, a task executor")
+  func targets() throws {
+    /// Runs each job on a thread of its own.
+    final class ThreadEach: TaskExecutor {
+      func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        do {
+          _ = try WorkerThread(name: "test-job") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    let timers = TimerThread(name: "test-targets")
+    defer { timers.dispose() }
+    let timerThread = Record<UInt>()
+    let others = Record<UInt>()
+    let done = Latch(3)
+    try timers.perform(after: .zero) {
+      timerThread.add(threadNumber())
+      done.countDown()
+    }
+    let threads = TimerTarget.submitting { call in _ = try WorkerThread(name: "test-call") { call() } }
+    for target in [threads, .executor(ThreadEach())] {
+      try timers.perform(after: .zero, on: target) {
+        others.add(threadNumber())
+        done.countDown()
+      }
+    }
+    #expect(done.wait())
+    #expect(others.events.count == 2)
+    #expect(!others.events.contains(timerThread.events[0]))
+  }
+
+  @Test("P71 a cancel that races with a target's start: exactly one of the call and onCancel comes")
+  func cancelRace() throws {
+    let timers = TimerThread(name: "test-race")
+    defer { timers.dispose() }
+    let crew = LaneCrew(name: "test-crew", size: 2)
+    let lanes = [SerialLane(on: crew), SerialLane(on: crew)]
+    let count = 4000
+    let ends = Record<(number: Int, called: Bool)>()
+    let ended = Latch(count)
+    var random = SeededRandom(seed: 71)
+    var cancelled = 0
+    for number in 0..<count {
+      let handle = try timers.perform(
+        after: .nanoseconds(Int.random(in: 0..<20_000, using: &random)),
+        on: .submitting { call in lanes[number % 2].run(call) }
+      ) {
+        ends.add((number, true))
+        ended.countDown()
+      } onCancel: {
+        ends.add((number, false))
+        ended.countDown()
+      }
+      for _ in 0..<Int.random(in: 0..<400, using: &random) { _ = Deadline.now }
+      if handle.cancel() { cancelled += 1 }
+    }
+    #expect(ended.wait())
+    #expect(ends.events.count == count)
+    #expect(Set(ends.events.map(\.number)).count == count)
+    #expect(ends.events.count { !$0.called } == cancelled)
+    #expect(timers.pendingCount == 0)
+  }
+
+  @Test("P71 four threads cancel and move one timer at once: it ends once, and only if somebody was told so")
+  func handleRace() throws {
+    let timers = TimerThread(name: "test-handle-race")
+    defer { timers.dispose() }
+    for _ in 0..<300 {
+      let ends = Record<Bool>()
+      let answers = Record<Bool>()
+      let ended = Latch()
+      let handle = try timers.perform(after: .microseconds(100)) {
+        ends.add(true)
+        ended.countDown()
+      } onCancel: {
+        ends.add(false)
+        ended.countDown()
+      }
+      try onThreads(3) { number in
+        if number == 0 { answers.add(handle.cancel()) } else { handle.reschedule(after: .microseconds(number * 10)) }
+      }
+      #expect(ended.wait())
+      #expect(ends.events == [!answers.events[0]])
+      #expect(handle.isActive == false || ends.events == [true])
+    }
+    #expect(timers.cancelAll() == 0)
+  }
+
+  @Test("P77 a disposal from inside a call cancels the others, ends the thread and refuses what comes later")
+  func disposeFromInside() throws {
+    let timers = TimerThread(name: "test-dispose")
+    let told = Record<String>()
+    let done = Latch()
+    try timers.perform(after: .seconds(3600)) { told.add("called") } onCancel: { told.add("cancelled") }
+    try timers.perform(after: .zero) {
+      timers.dispose()
+      told.add("goes on")
+      done.countDown()
+    }
+    #expect(done.wait())
+    #expect(told.events == ["cancelled", "goes on"])
+    #expect(timers.isDisposed)
+    #expect(timers.pendingCount == 0)
+    #expect(throws: TimerError(.disposed, timers: "test-dispose")) { try timers.perform(after: .zero) {} }
+    timers.dispose()
+  }
+
+  @Test("P77 a thousand timer threads made and disposed of leave no thread behind")
+  func rounds() throws {
+    let ended = Latch(1000)
+    for _ in 0..<1000 {
+      let timers = TimerThread(name: "test-round")
+      let called = Latch()
+      try timers.perform(after: .zero) {
+        atThreadExit { ended.countDown() }
+        called.countDown()
+      }
+      #expect(called.wait())
+      timers.dispose()
+    }
+    #expect(ended.wait())
+  }
+
+  @Test("P74 sweeps beside schedules, cancels and calls of several threads lose and double nothing")
+  func sweepRace() throws {
+    let timers = TimerThread(name: "test-sweep")
+    defer { timers.dispose() }
+    let calls = Record<Int>()
+    let due = Latch(4 * 200)
+    try onThreads(4) { thread in
+      for round in 0..<200 {
+        let far = (0..<50).map { _ in timers.schedule(after: .seconds(3600)) { calls.add(-1) } }
+        _ = timers.schedule(at: .now) {
+          calls.add(thread * 1000 + round)
+          due.countDown()
+        }
+        for timer in far where !timer.cancel() { calls.add(-2) }
+      }
+    }
+    #expect(due.wait())
+    #expect(Set(calls.events).count == 800)
+    #expect(calls.events.allSatisfy { $0 >= 0 })
+    #expect(calls.events.count == 800)
+    #expect(timers.pendingCount == 0)
+  }
+
+  @Test("A sleep ends after its deadline, at once when that has passed, and is no call to cancel by cancelAll")
+  func sleep() async throws {
+    let timers = TimerThread(name: "test-sleep", limit: 0)
+    defer { timers.dispose() }
+    let deadline = Deadline.after(.milliseconds(2))
+    let sleeper = Task { try await timers.sleep(until: deadline) }
+    #expect(timers.cancelAll() == 0)
+    try await sleeper.value
+    #expect(Deadline.now >= deadline)
+    try await timers.sleep(until: .distantPast)
+    try await timers.sleep(for: .seconds(-1))
+    #expect(timers.pendingCount == 0)
+  }
+
+  @Test("A sleep ends when its task is cancelled, before or meanwhile, and leaves no timer", arguments: [false, true])
+  func sleepCancelled(before: Bool) async throws {
+    let timers = TimerThread(name: "test-sleep")
+    defer { timers.dispose() }
+    let sleeper = Task {
+      if before { withUnsafeCurrentTask { $0?.cancel() } }
+      try await timers.sleep(for: .seconds(3600))
+    }
+    if !before {
+      // The sleep is on its way or asleep: both must end.
+      sleeper.cancel()
+    }
+    let error = await #expect(throws: WaitError.self) { try await sleeper.value }
+    #expect(error?.code == .cancelled)
+    #expect(timers.pendingCount == 0)
+  }
+
+  @Test("A sleep ends when its timer thread is disposed of, before or meanwhile")
+  func sleepDisposed() async throws {
+    let timers = TimerThread(name: "test-sleep")
+    let sleeper = Task { try await timers.sleep(until: .distantFuture) }
+    try timers.perform(after: .zero) { timers.dispose() }
+    for _ in 0..<2 {
+      let error = await #expect(throws: WaitError.self) { try await sleeper.value }
+      #expect(error?.code == .closed)
+    }
+    let error = await #expect(throws: WaitError.self) { try await timers.sleep(for: .seconds(3600)) }
+    #expect(error?.code == .closed)
+  }
+}
