@@ -62,7 +62,11 @@ import Testing
     let computed = Record<String>()
     func told() -> [String] {
       for source in HeadgateLog.Source.allCases {
-        bench.note(source, { computed.add(source.description); return "x" }())
+        bench.note(
+          source,
+          {
+            computed.add(source.description); return "x"
+          }())
       }
       defer { #expect(computed.events.count == bench.handled.events.count) }
       return HeadgateLog.Source.allCases.filter { bench.switches.isEnabled($0) }.map(\.description)
@@ -131,7 +135,8 @@ import Testing
     bench.output.delegate = delegate
     for _ in 0..<2 { bench.output.write(.queue, .debug, "hello") }
     #expect(delegate.lines.events.count == 2)
-    #expect(bench.handled.events == Array(repeating: #"[warning] headgate.timer: from the delegate ["thread"]"#, count: 2))
+    #expect(
+      bench.handled.events == Array(repeating: #"[warning] headgate.timer: from the delegate ["thread"]"#, count: 2))
     bench.output.delegate = nil
   }
 
@@ -195,7 +200,11 @@ import Testing
       for round in 0..<300 {
         if number < 4 {
           let source = HeadgateLog.Source.allCases[round % 5]
-          bench.note(source, { told.add(round); return "\(number) \(round)" }())
+          bench.note(
+            source,
+            {
+              told.add(round); return "\(number) \(round)"
+            }())
         } else {
           if round % 2 == 0 { bench.switches.enableAll() } else { bench.switches.disableAll() }
           bench.output.delegate = round % 3 == 0 ? delegate : nil

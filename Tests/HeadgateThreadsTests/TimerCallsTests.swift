@@ -50,8 +50,16 @@ import Testing
   @Test("P71 a call once: cancelled before it says true and tells, after it false")
   func once() throws {
     let bench = Bench()
-    let first = try bench.start(after: 10) { bench.log.add("first") } onCancel: { bench.log.add("first cancelled") }
-    let second = try bench.start(after: 20) { bench.log.add("second") } onCancel: { bench.log.add("second cancelled") }
+    let first = try bench.start(after: 10) {
+      bench.log.add("first")
+    } onCancel: {
+      bench.log.add("first cancelled")
+    }
+    let second = try bench.start(after: 20) {
+      bench.log.add("second")
+    } onCancel: {
+      bench.log.add("second cancelled")
+    }
     #expect(bench.calls.count == 2)
     bench.advance(10)
     #expect(bench.log.events == ["first"])
@@ -189,7 +197,9 @@ import Testing
     let bench = Bench()
     let shelf = Shelf()
     shelf.isClosed.withLock { $0 = true }
-    _ = try bench.start(after: 10, .init(target: shelf.target)) { bench.log.add("called") } onCancel: {
+    _ = try bench.start(after: 10, .init(target: shelf.target)) {
+      bench.log.add("called")
+    } onCancel: {
       bench.log.add("refused")
     }
     let repeating = try bench.start(after: 11, .init(target: shelf.target, repetition: .rate(.nanoseconds(10)))) {
@@ -199,7 +209,9 @@ import Testing
     #expect(bench.log.events == ["refused"])
     #expect(bench.errors.events == ["Failure", "Failure"])
     shelf.isClosed.withLock { $0 = false }
-    _ = try bench.start(after: 1, .init(target: shelf.target)) { bench.log.add("called") } onCancel: {
+    _ = try bench.start(after: 1, .init(target: shelf.target)) {
+      bench.log.add("called")
+    } onCancel: {
       bench.log.add("dropped")
     }
     bench.advance(1)
@@ -394,9 +406,15 @@ import Testing
     let bench = Bench()
     let shelf = Shelf()
     for name in ["a", "b"] {
-      _ = try bench.start(after: 10) { bench.log.add("called") } onCancel: { bench.log.add(name) }
+      _ = try bench.start(after: 10) {
+        bench.log.add("called")
+      } onCancel: {
+        bench.log.add(name)
+      }
     }
-    _ = try bench.start(after: 1, .init(target: shelf.target)) { bench.log.add("called") } onCancel: {
+    _ = try bench.start(after: 1, .init(target: shelf.target)) {
+      bench.log.add("called")
+    } onCancel: {
       bench.log.add("c")
     }
     bench.advance(1)
@@ -424,7 +442,11 @@ import Testing
     let ended = Record<Int>()
     func start() throws -> TimerHandle {
       let token = Token(bench.calls, ended)
-      return try bench.start(after: 10) { token.hold() } onCancel: { token.hold() }
+      return try bench.start(after: 10) {
+        token.hold()
+      } onCancel: {
+        token.hold()
+      }
     }
     let (first, second) = (try start(), try start())
     first.cancel()
@@ -438,7 +460,9 @@ import Testing
   func reentrantCancel() throws {
     let bench = Bench()
     for number in 0..<5 {
-      _ = try bench.start(after: 10) { bench.log.add("called") } onCancel: {
+      _ = try bench.start(after: 10) {
+        bench.log.add("called")
+      } onCancel: {
         bench.log.add("\(number)")
         _ = bench.calls.cancelAll()
         _ = try? bench.start(after: 1) { bench.log.add("new") }

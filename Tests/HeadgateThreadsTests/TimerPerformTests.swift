@@ -91,7 +91,7 @@ import Testing
   func handleRace() throws {
     let timers = TimerThread(name: "test-handle-race")
     defer { timers.dispose() }
-    for _ in 0..<300 {
+    for _ in 0..<100 {
       let ends = Record<Bool>()
       let answers = Record<Bool>()
       let ended = Latch()
@@ -117,7 +117,11 @@ import Testing
     let timers = TimerThread(name: "test-dispose")
     let told = Record<String>()
     let done = Latch()
-    try timers.perform(after: .seconds(3600)) { told.add("called") } onCancel: { told.add("cancelled") }
+    try timers.perform(after: .seconds(3600)) {
+      told.add("called")
+    } onCancel: {
+      told.add("cancelled")
+    }
     try timers.perform(after: .zero) {
       timers.dispose()
       told.add("goes on")

@@ -288,7 +288,8 @@ import Musl
     #expect(timers.schedule(at: .distantPast) { Issue.record("called after the disposal") }.cancel() == false)
   }
 
-  @Test("P77 a disposal ends the thread, from outside while it sleeps and from inside a call", arguments: [false, true])
+  @Test(
+    "P77 a disposal ends the thread, from outside while it sleeps and from inside a call", arguments: [false, true])
   func stopEndsTheThread(fromInside: Bool) {
     let timers = TimerThread(name: "test-timer")
     let ended = Latch()

@@ -15,7 +15,8 @@ package enum LogLine {
   package static func format(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: String) -> String {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
-    return "\(stamp(seconds: Int(now.tv_sec), nanoseconds: Int(now.tv_nsec))) [\(level)] headgate.\(source) (\(threadName())): \(message)"
+    return
+      "\(stamp(seconds: Int(now.tv_sec), nanoseconds: Int(now.tv_nsec))) [\(level)] headgate.\(source) (\(threadName())): \(message)"
   }
 
   /// A moment in UTC, to the millisecond, as ISO 8601 and RFC 3339 write it.
