@@ -1,7 +1,6 @@
 /// A call that a timer makes once or again and again: what moves it and takes it back.
 ///
 /// It need not be kept: the call comes anyway.
-// Its state is touched only under the lock of `calls`; the rest is constant.
 public final class TimerHandle: Sendable {
   enum Phase: UInt8, Sendable {
     /// Waits for its moment.
