@@ -12,29 +12,33 @@ import Logging
 public enum HeadgateLog {
   /// A part of Headgate that tells of itself.
   public struct Source: Hashable, Sendable, CaseIterable, CustomStringConvertible {
-    /// Its name in the log's label, after `headgate.`.
-    public let description: String
+    // Nothing but a bit, so that asking for a source that is off counts no references.
     let bit: UInt32
 
     /// Thread pools.
-    public static let threadPool = Source(description: "thread_pool", bit: 1)
+    public static var threadPool: Source { Source(bit: 1) }
     /// Timer threads.
-    public static let timer = Source(description: "timer", bit: 2)
+    public static var timer: Source { Source(bit: 2) }
     /// Dispatchers and gates.
-    public static let dispatcher = Source(description: "dispatcher", bit: 4)
+    public static var dispatcher: Source { Source(bit: 4) }
     /// Managed threads and their loops.
-    public static let thread = Source(description: "thread", bit: 8)
+    public static var thread: Source { Source(bit: 8) }
     /// Blocking queues.
-    public static let queue = Source(description: "queue", bit: 16)
+    public static var queue: Source { Source(bit: 16) }
 
     /// All of them.
-    public static let allCases: [Source] = [.threadPool, .timer, .dispatcher, .thread, .queue]
+    public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue] }
 
-    /// Whether both are the same part.
-    public static func == (left: Source, right: Source) -> Bool { left.bit == right.bit }
-
-    /// Hashes the part.
-    public func hash(into hasher: inout Hasher) { hasher.combine(bit) }
+    /// Its name in the log's label, after `headgate.`.
+    public var description: String {
+      switch self {
+      case .threadPool: "thread_pool"
+      case .timer: "timer"
+      case .dispatcher: "dispatcher"
+      case .thread: "thread"
+      default: "queue"
+      }
+    }
   }
 
   private static let switches = LogSwitches()
