@@ -210,18 +210,23 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
+  /// Runs each job at once, on the thread that brings it: a task on it has run up to where it sleeps when it is made.
+  private final class AtOnce: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+      UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
+    }
+  }
+
   @Test("A sleep ends when its task is cancelled, before or meanwhile, and leaves no timer", arguments: [false, true])
   func sleepCancelled(before: Bool) async throws {
     let timers = TimerThread(name: "test-sleep")
     defer { timers.dispose() }
-    let sleeper = Task {
+    let sleeper = Task(executorPreference: AtOnce()) {
       if before { withUnsafeCurrentTask { $0?.cancel() } }
       try await timers.sleep(for: .seconds(3600))
     }
-    if !before {
-      // The sleep is on its way or asleep: both must end.
-      sleeper.cancel()
-    }
+    #expect(timers.pendingCount == (before ? 0 : 1))
+    sleeper.cancel()
     let error = await #expect(throws: WaitError.self) { try await sleeper.value }
     #expect(error?.code == .cancelled)
     #expect(timers.pendingCount == 0)
@@ -230,13 +235,12 @@ import Testing
   @Test("A sleep ends when its timer thread is disposed of, before or meanwhile")
   func sleepDisposed() async throws {
     let timers = TimerThread(name: "test-sleep")
-    let sleeper = Task { try await timers.sleep(until: .distantFuture) }
-    try timers.perform(after: .zero) { timers.dispose() }
-    for _ in 0..<2 {
-      let error = await #expect(throws: WaitError.self) { try await sleeper.value }
-      #expect(error?.code == .closed)
-    }
-    let error = await #expect(throws: WaitError.self) { try await timers.sleep(for: .seconds(3600)) }
+    let sleeper = Task(executorPreference: AtOnce()) { try await timers.sleep(until: .distantFuture) }
+    #expect(timers.pendingCount == 1)
+    timers.dispose()
+    var error = await #expect(throws: WaitError.self) { try await sleeper.value }
+    #expect(error?.code == .closed)
+    error = await #expect(throws: WaitError.self) { try await timers.sleep(for: .seconds(3600)) }
     #expect(error?.code == .closed)
   }
 }
