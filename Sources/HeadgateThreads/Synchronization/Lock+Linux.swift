@@ -51,7 +51,7 @@ package struct Lock {
     // A short look before sleeping: most holds last well under a microsecond. Bounded, and none on one processor,
     // where the holder can't run while we look.
     for _ in 0..<SpinBudget.lock {
-      headgate_pause()
+      spinPause()
       if word.pointee.load(ordering: .relaxed) == 0,
         word.pointee.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged
       {
