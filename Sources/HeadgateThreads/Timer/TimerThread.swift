@@ -232,7 +232,7 @@ public final class TimerThread: TimerService {
       guard let isDone else { return false }
       if isDone { return true }
       // Whoever spins for the lock gets it now. Taken again at once, it would send them to sleep, piece after piece.
-      for _ in 0..<SpinBudget.sweepGap { headgate_pause() }
+      for _ in 0..<SpinBudget.sweepGap { spinPause() }
     }
   }
 }
