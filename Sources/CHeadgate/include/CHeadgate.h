@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #endif
 
+#include "headgate_loop.h"
 #include "headgate_thread.h"
 
 // Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Both stand still while the machine sleeps.

@@ -3,7 +3,7 @@
 #if canImport(Darwin)
 import Darwin
 
-/// One thread's view of the descriptors that it serves. All calls belong to that thread, but for `wake`.
+/// One thread's view of the descriptors that it serves. `wait` belongs to that thread; the other calls may come from any.
 package final class Poller: Sendable {
   private let queue: Int32
 
@@ -15,19 +15,31 @@ package final class Poller: Sendable {
 
   deinit { close(queue) }
 
-  package func add(_ descriptor: Int32, _ interest: PollInterest) { modify(descriptor, interest) }
+  // Each returns 0 or the system's error number: EBADF, EINVAL for what can't be waited for.
+  @discardableResult
+  package func add(_ descriptor: Int32, _ interest: PollInterest) -> Int32 { modify(descriptor, interest) }
 
-  package func modify(_ descriptor: Int32, _ interest: PollInterest) {
-    change(descriptor, EVFILT_READ, interest.contains(.read) ? EV_ADD : EV_DELETE)
-    change(descriptor, EVFILT_WRITE, interest.contains(.write) ? EV_ADD : EV_DELETE)
+  @discardableResult
+  package func modify(_ descriptor: Int32, _ interest: PollInterest) -> Int32 {
+    let reading = set(descriptor, EVFILT_READ, interest.contains(.read))
+    let writing = set(descriptor, EVFILT_WRITE, interest.contains(.write))
+    return reading != 0 ? reading : writing
   }
 
-  package func remove(_ descriptor: Int32) { modify(descriptor, []) }
+  @discardableResult
+  package func remove(_ descriptor: Int32) -> Int32 { modify(descriptor, []) }
 
-  private func change(_ identifier: Int32, _ filter: Int32, _ flags: Int32, _ note: UInt32 = 0) {
+  private func set(_ descriptor: Int32, _ filter: Int32, _ isWanted: Bool) -> Int32 {
+    let failure = change(descriptor, filter, isWanted ? EV_ADD : EV_DELETE)
+    // Taking away what is not there is no failure.
+    return isWanted || failure != ENOENT ? failure : 0
+  }
+
+  @discardableResult
+  private func change(_ identifier: Int32, _ filter: Int32, _ flags: Int32, _ note: UInt32 = 0) -> Int32 {
     var event = Darwin.kevent(
       ident: UInt(identifier), filter: Int16(filter), flags: UInt16(flags), fflags: note, data: 0, udata: nil)
-    kevent(queue, &event, 1, nil, 0, nil)
+    return kevent(queue, &event, 1, nil, 0, nil) == 0 ? 0 : errno
   }
 
   /// Sleeps until a descriptor is ready, `wake` is called or the deadline has passed, and puts what it heard into

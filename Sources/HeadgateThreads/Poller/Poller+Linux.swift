@@ -10,7 +10,7 @@ import Glibc
 import Musl
 #endif
 
-/// One thread's view of the descriptors that it serves. All calls belong to that thread, but for `wake`.
+/// One thread's view of the descriptors that it serves. `wait` belongs to that thread; the other calls may come from any.
 package final class Poller: Sendable {
   private let epoll: Int32
   private let event: Int32
@@ -34,25 +34,36 @@ package final class Poller: Sendable {
     close(epoll)
   }
 
-  package func add(_ descriptor: Int32, _ interest: PollInterest) { control(EPOLL_CTL_ADD, descriptor, interest) }
-  package func modify(_ descriptor: Int32, _ interest: PollInterest) { control(EPOLL_CTL_MOD, descriptor, interest) }
-  package func remove(_ descriptor: Int32) { control(EPOLL_CTL_DEL, descriptor, []) }
+  // Each returns 0 or the system's error number: EBADF, EPERM for what can't be waited for, such as plain files.
+  @discardableResult
+  package func add(_ descriptor: Int32, _ interest: PollInterest) -> Int32 {
+    control(EPOLL_CTL_ADD, descriptor, interest)
+  }
 
-  private func control(_ operation: Int32, _ descriptor: Int32, _ interest: PollInterest) {
+  @discardableResult
+  package func modify(_ descriptor: Int32, _ interest: PollInterest) -> Int32 {
+    control(EPOLL_CTL_MOD, descriptor, interest)
+  }
+
+  @discardableResult
+  package func remove(_ descriptor: Int32) -> Int32 { control(EPOLL_CTL_DEL, descriptor, []) }
+
+  private func control(_ operation: Int32, _ descriptor: Int32, _ interest: PollInterest) -> Int32 {
     var event = epoll_event()
     if interest.contains(.read) { event.events |= EPOLLIN.rawValue | EPOLLRDHUP.rawValue }
     if interest.contains(.write) { event.events |= EPOLLOUT.rawValue }
     event.data.fd = descriptor
-    epoll_ctl(epoll, operation, descriptor, &event)
+    return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : errno
   }
 
-  /// Sleeps until a descriptor is ready, `wake` is called or the deadline has passed (in steps of a millisecond,
-  /// rounded up), and puts what it heard into `events`.
+  /// Sleeps until a descriptor is ready, `wake` is called or the deadline has passed, and puts what it heard into
+  /// `events`. Exact to the nanosecond from Linux 5.11 on (epoll_pwait2), before that in steps of a millisecond, rounded
+  /// up.
   package func wait(until deadline: Deadline, into events: inout [PollEvent]) {
     events.removeAll(keepingCapacity: true)
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
       guard let base = buffer.baseAddress else { return }
-      let count = epoll_wait(epoll, base, 128, Self.milliseconds(until: deadline))
+      let count = headgate_epoll_wait(epoll, base, 128, Self.nanoseconds(until: deadline))
       guard count > 0 else { return }
       for index in 0..<Int(count) {
         let heard = base[index].events
@@ -81,10 +92,8 @@ package final class Poller: Sendable {
     _ = write(event, &one, 8)
   }
 
-  private static func milliseconds(until deadline: Deadline) -> Int32 {
-    if deadline == .distantFuture { return -1 }
-    let nanoseconds = (deadline - .now).wholeNanoseconds
-    return nanoseconds <= 0 ? 0 : Int32(min((nanoseconds - 1) / 1_000_000 + 1, 3_600_000))
+  private static func nanoseconds(until deadline: Deadline) -> Int64 {
+    deadline == .distantFuture ? -1 : min(max(0, deadline.nanoseconds(since: .now)), 3_600_000_000_000)
   }
 }
 #endif

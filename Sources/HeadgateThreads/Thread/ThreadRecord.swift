@@ -33,6 +33,7 @@ package final class ThreadRecord: @unchecked Sendable {
     var name: String
     // While the thread lives.
     var system: SystemThread?
+    var wakeUp: (@Sendable () -> Void)?
   }
 
   /// A record for a thread that is about to start.
@@ -125,7 +126,11 @@ package final class ThreadRecord: @unchecked Sendable {
   package func cancel() {
     cancelled.store(true, ordering: .releasing)
     waitParker.unpark()
+    state.withLock { $0.wakeUp }?()
   }
+
+  /// Has something more called when the thread is asked to end: it sleeps elsewhere than on its parker.
+  package func onCancel(_ wakeUp: @escaping @Sendable () -> Void) { state.withLock { $0.wakeUp = wakeUp } }
 
   /// Leaves the permit of `park`, and wakes the thread if it waits for that.
   package func leavePermit() {

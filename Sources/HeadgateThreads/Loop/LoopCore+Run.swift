@@ -1,0 +1,75 @@
+import Synchronization
+
+extension LoopCore {
+  /// What a run is for.
+  enum RunKind {
+    /// The whole life of a loop with a thread of its own.
+    case base
+    /// Turns until the limit.
+    case turns
+    /// One turn that does something.
+    case once
+  }
+
+  /// Turns until the run is asked to end, the limit has passed or, for one turn, something was done. On the loop's thread.
+  func run(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
+    let isOpen = state.withLock { state in
+      guard state.phase == .open else { return false }
+      state.depth += 1
+      return true
+    }
+    guard isOpen else { return .stopped }
+    let end = turns(kind, until: limit)
+    leaveRun()
+    return end
+  }
+
+  private func turns(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
+    var hasWorked = false
+    while true {
+      if attention.load(ordering: .acquiring), let end = heed() { return end }
+      if !ownsThread, record?.isCancelled == true { return .cancelled }
+      hasWorked = turn(until: limit, lingers: hasWorked && SpinBudget.loop > 0)
+      if kind == .once, hasWorked { return .performed }
+      if limit != .distantFuture, !attention.load(ordering: .acquiring), clock() >= limit { return .timedOut }
+    }
+  }
+
+  /// Why the innermost run is to end; nil: that was meant for another one.
+  private func heed() -> LoopRunEnd? {
+    state.withLock { state in
+      if state.phase != .open { return .stopped }
+      guard state.endsRun else { return nil }
+      state.endsRun = false
+      attention.store(false, ordering: .releasing)
+      return .ended
+    }
+  }
+
+  private func leaveRun() {
+    let mustFinish = state.withLock { state in
+      state.depth -= 1
+      // A request that came too late for this run is not meant for the one outside it.
+      if state.endsRun {
+        state.endsRun = false
+        if state.phase == .open { attention.store(false, ordering: .releasing) }
+      }
+      guard state.depth == 0, state.phase == .stopping else { return false }
+      state.phase = .finishing
+      return true
+    }
+    if mustFinish { finish() }
+  }
+
+  /// Asks the innermost run to end.
+  func endRun() -> Bool {
+    let (isAsked, sleep) = state.withLock { state -> (Bool, Sleep) in
+      guard state.phase == .open, state.depth > (ownsThread ? 1 : 0) else { return (false, .awake) }
+      state.endsRun = true
+      attention.store(true, ordering: .releasing)
+      return (true, state.wake())
+    }
+    wake(from: sleep)
+    return isAsked
+  }
+}

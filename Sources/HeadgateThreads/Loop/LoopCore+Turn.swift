@@ -1,0 +1,144 @@
+// A turn: look, wait if there is nothing to do, then do a bounded share of each kind of work, so that no flood of one kind
+// starves another: what is due, what was signalled, what can be read or written, what was sent.
+
+import CHeadgate
+import Synchronization
+
+extension LoopCore {
+  /// The most items, and the most timers, of one turn.
+  static var share: Int { 256 }
+
+  private enum Step {
+    /// The poller, where descriptors are watched.
+    case work(Poller?)
+    case idle
+    case sleep(until: Deadline, Poller?)
+    case expired(Poller?)
+    case attention
+  }
+
+  /// Takes over what has come, and decides under one hold of the lock whether to work, to sleep or to return.
+  private func look(until limit: Deadline, maySleep: Bool) -> Step {
+    let now = clock()
+    return state.withLock { state -> Step in
+      state.sleep = .awake
+      guard state.phase == .open, !state.endsRun else { return .attention }
+      if agenda.pointee.isBatchDone, !state.inbox.isEmpty { agenda.pointee.refill(from: &state.inbox) }
+      if agenda.pointee.areSourcesDone, !state.signalled.isEmpty { agenda.pointee.refill(from: &state.signalled) }
+      hasNews.store(false, ordering: .relaxed)
+      let next = state.timers.nextDeadline ?? .distantFuture
+      agenda.pointee.hasDueTimers = next <= now
+      let poller = state.watches.isEmpty ? nil : state.poller
+      state.wait += 1
+      if agenda.pointee.events.isEmpty { agenda.pointee.wait = state.wait }
+      if agenda.pointee.hasWork { return .work(poller) }
+      if limit <= now { return .expired(poller) }
+      guard maySleep else { return .idle }
+      state.sleep = poller == nil ? .parked : .polling
+      state.sleepsUntil = min(limit, next)
+      return .sleep(until: state.sleepsUntil, poller)
+    }
+  }
+
+  /// Waits until there is something to do, at most until `limit`, and does a share of it. False: nothing was done.
+  ///
+  /// - Parameter lingers: Whether to look a moment before sleeping, because there was work just now.
+  func turn(until limit: Deadline, lingers: Bool) -> Bool {
+    var maySleep = !lingers
+    while true {
+      switch look(until: limit, maySleep: maySleep) {
+      case .attention: return false
+      case .work(let poller):
+        listen(poller, until: .distantPast)
+        return work()
+      case .expired(let poller):
+        listen(poller, until: .distantPast)
+        return !agenda.pointee.events.isEmpty && work()
+      case .idle:
+        linger()
+        maySleep = true
+      case .sleep(let deadline, let poller):
+        if poller == nil { _ = record?.waitParker.park(until: deadline) } else { listen(poller, until: deadline) }
+        if record?.isCancelled == true, !ownsThread {
+          state.withLock { $0.sleep = .awake }
+          return false
+        }
+      }
+    }
+  }
+
+  /// Puts what the poller hears into the agenda, where it waits for `work`.
+  private func listen(_ poller: Poller?, until deadline: Deadline) {
+    guard let poller, agenda.pointee.events.isEmpty else { return }
+    poller.wait(until: deadline, into: &agenda.pointee.events)
+  }
+
+  private func linger() {
+    for _ in 0..<SpinBudget.loop {
+      if hasNews.load(ordering: .relaxed) { return }
+      headgate_pause()
+    }
+  }
+
+  private var isInterrupted: Bool { attention.load(ordering: .relaxed) }
+
+  private func work() -> Bool {
+    withAutoreleasePool {
+      let timers = performTimers()
+      let sources = performSources()
+      let descriptors = performDescriptors()
+      return performItems() || timers || sources || descriptors
+    }
+  }
+
+  private func performTimers() -> Bool {
+    guard agenda.pointee.hasDueTimers else { return false }
+    agenda.pointee.hasDueTimers = false
+    var left = Self.share
+    // One moment for all of the turn: a timer that sets itself anew for at once comes in the next.
+    let now = clock()
+    while left > 0, !isInterrupted, let action = state.withLock({ $0.timers.popDue(at: now) }) {
+      left -= 1
+      action()
+    }
+    return left < Self.share
+  }
+
+  private func performSources() -> Bool {
+    var left = Self.share
+    while left > 0, !isInterrupted, let source = agenda.pointee.takeSource() {
+      left -= 1
+      source.performOnLoop()
+    }
+    return left < Self.share
+  }
+
+  private func performDescriptors() -> Bool {
+    guard !agenda.pointee.events.isEmpty else { return false }
+    // A copy of its own: a nested run hears anew. What an interruption leaves is heard again.
+    let events = agenda.pointee.events
+    let wait = agenda.pointee.wait
+    agenda.pointee.events.removeAll()
+    var isHandled = false
+    for event in events where !isInterrupted {
+      let (reader, writer) = state.withLock { $0.watches.watchers(of: event, before: wait) }
+      if let reader, !isInterrupted { isHandled = reader.performOnLoop() || isHandled }
+      if let writer, !isInterrupted { isHandled = writer.performOnLoop() || isHandled }
+    }
+    return isHandled
+  }
+
+  private func performItems() -> Bool {
+    var left = Self.share
+    while left > 0, !isInterrupted, let item = agenda.pointee.takeItem() {
+      left -= 1
+      switch item {
+      case .closure(let closure): call(closure)
+      case .entry(let entry): entry.perform(on: self)
+      case .serialJob(let job): serial?.runHere(job)
+      case .taskJob(let job): task?.runHere(job)
+      }
+    }
+    return left < Self.share
+  }
+}
