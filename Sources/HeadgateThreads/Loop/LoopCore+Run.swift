@@ -47,18 +47,25 @@ extension LoopCore {
   }
 
   private func leaveRun() {
-    let mustFinish = state.withLock { state in
+    state.withLock { state in
       state.depth -= 1
       // A request that came too late for this run is not meant for the one outside it.
       if state.endsRun {
         state.endsRun = false
         if state.phase == .open { attention.store(false, ordering: .releasing) }
       }
+    }
+    finishIfDue()
+  }
+
+  /// Finishes a loop that was stopped, once no run of it is left. Also when the stop came before the first run.
+  func finishIfDue() {
+    let isMine = state.withLock { state in
       guard state.depth == 0, state.phase == .stopping else { return false }
       state.phase = .finishing
       return true
     }
-    if mustFinish { finish() }
+    if isMine { finish() }
   }
 
   /// Asks the innermost run to end.

@@ -40,6 +40,7 @@ extension LoopCore {
   /// What a stopped loop has left.
   private struct Leftovers: ~Copyable {
     var items: [LoopItem]
+    let signalled: [LoopSource?]
     let sources: [LoopSource]
     let watches: [LoopWatch]
     let timers: TimerQueue
@@ -51,7 +52,8 @@ extension LoopCore {
       var timers = TimerQueue()
       swap(&timers, &state.timers)
       let leftovers = Leftovers(
-        items: state.inbox, sources: Array(state.sources.values), watches: state.watches.all, timers: timers)
+        items: state.inbox, signalled: state.signalled, sources: Array(state.sources.values),
+        watches: state.watches.all, timers: timers)
       (state.inbox, state.signalled, state.sources) = ([], [], [:])
       if let poller = state.poller { state.watches.removeAll(from: poller) }
       state.phase = .stopped
@@ -59,10 +61,16 @@ extension LoopCore {
       state.servesOrphans = true
       return leftovers
     }
+    tell(leftovers)
+    HeadgateLog.note(.thread, "loop \"\(name)\": stopped")
+    end()
+  }
+
+  /// Ends all of it, and lets go of it before anybody hears that the loop is finished.
+  private func tell(_ leftovers: consuming Leftovers) {
     timerCalls.dispose()
-    let sources = leftovers.sources, watches = leftovers.watches
-    for source in sources { source.handler.end().notice?.leaveUndone() }
-    for watch in watches { watch.handler.end().notice?.leaveUndone() }
+    for source in leftovers.sources { source.handler.end().notice?.leaveUndone() }
+    for watch in leftovers.watches { watch.handler.end().notice?.leaveUndone() }
     var untold = 0
     while let item = agenda.pointee.takeItem() { untold += leave(item) }
     for item in leftovers.items { untold += leave(item) }
@@ -70,8 +78,6 @@ extension LoopCore {
     if untold > 0 {
       HeadgateLog.warn(.thread, "loop \"\(name)\": \(untold) calls had not started when it stopped: cancelled")
     }
-    HeadgateLog.note(.thread, "loop \"\(name)\": stopped")
-    end()
   }
 
   /// Ends one item. Returns 1 for a closure that nobody is told of.
@@ -81,7 +87,11 @@ extension LoopCore {
     case .entry(let entry): entry.leaveUndone()
     case .serialJob(let job):
       guard let serial else { break }
-      if isCurrent { serial.runHere(job) } else { state.withLock { $0.orphans.append(LoopOrphan(job: job, executor: serial)) } }
+      guard isCurrent else {
+        state.withLock { $0.orphans.append(LoopOrphan(job: job, executor: serial)) }
+        break
+      }
+      serial.runHere(job)
     case .taskJob(let job): LoopTaskExecutor.runElsewhere(job)
     }
     return 0

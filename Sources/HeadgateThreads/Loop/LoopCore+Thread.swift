@@ -31,6 +31,7 @@ extension LoopCore {
     headgate_precise_timers()
     settle()
     _ = run(.base, until: .distantFuture)
+    finishIfDue()
     headgate_loop_set(nil) { _ in }
     // Balances `passRetained` in `settle`; whoever called this holds a reference of his own.
     Unmanaged.passUnretained(self).release()

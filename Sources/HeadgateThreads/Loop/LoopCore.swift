@@ -107,7 +107,9 @@ final class LoopCore: @unchecked Sendable {
   var isCurrent: Bool { owner.load(ordering: .acquiring) == headgate_thread_number() }
 
   /// The executors keep the core and the core keeps them, until the loop has stopped.
-  func keepExecutors(_ serial: LoopSerialExecutor, _ task: LoopTaskExecutor) { (self.serial, self.task) = (serial, task) }
+  func keepExecutors(_ serial: LoopSerialExecutor, _ task: LoopTaskExecutor) {
+    (self.serial, self.task) = (serial, task)
+  }
   func releaseExecutors() { (serial, task) = (nil, nil) }
 
   // MARK: The inbox

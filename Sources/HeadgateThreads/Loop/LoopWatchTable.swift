@@ -22,7 +22,8 @@ struct LoopWatchTable: Sendable {
   var all: [LoopWatch] { places.values.flatMap { [$0.reader, $0.writer].compactMap(\.self) } }
 
   /// Adds a watch. Returns why not, if the place is taken or the system refuses.
-  mutating func add(_ watch: LoopWatch, to poller: Poller, after wait: UInt64) -> (code: LoopError.Code, errno: Int32)? {
+  mutating func add(_ watch: LoopWatch, to poller: Poller, after wait: UInt64) -> (code: LoopError.Code, errno: Int32)?
+  {
     var place = places[watch.descriptor] ?? Place()
     switch watch.direction {
     case .reading where place.reader == nil: place.reader = watch

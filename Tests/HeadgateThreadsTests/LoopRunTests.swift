@@ -1,0 +1,251 @@
+import Testing
+
+@testable import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite struct LoopRunTests {
+  @Test("Threading Programming Guide: checking for an exit condition during a long job")
+  func checkingForAnExitConditionDuringALongJob() async throws {
+    let chunks = Count()
+    let source = LockedBox<LoopSource?>(nil)
+    let exitNow = LockedBox(false)
+    let isInstalled = Latch()
+    async let ending = onThread { () -> String in
+      let loop = ThreadLoop.current
+      var moreWorkToDo = true
+      // The input source, which sets the exit flag.
+      let exitSource = try loop.addSource { exitNow.withLock { $0 = true } }
+      source.withLock { $0 = exitSource }
+      isInstalled.countDown()
+      while moreWorkToDo && !exitNow.withLock({ $0 }) {
+        // One piece of a larger body of work.
+        chunks.add()
+        moreWorkToDo = chunks.value < 1_000_000_000
+        // Runs the loop, which returns at once if the source isn't waiting to fire.
+        try loop.runOnce()
+      }
+      return moreWorkToDo ? "asked to end" : "done"
+    }
+    _ = try await onThread {
+      let isInstalled = isInstalled.wait()
+      // Some of the work is done before the end.
+      while chunks.value < 1000 {}
+      return isInstalled
+    }
+    #expect(source.withLock { $0 }?.signal() == true)
+    #expect(try await ending == "asked to end")
+    #expect(chunks.value >= 1000)
+  }
+
+  @Test("P07 a run with no time left takes one look: it does what is there, and no more")
+  func noTime() async throws {
+    let events = try await onThread { () -> [String] in
+      let loop = ThreadLoop(onThisThreadNamed: "test-loop")
+      let events = Record<String>()
+      events.add("\(try loop.runOnce())")
+      events.add("\(try loop.run(until: .distantPast))")
+      events.add("\(try loop.runOnce(timeout: .seconds(Int64.min)))")
+      loop.perform { events.add("called") }
+      events.add("\(try loop.runOnce())")
+      loop.perform { events.add("called") }
+      events.add("\(try loop.run(until: .now))")
+      events.add("\(try loop.runOnce())")
+      return events.events
+    }
+    #expect(events == ["timedOut", "timedOut", "timedOut", "called", "performed", "called", "timedOut", "timedOut"])
+  }
+
+  @Test("P09 a run ends with its limit, not before it, and its work goes on in the next")
+  func limit() async throws {
+    try await onThread {
+      let loop = ThreadLoop.current
+      for microseconds in [1, 200, 2000] {
+        let limit = Deadline.after(.microseconds(microseconds))
+        let end = try loop.run(until: limit)
+        guard end == .timedOut, Deadline.now >= limit else { throw TestFailure(number: microseconds) }
+        let start = Deadline.now
+        let turn = try loop.runOnce(timeout: .microseconds(microseconds))
+        guard turn == .timedOut, Deadline.now >= start + .microseconds(microseconds) else {
+          throw TestFailure(number: -microseconds)
+        }
+      }
+      // A flood that feeds itself does not hold a run up.
+      let calls = Count()
+      @Sendable func again() {
+        calls.add()
+        loop.perform { again() }
+      }
+      again()
+      guard try loop.run(until: .after(.milliseconds(2))) == .timedOut, calls.value > 1 else {
+        throw TestFailure(number: calls.value)
+      }
+    }
+  }
+
+  @Test("P10 a closure from another thread ends a turn that waits")
+  func fromAnotherThread() async throws {
+    let loops = LockedBox<ThreadLoop?>(nil)
+    let isReady = Parker()
+    async let ends = onThread { () -> [LoopRunEnd] in
+      let loop = ThreadLoop.current
+      loops.withLock { $0 = loop }
+      return try (0..<2000).map { _ in
+        isReady.unpark()
+        return try loop.runOnce(timeout: generous)
+      }
+    }
+    try await onThread {
+      for round in 0..<2000 {
+        guard isReady.park(until: .after(generous)) else { throw TestFailure(number: round) }
+        loops.withLock { $0 }?.perform {}
+      }
+    }
+    #expect(try await ends == Array(repeating: .performed, count: 2000))
+    loops.withLock { $0 = nil }
+  }
+
+  @Test("Runs nest: the inner one goes on with what comes next, and ends alone")
+  func nested() async throws {
+    let events = try await onThread { () -> [String] in
+      let loop = ThreadLoop.current
+      let events = Record<String>()
+      loop.perform {
+        events.add("outer begins")
+        events.add("\(try loop.run())")
+        events.add("outer ends")
+      }
+      for number in 0..<3 { loop.perform { events.add("\(number)") } }
+      loop.perform {
+        loop.endRun()
+        events.add("asked")
+      }
+      loop.perform { events.add("after") }
+      events.add("\(try loop.run(until: .distantPast))")
+      return events.events
+    }
+    #expect(events == ["outer begins", "0", "1", "2", "asked", "ended", "outer ends", "after", "timedOut"])
+  }
+
+  @Test("On a loop's own thread a nested run is ended, the thread's own is not")
+  func nestedOnItsOwnThread() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    #expect(loop.endRun() == false)
+    let ends = Record<LoopRunEnd>()
+    await withCheckedContinuation { continuation in
+      loop.perform {
+        loop.perform { continuation.resume() }
+        ends.add(try loop.run())
+      }
+    }
+    #expect(loop.endRun())
+    await loop.settle()
+    #expect(ends.events == [.ended])
+    // A stop goes through all runs.
+    let isInside = Latch()
+    loop.perform {
+      loop.perform {
+        isInside.countDown()
+        ends.add(try loop.run())
+      }
+      ends.add(try loop.run())
+    }
+    _ = try await onThread { isInside.wait() }
+    loop.stop()
+    try await loop.join(until: .after(generous))
+    #expect(ends.events == [.ended, .stopped, .stopped])
+  }
+
+  @Test("Only the loop's own thread runs it, and no thread that runs a task of Swift's")
+  func wrongThread() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    let code = try await onThread { () -> LoopError.Code? in
+      do throws(LoopError) { try loop.run() } catch { return error.code }
+      return nil
+    }
+    #expect(code == .wrongThread)
+    func here() -> LoopError.Code? {
+      do throws(LoopError) { try ThreadLoop.current.runOnce() } catch { return error.code }
+      return nil
+    }
+    #expect(here() == .onCooperativeThread)
+    loop.stop()
+  }
+
+  @Test("A stopped loop is not run again; what it had is told by whoever stops it while nobody runs it")
+  func stopped() async throws {
+    let events = Record<String>()
+    let ends = try await onThread { () -> [LoopRunEnd] in
+      let loop = ThreadLoop(onThisThreadNamed: "test-loop")
+      loop.perform {
+        events.add("called")
+      } onCancel: {
+        events.add("told")
+      }
+      try loop.perform(after: .zero) {
+        events.add("called")
+      } onCancel: {
+        events.add("timer")
+      }
+      try onThreads(1) { _ in loop.stop() }
+      try loop.join(until: .after(generous))
+      events.add("joined")
+      return [try loop.run(), try loop.runOnce()]
+    }
+    #expect(ends == [.stopped, .stopped])
+    #expect(events.events == ["timer", "told", "joined"])
+  }
+
+  @Test("P38 a thread that exits takes its loop with it: what is left is told")
+  func threadExits() async throws {
+    let events = Record<String>()
+    let census = Census()
+    try await onThread {
+      let loops = LockedBox<ThreadLoop?>(nil)
+      try onExitingThread {
+        let loop = ThreadLoop.current
+        let token = census.token()
+        loop.perform {
+          token.hold()
+        } onCancel: {
+          events.add("closure")
+        }
+        _ = try loop.addSource {
+          token.hold()
+        } onCancel: {
+          events.add("source")
+        }
+        loops.withLock { $0 = loop }
+      }
+      try loops.withLock({ $0 })?.join(until: .after(generous))
+    }
+    #expect(events.events.sorted() == ["closure", "source"])
+    #expect(census.alive == 0)
+  }
+
+  @Test("P35 cancelling a thread ends the run of its loop, wherever that sleeps", arguments: [false, true])
+  func cancelled(watching: Bool) async throws {
+    let record = LockedBox<ThreadRecord?>(nil)
+    let isReady = Latch()
+    async let ends = onThread { () -> [LoopRunEnd] in
+      let loop = ThreadLoop.current
+      var ends: [Int32] = [-1, -1]
+      guard pipe(&ends) == 0 else { throw TestFailure(number: 0) }
+      defer { for end in ends { close(end) } }
+      let watch = watching ? try loop.watch(ends[0], for: .reading) {} : nil
+      defer { watch?.cancel() }
+      record.withLock { $0 = .current }
+      loop.perform { isReady.countDown() }
+      return [try loop.run(), try loop.runOnce(timeout: generous)]
+    }
+    _ = try await onThread { isReady.wait() }
+    record.withLock { $0 }?.cancel()
+    #expect(try await ends == [.cancelled, .cancelled])
+  }
+}

@@ -1,0 +1,116 @@
+import HeadgateThreads
+import Testing
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Runs a blocking body on a thread of its own, off Swift's cooperative threads, and gives back what it returned.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    do {
+      _ = try WorkerThread(name: "test-body") { continuation.resume(with: Result { try body() }) }
+    } catch {
+      continuation.resume(throwing: error)
+    }
+  }
+}
+
+/// Runs a body on a thread that exits before this returns, with the thread's loop.
+func onExitingThread(_ body: @escaping @Sendable () throws -> Void) throws {
+  let failure = Locked<(any Error)?>(nil)
+  let isOver = Latch()
+  // Let go of by the thread's last destructors.
+  let thread = try WorkerThread(name: "test-body") {
+    do { try body() } catch { failure.withLock { $0 = error } }
+    isOver.countDown()
+  }
+  try #require(isOver.wait())
+  thread.join()
+  if let failure = failure.withLock({ $0 }) { throw failure }
+}
+
+/// A value that a test moves by hand; nobody sees it change but who asks.
+final class Moment: Sendable {
+  private let value = Locked(Deadline(nanoseconds: 1_000_000_000))
+
+  var now: Deadline { value.withLock { $0 } }
+
+  func advance(_ duration: Duration) { value.withLock { $0 = $0 + duration } }
+}
+
+/// Something that a test counts.
+final class Count: Sendable {
+  private let number = Locked(0)
+
+  var value: Int { number.withLock { $0 } }
+
+  func add(_ amount: Int = 1) { number.withLock { $0 += amount } }
+}
+
+struct TestFailure: Error, Equatable {
+  let number: Int
+}
+
+extension ThreadLoop {
+  /// Holds the loop inside a call until the latch is opened.
+  func occupy() async -> Latch {
+    let release = Latch()
+    await withCheckedContinuation { continuation in
+      let isTaken = perform {
+        continuation.resume()
+        _ = release.wait()
+      }
+      if !isTaken {
+        Issue.record("the loop has stopped")
+        continuation.resume()
+      }
+    }
+    return release
+  }
+
+  /// Returns when all that was sent before has been done.
+  func settle() async { _ = try? await performAndWait(until: .after(generous)) {} }
+}
+
+/// A pipe that its test closes by name.
+final class TestPipe: Sendable {
+  let readEnd: Int32
+  let writeEnd: Int32
+  private let isWriteEndOpen = Locked(true)
+
+  init() throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    (readEnd, writeEnd) = (ends[0], ends[1])
+  }
+
+  func send(_ count: Int = 1) {
+    let bytes = [UInt8](repeating: 1, count: count)
+    _ = write(writeEnd, bytes, count)
+  }
+
+  /// Reads so many bytes at most; how many there were.
+  @discardableResult
+  func take(_ count: Int = 1) -> Int {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return read(readEnd, &bytes, count)
+  }
+
+  func closeWriteEnd() {
+    let mustClose = isWriteEndOpen.withLock { isOpen in
+      defer { isOpen = false }
+      return isOpen
+    }
+    if mustClose { close(writeEnd) }
+  }
+
+  func closeBoth() {
+    close(readEnd)
+    closeWriteEnd()
+  }
+}

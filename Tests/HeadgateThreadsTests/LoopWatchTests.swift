@@ -1,0 +1,234 @@
+import Testing
+
+@testable import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite struct LoopWatchTests {
+  @Test("The handler is called while there is something to read, once a turn, and no more afterwards")
+  func reading() async throws {
+    let counts = try await onThread { () -> [Int] in
+      let loop = ThreadLoop.current
+      let pipe = try TestPipe()
+      let calls = Count()
+      let watch = try loop.watch(pipe.readEnd, for: .reading) {
+        calls.add()
+        pipe.take()
+      }
+      try loop.runOnce()
+      var counts = [calls.value]
+      pipe.send(3)
+      for _ in 0..<5 {
+        try loop.runOnce(timeout: .zero)
+        counts.append(calls.value)
+      }
+      guard watch.cancel() else { throw TestFailure(number: 0) }
+      pipe.send()
+      try loop.runOnce()
+      counts.append(calls.value)
+      pipe.closeBoth()
+      return counts
+    }
+    #expect(counts == [0, 1, 2, 3, 3, 3, 3])
+  }
+
+  @Test("P10 bytes that come while the loop sleeps, one at a time, wake it each time")
+  func whileAsleep() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    let pipe = try TestPipe()
+    let heard = Parker()
+    // The loop sleeps on its parker by now, or is on its way there.
+    await loop.settle()
+    let watch = try loop.watch(pipe.readEnd, for: .reading) {
+      pipe.take()
+      heard.unpark()
+    }
+    let rounds = try await onThread { () -> Int in
+      for round in 0..<3000 {
+        // Closures and timers wake it out of the same sleep.
+        if round % 3 == 0 { loop.perform {} }
+        pipe.send()
+        guard heard.park(until: .after(generous)) else { return round }
+      }
+      return 3000
+    }
+    #expect(rounds == 3000)
+    watch.cancel()
+    loop.stop()
+    try await loop.join(until: .after(generous))
+    pipe.closeBoth()
+  }
+
+  @Test("One reader and one writer at most; what the system does not take is refused with its reason")
+  func refusals() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    var ends: [Int32] = [-1, -1]
+    #if canImport(Darwin)
+    let kind = SOCK_STREAM
+    #else
+    let kind = Int32(SOCK_STREAM.rawValue)
+    #endif
+    try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+    let events = Record<String>()
+    let isWritable = Latch()
+    let reader = try loop.watch(ends[0], for: .reading) { events.add("read") }
+    let writers = LockedBox<LoopWatch?>(nil)
+    let writer = try loop.watch(ends[0], for: .writing) {
+      writers.withLock { $0 }?.suspend()
+      isWritable.countDown()
+    }
+    writers.withLock { $0 = writer }
+    writer.resume()
+    #expect(try await onThread { isWritable.wait() })
+    let descriptor = ends[0]
+    #expect(throws: LoopError(.alreadyWatched, loop: "test-loop")) { try loop.watch(descriptor, for: .reading) {} }
+    #expect(throws: LoopError(.alreadyWatched, loop: "test-loop")) { try loop.watch(descriptor, for: .writing) {} }
+    #expect(throws: LoopError(.notWatchable, loop: "test-loop", errno: EBADF)) { try loop.watch(-1, for: .reading) {} }
+    #if !canImport(Darwin)
+    let file = open("/proc/self/exe", O_RDONLY)
+    #expect(throws: LoopError(.notWatchable, loop: "test-loop", errno: EPERM)) {
+      try loop.watch(file, for: .reading) {}
+    }
+    close(file)
+    #endif
+    #expect(reader.cancel())
+    // The place is free again.
+    let again = try loop.watch(descriptor, for: .reading) {}
+    again.cancel()
+    writer.cancel()
+    writers.withLock { $0 = nil }
+    await loop.settle()
+    #expect(loop.core.state.withLock { $0.watches.isEmpty })
+    #expect(events.events.isEmpty)
+    loop.stop()
+    for end in ends { close(end) }
+    #expect(throws: LoopError(.stopped, loop: "test-loop")) { try loop.watch(descriptor, for: .reading) {} }
+  }
+
+  @Test("A suspended watch hears nothing, not even a hang-up, and all of it after resume")
+  func suspended() async throws {
+    let (quiet, heard) = try await onThread { () -> ([LoopRunEnd], Int) in
+      let loop = ThreadLoop.current
+      let pipe = try TestPipe()
+      let calls = Count()
+      let watch = try loop.watch(pipe.readEnd, for: .reading) { calls.add() }
+      watch.suspend()
+      pipe.send()
+      pipe.closeWriteEnd()
+      // Would return at once, each time, if the poller still heard it.
+      var events: [PollEvent] = []
+      loop.core.state.withLock { $0.poller }?.wait(until: .distantPast, into: &events)
+      let quiet = [try loop.runOnce(), try loop.runOnce()]
+      guard events.isEmpty, calls.value == 0 else { throw TestFailure(number: calls.value) }
+      watch.resume()
+      try loop.runOnce()
+      watch.cancel()
+      pipe.closeBoth()
+      return (quiet, calls.value)
+    }
+    #expect(quiet == [.timedOut, .timedOut])
+    #expect(heard == 1)
+  }
+
+  @Test("P24 a nested run does not hear what its own handler has not read yet, and the handler hears it after")
+  func nested() async throws {
+    let (inside, calls) = try await onThread { () -> ([LoopRunEnd], Int) in
+      let loop = ThreadLoop.current
+      let pipe = try TestPipe()
+      let calls = Count()
+      let inside = Record<LoopRunEnd>()
+      let watch = try loop.watch(pipe.readEnd, for: .reading) {
+        calls.add()
+        guard calls.value == 1 else { return _ = pipe.take(8) }
+        inside.add(try loop.run(until: .after(.milliseconds(2))))
+        inside.add(try loop.runOnce())
+      }
+      pipe.send()
+      while try loop.runOnce() == .performed {}
+      watch.cancel()
+      pipe.closeBoth()
+      return (inside.events, calls.value)
+    }
+    #expect(inside == [.timedOut, .timedOut])
+    #expect(calls == 2)
+  }
+
+  @Test("onCancel is the place to close: after the last call, on the loop, also at the stop", arguments: [false, true])
+  func closing(byStop: Bool) async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    let pipe = try TestPipe()
+    let isInside = Latch(), leave = Latch()
+    let events = Record<String>()
+    let watch = try loop.watch(pipe.readEnd, for: .reading) {
+      isInside.countDown()
+      _ = leave.wait()
+      events.add("call ends")
+    } onCancel: {
+      events.add(ThreadLoop.current.core === loop.core ? "closed on the loop" : "closed elsewhere")
+      pipe.closeBoth()
+    }
+    pipe.send()
+    #expect(try await onThread { isInside.wait() })
+    if byStop { loop.stop() } else { #expect(watch.cancel()) }
+    #expect(events.events.isEmpty)
+    leave.countDown()
+    if !byStop { loop.perform { loop.stop() } }
+    try await loop.join(until: .after(generous))
+    #expect(events.events == ["call ends", "closed on the loop"])
+    #expect(watch.cancel() == false)
+  }
+
+  @Test("What was heard of a descriptor is not told to a watch that came after the wait")
+  func numberUsedAgain() async throws {
+    let calls = try await onThread { () -> [String] in
+      let loop = ThreadLoop.current
+      let (first, second) = (try TestPipe(), try TestPipe())
+      let calls = Record<String>()
+      let watches = LockedBox<[LoopWatch]>([])
+      // Both are ready in one wait; the one that is called first puts a watch of a file with nothing to read in the place of the other.
+      for (pipe, other) in [(first, second), (second, first)] {
+        let watch = try loop.watch(pipe.readEnd, for: .reading) {
+          calls.add("first")
+          for watch in watches.withLock({ $0 }) { watch.cancel() }
+          other.take()
+          let late = try loop.watch(other.readEnd, for: .reading) { calls.add("late") }
+          watches.withLock { $0 = [late] }
+        }
+        watches.withLock { $0.append(watch) }
+        pipe.send()
+      }
+      try loop.runOnce()
+      try loop.runOnce()
+      for watch in watches.withLock({ $0 }) { watch.cancel() }
+      watches.withLock { $0 = [] }
+      first.closeBoth()
+      second.closeBoth()
+      return calls.events
+    }
+    #expect(calls == ["first"])
+  }
+
+  @Test("Hears of all of 200 descriptors, though they are more than one wait tells of")
+  func many() async throws {
+    let heard = try await onThread { () -> Int in
+      let loop = ThreadLoop.current
+      let pipes = try (0..<200).map { _ in try TestPipe() }
+      let heard = Count()
+      let watches = try pipes.map { pipe in
+        try loop.watch(pipe.readEnd, for: .reading) { heard.add(pipe.take()) }
+      }
+      for pipe in pipes { pipe.send() }
+      while try loop.runOnce() == .performed {}
+      for watch in watches { watch.cancel() }
+      for pipe in pipes { pipe.closeBoth() }
+      return heard.value
+    }
+    #expect(heard == 200)
+  }
+}
