@@ -11,7 +11,8 @@
 #include <unistd.h>
 #endif
 
-// The pointer stands in thread-local storage, where reading it costs an instruction; the key is there for its destructor.
+// The pointer stands in thread-local storage, where reading it costs an instruction; the key is there for its
+// destructor.
 static _Thread_local void *loop;
 static pthread_key_t loop_key;
 static pthread_once_t loop_once = PTHREAD_ONCE_INIT;
@@ -19,7 +20,7 @@ static void (*loop_ended)(void *);
 
 static void end_at_exit(void *pointer) {
   loop = NULL;
-  loop_ended(pointer);
+  __atomic_load_n(&loop_ended, __ATOMIC_RELAXED)(pointer);
 }
 
 static void make_key(void) { pthread_key_create(&loop_key, end_at_exit); }
@@ -31,6 +32,11 @@ void headgate_loop_set(void *pointer, void (*ended)(void *)) {
   pthread_once(&loop_once, make_key);
   pthread_setspecific(loop_key, pointer);
   loop = pointer;
+}
+
+void headgate_loop_clear(void) {
+  pthread_setspecific(loop_key, NULL);
+  loop = NULL;
 }
 
 #if defined(__linux__)

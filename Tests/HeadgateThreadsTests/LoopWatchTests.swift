@@ -191,7 +191,8 @@ import Musl
       let (first, second) = (try TestPipe(), try TestPipe())
       let calls = Record<String>()
       let watches = LockedBox<[LoopWatch]>([])
-      // Both are ready in one wait; the one that is called first puts a watch of a file with nothing to read in the place of the other.
+      // Both are ready in one wait; the one that is called first puts a watch of a file with nothing to read in the
+      // place of the other.
       for (pipe, other) in [(first, second), (second, first)] {
         let watch = try loop.watch(pipe.readEnd, for: .reading) {
           calls.add("first")

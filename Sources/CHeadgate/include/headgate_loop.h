@@ -12,6 +12,9 @@
 void *headgate_loop_get(void);
 void headgate_loop_set(void *loop, void (*ended)(void *));
 
+// Takes away what was set.
+void headgate_loop_clear(void);
+
 #if defined(__linux__)
 // epoll_wait(2) with a limit in nanoseconds (negative: none). Linux before 5.11 has only milliseconds; there they are
 // rounded up.

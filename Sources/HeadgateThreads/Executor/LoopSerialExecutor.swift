@@ -7,10 +7,10 @@ import CHeadgate
 ///       nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serialExecutor.asUnownedSerialExecutor() }
 ///     }
 ///
-/// An actor keeps its loop (or this object) in a constant: Swift's reference to the executor keeps nothing alive. Jobs run
-/// in the order in which they come, among the closures of `perform`; a job costs no allocation. Jobs must run: what comes
-/// after the loop's stop runs on the global executor, still one at a time. A type of its own beside ``LoopTaskExecutor``:
-/// one type that is both is slower in Swift's runtime (swift-platform-executors 9 and 11).
+/// An actor keeps its loop (or this object) in a constant: Swift's reference to the executor keeps nothing alive. Jobs
+/// run in the order in which they come, among the closures of `perform`; a job costs no allocation. Jobs must run: what
+/// comes after the loop's stop runs on the global executor, still one at a time. A type of its own beside
+/// ``LoopTaskExecutor``: one type that is both is slower in Swift's runtime (swift-platform-executors 9 and 11).
 public final class LoopSerialExecutor: SerialExecutor {
   private let core: LoopCore
 

@@ -7,8 +7,8 @@ protocol LoopAwaited: AnyObject, Sendable {
 }
 
 /// A call that somebody waits for: done, taken back, or refused by the loop's stop.
-// Unchecked: `body` and `outcome` belong to whoever has moved `progress`: to the sender before anything, to the loop from
-// `running` on, to the sender again from `finished` on.
+// Unchecked: `body` and `outcome` belong to whoever has moved `progress`: to the sender before anything, to the loop
+// from `running` on, to the sender again from `finished` on.
 final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, LoopAwaited, @unchecked Sendable {
   private enum Progress: UInt8 {
     case waiting, running, finished, withdrawn, refused
@@ -79,8 +79,9 @@ extension LoopCore {
 
 /// Which loop waits for which: seen whole, so that two that would wait for each other are told at once.
 ///
-/// An edge goes from a loop to the call that its thread is blocked on. A circle of edges that are all undecided stays one
-/// until a deadline, so whoever would close it is refused instead. O(the circle); only loops that wait for loops come here.
+/// An edge goes from a loop to the call that its thread is blocked on. A circle of edges that are all undecided stays
+/// one until a deadline, so whoever would close it is refused instead. O(the circle); only loops that wait for loops
+/// come here.
 enum LoopWaits {
   private static let edges = Locked<[ObjectIdentifier: any LoopAwaited]>([:])
 

@@ -11,7 +11,8 @@ extension LoopCore {
     case once
   }
 
-  /// Turns until the run is asked to end, the limit has passed or, for one turn, something was done. On the loop's thread.
+  /// Turns until the run is asked to end, the limit has passed or, for one turn, something was done. On the loop's
+  /// thread.
   func run(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
     let isOpen = state.withLock { state in
       guard state.phase == .open else { return false }

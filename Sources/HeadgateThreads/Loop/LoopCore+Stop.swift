@@ -1,6 +1,6 @@
-// The end of a loop. Closures are told that they are not called; jobs of Swift's tasks can't be told and must run: on the
-// loop's thread if they were there before, else on the global executor. Those of actors one after another also there, since
-// the executor is all that keeps two of them from running at once.
+// The end of a loop. Closures are told that they are not called; jobs of Swift's tasks can't be told and must run: on
+// the loop's thread if they were there before, else on the global executor. Those of actors one after another also
+// there, since the executor is all that keeps two of them from running at once.
 
 import CHeadgate
 import Synchronization
@@ -141,7 +141,8 @@ extension LoopCore {
     if isLate { LoopTaskExecutor.runElsewhere(job) }
   }
 
-  /// Runs the late jobs one after another on the global executor, a batch at a time, so that other tasks get their turn.
+  /// Runs the late jobs one after another on the global executor, a batch at a time, so that other tasks get their
+  /// turn.
   private func serveOrphans() {
     Task.detached { [self] in
       let orphans = state.withLock { state in

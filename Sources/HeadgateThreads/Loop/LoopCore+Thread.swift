@@ -32,7 +32,7 @@ extension LoopCore {
     settle()
     _ = run(.base, until: .distantFuture)
     finishIfDue()
-    headgate_loop_set(nil) { _ in }
+    headgate_loop_clear()
     // Balances `passRetained` in `settle`; whoever called this holds a reference of his own.
     Unmanaged.passUnretained(self).release()
   }

@@ -1,5 +1,5 @@
-// A turn: look, wait if there is nothing to do, then do a bounded share of each kind of work, so that no flood of one kind
-// starves another: what is due, what was signalled, what can be read or written, what was sent.
+// A turn: look, wait if there is nothing to do, then do a bounded share of each kind of work, so that no flood of one
+// kind starves another: what is due, what was signalled, what can be read or written, what was sent.
 
 import CHeadgate
 import Synchronization

@@ -1,19 +1,19 @@
-// One thread's inbox and the rule for waking it: producers append under a short lock, the thread takes all of it at once,
-// and only the first to come while it sleeps pays for a wake-up.
-// What SwiftNIO's SelectableEventLoop and folly's EventBase do, with a futex in place of an eventfd while the loop watches
-// no descriptor.
+// One thread's inbox and the rule for waking it: producers append under a short lock, the thread takes all of it at
+// once, and only the first to come while it sleeps pays for a wake-up.
+// What SwiftNIO's SelectableEventLoop and folly's EventBase do, with a futex in place of an eventfd while the loop
+// watches no descriptor.
 //
-// Rejected: a stack of nodes without a lock (an allocation for each item, and the order has to be turned round); a lane of
-// its own for what the loop sends itself (what another thread sent before, and told the loop of, would come later);
+// Rejected: a stack of nodes without a lock (an allocation for each item, and the order has to be turned round); a lane
+// of its own for what the loop sends itself (what another thread sent before, and told the loop of, would come later);
 // lanes for priorities (the runtime orders the jobs of an actor itself).
 
 import CHeadgate
 import Synchronization
 
 /// What a loop, its executors, sources and timers share.
-// Unchecked: `agenda` points to memory that only the loop's thread touches, or, when the loop has stopped, the one thread
-// that `beginFinish` has chosen; `record`, `serial` and `task` are written before any other thread can ask for them, and
-// `serial` and `task` emptied by that one thread; the rest is constant, locked or atomic.
+// Unchecked: `agenda` points to memory that only the loop's thread touches, or, when the loop has stopped, the one
+// thread that `beginFinish` has chosen; `record`, `serial` and `task` are written before any other thread can ask for
+// them, and `serial` and `task` emptied by that one thread; the rest is constant, locked or atomic.
 final class LoopCore: @unchecked Sendable {
   enum Phase: UInt8 {
     case open

@@ -50,8 +50,8 @@ final class LoopNotice: LoopEntry {
   func leaveUndone() { try? closure.body() }
 }
 
-/// What only the loop's thread touches: what it has taken out of the inbox and not done yet. A nested run goes on with it
-/// where the outer one stopped, so that the order stays.
+/// What only the loop's thread touches: what it has taken out of the inbox and not done yet. A nested run goes on with
+/// it where the outer one stopped, so that the order stays.
 struct LoopAgenda {
   private(set) var batch: [LoopItem] = []
   private var nextItem = 0

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// An input source of a program's own: any thread signals it, and the loop calls its handler. CFRunLoopSource, version 0.
+/// An input source of a program's own: any thread signals it, and the loop calls its handler. CFRunLoopSource, version
+/// 0.
 ///
-/// Made by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: any number of them before the handler starts are
-/// one call, which sees all that was written before the last of them; a signal while it runs is one more call. A signal
-/// wakes a loop that sleeps, without a `CFRunLoopWakeUp` beside it, and costs one atomic operation while an earlier one
-/// has not been handled.
-// Unchecked: `hasMissed` belongs to the loop's thread; the rest is constant, locked or atomic.
-public final class LoopSource: @unchecked Sendable {
+/// Made by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: any number of them before the handler starts
+/// are one call, which sees all that was written before the last of them; a signal while it runs is one more call. A
+/// signal wakes a loop that sleeps, without a `CFRunLoopWakeUp` beside it, and costs one atomic operation while an
+/// earlier one has not been handled.
+public final class LoopSource {
   private let core: LoopCore
   let handler: LoopHandler
   private let isSignalled = AtomicCell<Bool>(false)
@@ -60,6 +60,9 @@ public final class LoopSource: @unchecked Sendable {
   }
 }
 
+// Unchecked: `hasMissed` belongs to the loop's thread; the rest is constant, locked or atomic.
+extension LoopSource: @unchecked Sendable {}
+
 extension LoopCore {
   func acceptSignal(of source: LoopSource) -> Bool {
     let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
@@ -77,9 +80,10 @@ extension ThreadLoop {
   /// Adds an input source, which the loop keeps until it is cancelled.
   ///
   /// - Parameters:
-  ///   - handler: Called on the loop after a signal. An error that it throws goes to the loop's `onError`, and the source
-  ///     stays. It is never called while a call of it runs, not even by a nested run inside it.
-  ///   - onCancel: Called once when the source ends: on the loop after a `cancel`, or by whoever finishes the stopped loop.
+  ///   - handler: Called on the loop after a signal. An error that it throws goes to the loop's `onError`, and the
+  ///     source stays. It is never called while a call of it runs, not even by a nested run inside it.
+  ///   - onCancel: Called once when the source ends: on the loop after a `cancel`, or by whoever finishes the stopped
+  ///     loop.
   /// - Throws: ``LoopError``, `stopped`.
   public func addSource(
     _ handler: sending @escaping () throws -> Void, onCancel: sending (() -> Void)? = nil

@@ -9,11 +9,10 @@ public enum WatchDirection: Hashable, Sendable {
 /// A file-descriptor source: the loop calls its handler while the descriptor is ready. CFFileDescriptor, or a
 /// DispatchSource that reads or writes.
 ///
-/// Made by ``ThreadLoop/watch(_:for:_:onCancel:)``. Level-triggered: the handler is called each turn until it has read (or
-/// written) what made the descriptor ready, or has called ``suspend()``. Cancel it before the descriptor is closed; `onCancel` is
-/// the place to close it.
-// Unchecked: `isSuspended`, `isBusy` and `addedAfter` are touched under the loop's lock; the rest is constant or locked.
-public final class LoopWatch: @unchecked Sendable {
+/// Made by ``ThreadLoop/watch(_:for:_:onCancel:)``. Level-triggered: the handler is called each turn until it has read
+/// (or written) what made the descriptor ready, or has called ``suspend()``. Cancel it before the descriptor is closed;
+/// `onCancel` is the place to close it.
+public final class LoopWatch {
   /// What is watched.
   public let descriptor: Int32
   /// What for.
@@ -78,20 +77,24 @@ public final class LoopWatch: @unchecked Sendable {
   }
 }
 
+// Unchecked: `isSuspended`, `isBusy` and `addedAfter` are touched under the loop's lock; the rest is constant or
+// locked.
+extension LoopWatch: @unchecked Sendable {}
+
 extension ThreadLoop {
   /// Has a handler called on the loop while a descriptor can be read or written. The loop keeps the watch until it is
   /// cancelled.
   ///
-  /// One watch for reading and one for writing at most for each descriptor. Use non-blocking descriptors: a handler that
-  /// blocks stops the loop. The first watch of a loop takes two descriptors (Apple: one) for the waiting itself.
+  /// One watch for reading and one for writing at most for each descriptor. Use non-blocking descriptors: a handler
+  /// that blocks stops the loop. The first watch of a loop takes two descriptors (Apple: one) for the waiting itself.
   ///
   /// - Parameters:
   ///   - descriptor: A socket, a pipe, a terminal, an event: what epoll (Apple: kqueue) takes. Plain files are refused.
   ///   - direction: What to wait for.
   ///   - handler: Called on the loop. An error that it throws goes to the loop's `onError`, and the watch stays. It is
   ///     never called while a call of it runs, not even by a nested run inside it.
-  ///   - onCancel: Called once when the watch ends, on the loop or by whoever finishes the stopped loop: the place to close
-  ///     the descriptor.
+  ///   - onCancel: Called once when the watch ends, on the loop or by whoever finishes the stopped loop: the place to
+  ///     close the descriptor.
   /// - Throws: ``LoopError``: `stopped`, `alreadyWatched`, `notWatchable` with the system's error number.
   public func watch(
     _ descriptor: Int32, for direction: WatchDirection, _ handler: sending @escaping () throws -> Void,

@@ -65,8 +65,8 @@ struct LoopWatchTable: Sendable {
     places = [:]
   }
 
-  /// Whom an event is for. Watches that were added since the wait for it began are left out: it may have been heard of an
-  /// earlier file with the same number, and what is true of theirs will be heard again.
+  /// Whom an event is for. Watches that were added since the wait for it began are left out: it may have been heard of
+  /// an earlier file with the same number, and what is true of theirs will be heard again.
   func watchers(of event: PollEvent, before wait: UInt64) -> (reader: LoopWatch?, writer: LoopWatch?) {
     guard let place = places[event.descriptor] else { return (nil, nil) }
     func chosen(_ watch: LoopWatch?, _ isReady: Bool) -> LoopWatch? {

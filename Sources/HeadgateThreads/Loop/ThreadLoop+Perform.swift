@@ -1,14 +1,14 @@
 extension ThreadLoop {
-  /// Has a closure called on the loop, soon: `performSelector:onThread:` without waiting, `DispatchQueue.async`. From any
-  /// thread; never waits.
+  /// Has a closure called on the loop, soon: `performSelector:onThread:` without waiting, `DispatchQueue.async`. From
+  /// any thread; never waits.
   ///
-  /// Closures of one sender are called in the order of sending, also when the loop sends to itself: never at once, and never
-  /// one inside another. Costs a short lock, and a wake-up only for the first to come while the loop sleeps.
+  /// Closures of one sender are called in the order of sending, also when the loop sends to itself: never at once, and
+  /// never one inside another. Costs a short lock, and a wake-up only for the first to come while the loop sleeps.
   ///
   /// - Parameters:
   ///   - body: What to call. An error that it throws goes to the loop's `onError`, and the loop goes on.
-  ///   - onCancel: Called once, instead of `body`, if the loop stops before: by whoever finishes the loop, or here if it
-  ///     has stopped already. Without it, the log says how many closures a stopped loop has left.
+  ///   - onCancel: Called once, instead of `body`, if the loop stops before: by whoever finishes the loop, or here if
+  ///     it has stopped already. Without it, the log says how many closures a stopped loop has left.
   /// - Returns: False if the loop has stopped, and `body` won't be called.
   @discardableResult
   public func perform(
@@ -30,9 +30,10 @@ extension ThreadLoop {
   ///   - deadline: When to give up: a closure that has not started by then is taken back and never called.
   ///   - body: What to call, with its typed error.
   /// - Returns: What `body` returned; neither it nor the closure need be `Sendable`.
-  /// - Throws: ``PerformError``: `failed` with the closure's own error; `notPerformed` when it was taken back (`timedOut`,
-  ///   `cancelled`), the loop had stopped (`closed`), the loop waits for the caller's loop (`wouldDeadlock`, at once), or
-  ///   the caller must not block (`onCooperativeThread`); `stillRunning` when it had started by the deadline.
+  /// - Throws: ``PerformError``: `failed` with the closure's own error; `notPerformed` when it was taken back
+  ///   (`timedOut`, `cancelled`), the loop had stopped (`closed`), the loop waits for the caller's loop
+  ///   (`wouldDeadlock`, at once), or the caller must not block (`onCooperativeThread`); `stillRunning` when it had
+  ///   started by the deadline.
   @available(*, noasync)
   public func performAndWait<Value: ~Copyable, Failure: Error>(
     until deadline: Deadline = .distantFuture, _ body: sending @escaping () throws(Failure) -> sending Value
@@ -50,7 +51,8 @@ extension ThreadLoop {
     return try call.conclude(call.waiter.wait(until: deadline), since: start)
   }
 
-  /// Has a closure called on the loop and suspends until something comes of it. See ``performAndWait(until:_:)-(_,()->Value)``.
+  /// Has a closure called on the loop and suspends until something comes of it. See
+  /// ``performAndWait(until:_:)-(_,()->Value)``.
   ///
   /// Cancelling the task takes the closure back, if it has not started.
   public nonisolated(nonsending) func performAndWait<Value: ~Copyable, Failure: Error>(

@@ -1,16 +1,17 @@
 extension ThreadLoop {
   /// Makes a call on the loop once, when `deadline` has passed: `performSelector:withObject:afterDelay:` and its kin.
   ///
-  /// Never early; calls come in the order of their deadlines, equal ones in the order of setting. To the nanosecond where the
-  /// system can: a thread of the loop's own asks it to; another keeps its timer slack (50 us on Linux), and Linux before
-  /// 5.11 rounds up to milliseconds while descriptors are watched.
+  /// Never early; calls come in the order of their deadlines, equal ones in the order of setting. To the nanosecond
+  /// where the system can: a thread of the loop's own asks it to; another keeps its timer slack (50 us on Linux), and
+  /// Linux before 5.11 rounds up to milliseconds while descriptors are watched.
   ///
   /// - Parameters:
   ///   - deadline: When; in the next turn if it has passed, never for ``Deadline/distantFuture``.
   ///   - owner: On whose behalf, for ``cancelAll(owner:)``. Not kept alive.
   ///   - key: Which of the owner's calls it is, for ``cancelAll(owner:key:)``.
   ///   - body: The call. An error that it throws goes to the loop's `onError`.
-  ///   - onCancel: Told once if the call is taken back, or the loop stops, before it starts. On the thread that does so.
+  ///   - onCancel: Told once if the call is taken back, or the loop stops, before it starts. On the thread that does
+  ///     so.
   /// - Throws: ``TimerError``, `disposed`, when the loop has stopped.
   /// - Complexity: O(log n) in the number of pending timers.
   @discardableResult
@@ -31,8 +32,8 @@ extension ThreadLoop {
     try perform(at: core.now + delay, owner: owner, key: key, body, onCancel: onCancel)
   }
 
-  /// Makes a call on the loop again and again, by rate or by delay, until it is cancelled or the loop stops: a repeating
-  /// NSTimer. Its calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
+  /// Makes a call on the loop again and again, by rate or by delay, until it is cancelled or the loop stops: a
+  /// repeating NSTimer. Its calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
   ///
   /// - Parameters:
   ///   - repetition: How the next moment is found.

@@ -10,13 +10,13 @@ import Synchronization
 ///     let keys = try loop.addSource { handleKeys() }           // keys.signal() from any thread
 ///     let input = try loop.watch(socket, for: .reading) { read() }
 ///
-/// A loop either has a thread of its own, which this starts and ``stop()`` ends, or is the ``current`` one of a thread that
-/// runs it when it likes (``run(until:)``, ``runOnce(timeout:)``). Its ``serialExecutor`` runs actors and its
+/// A loop either has a thread of its own, which this starts and ``stop()`` ends, or is the ``current`` one of a thread
+/// that runs it when it likes (``run(until:)``, ``runOnce(timeout:)``). Its ``serialExecutor`` runs actors and its
 /// ``taskExecutor`` tasks on that thread.
 ///
-/// Everything that a loop takes ends exactly once: it is called, or told that it won't be. What one thread sends is done in
-/// that order; there are no priorities. The inbox has no bound. An idle loop uses no processor time and, while it watches no
-/// descriptor, takes none.
+/// Everything that a loop takes ends exactly once: it is called, or told that it won't be. What one thread sends is
+/// done in that order; there are no priorities. The inbox has no bound. An idle loop uses no processor time and, while
+/// it watches no descriptor, takes none.
 public final class ThreadLoop: Sendable {
   let core: LoopCore
 
@@ -37,8 +37,8 @@ public final class ThreadLoop: Sendable {
 
   /// Starts a thread that does nothing but run this loop.
   ///
-  /// When the last reference to the loop goes, it does what it has accepted and then stops, and timers and sources are told;
-  /// ``stop()`` does not wait for that. Executors keep no loop running: keep the loop as long as its actors.
+  /// When the last reference to the loop goes, it does what it has accepted and then stops, and timers and sources are
+  /// told; ``stop()`` does not wait for that. Executors keep no loop running: keep the loop as long as its actors.
   ///
   /// - Parameters:
   ///   - name: The thread's name.
@@ -75,12 +75,12 @@ public final class ThreadLoop: Sendable {
 
   deinit { core.stopWhenDone() }
 
-  /// The calling thread's loop: the one whose closure this is called from, else the thread's own, which is made when it is
-  /// first asked for.
+  /// The calling thread's loop: the one whose closure this is called from, else the thread's own, which is made when it
+  /// is first asked for.
   ///
   /// Any thread may have one: the main thread, a pthread, libdispatch's. Nobody runs it but that thread. It lives until
-  /// the thread exits; what it has left then is told so. On a thread of Swift's cooperative pool, which no loop can be run
-  /// on, this makes no sense, and ``run(until:)`` throws.
+  /// the thread exits; what it has left then is told so. On a thread of Swift's cooperative pool, which no loop can be
+  /// run on, this makes no sense, and ``run(until:)`` throws.
   @available(*, noasync)
   public static var current: ThreadLoop {
     guard let core = LoopCore.ofThread else { return ThreadLoop(onThisThreadNamed: "thread") }
@@ -96,11 +96,11 @@ public final class ThreadLoop: Sendable {
 
   /// Stops the loop for good. From any thread, also from its own; twice is once.
   ///
-  /// What is being called goes on to its end, and no other call starts. Each closure that has not been called is told by its
-  /// `onCancel` (those without one are counted in the log), each timer and source by its own, each `performAndWait` by
-  /// ``WaitError/Code/closed``: on the loop's thread when its runs have ended, or here if nobody runs it. Jobs of actors and
-  /// tasks can't be told and are run: those that are there on the loop's thread, later ones on the global executor. To do
-  /// first what was accepted before: `loop.perform { loop.stop() }`.
+  /// What is being called goes on to its end, and no other call starts. Each closure that has not been called is told
+  /// by its `onCancel` (those without one are counted in the log), each timer and source by its own, each
+  /// `performAndWait` by ``WaitError/Code/closed``: on the loop's thread when its runs have ended, or here if nobody
+  /// runs it. Jobs of actors and tasks can't be told and are run: those that are there on the loop's thread, later ones
+  /// on the global executor. To do first what was accepted before: `loop.perform { loop.stop() }`.
   public func stop() { core.stop() }
 
   /// Waits until the loop has stopped and all that it left has been told.
