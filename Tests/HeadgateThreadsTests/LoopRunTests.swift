@@ -222,6 +222,10 @@ import Musl
           events.add("source")
         }
         loops.withLock { $0 = loop }
+        // Another loop's end is none of this one's.
+        let other = try ThreadLoop(name: "test-loop")
+        other.stop()
+        try other.join(until: .after(generous))
       }
       try loops.withLock({ $0 })?.join(until: .after(generous))
     }

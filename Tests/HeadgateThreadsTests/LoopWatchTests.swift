@@ -182,6 +182,8 @@ import Musl
     try await loop.join(until: .after(generous))
     #expect(events.events == ["call ends", "closed on the loop"])
     #expect(watch.cancel() == false)
+    // The poller's own descriptors are closed, though the handle is still held.
+    #expect(loop.core.state.withLock { $0.poller == nil })
   }
 
   @Test("What was heard of a descriptor is not told to a watch that came after the wait")

@@ -30,7 +30,7 @@ extension LoopCore {
     while true {
       if attention.load(ordering: .acquiring), let end = heed() { return end }
       if !ownsThread, record?.isCancelled == true { return .cancelled }
-      hasWorked = turn(until: limit, lingers: hasWorked && SpinBudget.loop > 0)
+      hasWorked = turn(until: limit, lingers: hasWorked && SpinBudget.loop > 0, chains: kind != .once)
       if kind == .once, hasWorked { return .performed }
       if limit != .distantFuture, !attention.load(ordering: .acquiring), clock() >= limit { return .timedOut }
     }

@@ -44,6 +44,8 @@ extension LoopCore {
     let sources: [LoopSource]
     let watches: [LoopWatch]
     let timers: TimerQueue
+    // Closes its descriptors when it goes, while handles may keep the loop itself for long.
+    let poller: Poller?
   }
 
   /// Tells all that is left how it ends. By the one thread that has set the phase to `finishing`.
@@ -53,9 +55,10 @@ extension LoopCore {
       swap(&timers, &state.timers)
       let leftovers = Leftovers(
         items: state.inbox, signalled: state.signalled, sources: Array(state.sources.values),
-        watches: state.watches.all, timers: timers)
+        watches: state.watches.all, timers: timers, poller: state.poller)
       (state.inbox, state.signalled, state.sources) = ([], [], [:])
       if let poller = state.poller { state.watches.removeAll(from: poller) }
+      state.poller = nil
       state.phase = .stopped
       // From here on actors' jobs queue up behind those of the inbox, which are run below.
       state.servesOrphans = true

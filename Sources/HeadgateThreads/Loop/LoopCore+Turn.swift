@@ -42,18 +42,21 @@ extension LoopCore {
 
   /// Waits until there is something to do, at most until `limit`, and does a share of it. False: nothing was done.
   ///
-  /// - Parameter lingers: Whether to look a moment before sleeping, because there was work just now.
-  func turn(until limit: Deadline, lingers: Bool) -> Bool {
+  /// - Parameters:
+  ///   - lingers: Whether to look a moment before sleeping, because there was work just now.
+  ///   - chains: Whether items that come during the turn are part of it, as far as its share goes: an actor's next job
+  ///     then costs no look at the clock and the timers.
+  func turn(until limit: Deadline, lingers: Bool, chains: Bool) -> Bool {
     var maySleep = !lingers
     while true {
       switch look(until: limit, maySleep: maySleep) {
       case .attention: return false
       case .work(let poller):
         listen(poller, until: .distantPast)
-        return work()
+        return work(chains)
       case .expired(let poller):
         listen(poller, until: .distantPast)
-        return !agenda.pointee.events.isEmpty && work()
+        return !agenda.pointee.events.isEmpty && work(chains)
       case .idle:
         linger()
         maySleep = true
@@ -82,12 +85,12 @@ extension LoopCore {
 
   private var isInterrupted: Bool { attention.load(ordering: .relaxed) }
 
-  private func work() -> Bool {
+  private func work(_ chains: Bool) -> Bool {
     withAutoreleasePool {
       let timers = performTimers()
       let sources = performSources()
       let descriptors = performDescriptors()
-      return performItems() || timers || sources || descriptors
+      return performItems(chains) || timers || sources || descriptors
     }
   }
 
@@ -128,9 +131,13 @@ extension LoopCore {
     return isHandled
   }
 
-  private func performItems() -> Bool {
+  private func performItems(_ chains: Bool) -> Bool {
     var left = Self.share
-    while left > 0, !isInterrupted, let item = agenda.pointee.takeItem() {
+    while left > 0, !isInterrupted {
+      guard let item = agenda.pointee.takeItem() else {
+        if chains, refill() { continue }
+        break
+      }
       left -= 1
       switch item {
       case .closure(let closure): call(closure)
@@ -140,5 +147,13 @@ extension LoopCore {
       }
     }
     return left < Self.share
+  }
+
+  private func refill() -> Bool {
+    state.withLock { state in
+      guard state.phase == .open, !state.inbox.isEmpty else { return false }
+      agenda.pointee.refill(from: &state.inbox)
+      return true
+    }
   }
 }

@@ -12,8 +12,8 @@ import Synchronization
 
 /// What a loop, its executors, sources and timers share.
 // Unchecked: `agenda` points to memory that only the loop's thread touches, or, when the loop has stopped, the one
-// thread that `beginFinish` has chosen; `record`, `serial` and `task` are written before any other thread can ask for
-// them, and `serial` and `task` emptied by that one thread; the rest is constant, locked or atomic.
+// thread that sets the phase to `finishing`; `record`, `serial` and `task` are written before any other thread can ask
+// for them, and `serial` and `task` emptied by that one thread; the rest is constant, locked or atomic.
 final class LoopCore: @unchecked Sendable {
   enum Phase: UInt8 {
     case open
@@ -143,7 +143,6 @@ final class LoopCore: @unchecked Sendable {
     switch sleep {
     case .awake: break
     case .parked: record?.waitParker.unpark()
-    // The poller is made once and stays for the life of the state.
     case .polling: state.withLock { $0.poller }?.wake()
     }
   }

@@ -123,6 +123,8 @@ extension LoopCore {
     do { made = try Poller() } catch { throw LoopError(.notWatchable, loop: name, errno: error.errno) }
     let (poller, isMine) = state.withLock { state -> (Poller, Bool) in
       if let poller = state.poller { return (poller, false) }
+      // A stopped loop has let go of its own; the caller will see that it stopped.
+      guard state.phase == .open else { return (made, false) }
       state.poller = made
       return (made, true)
     }
