@@ -56,11 +56,12 @@ import Testing
   func circle(size: Int) async throws {
     let loops = try (0..<size).map { try ThreadLoop(name: "test-\($0)") }
     let codes = Record<WaitError.Code>()
-    // Each waits for the next; the last for the first, without a limit.
+    // Each waits for the next; the last for the first.
+    let limit = Deadline.after(generous)
     @Sendable func visit(_ index: Int) {
       let next = loops[(index + 1) % size]
       let code = self.code {
-        try next.performAndWait { if index + 1 < size { visit(index + 1) } else { codes.add(.timedOut) } }
+        try next.performAndWait(until: limit) { if index + 1 < size { visit(index + 1) } else { codes.add(.timedOut) } }
       }
       if let code { codes.add(code) }
     }

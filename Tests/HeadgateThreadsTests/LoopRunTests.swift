@@ -16,29 +16,25 @@ import Musl
     let chunks = Count()
     let source = LockedBox<LoopSource?>(nil)
     let exitNow = LockedBox(false)
-    let isInstalled = Latch()
+    // Some of the work is done before the end.
+    let isUnderWay = Latch()
     async let ending = onThread { () -> String in
       let loop = ThreadLoop.current
       var moreWorkToDo = true
       // The input source, which sets the exit flag.
       let exitSource = try loop.addSource { exitNow.withLock { $0 = true } }
       source.withLock { $0 = exitSource }
-      isInstalled.countDown()
       while moreWorkToDo && !exitNow.withLock({ $0 }) {
         // One piece of a larger body of work.
         chunks.add()
+        if chunks.value == 1000 { isUnderWay.countDown() }
         moreWorkToDo = chunks.value < 1_000_000_000
         // Runs the loop, which returns at once if the source isn't waiting to fire.
         try loop.runOnce()
       }
       return moreWorkToDo ? "asked to end" : "done"
     }
-    _ = try await onThread {
-      let isInstalled = isInstalled.wait()
-      // Some of the work is done before the end.
-      while chunks.value < 1000 {}
-      return isInstalled
-    }
+    #expect(try await onThread { isUnderWay.wait() })
     #expect(source.withLock { $0 }?.signal() == true)
     #expect(try await ending == "asked to end")
     #expect(chunks.value >= 1000)

@@ -138,25 +138,29 @@ import Musl
 
   @Test("P24 a nested run does not hear what its own handler has not read yet, and the handler hears it after")
   func nested() async throws {
-    let (inside, calls) = try await onThread { () -> ([LoopRunEnd], Int) in
+    let (inside, calls, waits) = try await onThread { () -> ([LoopRunEnd], Int, Int) in
       let loop = ThreadLoop.current
       let pipe = try TestPipe()
-      let calls = Count()
+      let calls = Count(), waits = Count()
       let inside = Record<LoopRunEnd>()
       let watch = try loop.watch(pipe.readEnd, for: .reading) {
         calls.add()
         guard calls.value == 1 else { return _ = pipe.take(8) }
-        inside.add(try loop.run(until: .after(.milliseconds(2))))
+        let before = loop.core.state.withLock { $0.wait }
+        inside.add(try loop.run(until: .after(.milliseconds(20))))
         inside.add(try loop.runOnce())
+        waits.add(Int(loop.core.state.withLock { $0.wait } - before))
       }
       pipe.send()
       while try loop.runOnce() == .performed {}
       watch.cancel()
       pipe.closeBoth()
-      return (inside.events, calls.value)
+      return (inside.events, calls.value, waits.value)
     }
     #expect(inside == [.timedOut, .timedOut])
     #expect(calls == 2)
+    // It slept: a descriptor that is heard and passed over would keep it looking thousands of times.
+    #expect(waits < 20)
   }
 
   @Test("onCancel is the place to close: after the last call, on the loop, also at the stop", arguments: [false, true])

@@ -202,9 +202,7 @@ import Testing
       release.countDown()
       return loop.core
     }()
-    try await onThread {
-      while !core.state.withLock({ $0.isFinished }) {}
-    }
+    try await onThread { try core.join(until: .after(generous)) }
     #expect(events.events == ["closure 0", "closure 1", "closure 2", "timer"])
     #expect(census.alive == 0)
   }

@@ -131,7 +131,7 @@ extension LoopCore {
 
   private var joinName: String { "join of the loop \"\(name)\"" }
 
-  fileprivate func join(until deadline: Deadline) throws(WaitError) {
+  func join(until deadline: Deadline) throws(WaitError) {
     let start = Deadline.now
     let waiter = Waiter.ofThread()
     guard enlist(waiter) else { return }
