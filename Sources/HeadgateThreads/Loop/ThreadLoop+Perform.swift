@@ -51,8 +51,8 @@ extension ThreadLoop {
     return try call.conclude(call.waiter.wait(until: deadline), since: start)
   }
 
-  /// Has a closure called on the loop and suspends until something comes of it. See
-  /// ``performAndWait(until:_:)-(_,()->Value)``.
+  /// Has a closure called on the loop and suspends until something comes of it. All as in the
+  /// blocking form.
   ///
   /// Cancelling the task takes the closure back, if it has not started.
   public nonisolated(nonsending) func performAndWait<Value: ~Copyable, Failure: Error>(
