@@ -79,7 +79,7 @@ extension LoopCore {
   private func linger() {
     for _ in 0..<SpinBudget.loop {
       if hasNews.load(ordering: .relaxed) { return }
-      headgate_pause()
+      spinPause()
     }
   }
 
