@@ -37,8 +37,12 @@ import Testing
   @Test("The running thread changes its own priority, and another's, and no one else's")
   func change() async throws {
     let nice = try await onThread {
-      let go = Parker()
-      let other = try ManagedThread.spawn { _ = go.park(until: .after(generous)) }
+      let (runs, go) = (Parker(), Parker())
+      let other = try ManagedThread.spawn {
+        runs.unpark()
+        _ = go.park(until: .after(generous))
+      }
+      _ = runs.park(until: .after(generous))
       try ManagedThread.current.setPriority(.nice(5))
       try other.handle.setPriority(.nice(9))
       try ManagedThread.current.setPriority(.inherited)
