@@ -49,6 +49,10 @@ static inline void headgate_pause(void) {
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);
 
+// One pointer a thread, for what a thread pool runs on it.
+void *headgate_pool_frame_get(void);
+void headgate_pool_frame_set(void *frame);
+
 // Asks the system to wake the calling thread's timed waits as exactly as it can (Linux: a timer slack of 1 ns).
 void headgate_precise_timers(void);
 

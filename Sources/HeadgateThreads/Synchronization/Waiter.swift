@@ -90,6 +90,12 @@ package final class Waiter: @unchecked Sendable {
     timer?.cancel()
     return outcome
   }
+
+  /// Suspends the task until somebody ends the waiter, whether the task is cancelled or not.
+  package func waitForEnd() async -> Outcome {
+    if case .task(let task) = sleeper { await task.suspend() }
+    return outcome
+  }
 }
 
 /// Where a task sleeps: a continuation and a token, in either order.

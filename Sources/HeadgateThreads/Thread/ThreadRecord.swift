@@ -124,7 +124,7 @@ package final class ThreadRecord: @unchecked Sendable {
 
   /// Asks the thread to end, and wakes it if it waits in this library. From any thread; once is enough.
   package func cancel() {
-    cancelled.store(true, ordering: .releasing)
+    markCancelled()
     waitParker.unpark()
     state.withLock { $0.wakeUp }?()
   }
@@ -142,4 +142,10 @@ package final class ThreadRecord: @unchecked Sendable {
   package func takePermit() -> Bool {
     permit.load(ordering: .relaxed) && permit.exchange(false, ordering: .acquiring)
   }
+
+  /// Asks the thread to end without waking it: whoever does this under a lock wakes it through `waitParker` afterwards.
+  package func markCancelled() { cancelled.store(true, ordering: .releasing) }
+
+  /// Takes the request back, for a thread that goes on to other work.
+  package func clearCancellation() { cancelled.store(false, ordering: .releasing) }
 }
