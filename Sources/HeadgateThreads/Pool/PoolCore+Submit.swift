@@ -1,20 +1,14 @@
 import Synchronization
 
 extension PoolCore {
-  /// A task that was taken: whom to call for it, and the task itself if that is a thread which may not come.
-  private struct Accepted {
-    var call: PoolRoster.Call
-    var kept: PoolEntry?
-  }
-
   /// What becomes of an entry that was offered.
   private enum Offer {
-    case accepted(Accepted)
+    case accepted(PoolRoster.Call)
     case disposed
     case full
     case waits
     case runsHere
-    case displaces(PoolEntry, Accepted)
+    case displaces(PoolEntry, PoolRoster.Call)
     case givesWay
   }
 
@@ -22,33 +16,36 @@ extension PoolCore {
   func submit(
     _ entry: consuming PoolEntry, level: Int, until deadline: Deadline = .distantFuture
   ) throws(ThreadPoolError) {
-    if settings.bound != nil { return try submitBounded(entry, level: level, until: deadline) }
-    let accepted = state.withLock { state -> Accepted? in
-      guard !state.isDisposed else { return nil }
-      return accept(entry, level: level, &state)
+    // Taken out under the lock, so that what it captured is handed over without being counted.
+    var offered: PoolEntry? = entry
+    if settings.bound != nil { return try submitBounded(&offered, level: level, until: deadline) }
+    let call = state.withLock { state in
+      state.isDisposed ? nil : accept(&offered, level: level, &state)
     }
-    guard let accepted else { throw ThreadPoolError(.disposed, pool: name) }
-    if accepted.call != .nobody { try follow(accepted, level: level) }
+    guard let call else { throw ThreadPoolError(.disposed, pool: name) }
+    if call != .nobody { try follow(call, offered, level: level) }
   }
 
+  /// Puts a task into the queue. It stays in the caller's hands as well if a thread is to be started that may not come.
   @inline(__always)
-  private func accept(_ entry: PoolEntry, level: Int, _ state: inout State) -> Accepted {
-    state.queue.append(entry, level: level)
+  private func accept(_ entry: inout PoolEntry?, level: Int, _ state: inout State) -> PoolRoster.Call {
+    guard let taken = entry.take() else { return .nobody }
+    state.queue.append(taken, level: level)
     state.accepted &+= 1
     if state.batches > 0, level > state.lowestBatch { recall(below: level, &state) }
     let call = call(&state, work: state.queue.count, growing: true)
-    if case .start = call { return Accepted(call: call, kept: state.queue.last(level: level)) }
-    return Accepted(call: call)
+    if case .start = call { entry = state.queue.last(level: level) }
+    return call
   }
 
   /// Calls who is to come. A pool that has no thread, and gets none, gives the task back instead of keeping it for nobody.
   @inline(never)
-  private func follow(_ accepted: Accepted, level: Int) throws(ThreadPoolError) {
+  private func follow(_ call: PoolRoster.Call, _ kept: PoolEntry?, level: Int) throws(ThreadPoolError) {
     do {
-      try follow(accepted.call)
+      try follow(call)
     } catch {
       let withdrawn = state.withLock { state -> PoolEntry? in
-        guard state.roster.threads == 0, let kept = accepted.kept else { return nil }
+        guard state.roster.threads == 0, let kept else { return nil }
         return state.queue.removeLast(level: level) { $0.isSame(as: kept) }
       }
       // Others may have relied on the thread that did not come.
@@ -59,41 +56,43 @@ extension PoolCore {
 
   // MARK: With a bound
 
-  private func submitBounded(_ entry: PoolEntry, level: Int, until deadline: Deadline) throws(ThreadPoolError) {
+  private func submitBounded(
+    _ entry: inout PoolEntry?, level: Int, until deadline: Deadline
+  ) throws(ThreadPoolError) {
     while true {
-      switch state.withLock({ offer(entry, level: level, &$0) }) {
-      case .accepted(let accepted): return try follow(accepted, level: level)
+      switch state.withLock({ offer(&entry, level: level, &$0) }) {
+      case .accepted(let call): return try follow(call, entry, level: level)
       case .disposed: throw ThreadPoolError(.disposed, pool: name)
       case .full: throw ThreadPoolError(.full, pool: name)
       case .waits:
-        if try waitForRoom(entry, level: level, until: deadline) { return }
+        if try waitForRoom(&entry, level: level, until: deadline) { return }
       case .runsHere: return runHere(entry)
-      case .displaces(let old, let accepted):
+      case .displaces(let old, let call):
         discard([old], .discarded)
-        return try follow(accepted, level: level)
-      case .givesWay: return discard([entry], .discarded)
+        return try follow(call, entry, level: level)
+      case .givesWay: return discard(entry.map { [$0] } ?? [], .discarded)
       }
     }
   }
 
-  private func offer(_ entry: PoolEntry, level: Int, _ state: inout State) -> Offer {
+  private func offer(_ entry: inout PoolEntry?, level: Int, _ state: inout State) -> Offer {
     if state.isDisposed { return .disposed }
-    if hasRoom(state) { return .accepted(accept(entry, level: level, &state)) }
+    if hasRoom(state) { return .accepted(accept(&entry, level: level, &state)) }
     // Pieces of Swift tasks can't be refused; they are taken above the bound.
-    if case .executorJob = entry { return .accepted(accept(entry, level: level, &state)) }
+    if case .executorJob = entry { return .accepted(accept(&entry, level: level, &state)) }
     switch settings.policy.kind {
     case .throw: return .full
     case .block:
       guard PoolFrame.current?.worker(of: self) == nil else {
-        return .accepted(accept(entry, level: level, &state))
+        return .accepted(accept(&entry, level: level, &state))
       }
       return .waits
     case .callerRuns:
-      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(accept(entry, level: level, &state)) }
+      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(accept(&entry, level: level, &state)) }
       return .runsHere
     case .discardOldest:
       guard let old = state.queue.popOldestOfLowest(notAbove: level) else { return .givesWay }
-      return .displaces(old, accept(entry, level: level, &state))
+      return .displaces(old, accept(&entry, level: level, &state))
     }
   }
 
@@ -115,7 +114,9 @@ extension PoolCore {
   }
 
   /// Waits for room and takes it. False: there is room now, so that the caller asks again.
-  private func waitForRoom(_ entry: PoolEntry, level: Int, until deadline: Deadline) throws(ThreadPoolError) -> Bool {
+  private func waitForRoom(
+    _ entry: inout PoolEntry?, level: Int, until deadline: Deadline
+  ) throws(ThreadPoolError) -> Bool {
     guard deadline > .now else { throw ThreadPoolError(.timedOut, pool: name) }
     guard !WorkerThread.mustNotBlock else { throw ThreadPoolError(.onCooperativeThread, pool: name) }
     let waiter = Waiter.ofThread()
@@ -130,20 +131,20 @@ extension PoolCore {
       state.withLock { _ = $0.submitters.remove(waiter) }
       throw ThreadPoolError(outcome == .timedOut ? .timedOut : .cancelled, pool: name)
     }
-    let accepted = state.withLock { state -> Accepted? in
+    let call = state.withLock { state in
       state.invited -= 1
-      guard !state.isDisposed else { return nil }
-      return accept(entry, level: level, &state)
+      return state.isDisposed ? nil : accept(&entry, level: level, &state)
     }
-    guard let accepted else { throw ThreadPoolError(.disposed, pool: name) }
-    try follow(accepted, level: level)
+    guard let call else { throw ThreadPoolError(.disposed, pool: name) }
+    try follow(call, entry, level: level)
     return true
   }
 
   // MARK: Away from the queue
 
   /// Runs a task on its submitter's thread.
-  private func runHere(_ entry: PoolEntry) {
+  private func runHere(_ entry: PoolEntry?) {
+    guard let entry else { return }
     let frame = PoolFrame(self, worker: nil)
     frame.use {
       switch entry {
@@ -153,6 +154,12 @@ extension PoolCore {
       }
     }
     state.withLock { $0.completed += 1 }
+  }
+
+  /// The entry of ``submit(_:level:until:)`` for inlined callers.
+  @usableFromInline
+  func submit(_ job: PoolJob, _ priority: PoolPriority, until deadline: Deadline) throws(ThreadPoolError) {
+    try submit(.job(job), level: priority.level, until: deadline)
   }
 
   /// Tells tasks that were taken out of the queue that they will not run.

@@ -1,6 +1,7 @@
 import Synchronization
 
 /// What a pool's threads share. The pool itself only holds it, so that dropping the pool ends them.
+@usableFromInline
 final class PoolCore: Sendable {
   /// What a pool is told when it is made.
   struct Settings: Sendable {

@@ -23,7 +23,14 @@ public class PoolJob: @unchecked Sendable {
     public static let dropped = State(description: "dropped")
   }
 
-  let core: PoolCore
+  @usableFromInline final let core: PoolCore
+
+  // What there is to do: stores `result`, and is true if that is a failure. Code of the submitter's, compiled for the
+  // types of its result, since the generic code of a generic class looks its types up at every turn.
+  @exclusivity(unchecked) private final var work: ((PoolJob) -> Bool)?
+  // A Result of the types of the PoolTask that this is; constant once the job has ended. As Any it stands inside the job
+  // if it is small, and knows how to destroy itself. nil for nothing, which needs no place.
+  @usableFromInline @exclusivity(unchecked) final var result: Any?
 
   // Two bits of phase, two flags, and above them what the phase needs: the record of the running thread (an object's
   // address, of which the low four bits are zero), the outcome of the body, or the reason of the drop. One word, so that
@@ -49,13 +56,17 @@ public class PoolJob: @unchecked Sendable {
   /// The job in whose midst this one runs.
   unowned(unsafe) var below: PoolJob?
 
-  init(_ core: PoolCore) { self.core = core }
+  @usableFromInline init(_ core: PoolCore, _ work: sending @escaping (PoolJob) -> Bool) {
+    self.core = core
+    self.work = work
+  }
 
-  /// Runs the body and keeps its result; true if it threw. Once, by who has claimed the job.
-  func perform() -> Bool { false }
-
-  /// Lets go of a body that will not run. Once, by who has dropped the job.
-  func dropBody() {}
+  /// Runs the body and keeps its result; true if it threw. Once, by who has claimed the job. What the body captured goes
+  /// before anybody hears of the end.
+  final func perform() -> Bool {
+    guard let work = work.take() else { return false }
+    return withAutoreleasePool { work(self) }
+  }
 
   // MARK: States
 
@@ -96,7 +107,7 @@ public class PoolJob: @unchecked Sendable {
     guard let old = move(from: Word.queued, { $0 & Word.flags | Word.dropped | reason.drop << Word.shift }) else {
       return false
     }
-    dropBody()
+    work = nil
     if old & Word.hasWaiters != 0 { wakeWaiters() }
     return true
   }

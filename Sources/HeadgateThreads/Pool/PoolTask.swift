@@ -3,40 +3,25 @@ import Synchronization
 /// A task that a pool was given: its result, once it has one, and the means to wait for it or to take it back.
 ///
 /// Any number of threads and tasks may wait, before and after the end. Dropping the handle changes nothing: the task runs.
-// Unchecked: `body` and `result` belong to who has claimed the job (see `PoolJob`); once that has ended, `result` is
-// constant.
+// Unchecked: as PoolJob, which has all that it consists of.
 public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchecked Sendable {
-  private var body: (() throws(Failure) -> Success)?
-  private var result: Result<Success, Failure>?
-
-  init(_ core: PoolCore, _ body: sending @escaping () throws(Failure) -> Success) {
-    self.body = body
-    super.init(core)
-  }
-
-  override func perform() -> Bool {
-    run()
-    // What the body captured goes before anybody hears of the end.
-    body = nil
-    if case .failure = result { return true }
-    return false
-  }
-
-  @inline(never)
-  private func run() {
-    guard let body else { return }
-    do throws(Failure) {
-      result = .success(try withAutoreleasePool { () throws(Failure) -> Success in try body() })
-    } catch {
-      result = .failure(error)
+  @inlinable
+  init(_ core: PoolCore, body: sending @escaping () throws(Failure) -> Success) {
+    super.init(core) { job in
+      do throws(Failure) {
+        let value = try body()
+        if Success.self != Void.self { job.result = Result<Success, Failure>.success(value) }
+        return false
+      } catch {
+        job.result = Result<Success, Failure>.failure(error)
+        return true
+      }
     }
   }
 
-  override func dropBody() { body = nil }
-
   /// What the body threw; nil if it returned, never ran, or has not come to its end.
   public var error: Failure? {
-    guard hasEnded, case .failure(let error) = result else { return nil }
+    guard hasEnded, case .failure(let error) = result as? Result<Success, Failure> else { return nil }
     return error
   }
 
@@ -80,10 +65,12 @@ public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchec
   }
 
   private func outcome() throws(PoolTaskError<Failure>) -> Success {
-    switch result {
+    switch result as? Result<Success, Failure> {
     case .success(let value): return value
     case .failure(let error): throw PoolTaskError(.failed, failure: error, pool: core.name)
-    case nil: throw PoolTaskError(dropReason ?? .cancelled, pool: core.name)
+    case nil:
+      if dropReason == nil, let nothing = () as? Success { return nothing }
+      throw PoolTaskError(dropReason ?? .cancelled, pool: core.name)
     }
   }
 }

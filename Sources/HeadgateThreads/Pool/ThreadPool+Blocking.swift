@@ -45,42 +45,31 @@ extension ThreadPool {
         job.cancel()
       }
     }
-    return try job.takeResult()
+    return try job.takeAnswer()
   }
 }
 
-/// A blocking call whose result goes to one task.
-// Unchecked: `call` and `result` belong to who has claimed the job (see `PoolJob`), and after its end to the one task that
-// waits for it.
+/// A blocking call whose result goes to one task, and may be of a kind that can't be copied.
+// Unchecked: `answer` belongs to who has claimed the job (see `PoolJob`), and after its end to the one task that waits for
+// it.
 private final class BlockingCall<Success: ~Copyable, Failure: Error>: PoolJob, @unchecked Sendable {
-  private var call: (() throws(Failure) -> sending Success)?
-  private var result: Result<Success, Failure>?
+  private var answer: Result<Success, Failure>?
 
   init(_ core: PoolCore, _ call: sending @escaping () throws(Failure) -> sending Success) {
-    self.call = call
-    super.init(core)
-  }
-
-  override func perform() -> Bool {
-    defer { call = nil }
-    return run()
-  }
-
-  private func run() -> Bool {
-    guard let call else { return false }
-    do throws(Failure) {
-      result = .success(try withAutoreleasePool { () throws(Failure) -> sending Success in try call() })
-      return false
-    } catch {
-      result = .failure(error)
-      return true
+    super.init(core) { job in
+      let job = unsafeDowncast(job, to: BlockingCall<Success, Failure>.self)
+      do throws(Failure) {
+        job.answer = .success(try call())
+        return false
+      } catch {
+        job.answer = .failure(error)
+        return true
+      }
     }
   }
 
-  override func dropBody() { call = nil }
-
-  func takeResult() throws(PoolTaskError<Failure>) -> sending Success {
-    switch result.take() {
+  func takeAnswer() throws(PoolTaskError<Failure>) -> sending Success {
+    switch answer.take() {
     case .some(.success(let value)): return value
     case .some(.failure(let error)): throw PoolTaskError(.failed, failure: error, pool: core.name)
     case nil: throw PoolTaskError(dropReason ?? .cancelled, pool: core.name)

@@ -42,16 +42,18 @@ extension ThreadPool {
   ///   - deadline: When to give up waiting for room; used by ``FullQueuePolicy/block`` only.
   /// - Throws: ``ThreadPoolError``: the pool was disposed of, is full, or has no thread. What `body` throws, and the end
   ///   of a task that never runs, goes to the handle.
+  @inlinable
   public func submit<Success: Sendable, Failure: Error>(
     priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture,
     _ body: sending @escaping () throws(Failure) -> Success
   ) throws(ThreadPoolError) -> PoolTask<Success, Failure> {
-    let task = PoolTask(core, body)
-    try core.submit(.job(task), level: priority.level, until: deadline)
+    let task = PoolTask(core, body: body)
+    try core.submit(task, priority, until: deadline)
     return task
   }
 
   /// Calls `method` of `target` with `argument` on a thread of the pool, and returns a handle for the result.
+  @inlinable
   public func submit<Target: Sendable, Argument: Sendable, Success: Sendable, Failure: Error>(
     _ target: Target, _ method: @escaping @Sendable (Target) -> (Argument) throws(Failure) -> Success,
     _ argument: Argument, priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture
@@ -60,6 +62,7 @@ extension ThreadPool {
   }
 
   /// Calls `method` of `target` on a thread of the pool, and returns a handle for the result.
+  @inlinable
   public func submit<Target: Sendable, Success: Sendable, Failure: Error>(
     _ target: Target, _ method: @escaping @Sendable (Target) -> () throws(Failure) -> Success,
     priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture

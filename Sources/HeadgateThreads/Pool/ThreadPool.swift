@@ -25,7 +25,7 @@
 ///
 /// Tasks may submit tasks, wait for handles of the same pool, and dispose of the pool.
 public final class ThreadPool: Sendable {
-  let core: PoolCore
+  @usableFromInline let core: PoolCore
 
   /// The pool for tasks of Swift's: `Task(executorPreference: pool.taskExecutor)`, `withTaskExecutorPreference`.
   public let taskExecutor: PoolTaskExecutor
