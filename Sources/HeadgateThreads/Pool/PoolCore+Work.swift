@@ -198,13 +198,14 @@ extension PoolCore {
 
   // MARK: The end
 
-  /// A worker is gone. Work may have come since it decided to go, when no other thread could be had.
+  /// A worker is gone. Work may have come since it decided to go, also into the hands of others, when no other thread could
+  /// be had.
   private func leave(_ worker: PoolWorker) {
     let (next, mourners) = state.withLock { state -> (PoolRoster.Call, [Waiter]) in
       state.completed += worker.completed.load(ordering: .relaxed)
       state.workers[worker.place] = nil
       state.roster.leave(worker.place)
-      return (call(&state, work: state.queue.count, growing: false), endIfOver(&state))
+      return (call(&state, work: state.waiting, growing: false), endIfOver(&state))
     }
     followLater(next)
     for mourner in mourners { mourner.wake() }

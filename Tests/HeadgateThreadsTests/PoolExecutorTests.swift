@@ -1,0 +1,173 @@
+import Testing
+
+@testable import HeadgateThreads
+
+@Suite struct PoolExecutorTests {
+  @Test("P39 a task that prefers the pool runs on its threads, between and after its suspensions")
+  func preference() async throws {
+    let pool = try ThreadPool(name: "test-pool", size: 2)
+    let executor = pool.taskExecutor
+    let task = Task(executorPreference: executor) { () -> [Bool] in
+      var places = [pool.isCurrent]
+      await Task.yield()
+      places.append(pool.isCurrent)
+      try? await Task.sleep(nanoseconds: 1)
+      places.append(pool.isCurrent)
+      async let child = pool.isCurrent
+      places.append(await child)
+      return places
+    }
+    #expect(await task.value == [true, true, true, true])
+    await withTaskExecutorPreference(executor) { #expect(pool.isCurrent) }
+    #expect(pool.isCurrent == false)
+    pool.dispose()
+    try await pool.waitUntilDisposed()
+  }
+
+  @Test("P39 many tasks with many suspensions come to their end, and leave nothing")
+  func many() async throws {
+    let pool = try ThreadPool(name: "test-pool", size: 2)
+    let census = Census()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<50 {
+        let token = census.token()
+        group.addTask(executorPreference: pool.taskExecutor) {
+          for _ in 0..<100 { await Task.yield() }
+          token.hold()
+        }
+      }
+    }
+    #expect(census.alive == 0)
+    #expect(pool.statistics.completed >= 50 * 100)
+    pool.dispose()
+    try await pool.waitUntilDisposed()
+  }
+
+  @Test("P39 pieces that come after the pool's end run elsewhere; those that waited do too", arguments: [true, false])
+  func afterDisposal(now: Bool) async throws {
+    let pool = try ThreadPool(name: "test-pool", size: 1)
+    let plug = try Plug(pool, threads: 1)
+    let waiting = Task(executorPreference: pool.taskExecutor) { () -> Int in
+      for _ in 0..<10 { await Task.yield() }
+      return 1
+    }
+    while pool.statistics.queued == 0 { await Task.yield() }
+    pool.dispose(now ? .now : .drain)
+    let late = Task(executorPreference: pool.taskExecutor) { () -> Int in
+      for _ in 0..<10 { await Task.yield() }
+      return 2
+    }
+    #expect(await late.value == 2)
+    if now { #expect(await waiting.value == 1) }
+    plug.open()
+    #expect(await waiting.value == 1)
+    try await pool.waitUntilDisposed()
+  }
+
+  @Test("P39 pieces pass a full queue", arguments: [FullQueuePolicy.throw, .block, .callerRuns, .discardOldest])
+  func bounded(policy: FullQueuePolicy) async throws {
+    let pool = try ThreadPool(name: "test-pool", size: 1, queueBound: 0, policy: policy)
+    let plug = try Plug(pool, threads: 1)
+    let tasks = (0..<10).map { number in
+      Task(executorPreference: pool.taskExecutor) { () -> Int in
+        await Task.yield()
+        return number
+      }
+    }
+    while pool.statistics.queued < 10 { await Task.yield() }
+    plug.open()
+    for (number, task) in tasks.enumerated() { #expect(await task.value == number) }
+    pool.dispose()
+    try await pool.waitUntilDisposed()
+  }
+
+  @Test("A task's priority picks the pool's")
+  func priorities() async throws {
+    let pool = try ThreadPool(name: "test-pool", size: 1)
+    let plug = try Plug(pool, threads: 1)
+    let order = Record<String>()
+    let tasks = [TaskPriority.background, .medium, .high].map { (priority: TaskPriority) in
+      Task(executorPreference: pool.taskExecutor, priority: priority) { order.add("\(priority.rawValue)") }
+    }
+    while pool.statistics.queued < 3 { await Task.yield() }
+    plug.open()
+    for task in tasks { await task.value }
+    #expect(order.events == [TaskPriority.high, .medium, .background].map { "\($0.rawValue)" })
+    pool.dispose()
+    try await pool.waitUntilDisposed()
+  }
+}
+
+@Suite struct PoolBlockingTests {
+  private struct Unique: ~Copyable {
+    let number: Int
+  }
+
+  private final class Plain {
+    var number = 3
+  }
+
+  @Test("A blocking call runs on a thread that may block, and its result or error comes back")
+  func results() async throws {
+    let outside = try await ThreadPool.blocking { withUnsafeCurrentTask { $0 == nil } }
+    #expect(outside)
+    let unique = try await ThreadPool.blocking { Unique(number: 5) }
+    #expect(unique.number == 5)
+    let plain = try await ThreadPool.blocking { Plain() }
+    plain.number += 1
+    #expect(plain.number == 4)
+    do throws(PoolTaskError<Oops>) {
+      try await ThreadPool.blocking { () throws(Oops) in throw Oops(number: 9) }
+      Issue.record("no error")
+    } catch {
+      #expect(error.code == .failed && error.failure == Oops(number: 9))
+    }
+  }
+
+  @Test("A task that was cancelled before makes no call")
+  func cancelledBefore() async {
+    let calls = Record<Int>()
+    let task = Task { () -> PoolTaskErrorCode? in
+      while !Task.isCancelled { await Task.yield() }
+      do throws(PoolTaskError<Never>) {
+        try await ThreadPool.blocking { calls.add(1) }
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    task.cancel()
+    #expect(await task.value == .cancelled)
+    #expect(calls.events.isEmpty)
+  }
+
+  @Test("A call that runs sees the cancellation, and its waits in this library end")
+  func cancelledWhile() async throws {
+    let inside = Latch()
+    let task = Task {
+      try await ThreadPool.blocking { () -> Bool in
+        inside.countDown()
+        return Waiter.ofThread().wait(until: .after(generous)) == .cancelled && ThreadPool.isCancelled
+      }
+    }
+    #expect(inside.wait())
+    task.cancel()
+    #expect(try await task.value)
+  }
+
+  @Test("Many calls at once, each blocked until all are there")
+  func many() async throws {
+    let meeting = Latch(20)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<20 {
+        group.addTask {
+          try await ThreadPool.blocking {
+            meeting.countDown()
+            return meeting.wait()
+          }
+        }
+      }
+      for try await met in group { #expect(met) }
+    }
+  }
+}

@@ -1,0 +1,237 @@
+import Testing
+
+@testable import HeadgateThreads
+
+/// P57: what happens when the queue is full.
+@Suite struct PoolPolicyTests {
+  private func pool(_ size: Int, bound: Int, _ policy: FullQueuePolicy) throws -> ThreadPool {
+    try ThreadPool(name: "test-pool", size: size, queueBound: bound, policy: policy)
+  }
+
+  private func code(_ body: () throws(ThreadPoolError) -> Void) -> ThreadPoolError.Code? {
+    do throws(ThreadPoolError) {
+      try body()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test("P57 throw: the bound is exact, and a place is free as soon as its task starts or is cancelled", arguments: [0, 1, 3])
+  func throwing(bound: Int) throws {
+    let pool = try pool(2, bound: bound, .throw)
+    let plug = try Plug(pool, threads: 2)
+    var waiting: [PoolTask<Int, Never>] = []
+    for number in 0..<bound { waiting.append(try pool.submit { number }) }
+    #expect(pool.statistics.queued == bound)
+    #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .full)
+    if bound > 0 {
+      waiting.removeLast().cancel()
+      waiting.append(try pool.submit { -1 })
+      #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .full)
+    }
+    plug.open()
+    for task in waiting { _ = try inThread { try task.wait() } }
+    // Whoever hears of the end of a task finds its thread free.
+    try inThread { for _ in 0..<1000 { try pool.submit {}.wait() } }
+    try pool.finish()
+    #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .disposed)
+  }
+
+  @Test("P57 block: submitters wait for room in their order, and all tasks run")
+  func blocking() throws {
+    let pool = try pool(1, bound: 2, .block)
+    let plug = try Plug(pool, threads: 1)
+    let count = Tally()
+    for _ in 0..<2 { try pool.execute { count.add() } }
+    let done = Latch(3)
+    for _ in 0..<3 {
+      _ = try WorkerThread(name: "test-submitter") {
+        for _ in 0..<500 { try? pool.execute { count.add() } }
+        done.countDown()
+      }
+    }
+    plug.open()
+    #expect(done.wait())
+    try pool.finish()
+    #expect(count.value == 1502)
+  }
+
+  @Test("P57 block: no more than the bound ever wait")
+  func bound() throws {
+    let pool = try pool(2, bound: 3, .block)
+    let most = LockedBox(0)
+    try onThreads(3) { _ in
+      for _ in 0..<700 {
+        try? pool.execute {}
+        let queued = pool.statistics.queued
+        most.withLock { $0 = max($0, queued) }
+      }
+    }
+    try pool.finish()
+    // The bound, and one for each thread that is on its way.
+    #expect(most.withLock { $0 } <= 3 + 2)
+    #expect(pool.statistics.completed == 2100)
+  }
+
+  @Test("P57 block: a wait for room ends by its deadline, by the thread's cancellation, and by the pool's end")
+  func blockedEnds() throws {
+    let pool = try pool(1, bound: 1, .block)
+    let plug = try Plug(pool, threads: 1)
+    try pool.execute {}
+    let codes = Record<ThreadPoolError.Code?>()
+    try inThread {
+      codes.add(code { () throws(ThreadPoolError) in try pool.execute(until: .distantPast) {} })
+      codes.add(code { () throws(ThreadPoolError) in try pool.execute(until: .after(.milliseconds(2))) {} })
+      ThreadRecord.current.cancel()
+      codes.add(code { () throws(ThreadPoolError) in try pool.execute {} })
+    }
+    #expect(codes.events == [.timedOut, .timedOut, .cancelled])
+    // This is a task of Swift's.
+    #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .onCooperativeThread)
+
+    let done = Latch(2)
+    let ends = Record<ThreadPoolError.Code?>()
+    for _ in 0..<2 {
+      _ = try WorkerThread(name: "test-submitter") {
+        ends.add(self.code { () throws(ThreadPoolError) in try pool.execute {} })
+        done.countDown()
+      }
+    }
+    while pool.core.state.withLock({ $0.submitters.count }) < 2 { yieldThread() }
+    pool.dispose()
+    #expect(done.wait())
+    #expect(ends.events == [.disposed, .disposed])
+    plug.open()
+    try pool.finish()
+    #expect(pool.statistics.completed == 2)
+  }
+
+  @Test("P57 block: a submitter that gave up leaves its place to the next")
+  func passedOn() throws {
+    for _ in 0..<200 {
+      let pool = try pool(1, bound: 1, .block)
+      let plug = try Plug(pool, threads: 1)
+      try pool.execute {}
+      let done = Latch(2)
+      let ends = Record<ThreadPoolError.Code?>()
+      _ = try WorkerThread(name: "test-submitter") {
+        // About when the place becomes free.
+        ends.add(self.code { () throws(ThreadPoolError) in try pool.execute(until: .after(.microseconds(100))) {} })
+        done.countDown()
+      }
+      _ = try WorkerThread(name: "test-submitter") {
+        ends.add(self.code { () throws(ThreadPoolError) in try pool.execute(until: .after(generous)) {} })
+        done.countDown()
+      }
+      plug.open()
+      #expect(done.wait())
+      #expect(ends.events.count { $0 == nil } >= 1)
+      #expect(ends.events.allSatisfy { $0 == nil || $0 == .timedOut })
+      try pool.finish()
+      #expect(pool.core.state.withLock { $0.invited } == 0)
+    }
+  }
+
+  @Test("P57 block: a task of the pool never waits for room; what it submits is taken above the bound")
+  func ownWorker() throws {
+    let pool = try pool(1, bound: 1, .block)
+    let done = Latch(100)
+    try pool.execute { for _ in 0..<100 { try? pool.execute { done.countDown() } } }
+    #expect(done.wait())
+    try pool.finish()
+  }
+
+  @Test("P57 caller runs: on the submitter's thread, before submit returns; nested 16 deep at most")
+  func callerRuns() throws {
+    let pool = try pool(1, bound: 1, .callerRuns)
+    let plug = try Plug(pool, threads: 1)
+    try pool.execute {}
+    try inThread {
+      let here = threadNumber()
+      let task = try pool.submit { threadNumber() }
+      #expect(task.state == .succeeded)
+      #expect(try task.wait() == here)
+      let bad = try pool.submit { () throws(Oops) -> Void in throw Oops() }
+      #expect(bad.error == Oops())
+    }
+    let depth = LockedBox((now: 0, most: 0, left: 200))
+    let done = Latch(201)
+    @Sendable func nest() {
+      let goesOn = depth.withLock { depth in
+        depth.now += 1
+        depth.most = max(depth.most, depth.now)
+        depth.left -= 1
+        return depth.left >= 0
+      }
+      if goesOn { try? pool.execute { nest() } }
+      depth.withLock { $0.now -= 1 }
+      done.countDown()
+    }
+    try inThread { nest() }
+    plug.open()
+    #expect(done.wait())
+    // The function's own call, and 16 in its midst.
+    #expect(depth.withLock { $0.most } == 17)
+    try pool.finish()
+  }
+
+  @Test("P57 caller runs: a cancelled, waited-for or throwing task in a foreign thread leaves that thread as it was")
+  func callerStays() throws {
+    let pool = try pool(1, bound: 0, .callerRuns)
+    let plug = try Plug(pool, threads: 1)
+    try inThread {
+      try pool.execute { throw Oops() }
+      #expect(PoolFrame.current == nil)
+      #expect(ThreadPool.isCancelled == false)
+      #expect(pool.isCurrent == false)
+    }
+    plug.open()
+    try pool.finish()
+  }
+
+  @Test("P57 discard oldest: the oldest of the lowest priority gives way, and its handle says so")
+  func discardOldest() throws {
+    let pool = try pool(1, bound: 2, .discardOldest)
+    let plug = try Plug(pool, threads: 1)
+    let high = try pool.submit(priority: .high) { 0 }
+    let first = try pool.submit { 1 }
+    let second = try pool.submit { 2 }
+    let low = try pool.submit(priority: .low) { 3 }
+    #expect(first.state == .dropped && first.dropReason == .discarded)
+    // All that wait are of a higher priority, so the new one itself gives way.
+    #expect(low.dropReason == .discarded)
+    #expect(high.state == .queued && second.state == .queued)
+    plug.open()
+    try pool.finish()
+    #expect(high.state == .succeeded && second.state == .succeeded)
+    #expect(pool.statistics.completed == 3)
+  }
+
+  @Test("P57 nothing is lost or run twice under saturation", arguments: [FullQueuePolicy.block, .throw, .callerRuns, .discardOldest])
+  func saturation(policy: FullQueuePolicy) throws {
+    let pool = try pool(2, bound: 4, policy)
+    let ran = Tally()
+    let refused = Tally()
+    let tasks = LockedBox<[PoolTask<Void, Never>]>([])
+    try onThreads(3) { _ in
+      for _ in 0..<2000 {
+        do throws(ThreadPoolError) {
+          let task = try pool.submit { ran.add() }
+          tasks.withLock { $0.append(task) }
+        } catch {
+          refused.add()
+        }
+      }
+    }
+    try pool.finish()
+    let all = tasks.withLock { $0 }
+    let dropped = all.count { $0.state == .dropped }
+    #expect(all.count + refused.value == 6000)
+    #expect(all.count { $0.state == .succeeded } == ran.value)
+    #expect(dropped + ran.value == all.count)
+    #expect(policy == .discardOldest || dropped == 0)
+    #expect(policy == .throw || refused.value == 0)
+    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+  }
+}

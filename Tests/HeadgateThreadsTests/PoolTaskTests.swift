@@ -1,0 +1,307 @@
+import Testing
+
+@testable import HeadgateThreads
+
+@Suite struct PoolTaskTests {
+  private func pool(_ size: Int) throws -> ThreadPool { try ThreadPool(name: "test-pool", size: size) }
+
+  private func code<S, F>(_ task: PoolTask<S, F>, until deadline: Deadline = .after(generous)) -> PoolTaskErrorCode? {
+    try? inThread { () -> PoolTaskErrorCode? in
+      do throws(PoolTaskError<F>) {
+        _ = try task.wait(until: deadline)
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+  }
+
+  @Test("P55 a handle gets the result, or the very error that the body threw")
+  func results() async throws {
+    let pool = try pool(2)
+    let good = try pool.submit { "good" }
+    let bad = try pool.submit { () throws(Oops) -> Int in throw Oops(number: 7) }
+    #expect(try inThread { try good.wait() } == "good")
+    #expect(try await good.value == "good")
+    do throws(PoolTaskError<Oops>) {
+      _ = try await bad.value
+      Issue.record("no error")
+    } catch {
+      #expect(error.code == .failed && error.failure == Oops(number: 7))
+    }
+    #expect(code(bad) == .failed)
+    #expect(bad.error == Oops(number: 7) && bad.state == .failed && good.state == .succeeded)
+    #expect(try await pool.submit {}.value == ())
+    try pool.finish()
+  }
+
+  @Test("Any number of threads and tasks wait for one handle, before and after its end")
+  func manyWaiters() async throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let task = try pool.submit { 5 }
+    #expect(task.state == .queued)
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<20 { group.addTask { try await task.value } }
+      let sums = Record<Int>()
+      let done = Latch(4)
+      for _ in 0..<4 {
+        _ = try WorkerThread(name: "test-waiter") {
+          if let value = try? task.wait() { sums.add(value) }
+          done.countDown()
+        }
+      }
+      plug.open()
+      #expect(done.wait())
+      #expect(sums.events == [5, 5, 5, 5])
+      for try await value in group { #expect(value == 5) }
+    }
+    try pool.finish()
+  }
+
+  @Test("A wait ends by its deadline, and the task goes on; one that has passed only looks")
+  func deadlines() throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let task = try pool.submit { 5 }
+    #expect(code(task, until: .distantPast) == .timedOut)
+    #expect(code(task, until: .after(.milliseconds(2))) == .timedOut)
+    plug.open()
+    #expect(code(task) == nil)
+    #expect(code(task, until: .distantPast) == nil)
+    try pool.finish()
+  }
+
+  @Test("A cancelled Swift task stops waiting; the pool's task goes on")
+  func cancelledWait() async throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let task = try pool.submit { 5 }
+    let waiting = Task { () -> PoolTaskErrorCode? in
+      do throws(PoolTaskError<Never>) {
+        _ = try await task.value
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    waiting.cancel()
+    #expect(await waiting.value == .waitCancelled)
+    plug.open()
+    #expect(try await task.value == 5)
+    try pool.finish()
+  }
+
+  @Test("A task of Swift's can't block in wait")
+  func cooperative() async throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let task = try pool.submit { 5 }
+    func blocked() -> PoolTaskErrorCode? {
+      do throws(PoolTaskError<Never>) {
+        _ = try task.wait(until: .after(generous))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    #expect(blocked() == .onCooperativeThread)
+    plug.open()
+    _ = try await task.value
+    try pool.finish()
+  }
+
+  @Test("A waiting task that is cancelled ends at once, lets go of what it captured and frees its place")
+  func cancelQueued() throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let census = Census()
+    func add() throws -> PoolTask<Void, Never> {
+      let token = census.token()
+      return try pool.submit { token.hold() }
+    }
+    let task = try add()
+    #expect(pool.statistics.queued == 1)
+    #expect(task.cancel())
+    #expect(census.alive == 0)
+    #expect(pool.statistics.queued == 0)
+    #expect(task.state == .dropped && task.cancel() == false)
+    #expect(code(task) == .cancelled)
+    plug.open()
+    try pool.finish()
+    #expect(pool.statistics.completed == 1)
+    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+  }
+
+  @Test("P35 a running task sees its cancellation, its waits end, and the thread's next task sees nothing")
+  func cancelRunning() throws {
+    let pool = try pool(1)
+    for _ in 0..<200 {
+      let inside = Latch()
+      let task = try pool.submit { () -> (Bool, Bool) in
+        inside.countDown()
+        // A wait of this library that nobody ends.
+        let waiter = Waiter.ofThread()
+        let outcome = waiter.wait(until: .after(generous))
+        return (outcome == .cancelled, ThreadPool.isCancelled)
+      }
+      #expect(inside.wait())
+      #expect(task.cancel() == false)
+      let next = try pool.submit { ThreadPool.isCancelled }
+      let (waited, seen) = try inThread { try task.wait() }
+      #expect(waited && seen && task.isCancelled)
+      #expect(try inThread { try next.wait() } == false)
+      #expect(task.cancel() == false)
+    }
+    try pool.finish()
+  }
+
+  @Test("P35 a cancel that comes as a task ends never hits the next one of its thread")
+  func lateCancel() throws {
+    let pool = try pool(1)
+    let hits = Tally()
+    let box = LockedBox<PoolTask<Void, Never>?>(nil)
+    let isOver = Tally()
+    let done = Latch()
+    _ = try WorkerThread(name: "test-canceller") {
+      while isOver.value == 0 { box.withLock { $0 }?.cancel() }
+      done.countDown()
+    }
+    try inThread {
+      for _ in 0..<5000 {
+        let victim = try pool.submit {}
+        let bystander = try pool.submit { if ThreadPool.isCancelled { hits.add() } }
+        box.withLock { $0 = victim }
+        try bystander.wait()
+      }
+    }
+    isOver.add()
+    #expect(done.wait())
+    #expect(hits.value == 0)
+    try pool.finish()
+  }
+
+  @Test("P62 a cancel and a start race to exactly one end")
+  func cancelRace() throws {
+    let pool = try pool(2)
+    let ran = Tally()
+    let cancelled = Tally()
+    let tasks = 4000
+    try onThreads(2) { _ in
+      for _ in 0..<tasks {
+        guard let task = try? pool.submit({ ran.add() }) else { return }
+        if task.cancel() { cancelled.add() }
+      }
+    }
+    try pool.finish()
+    #expect(ran.value + cancelled.value == 2 * tasks)
+    #expect(pool.statistics.completed == ran.value)
+    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+  }
+
+  @Test("P58 cancelled tasks take no room for long, however many there are behind a long one")
+  func cancelMany() throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    for _ in 0..<20_000 { try pool.submit {}.cancel() }
+    let (count, dead) = pool.core.state.withLock { ($0.queue.count, $0.queue.dead) }
+    #expect(count <= 200 && dead == count)
+    plug.open()
+    try pool.finish()
+    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+  }
+
+  @Test("P54 tasks that wait for tasks on a single thread: the waiter runs them itself", arguments: [1, 2])
+  func help(size: Int) throws {
+    let pool = try pool(size)
+    @Sendable func sum(_ from: Int, _ to: Int) throws -> Int {
+      if to - from < 3 { return (from..<to).reduce(0, +) }
+      let middle = (from + to) / 2
+      let left = try pool.submit { try sum(from, middle) }
+      let right = try pool.submit { try sum(middle, to) }
+      return try left.wait() + right.wait()
+    }
+    let all = try pool.submit { try sum(0, 2000) }
+    #expect(try inThread { try all.wait(until: .after(generous)) } == 1999 * 1000)
+    try pool.finish()
+    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+  }
+
+  @Test("P54 of two tasks that wait for each other one is told, and nobody hangs")
+  func circles() throws {
+    let pool = try pool(2)
+    let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
+    let ready = Latch()
+    @Sendable func waitForTask(_ index: Int) -> PoolTaskErrorCode? {
+      guard ready.wait() else { return nil }
+      let other = handles.withLock { $0[index] }
+      do throws(PoolTaskError<Never>) {
+        _ = try other.wait(until: .after(generous))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    let one = try pool.submit { waitForTask(1) }
+    let two = try pool.submit { waitForTask(0) }
+    handles.withLock { $0 = [one, two] }
+    ready.countDown()
+    let codes = [try inThread { try one.wait() }, try inThread { try two.wait() }]
+    #expect(codes.count { $0 == .wouldDeadlock } == 1 && codes.count { $0 == nil } == 1)
+    handles.withLock { $0 = [] }
+    try pool.finish()
+  }
+
+  @Test("P54 a task that waits for itself, or for the one in whose midst it runs, is told")
+  func itself() throws {
+    let pool = try pool(1)
+    let outer = LockedBox<PoolTask<PoolTaskErrorCode?, Never>?>(nil)
+    let given = Latch()
+    @Sendable func waitForOuter() -> PoolTaskErrorCode? {
+      guard given.wait(), let task = outer.withLock({ $0 }) else { return nil }
+      do throws(PoolTaskError<Never>) {
+        _ = try task.wait(until: .after(generous))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    let task = try pool.submit { () -> PoolTaskErrorCode? in
+      let own = waitForOuter()
+      let inner = try? pool.submit { waitForOuter() }
+      let nested = try? inner?.wait()
+      return own == nested ?? nil ? own : nil
+    }
+    outer.withLock { $0 = task }
+    given.countDown()
+    #expect(try inThread { try task.wait() } == .wouldDeadlock)
+    outer.withLock { $0 = nil }
+    try pool.finish()
+  }
+
+  @Test("P54 circles through two pools are seen")
+  func circleOfPools() throws {
+    let (left, right) = (try pool(1), try pool(1))
+    let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
+    let ready = Latch()
+    @Sendable func waitForTask(_ index: Int) -> PoolTaskErrorCode? {
+      guard ready.wait() else { return nil }
+      let other = handles.withLock { $0[index] }
+      do throws(PoolTaskError<Never>) {
+        _ = try other.wait(until: .after(generous))
+        return nil
+      } catch {
+        return error.code
+      }
+    }
+    let one = try left.submit { waitForTask(1) }
+    let two = try right.submit { waitForTask(0) }
+    handles.withLock { $0 = [one, two] }
+    ready.countDown()
+    let codes = [try inThread { try one.wait() }, try inThread { try two.wait() }]
+    #expect(codes.count { $0 == .wouldDeadlock } == 1)
+    handles.withLock { $0 = [] }
+    try left.finish()
+    try right.finish()
+  }
+}
