@@ -31,6 +31,7 @@ import Testing
       #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .full)
     }
     plug.open()
+    try plug.wait()
     for task in waiting { _ = try inThread { try task.wait() } }
     // Whoever hears of the end of a task finds its thread free.
     try inThread { for _ in 0..<1000 { try pool.submit {}.wait() } }

@@ -72,7 +72,7 @@ import Testing
         queued -= taken
         hands[place] = taken
         seen[place] = accepted
-        follow(roster.call(forWork: queued + taken - 1, finishing: finishing, growing: false))
+        follow(roster.call(forWork: unclaimed, finishing: finishing, growing: false))
         return
       }
       let flowing = seen[place] != accepted

@@ -28,12 +28,14 @@ func inThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) t
 final class Plug: Sendable {
   private let inside: Latch
   private let release = Latch()
+  private let tasks: [PoolTask<Void, Never>]
 
   /// Returns when all threads are busy.
   init(_ pool: ThreadPool, threads: Int) throws {
-    inside = Latch(threads)
-    for _ in 0..<threads {
-      try pool.execute { [inside, release] in
+    let (inside, release) = (Latch(threads), release)
+    self.inside = inside
+    tasks = try (0..<threads).map { _ in
+      try pool.submit {
         inside.countDown()
         _ = release.wait()
       }
@@ -42,6 +44,11 @@ final class Plug: Sendable {
   }
 
   func open() { release.countDown() }
+
+  /// Returns when its tasks have ended.
+  func wait() throws {
+    try inThread { [tasks] in for task in tasks { try task.wait(until: .after(generous)) } }
+  }
 }
 
 extension ThreadPool {

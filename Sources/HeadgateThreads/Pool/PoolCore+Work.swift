@@ -95,7 +95,9 @@ extension PoolCore {
       state.lowestBatch = min(state.lowestBatch, level)
     }
     let waiter = settings.bound == nil ? nil : invite(&state)
-    return .run(call(&state, work: state.queue.count + number - 1, growing: false), waiter)
+    // What others hold counts too: this worker may have been the one who was to come for it.
+    let left = number > 1 ? number - 1 : state.batches > 0 ? state.waiting : state.queue.count
+    return .run(call(&state, work: left, growing: false), waiter)
   }
 
   private func rest(_ worker: PoolWorker, _ now: Deadline, _ wasParked: Bool, _ state: inout State) -> Step {

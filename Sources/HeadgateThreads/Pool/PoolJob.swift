@@ -155,7 +155,8 @@ public class PoolJob: @unchecked Sendable {
   public final func cancel() -> Bool {
     if core.drop(self, .cancelled) { return true }
     let parker = lock.withLock { _ -> Parker? in
-      guard let old = move(from: Word.running, { $0 | Word.cancelRequested }),
+      // Once only: a second mark might follow the runner's look at it, and leave the word as it was.
+      guard let old = move(from: Word.running, { $0 | Word.cancelRequested }), old & Word.cancelRequested == 0,
         let address = UnsafeRawPointer(bitPattern: old & ~(Word.flags | Word.phase))
       else { return nil }
       // The job runs, so its thread lives; it can't leave the job while we hold the lock.
