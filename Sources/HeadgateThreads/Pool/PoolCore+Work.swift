@@ -128,7 +128,7 @@ extension PoolCore {
     repeat {
       for _ in 0..<16 {
         if signal.load(ordering: .acquiring) { return }
-        headgate_pause()
+        spinPause()
       }
     } while .now < end
   }

@@ -48,7 +48,7 @@ extension PoolJob {
     repeat {
       for _ in 0..<8 {
         if hasEnded { return true }
-        headgate_pause()
+        spinPause()
       }
     } while .now < end
     return hasEnded
