@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the system packages that are named and missing: `ensure-packages.sh build` or `ensure-packages.sh test`.
+# Installs the system packages that are named and missing: `ensure-packages.sh build`, `ensure-packages.sh test` or
+# `ensure-packages.sh bench` (the test's, and the peers that the benchmarks measure against).
 #
 # Prints the exact command first. Uses root or sudo; with HEADGATE_NO_INSTALL=1 it only prints. Elsewhere than on Debian
 # and its like it names the packages and leaves the installing to you.
@@ -26,10 +27,20 @@ fi
 
 need libcurl4-openssl-dev has_curl_headers
 need pkg-config command -v pkg-config
-if [ "${1:-build}" = test ]; then
+if [ "${1:-build}" != build ]; then
   need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
   need python3 command -v python3
   need openssl command -v openssl
+fi
+if [ "${1:-build}" = bench ]; then
+  crates=/usr/share/cargo/registry
+  need golang-go command -v go
+  need default-jdk-headless command -v javac
+  need libnetty-java test -e /usr/share/java/netty-common.jar
+  need cargo command -v cargo
+  for crate in crossbeam-channel flume libc rayon threadpool; do
+    need "librust-$crate-dev" sh -c "ls -d $crates/$crate-*"
+  done
 fi
 [ -n "$missing" ] || exit 0
 

@@ -15,6 +15,7 @@ import urllib.request
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
 BENCHMARKS = os.path.dirname(SCRIPTS)
 TICKS = os.sysconf("SC_CLK_TCK")
+VERSION = {"go": ["version"], "nginx": ["-v"], "java": ["-version"]}
 
 
 class Server:
@@ -34,7 +35,7 @@ class Server:
     except BaseException:
       self.__exit__()
       raise
-    self.began = time.monotonic(), self._machine_busy() - self._own_cpu()
+    self.others = Others(self.cpu)
     return self
 
   def __exit__(self, *_):
@@ -68,16 +69,27 @@ class Server:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
   def print_others(self):
-    """Says how much of the machine other programs took since the start: figures of a busy machine mislead."""
+    self.others.print()
+
+
+class Others:
+  """How much of the machine other programs take from now on: figures of a busy machine mislead."""
+
+  def __init__(self, more=lambda: 0):
+    """`more`: the CPU seconds of programs that are ours although they are no children that have ended."""
+    self.more = more
+    self.began = time.monotonic(), self._machine_busy() - self._own_cpu()
+
+  def print(self):
     began, busy = self.began
     others = (self._machine_busy() - self._own_cpu() - busy) / (time.monotonic() - began)
     print("other programs took %.0f%% of one core meanwhile%s" % (
       100 * others, ": the figures are not to be trusted" if others > 0.1 else ""))
 
   def _own_cpu(self):
-    """The CPU seconds of this script, of the commands that it ran and of nginx."""
+    """The CPU seconds of this script and of the commands that it ran."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return self.cpu() + sum(use.ru_utime + use.ru_stime for use in uses)
+    return self.more() + sum(use.ru_utime + use.ru_stime for use in uses)
 
   @staticmethod
   def _machine_busy():
@@ -95,7 +107,7 @@ def first_line(*command):
     return "not found"
 
 
-def print_machine():
+def print_machine(programs=("curl", "go", "swift", "nginx")):
   model = "?"
   try:
     listing = subprocess.run(["lscpu"], stdout=subprocess.PIPE, text=True, env=dict(os.environ, LC_ALL="C")).stdout
@@ -104,10 +116,8 @@ def print_machine():
     pass
   print("machine  %s, %d cores, %s %s" % (model, os.cpu_count(), platform.system(), platform.release()))
   print("load     %.2f %.2f %.2f" % os.getloadavg())
-  print("curl     " + first_line("curl", "--version"))
-  print("go       " + first_line("go", "version"))
-  print("swift    " + first_line("swift", "--version"))
-  print("nginx    " + first_line("nginx", "-v"))
+  for program in programs:
+    print("%-8s %s" % (program, first_line(program, *VERSION.get(program, ["--version"]))))
   print(flush=True)
 
 

@@ -6,7 +6,8 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "measure", path: "../../Measure"),
-    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
   ],
   targets: [
     .executableTarget(
@@ -16,6 +17,10 @@ let package = Package(
     .executableTarget(name: "urlsession", dependencies: [.product(name: "Measure", package: "measure")]),
     .executableTarget(name: "operationqueue", dependencies: [.product(name: "Measure", package: "measure")]),
     .executableTarget(name: "gcdthreads"),
+    .executableTarget(
+      name: "pools",
+      dependencies: [.product(name: "Measure", package: "measure"), .product(name: "NIOPosix", package: "swift-nio")]),
+    .executableTarget(name: "timers", dependencies: [.product(name: "Measure", package: "measure")]),
   ],
   swiftLanguageModes: [.v6]
 )

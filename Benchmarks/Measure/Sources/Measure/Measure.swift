@@ -30,21 +30,20 @@ public struct BulkArguments: Sendable {
   }
 }
 
-/// Wall time and the process's CPU time since its creation.
+/// Wall time and the process's CPU time since it was made.
 public struct Meter {
-  private let started = ContinuousClock.now
-  private let cpuBefore = cpuSeconds()
+  private let started = Usage.now
 
   /// Starts to measure.
   public init() {}
 
   /// Prints the one JSON line of a result. `count` names what was counted ("requests", "operations").
   public func report(client: String, count: (name: String, value: Int), errors: Int? = nil) {
-    let elapsed = (ContinuousClock.now - started).components
-    let seconds = Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
-    let cpu = cpuSeconds() - cpuBefore
+    let used = Usage.now.since(started)
     let tail = errors.map { ",\"errors\":\($0)" } ?? ""
-    print("{\"client\":\"\(client)\",\"\(count.name)\":\(count.value),\"seconds\":\(seconds),\"cpu\":\(cpu)\(tail)}")
+    print(
+      "{\"client\":\"\(client)\",\"\(count.name)\":\(count.value),\"seconds\":\(used.seconds),\"cpu\":\(used.cpu)\(tail)}"
+    )
   }
 }
 
@@ -53,18 +52,4 @@ public func complain(_ message: String) -> Never {
   let line = message + "\n"
   _ = line.withCString { write(2, $0, strlen($0)) }
   exit(2)
-}
-
-#if canImport(Glibc)
-private let ownProcess = RUSAGE_SELF.rawValue
-#else
-private let ownProcess = RUSAGE_SELF
-#endif
-
-/// User and system time of this process.
-private func cpuSeconds() -> Double {
-  var usage = rusage()
-  getrusage(ownProcess, &usage)
-  func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
