@@ -16,15 +16,35 @@ let package = Package(
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
       ]),
     .executableTarget(
+      name: "Pools",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateThreads", package: "headgate"),
+      ]),
+    .executableTarget(
+      name: "Queues",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateThreads", package: "headgate"),
+      ]),
+    .executableTarget(
       name: "Streams",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
         .product(name: "HeadgateOrigin", package: "headgate"),
       ]),
     .executableTarget(
+      name: "ThreadCosts",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateThreads", package: "headgate"),
+      ]),
+    .executableTarget(
       name: "Threads",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
+      ]),
+    .executableTarget(
+      name: "Timers",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateThreads", package: "headgate"),
       ]),
     .executableTarget(
       name: "Waiting",

@@ -41,6 +41,7 @@ PEERS = {
     "timers": [os.path.join(MINE, "Timers")], "threads": [os.path.join(MINE, "ThreadCosts")],
   }),
   "headgate-submit": Program([os.path.join(MINE, "Pools")]),
+  "headgate-perform": Program([os.path.join(MINE, "Timers")]),
   "crossbeam": RUST, "flume": RUST, "go": GO, "array": JVM, "linked": JVM, "synchronous": JVM,
   "futex in C": Program([built("c-handoff")]),
   "executor": JVM, "executor-submit": JVM, "forkjoin": JVM, "forkjoin-submit": JVM, "rayon": RUST, "threadpool": RUST,
@@ -157,17 +158,19 @@ PENDING = "a million pending"
 def timer_rows(seconds):
   rates = ["rates", MILLION, str(max(seconds, 0.4))]
   yield Row("timers", PENDING, {
-    "headgate": rates, "netty": rates, "go": ["timers"] + rates, "dispatch": ["dispatch"] + rates,
+    "headgate": ["schedule"] + rates, "headgate-perform": ["perform"] + rates, "netty": rates, "go": ["timers"] + rates, "dispatch": ["dispatch"] + rates,
   }, TIMER_RATES + USE)
-  late = ["lateness", "0", "400"]
+  late = ["lateness", "0", "500"]
   yield Row("timers", LATE, {
-    "headgate": late, "go": ["timers"] + late, "dispatch": ["dispatch"] + late,
+    "headgate": ["schedule"] + late, "headgate-perform": ["perform"] + late, "go": ["timers"] + late,
+    "dispatch": ["dispatch"] + late,
     "dispatch-strict": ["dispatch-strict"] + late, "task": ["task"] + late, "task-strict": ["task-strict"] + late,
     "netty": late,
   }, LATENESS)
-  late = ["lateness", MILLION, "400"]
+  late = ["lateness", MILLION, "500"]
   yield Row("timers", LATE_MILLION, {
-    "headgate": late, "go": ["timers"] + late, "dispatch": ["dispatch"] + late, "netty": late,
+    "headgate": ["schedule"] + late, "headgate-perform": ["perform"] + late, "go": ["timers"] + late,
+    "dispatch": ["dispatch"] + late, "netty": late,
   }, LATENESS)
 
 
@@ -235,10 +238,11 @@ def gates():
     yield Gate(pool, [base], AtLeast(1.0, aim=True))
   yield Gate(pool, ["headgate"], AtLeast(0.4), peer="headgate-submit")
 
-  yield Gate(PENDING, ["netty"], AtLeast(1.0), "schedule")
-  yield Gate(PENDING, ["netty"], AtLeast(1.0), "cancel")
-  yield Gate(PENDING, ["go"], AtLeast(0.5), "cancel")
-  yield Gate(PENDING, [], AtMost(100), "bytes")
+  for peer in ("headgate", "headgate-perform"):
+    yield Gate(PENDING, ["netty"], AtLeast(1.0), "schedule", peer)
+    yield Gate(PENDING, ["netty"], AtLeast(1.0), "cancel", peer)
+    yield Gate(PENDING, ["go"], AtLeast(0.5), "cancel", peer)
+    yield Gate(PENDING, [], AtMost(100), "bytes", peer)
   for figure in ("median_us", "p99_us"):
     yield Gate(LATE, ["go"], AtMost(1.0), figure)
     yield Gate(LATE, ["dispatch"], AtMost(0.5), figure)

@@ -20,13 +20,15 @@ public struct PlainThread: ~Copyable {
   /// Starts it; ends the process where the system has no thread left.
   public init(_ run: @escaping @Sendable () -> Void) {
     let body = Unmanaged.passRetained(Body(run))
-    let failed = pthread_create(&thread, nil, { argument in
-      #if canImport(Glibc)
-      guard let argument else { return nil }
-      #endif
-      Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-      return nil
-    }, body.toOpaque())
+    let failed = pthread_create(
+      &thread, nil,
+      { argument in
+        #if canImport(Glibc)
+        guard let argument else { return nil }
+        #endif
+        Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+        return nil
+      }, body.toOpaque())
     if failed != 0 { complain("pthread_create: \(failed)") }
   }
 
