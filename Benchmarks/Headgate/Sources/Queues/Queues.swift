@@ -1,0 +1,111 @@
+import HeadgateThreads
+import Measure
+import Synchronization
+
+/// Elements moved through a blocking queue: `Queues stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS`.
+///
+/// `stream`: so many threads put and as many take; `pingpong`: one element at a time goes to and fro between two threads
+/// over two queues. Each element is made by the thread that puts it and read by the one that takes it.
+@main
+struct QueuesBenchmark {
+  static func main() throws {
+    let arguments = CommandLine.arguments
+    guard arguments.count == 6, ["stream", "pingpong"].contains(arguments[1]), let threads = Int(arguments[3]),
+      let seconds = Double(arguments[5]), threads > 0, seconds > 0
+    else {
+      complain("usage: \(arguments[0]) stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS")
+    }
+    let shape = Shape(
+      isPingpong: arguments[1] == "pingpong", capacity: Int(arguments[2]), threads: threads, seconds: seconds)
+    switch arguments[4] {
+    case "8": try run(UInt64.self, shape)
+    case "64": try run(Wide.self, shape)
+    case "ref": try run(Reference.self, shape)
+    default: complain("an element is 8, 64 or ref")
+    }
+  }
+
+  static func run<Element: Numbered>(_: Element.Type, _ shape: Shape) throws {
+    let there: BlockingQueue<Element> = try shape.queue()
+    let back: BlockingQueue<Element> = try shape.queue()
+    try measure("headgate", seconds: shape.seconds) { operations in
+      if shape.isPingpong {
+        try pingpong(operations, there, back)
+      } else {
+        try stream(operations, threads: shape.threads, there)
+      }
+    }
+  }
+
+  static func stream<Element: Numbered>(
+    _ operations: Int, threads: Int, _ queue: BlockingQueue<Element>
+  ) throws {
+    let each = UInt64(operations / threads)
+    let producers = try (0..<threads).map { first in
+      try ManagedThread.spawn {
+        for turn in 0..<each { try queue.put(Element(number: UInt64(first) + turn * UInt64(threads))) }
+      }
+    }
+    let consumers = try (0..<threads).map { _ in
+      try ManagedThread.spawn {
+        var sum: UInt64 = 0
+        for _ in 0..<each { sum += try queue.take().number }
+        return sum
+      }
+    }
+    for producer in producers { try producer.join() }
+    let sum = try consumers.reduce(0) { try $0 + $1.join() }
+    let count = each * UInt64(threads)
+    check(sum == count * (count - 1) / 2)
+  }
+
+  static func pingpong<Element: Numbered>(
+    _ operations: Int, _ there: BlockingQueue<Element>, _ back: BlockingQueue<Element>
+  ) throws {
+    let echo = try ManagedThread.spawn {
+      for _ in 0..<operations { try back.put(there.take()) }
+    }
+    for turn in 0..<UInt64(operations) {
+      try there.put(Element(number: turn))
+      check(try back.take().number == turn)
+    }
+    try echo.join()
+  }
+}
+
+/// What is measured, as the arguments say it.
+struct Shape: Sendable {
+  var isPingpong: Bool
+  /// Nil for a queue without a limit.
+  var capacity: Int?
+  var threads: Int
+  var seconds: Double
+
+  func queue<Element>() throws -> BlockingQueue<Element> {
+    if let capacity { try BlockingQueue(capacity: capacity) } else { BlockingQueue() }
+  }
+}
+
+/// What is moved: made of a number, and read to the last word.
+protocol Numbered: Sendable {
+  init(number: UInt64)
+  var number: UInt64 { get }
+}
+
+extension UInt64: Numbered {
+  init(number: UInt64) { self = number }
+  var number: UInt64 { self }
+}
+
+/// 64 bytes.
+struct Wide: Numbered {
+  var words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+  init(number: UInt64) { words = (number, 0, 0, 0, 0, 0, 0, 1) }
+  var number: UInt64 { words.0 * words.7 }
+}
+
+/// An object of its own for each element.
+final class Reference: Numbered {
+  let number: UInt64
+  init(number: UInt64) { self.number = number }
+}
