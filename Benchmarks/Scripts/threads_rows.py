@@ -86,7 +86,7 @@ class Row:
 
 
 CAPACITIES = {"rendezvous": "0", "bounded 1": "1", "bounded 1024": "1024", "unbounded": "unbounded"}
-ELEMENTS = {"8": "8 bytes", "64": "64 bytes", "ref": "references"}
+ELEMENTS = {"8": "8 bytes", "64": "64 bytes", "new": "new objects", "shared": "shared objects"}
 ONE, BUSY = "one processor", "beside a busy process"
 
 

@@ -2,7 +2,7 @@
 public final class Peers {
   private static final String USAGE =
       """
-      usage: Peers queues array|linked|synchronous stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS
+      usage: Peers queues array|linked|synchronous stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS
              Peers pools executor|forkjoin execute|submit THREADS SECONDS""";
 
   public static void main(String[] words) throws Exception {

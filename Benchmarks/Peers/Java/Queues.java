@@ -6,10 +6,11 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.LongStream;
 
 /**
  * Elements moved through a queue. An element is an object here, whatever its size: a number in its box, an object of
- * eight numbers, an object of one.
+ * eight numbers, a new object of one number, one of 1,024 such objects that there are.
  */
 final class Queues {
   /** The room of the array that stands in for an unbounded queue. */
@@ -25,6 +26,11 @@ final class Queues {
     Object make(long number);
 
     long number(Object element);
+
+    /** After how many numbers they begin anew, if they do. */
+    default long cycle() {
+      return Long.MAX_VALUE;
+    }
   }
 
   private static final Element WORD = new Element() {
@@ -47,7 +53,7 @@ final class Queues {
     }
   };
 
-  private static final Element REF = new Element() {
+  private static final Element NEW = new Element() {
     public Object make(long number) {
       return new Ref(number);
     }
@@ -57,9 +63,34 @@ final class Queues {
     }
   };
 
+  private static final Ref[] OBJECTS = LongStream.range(0, 1024).mapToObj(Ref::new).toArray(Ref[]::new);
+
+  private static final Element SHARED = new Element() {
+    public Object make(long number) {
+      return OBJECTS[(int) (number % OBJECTS.length)];
+    }
+
+    public long number(Object element) {
+      return ((Ref) element).number;
+    }
+
+    public long cycle() {
+      return OBJECTS.length;
+    }
+  };
+
   static void main(String kind, boolean playing, int capacity, int threads, String size, double seconds)
       throws Exception {
-    Element element = size.equals("64") ? WIDE : size.equals("ref") ? REF : WORD;
+    Element element = switch (size) {
+      case "8" -> WORD;
+      case "64" -> WIDE;
+      case "new" -> NEW;
+      case "shared" -> SHARED;
+      default -> {
+        Measure.complain("an element is 8, 64, new or shared");
+        yield null;
+      }
+    };
     BlockingQueue<Object> there = queue(kind, capacity);
     BlockingQueue<Object> back = queue(kind, capacity);
     if (playing) Measure.measure(kind, seconds, n -> pingpong(n, element, there, back));
@@ -127,8 +158,15 @@ final class Queues {
     }
     Measure.Usage used = finish(ended, release, started);
     long count = each * threads;
-    Measure.check(sum.get() == count * (count - 1) / 2);
+    Measure.check(sum.get() == sum(count, element.cycle()));
     return used;
+  }
+
+  /** The sum of `count` numbers that begin anew at 0 after each `cycle` of them. */
+  private static long sum(long count, long cycle) {
+    if (count < cycle) return count * (count - 1) / 2;
+    long rest = count % cycle;
+    return count / cycle * (cycle * (cycle - 1) / 2) + rest * (rest - 1) / 2;
   }
 
   private static Measure.Usage pingpong(
@@ -142,7 +180,7 @@ final class Queues {
     Thread player = start(ended, release, () -> {
       for (long i = 0; i < operations; i++) {
         there.put(element.make(i));
-        Measure.check(element.number(back.take()) == i);
+        Measure.check(element.number(back.take()) == i % element.cycle());
       }
     });
     return finish(ended, release, List.of(echo, player));

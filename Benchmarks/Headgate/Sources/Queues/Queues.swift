@@ -2,7 +2,7 @@ import HeadgateThreads
 import Measure
 import Synchronization
 
-/// Elements moved through a blocking queue: `Queues stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS`.
+/// Elements moved through a blocking queue: `Queues stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS`.
 ///
 /// `stream`: so many threads put and as many take; `pingpong`: one element at a time goes to and fro between two threads
 /// over two queues. Each element is made by the thread that puts it and read by the one that takes it.
@@ -13,15 +13,16 @@ struct QueuesBenchmark {
     guard arguments.count == 6, ["stream", "pingpong"].contains(arguments[1]), let threads = Int(arguments[3]),
       let seconds = Double(arguments[5]), threads > 0, seconds > 0
     else {
-      complain("usage: \(arguments[0]) stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS")
+      complain("usage: \(arguments[0]) stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS")
     }
     let shape = Shape(
       isPingpong: arguments[1] == "pingpong", capacity: Int(arguments[2]), threads: threads, seconds: seconds)
     switch arguments[4] {
     case "8": try run(UInt64.self, shape)
     case "64": try run(Wide.self, shape)
-    case "ref": try run(Reference.self, shape)
-    default: complain("an element is 8, 64 or ref")
+    case "new": try run(New.self, shape)
+    case "shared": try run(Shared.self, shape)
+    default: complain("an element is 8, 64, new or shared")
     }
   }
 
@@ -56,7 +57,7 @@ struct QueuesBenchmark {
     for producer in producers { try producer.join() }
     let sum = try consumers.reduce(0) { try $0 + $1.join() }
     let count = each * UInt64(threads)
-    check(sum == count * (count - 1) / 2)
+    check(sum == Element.sum(of: count))
   }
 
   static func pingpong<Element: Numbered>(
@@ -67,7 +68,7 @@ struct QueuesBenchmark {
     }
     for turn in 0..<UInt64(operations) {
       try there.put(Element(number: turn))
-      check(try back.take().number == turn)
+      check(try back.take().number == turn % Element.cycle)
     }
     try echo.join()
   }
@@ -88,8 +89,20 @@ struct Shape: Sendable {
 
 /// What is moved: made of a number, and read to the last word.
 protocol Numbered: Sendable {
+  /// After how many numbers they begin anew, if they do.
+  static var cycle: UInt64 { get }
   init(number: UInt64)
   var number: UInt64 { get }
+}
+
+extension Numbered {
+  static var cycle: UInt64 { .max }
+
+  /// The sum of the numbers of so many elements.
+  static func sum(of count: UInt64) -> UInt64 {
+    func ofFirst(_ count: UInt64) -> UInt64 { count == 0 ? 0 : count * (count - 1) / 2 }
+    return count < cycle ? ofFirst(count) : count / cycle * ofFirst(cycle) + ofFirst(count % cycle)
+  }
 }
 
 extension UInt64: Numbered {
@@ -105,7 +118,17 @@ struct Wide: Numbered {
 }
 
 /// An object of its own for each element.
-final class Reference: Numbered {
+final class New: Numbered {
   let number: UInt64
   init(number: UInt64) { self.number = number }
+}
+
+/// One of 1,024 objects that there are.
+struct Shared: Numbered {
+  static let cycle: UInt64 = 1024
+  private static let objects = (0..<cycle).map { New(number: $0) }
+
+  let object: New
+  init(number: UInt64) { object = Self.objects[Int(number % Self.cycle)] }
+  var number: UInt64 { object.number }
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const usageText = `usage: go-threads queues go stream|pingpong CAPACITY|unbounded THREADS 8|64|ref SECONDS
+const usageText = `usage: go-threads queues go stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS
        go-threads pools channel|goroutines THREADS SECONDS
        go-threads timers rates PENDING SECONDS
        go-threads timers lateness PENDING COUNT`

@@ -1,6 +1,9 @@
 package main
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // standIn is the room of the channel that stands in for an unbounded one, which Go does not have.
 const standIn = 1 << 20
@@ -36,7 +39,7 @@ func takeWide(c <-chan wide, count uint64) (sum uint64) {
 	return
 }
 
-func putRefs(c chan<- *uint64, first, step, count uint64) {
+func putNew(c chan<- *uint64, first, step, count uint64) {
 	for i := uint64(0); i < count; i++ {
 		element := new(uint64)
 		*element = first + i*step
@@ -44,7 +47,25 @@ func putRefs(c chan<- *uint64, first, step, count uint64) {
 	}
 }
 
-func takeRefs(c <-chan *uint64, count uint64) (sum uint64) {
+const cycle = 1024
+
+// shared are the objects of which putShared puts one after another.
+var shared [cycle]*uint64
+
+func init() {
+	for i := range shared {
+		shared[i] = new(uint64)
+		*shared[i] = uint64(i)
+	}
+}
+
+func putShared(c chan<- *uint64, first, step, count uint64) {
+	for i := uint64(0); i < count; i++ {
+		c <- shared[(first+i*step)%cycle]
+	}
+}
+
+func takeObjects(c <-chan *uint64, count uint64) (sum uint64) {
 	for i := uint64(0); i < count; i++ {
 		sum += *<-c
 	}
@@ -52,7 +73,7 @@ func takeRefs(c <-chan *uint64, count uint64) (sum uint64) {
 }
 
 func stream[T any](
-	operations, threads int, channel chan T, put func(chan<- T, uint64, uint64, uint64), take func(<-chan T, uint64) uint64,
+	operations, threads int, cycle uint64, channel chan T, put func(chan<- T, uint64, uint64, uint64), take func(<-chan T, uint64) uint64,
 ) {
 	each := uint64(operations / threads)
 	sums := make([]uint64, threads)
@@ -74,7 +95,16 @@ func stream[T any](
 		sum += part
 	}
 	count := each * uint64(threads)
-	check(sum == count*(count-1)/2)
+	check(sum == sumOf(count, cycle))
+}
+
+// sumOf is the sum of `count` numbers that begin anew at 0 after each `cycle` of them.
+func sumOf(count, cycle uint64) uint64 {
+	if count < cycle {
+		return count * (count - 1) / 2
+	}
+	rest := count % cycle
+	return count/cycle*(cycle*(cycle-1)/2) + rest*(rest-1)/2
 }
 
 func pingpong(operations int, there, back chan uint64) {
@@ -90,20 +120,24 @@ func pingpong(operations int, there, back chan uint64) {
 }
 
 func queues(playing bool, capacity, threads int, element string, seconds float64) {
+	const never = math.MaxUint64
 	switch {
 	case playing:
 		there, back := make(chan uint64, capacity), make(chan uint64, capacity)
 		measure("go", seconds, func(n int) { pingpong(n, there, back) })
 	case element == "8":
 		channel := make(chan uint64, capacity)
-		measure("go", seconds, func(n int) { stream(n, threads, channel, putWords, takeWords) })
+		measure("go", seconds, func(n int) { stream(n, threads, never, channel, putWords, takeWords) })
 	case element == "64":
 		channel := make(chan wide, capacity)
-		measure("go", seconds, func(n int) { stream(n, threads, channel, putWide, takeWide) })
-	case element == "ref":
+		measure("go", seconds, func(n int) { stream(n, threads, never, channel, putWide, takeWide) })
+	case element == "new":
 		channel := make(chan *uint64, capacity)
-		measure("go", seconds, func(n int) { stream(n, threads, channel, putRefs, takeRefs) })
+		measure("go", seconds, func(n int) { stream(n, threads, never, channel, putNew, takeObjects) })
+	case element == "shared":
+		channel := make(chan *uint64, capacity)
+		measure("go", seconds, func(n int) { stream(n, threads, cycle, channel, putShared, takeObjects) })
 	default:
-		complain("an element is 8, 64 or ref")
+		complain("an element is 8, 64, new or shared")
 	}
 }

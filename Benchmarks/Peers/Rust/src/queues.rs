@@ -1,6 +1,8 @@
 //! Elements moved through a channel: `stream`, T threads send and T receive; `pingpong`, one element at a time goes to
-//! and fro between two threads over two channels. Each element is made by its sender and read by its receiver.
+//! and fro between two threads over two channels. Each element is made by its sender and read by its receiver: a word,
+//! eight words, a new object (a Box), or one of 1,024 counted objects that there are (an Arc).
 use crate::measure::{check, complain, measure};
+use std::sync::Arc;
 use std::thread;
 
 pub struct Shape {
@@ -12,6 +14,8 @@ pub struct Shape {
 
 /// What is moved: made of a number, and read to the last word.
 trait Element: Send + 'static {
+    /// After how many numbers they begin anew, if they do.
+    const CYCLE: u64 = u64::MAX;
     fn new(number: u64) -> Self;
     fn number(&self) -> u64;
 }
@@ -39,6 +43,20 @@ impl Element for Wide {
 impl Element for Box<u64> {
     fn new(number: u64) -> Box<u64> {
         Box::new(number)
+    }
+    fn number(&self) -> u64 {
+        **self
+    }
+}
+
+thread_local! {
+    static SHARED: Vec<Arc<u64>> = (0..Arc::<u64>::CYCLE).map(Arc::new).collect();
+}
+
+impl Element for Arc<u64> {
+    const CYCLE: u64 = 1024;
+    fn new(number: u64) -> Arc<u64> {
+        SHARED.with(|objects| objects[(number % Self::CYCLE) as usize].clone())
     }
     fn number(&self) -> u64 {
         **self
@@ -81,8 +99,9 @@ pub fn main(peer: &str, shape: &Shape, element: &str) {
     match element {
         "8" => with_element::<u64>(peer, shape),
         "64" => with_element::<Wide>(peer, shape),
-        "ref" => with_element::<Box<u64>>(peer, shape),
-        _ => complain("an element is 8, 64 or ref"),
+        "new" => with_element::<Box<u64>>(peer, shape),
+        "shared" => with_element::<Arc<u64>>(peer, shape),
+        _ => complain("an element is 8, 64, new or shared"),
     }
 }
 
@@ -130,7 +149,16 @@ fn stream<T: Element, S: Sender<T>, R: Receiver<T>>(operations: u64, threads: u6
         takers.into_iter().map(|taker| taker.join().expect("a taker ends")).sum()
     });
     let count = each * threads;
-    check(sum == count * (count - 1) / 2);
+    check(sum == sum_of(count, T::CYCLE));
+}
+
+/// The sum of `count` numbers that begin anew at 0 after each `cycle` of them.
+fn sum_of(count: u64, cycle: u64) -> u64 {
+    let of_first = |count: u64| count * count.saturating_sub(1) / 2;
+    if count < cycle {
+        return of_first(count);
+    }
+    count / cycle * of_first(cycle) + of_first(count % cycle)
 }
 
 fn pingpong<T: Element, S: Sender<T>, R: Receiver<T>>(operations: u64, there: &S, at_there: &R, back: &S, at_back: &R) {
@@ -143,7 +171,7 @@ fn pingpong<T: Element, S: Sender<T>, R: Receiver<T>>(operations: u64, there: &S
         });
         for i in 0..operations {
             there.put(T::new(i));
-            check(at_back.take().number() == i);
+            check(at_back.take().number() == i % T::CYCLE);
         }
     });
 }
