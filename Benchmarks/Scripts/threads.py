@@ -26,7 +26,7 @@ TIMEOUT = 120
 def parse():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--rounds", type=int, default=3)
-  parser.add_argument("--seconds", type=float, default=0.25, help="how long a measured run should take")
+  parser.add_argument("--seconds", type=float, default=0.2, help="how long a measured run should take")
   parser.add_argument("--only", choices=list(PARTS), action="append", help="this part (may be given again)")
   parser.add_argument("--rows", default="", metavar="TEXT", help="only the rows whose name contains TEXT")
   parser.add_argument("--peers", default="", metavar="A,B", help="only these programs")

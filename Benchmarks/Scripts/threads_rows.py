@@ -158,7 +158,8 @@ PENDING = "a million pending"
 def timer_rows(seconds):
   rates = ["rates", MILLION, str(max(seconds, 0.4))]
   yield Row("timers", PENDING, {
-    "headgate": ["schedule"] + rates, "headgate-perform": ["perform"] + rates, "netty": rates, "go": ["timers"] + rates, "dispatch": ["dispatch"] + rates,
+    "headgate": ["schedule"] + rates, "headgate-perform": ["perform"] + rates, "netty": rates,
+    "go": ["timers"] + rates, "dispatch": ["dispatch"] + rates,
   }, TIMER_RATES + USE)
   late = ["lateness", "0", "500"]
   yield Row("timers", LATE, {

@@ -1,11 +1,12 @@
 // A hand-off between two threads over a futex, and nothing else: what a queue of capacity 1 can at best come to where
-// both threads share a processor. `stream`: one puts numbers into a place for one, the other takes them (an operation is
-// a number). `pingpong`: a number goes to and fro between two such places (an operation is a round trip).
+// both threads share a processor. `stream`: one puts numbers into a place for one, the other takes them (an operation
+// is a number). `pingpong`: a number goes to and fro between two such places (an operation is a round trip).
 #include "measure.h"
 
 #include <pthread.h>
 
-enum { EMPTY, FULL, EMPTY_WAITED, FULL_WAITED };  // the last two: as the first two, and a thread sleeps until it changes
+// The last two are as the first two, and a thread sleeps until that changes.
+enum { EMPTY, FULL, EMPTY_WAITED, FULL_WAITED };
 
 typedef struct {
   _Atomic uint32_t state;

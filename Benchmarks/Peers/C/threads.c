@@ -1,5 +1,5 @@
-// What a thread costs with pthread_create and pthread_join: both calls together; from the call to the new thread's first
-// instruction; the memory that a thread occupies which only waits; the stack that it gets when nobody asks.
+// What a thread costs with pthread_create and pthread_join: both calls together; from the call to the new thread's
+// first instruction; the memory that a thread occupies which only waits; the stack that it gets when nobody asks.
 #include "measure.h"
 
 #include <pthread.h>

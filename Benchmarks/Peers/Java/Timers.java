@@ -46,8 +46,8 @@ public final class Timers {
   }
 
   /**
-   * With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled, again
-   * and again until SECONDS have gone.
+   * With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled,
+   * again and again until SECONDS have gone.
    */
   private static void rates(int pending, double seconds) {
     HashedWheelTimer wheel = new HashedWheelTimer();

@@ -20,7 +20,7 @@ struct PoolsBenchmark {
       }
     case "submit":
       try measure("headgate-submit", seconds: seconds) { operations in
-        var handles: [PoolTask<Void>] = []
+        var handles: [PoolTask<Void, Never>] = []
         handles.reserveCapacity(operations)
         try TaskSum.run(operations) { number in handles.append(try pool.submit { TaskSum.add(number) }) }
         for handle in handles { try handle.wait() }

@@ -1,8 +1,8 @@
 import HeadgateThreads
 import Measure
-import Synchronization
 
-/// Elements moved through a blocking queue: `Queues stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS`.
+/// Elements moved through a blocking queue, as its arguments say: stream|pingpong CAPACITY|unbounded THREADS
+/// 8|64|new|shared SECONDS.
 ///
 /// `stream`: so many threads put and as many take; `pingpong`: one element at a time goes to and fro between two threads
 /// over two queues. Each element is made by the thread that puts it and read by the one that takes it.

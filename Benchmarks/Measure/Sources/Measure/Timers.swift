@@ -14,8 +14,8 @@ public struct TimerDelays {
   }
 }
 
-/// With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled, again
-/// and again until SECONDS have gone; prints the rates and the bytes that a waiting timer occupies.
+/// With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled,
+/// again and again until SECONDS have gone; prints the rates and the bytes that a waiting timer occupies.
 ///
 /// - Parameters:
 ///   - schedule: Makes a timer that fires after so many microseconds.

@@ -73,7 +73,8 @@ func takeObjects(c <-chan *uint64, count uint64) (sum uint64) {
 }
 
 func stream[T any](
-	operations, threads int, cycle uint64, channel chan T, put func(chan<- T, uint64, uint64, uint64), take func(<-chan T, uint64) uint64,
+	operations, threads int, cycle uint64, channel chan T,
+	put func(chan<- T, uint64, uint64, uint64), take func(<-chan T, uint64) uint64,
 ) {
 	each := uint64(operations / threads)
 	sums := make([]uint64, threads)

@@ -5,7 +5,8 @@ mod queues;
 
 use measure::complain;
 
-const USAGE: &str = "usage: rust-threads queues crossbeam|flume stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS
+const USAGE: &str = "\
+usage: rust-threads queues crossbeam|flume stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS
        rust-threads pools rayon|threadpool THREADS SECONDS";
 
 fn main() {
