@@ -5,7 +5,7 @@ import Darwin
 
 /// The system's unfair lock at a fixed address in memory that its owner provides.
 @usableFromInline
-package struct Lock {
+struct Lock {
   /// The bytes that a lock takes.
   @usableFromInline static var size: Int { 16 }
 
@@ -16,8 +16,8 @@ package struct Lock {
     word = address.initializeMemory(as: os_unfair_lock_s.self, repeating: os_unfair_lock_s(), count: 1)
   }
 
-  @inlinable package func lock() { os_unfair_lock_lock(word) }
-  @inlinable package func unlock() { os_unfair_lock_unlock(word) }
+  @inlinable func lock() { os_unfair_lock_lock(word) }
+  @inlinable func unlock() { os_unfair_lock_unlock(word) }
 
   #if DEBUG
   @usableFromInline func assertHeld() { os_unfair_lock_assert_owner(word) }

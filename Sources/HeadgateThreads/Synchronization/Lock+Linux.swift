@@ -12,7 +12,7 @@ import Synchronization
 /// The lock itself, at a fixed address in memory that its owner provides: free (0), held (1), held with threads asleep
 /// or about to sleep (2).
 @usableFromInline
-package struct Lock {
+struct Lock {
   /// The bytes that a lock takes, in debug builds with its holder.
   @usableFromInline static var size: Int { 16 }
 
@@ -29,7 +29,7 @@ package struct Lock {
     #endif
   }
 
-  @inlinable package func lock() {
+  @inlinable func lock() {
     #if DEBUG
     assertNotHeld()
     #endif
@@ -39,7 +39,7 @@ package struct Lock {
     #endif
   }
 
-  @inlinable package func unlock() {
+  @inlinable func unlock() {
     #if DEBUG
     assertHeld()
     owner.pointee.store(0, ordering: .relaxed)

@@ -19,12 +19,17 @@ package final class Waiter: @unchecked Sendable {
 
   private let sleeper: Sleeper
   private let state = AtomicCell<UInt8>(Outcome.pending.rawValue)
+  // Whose `state` decides, for one that stands for another in a second list.
+  private let original: Waiter?
 
   fileprivate var next: Waiter?
   fileprivate unowned(unsafe) var previous: Waiter?
   fileprivate var isListed = false
 
-  private init(_ sleeper: Sleeper) { self.sleeper = sleeper }
+  private init(_ sleeper: Sleeper, for original: Waiter? = nil) {
+    self.sleeper = sleeper
+    self.original = original
+  }
 
   /// A wait of the calling thread.
   package static func ofThread() -> Waiter { Waiter(.thread(.current)) }
@@ -32,12 +37,17 @@ package final class Waiter: @unchecked Sendable {
   /// A wait of the current task.
   package static func ofTask() -> Waiter { Waiter(.task(SuspendedTask())) }
 
+  /// The same wait, to stand in one list more: whichever is claimed first ends it for all of them.
+  package func standIn() -> Waiter { Waiter(sleeper, for: original ?? self) }
+
   /// How it ended, or `pending`.
-  package var outcome: Outcome { Outcome(rawValue: state.load(ordering: .acquiring)) ?? .pending }
+  package var outcome: Outcome {
+    Outcome(rawValue: (original ?? self).state.load(ordering: .acquiring)) ?? .pending
+  }
 
   /// Decides how it ends. False: that was decided before. The winner calls `wake`, with no lock held.
   package func claim(_ outcome: Outcome) -> Bool {
-    state.compareExchange(
+    (original ?? self).state.compareExchange(
       expected: Outcome.pending.rawValue, desired: outcome.rawValue, ordering: .acquiringAndReleasing
     )
     .exchanged
@@ -147,6 +157,16 @@ package struct WaitList {
     waiter.previous = last
     if let last { last.next = waiter } else { first = waiter }
     last = waiter
+    count += 1
+  }
+
+  /// Adds one before all others: one that was woken, was overtaken, and keeps its place.
+  package mutating func prepend(_ waiter: Waiter) {
+    waiter.isListed = true
+    waiter.next = first
+    first?.previous = waiter
+    if first == nil { last = waiter }
+    first = waiter
     count += 1
   }
 

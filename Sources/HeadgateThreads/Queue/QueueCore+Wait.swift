@@ -1,0 +1,88 @@
+import Synchronization
+
+extension QueueCore {
+  /// Waits until there may be an element, or nothing to wait for any more.
+  @usableFromInline
+  func waitForElement(_ wait: inout QueueWait) {
+    guard wait.begin(), !QueueWait.spin(lastBatch: lastElements, until: { !isEmpty }), wait.willBlock() else { return }
+    let waiter = Waiter.ofThread()
+    guard lineUpForElement(waiter, first: wait.wasWoken) else { return }
+    HeadgateLog.note(.queue, "a thread waits to take from \"\(name)\"")
+    let outcome = waiter.wait(until: wait.deadline)
+    if outcome != .woken { leave(putLock, puts, waiter) }
+    wait.note(outcome)
+  }
+
+  /// Waits until there may be a place, or nothing to wait for any more.
+  @usableFromInline
+  func waitForPlace(_ wait: inout QueueWait) {
+    guard wait.begin(), !QueueWait.spin(lastBatch: lastPlaces, until: { count < capacity }), wait.willBlock() else { return }
+    let waiter = Waiter.ofThread()
+    guard lineUpForPlace(waiter, first: wait.wasWoken) else { return }
+    HeadgateLog.note(.queue, "a thread waits to put into \"\(name)\"")
+    let outcome = waiter.wait(until: wait.deadline)
+    if outcome != .woken { leave(takeLock, takes, waiter) }
+    wait.note(outcome)
+  }
+
+  /// Suspends until there may be an element, or nothing to wait for any more.
+  @usableFromInline
+  nonisolated(nonsending) func waitForElement(_ wait: inout QueueWait) async {
+    guard wait.begin() else { return }
+    wait.willSuspend()
+    let waiter = Waiter.ofTask()
+    guard lineUpForElement(waiter, first: wait.wasWoken) else { return }
+    let outcome = await waiter.wait(until: wait.deadline)
+    if outcome != .woken { leave(putLock, puts, waiter) }
+    wait.note(outcome)
+  }
+
+  /// Suspends until there may be a place, or nothing to wait for any more.
+  @usableFromInline
+  nonisolated(nonsending) func waitForPlace(_ wait: inout QueueWait) async {
+    guard wait.begin() else { return }
+    wait.willSuspend()
+    let waiter = Waiter.ofTask()
+    guard lineUpForPlace(waiter, first: wait.wasWoken) else { return }
+    let outcome = await waiter.wait(until: wait.deadline)
+    if outcome != .woken { leave(takeLock, takes, waiter) }
+    wait.note(outcome)
+  }
+
+  /// False, and not in line, if there is an element already or none can come any more.
+  func lineUpForElement(_ waiter: Waiter, first: Bool) -> Bool {
+    putLock.lock()
+    defer { putLock.unlock() }
+    // No element can come while we hold the lock, so that the two indices tell the truth if they say "empty".
+    let isEmpty = puts.pointee.index == takeIndex.pointee.load(ordering: .acquiring)
+    guard isEmpty, !puts.pointee.isClosed else { return false }
+    puts.pointee.line(up: waiter, first: first)
+    return true
+  }
+
+  /// False, and not in line, if there is a place already or none is given any more.
+  func lineUpForPlace(_ waiter: Waiter, first: Bool) -> Bool {
+    takeLock.lock()
+    defer { takeLock.unlock() }
+    let isFull = putIndex.pointee.load(ordering: .acquiring) &- takes.pointee.index >= capacity
+    guard isFull, !takes.pointee.isClosed else { return false }
+    takes.pointee.line(up: waiter, first: first)
+    return true
+  }
+
+  /// Takes one out of the line that gave up before it was woken.
+  func leaveLineForElement(_ waiter: Waiter) { leave(putLock, puts, waiter) }
+
+  private func leave(_ lock: Lock, _ end: UnsafeMutablePointer<QueueEnd>, _ waiter: Waiter) {
+    lock.lock()
+    end.pointee.remove(waiter)
+    lock.unlock()
+  }
+
+  /// Wakes one who waits for an element if there is one: after a wake-up that its receiver had no use for.
+  func passOn() {
+    guard !isEmpty else { return }
+    putLock.lock()
+    unlockPutsAndWake()
+  }
+}

@@ -1,0 +1,195 @@
+// A queue with a lock at each end, so that who puts and who takes meet only where it runs empty or full.
+// M. M. Michael, M. L. Scott, "Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms"
+// (1996), the two-lock queue; indices of the other end that are read again only when the last reading is used up, from
+// J. Giacomoni, T. Moseley, M. Vachharajani, "FastForward" (2008) and E. Rigtorp's ring (2020).
+//
+// Rejected: a ring with a stamp in each slot (D. Vyukov; crossbeam's `array`) and blocks with a state in each slot
+// (crossbeam's `list`). Both cost as many atomic updates an element as two uncontended locks do, and leave elements that
+// have their place but are not written yet: whoever finds one must spin until the other thread runs again, which is
+// what such channels are blamed for on few processors.
+
+import CHeadgate
+import Synchronization
+
+/// What the two ends of a queue share, whatever its elements are.
+///
+/// Those who wait for an element stand in the list of the end where elements are put, those who wait for a place at the
+/// other one, and each looks again after it took that end's lock. So who makes a change sees, under the lock that it
+/// holds anyway, whom to wake: no wake-up can fall between a look and a sleep.
+@usableFromInline
+struct QueueCore: @unchecked Sendable {
+  // Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
+  // `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
+  @usableFromInline let putLock: Lock
+  @usableFromInline let puts: UnsafeMutablePointer<QueueEnd>
+  @usableFromInline let takeLock: Lock
+  @usableFromInline let takes: UnsafeMutablePointer<QueueEnd>
+  /// How many elements were ever put and taken, as the other end may read it. They wrap.
+  @usableFromInline let putIndex: UnsafeMutablePointer<AtomicCell<UInt>>
+  @usableFromInline let takeIndex: UnsafeMutablePointer<AtomicCell<UInt>>
+  /// How many places a putter and how many elements a taker found when it last had to look at the other end: whether a
+  /// stream or single elements pass.
+  @usableFromInline let lastPlaces: UnsafeMutablePointer<AtomicCell<UInt>>
+  @usableFromInline let lastElements: UnsafeMutablePointer<AtomicCell<UInt>>
+  @usableFromInline let capacity: UInt
+
+  let name: String
+  private let memory: UnsafeMutableRawPointer
+  private let storage: QueueStorage
+
+  // Two cache lines each, because processors fetch neighbouring lines together: the two ends, then their indices.
+  private static let line = 128
+  private static let size = 6 * line
+
+  /// - Parameters:
+  ///   - name: What the queue is called in errors.
+  ///   - capacity: The most elements; `UInt.max` for no limit.
+  ///   - stride: The bytes from one element to the next.
+  ///   - alignment: What an element's address is a multiple of.
+  ///   - firstIndex: What the indices begin with; only a test has a reason to choose it.
+  @usableFromInline
+  init(name: String, capacity: UInt, stride: Int, alignment: Int, firstIndex: UInt) {
+    let line = QueueCore.line
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: QueueCore.size, alignment: line)
+    func cell(at offset: Int, _ value: UInt) -> UnsafeMutablePointer<AtomicCell<UInt>> {
+      (memory + offset).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(value))
+    }
+    let storage = QueueStorage(
+      capacity: capacity, stride: stride, alignment: alignment,
+      room: UnsafeMutableRawBufferPointer(start: memory + 4 * line + 16, count: line - 16))
+    func end(at offset: Int) -> UnsafeMutablePointer<QueueEnd> {
+      let (cursor, limit) = storage.start
+      let end = QueueEnd(index: firstIndex, otherIndex: firstIndex, cursor: cursor, limit: limit)
+      return (memory + offset).initializeMemory(as: QueueEnd.self, to: end)
+    }
+    self.name = name
+    self.capacity = capacity
+    self.memory = memory
+    self.storage = storage
+    putLock = Lock(at: memory)
+    puts = end(at: Lock.size)
+    lastPlaces = cell(at: line, 1)
+    takeLock = Lock(at: memory + 2 * line)
+    takes = end(at: 2 * line + Lock.size)
+    lastElements = cell(at: 3 * line, 1)
+    putIndex = cell(at: 4 * line, firstIndex)
+    takeIndex = cell(at: storage.isNear ? 4 * line + 8 : 5 * line, firstIndex)
+  }
+
+  /// Frees the memory. No element is left, and nobody uses the queue.
+  @usableFromInline
+  func destroy() {
+    storage.destroy(limit: puts.pointee.limit)
+    puts.deinitialize(count: 1)
+    takes.deinitialize(count: 1)
+    for cell in [putIndex, lastPlaces, takeIndex, lastElements] { cell.deinitialize(count: 1) }
+    memory.deallocate()
+  }
+
+  /// How many elements stand in the queue at some moment during the call.
+  @usableFromInline
+  var count: Int {
+    // This order: an index of takes that is older than that of puts can only make the difference too large.
+    let taken = takeIndex.pointee.load(ordering: .acquiring)
+    let put = putIndex.pointee.load(ordering: .acquiring)
+    return Int(clamping: min(put &- taken, capacity))
+  }
+
+  @usableFromInline
+  var isEmpty: Bool {
+    takeIndex.pointee.load(ordering: .acquiring) == putIndex.pointee.load(ordering: .acquiring)
+  }
+
+  /// Where the next element is put, when the slots at the cursor are used up. Under the lock.
+  @usableFromInline
+  func turnPuts() { storage.turnPuts(puts) }
+
+  /// Where the next element is taken, when the slots at the cursor are used up. Under the lock, with an element there.
+  @usableFromInline
+  func turnTakes() { storage.turnTakes(takes) }
+
+  /// Ends a put during which somebody waited for an element.
+  @usableFromInline
+  func unlockPutsAndWake() {
+    let waiter = puts.pointee.claimFirst()
+    putLock.unlock()
+    waiter?.wake()
+  }
+
+  /// Ends the taking of so many elements, during which somebody waited for a place.
+  @usableFromInline
+  func unlockTakesAndWake(places: Int = 1) {
+    // One is the common case, and needs no array.
+    let waiter = takes.pointee.claimFirst()
+    var others: [Waiter] = []
+    while others.count + 1 < places, let other = takes.pointee.claimFirst() { others.append(other) }
+    takeLock.unlock()
+    waiter?.wake()
+    for other in others { other.wake() }
+  }
+
+  /// Lets nothing in any more, and wakes all who wait. The second time it does nothing.
+  @usableFromInline
+  func close() {
+    // First where elements are put: once the other end says closed, no element can come any more.
+    let takers = close(putLock, puts)
+    let putters = close(takeLock, takes)
+    for waiter in takers { waiter.wake() }
+    for waiter in putters { waiter.wake() }
+  }
+
+  private func close(_ lock: Lock, _ end: UnsafeMutablePointer<QueueEnd>) -> [Waiter] {
+    lock.lock()
+    defer { lock.unlock() }
+    end.pointee.isClosed = true
+    var waiters: [Waiter] = []
+    while let waiter = end.pointee.claimFirst() { waiters.append(waiter) }
+    return waiters
+  }
+
+  @usableFromInline
+  var isClosed: Bool {
+    putLock.lock()
+    defer { putLock.unlock() }
+    return puts.pointee.isClosed
+  }
+}
+
+/// One end of a queue: all of it under that end's lock.
+@usableFromInline
+struct QueueEnd {
+  /// How many elements ever passed here, and how many the other end, when we last looked.
+  @usableFromInline var index: UInt
+  @usableFromInline var otherIndex: UInt
+  /// The next slot, and the end of the slots that stand in a row with it.
+  @usableFromInline var cursor: UnsafeMutableRawPointer
+  @usableFromInline var limit: UnsafeMutableRawPointer
+  @usableFromInline var isClosed = false
+  /// Whether `waiting` has anybody: what the fast paths look at.
+  @usableFromInline var hasWaiters = false
+  /// Those who wait for what happens at this end.
+  private var waiting = WaitList()
+
+  init(index: UInt, otherIndex: UInt, cursor: UnsafeMutableRawPointer, limit: UnsafeMutableRawPointer) {
+    self.index = index
+    self.otherIndex = otherIndex
+    self.cursor = cursor
+    self.limit = limit
+  }
+
+  mutating func claimFirst() -> Waiter? {
+    defer { hasWaiters = !waiting.isEmpty }
+    return waiting.claimFirst()
+  }
+
+  /// Lines somebody up: at the end, or before all others who was there before.
+  mutating func line(up waiter: Waiter, first: Bool) {
+    if first { waiting.prepend(waiter) } else { waiting.append(waiter) }
+    hasWaiters = true
+  }
+
+  mutating func remove(_ waiter: Waiter) {
+    waiting.remove(waiter)
+    hasWaiters = !waiting.isEmpty
+  }
+}

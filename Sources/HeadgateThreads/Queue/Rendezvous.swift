@@ -1,0 +1,153 @@
+// The queue without places: who puts and who takes meet, and the element goes from the one's hands into the other's.
+// R. Cox and others, the unbuffered channel of Go (runtime/chan.go): one lock, a line of each kind, a direct hand-over.
+//
+// Rejected: the lock-free dual queue (W. Scherer, D. Lea, M. L. Scott, "Scalable Synchronous Queues", 2006; Java's
+// SynchronousQueue). It wins with dozens of processors that all arrive at once; here two threads meet, one line of memory
+// goes to and fro, and nodes of those who gave up would linger in it.
+
+import CHeadgate
+import Synchronization
+
+/// A meeting place, whatever its elements are: the generic callers move elements in and out of the nodes.
+// Unchecked: everything mutable is touched under `lock` only.
+@usableFromInline
+final class Rendezvous: @unchecked Sendable {
+  /// Whom a caller found, under the lock, which stays locked.
+  @usableFromInline enum Meeting {
+    case partner(UnsafeMutablePointer<HandNode>)
+    case nobody
+    case closed
+  }
+
+  private let memory: UnsafeMutableRawPointer
+  private let lock: Lock
+  private let stride: Int
+  private let alignment: Int
+  private var putters = HandList()
+  private var takers = HandList()
+  private var isClosed = false
+
+  init(stride: Int, alignment: Int) {
+    memory = .allocate(byteCount: 128, alignment: 128)
+    lock = Lock(at: memory)
+    self.stride = stride
+    self.alignment = alignment
+  }
+
+  deinit { memory.deallocate() }
+
+  /// Locks, and looks for a taker who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
+  @usableFromInline
+  func meetTaker() -> Meeting {
+    lock.lock()
+    if isClosed { return .closed }
+    if let node = takers.claimFirst() { return .partner(node) }
+    return .nobody
+  }
+
+  /// Locks, and looks for a putter who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
+  @usableFromInline
+  func meetPutter() -> Meeting {
+    lock.lock()
+    // When it was closed, putters were sent away with their elements.
+    if isClosed { return .closed }
+    if let node = putters.claimFirst() { return .partner(node) }
+    return .nobody
+  }
+
+  @usableFromInline
+  func unlock() { lock.unlock() }
+
+  /// Ends a meeting: the element was moved into the partner's node, or out of it.
+  @usableFromInline
+  func handOver(_ node: UnsafeMutablePointer<HandNode>) {
+    let waiter = node.pointee.waiter
+    // One who has no waiter yet may let go of the node at once after this.
+    node.pointee.end(.done)
+    lock.unlock()
+    waiter?.wake()
+  }
+
+  /// A node for the caller's element, or for one that comes. The caller frees it.
+  @usableFromInline
+  func makeNode() -> UnsafeMutablePointer<HandNode> { HandNode.make(stride: stride, alignment: alignment) }
+
+  /// After a meeting with nobody: lines up, unlocks, and waits for a partner.
+  ///
+  /// `done`: one came. `closed`: none will come. `waiting`: the wait is over. In the last two cases the node still has
+  /// the element that it had.
+  @usableFromInline
+  func waitInLine(_ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait) -> HandNode.State {
+    line(up: node, wait.operation)
+    lock.unlock()
+    if wait.begin(), Rendezvous.spin(on: node) { return node.pointee.outcome }
+    guard !wait.isOver else { return leave(node, wait.operation) }
+    let waiter = Waiter.ofThread()
+    lock.lock()
+    let mustWait = node.pointee.isListed && wait.willBlock()
+    if mustWait { node.pointee.waiter = waiter }
+    lock.unlock()
+    if mustWait {
+      HeadgateLog.note(.queue, "a thread waits for a partner")
+      wait.note(waiter.wait(until: wait.deadline))
+    }
+    return leave(node, wait.operation)
+  }
+
+  /// The same for a task.
+  @usableFromInline
+  nonisolated(nonsending) func waitInLine(
+    _ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait
+  ) async -> HandNode.State {
+    let waiter = Waiter.ofTask()
+    node.pointee.waiter = waiter
+    line(up: node, wait.operation)
+    unlock()
+    wait.willSuspend()
+    wait.note(await waiter.wait(until: wait.deadline))
+    return leave(node, wait.operation)
+  }
+
+  /// Lines up one who takes from whichever of several queues is first. False: there is something to look at here.
+  func lineUpTaker(_ node: UnsafeMutablePointer<HandNode>) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !isClosed, putters.isEmpty else { return false }
+    takers.append(node)
+    return true
+  }
+
+  /// Takes a node out of its line, if it still stands there, and says how it ended.
+  func leave(_ node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) -> HandNode.State {
+    // One that was claimed may still be under way to its end: that happens under this lock too.
+    lock.lock()
+    defer { lock.unlock() }
+    if operation == .put { putters.remove(node) } else { takers.remove(node) }
+    return node.pointee.outcome
+  }
+
+  /// Sends all away who wait, and who come later.
+  func close() {
+    lock.lock()
+    isClosed = true
+    var sleepers: [Waiter] = []
+    while let node = putters.claimFirst() ?? takers.claimFirst() {
+      if let waiter = node.pointee.waiter { sleepers.append(waiter) }
+      node.pointee.end(.closed)
+    }
+    lock.unlock()
+    for waiter in sleepers { waiter.wake() }
+  }
+
+  private func line(up node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) {
+    if operation == .put { putters.append(node) } else { takers.append(node) }
+  }
+
+  private static func spin(on node: UnsafeMutablePointer<HandNode>) -> Bool {
+    for _ in 0..<SpinBudget.queue {
+      headgate_pause()
+      if node.pointee.outcome != .waiting { return true }
+    }
+    return false
+  }
+}
