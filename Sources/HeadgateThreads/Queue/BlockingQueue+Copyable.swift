@@ -29,4 +29,28 @@ extension BlockingQueue {
     case .closed: throw QueueWait(.put, until: .distantPast).error(at: name, .closed)
     }
   }
+
+  /// Puts an element into the queue; suspends until there is a place or the deadline has passed.
+  ///
+  /// Throws ``WaitError/Code/timedOut``, ``WaitError/Code/cancelled`` if the task was cancelled while it waited, or
+  /// ``WaitError/Code/closed``. A call that throws has put nothing.
+  @inlinable
+  nonisolated(nonsending) public func put(
+    _ element: sending Element, until deadline: Deadline = .distantFuture
+  ) async throws(WaitError) {
+    switch attempt(toPut: element) {
+    case .accepted: return
+    case .full(let element): try await putSlowly(element, until: deadline).get()
+    case .closed: throw QueueWait(.put, until: deadline).error(at: name, .closed)
+    }
+  }
+
+  /// Takes out what is there at once, in order, at most so many elements. Empty when there is nothing, or nothing any
+  /// more.
+  @inlinable
+  public func drain(max limit: Int = .max) -> [Element] {
+    var elements: [Element] = []
+    _ = drain(max: limit) { elements.append($0) }
+    return elements
+  }
 }

@@ -70,6 +70,45 @@ extension BlockingQueue where Element: ~Copyable {
     }
   }
 
+  @usableFromInline
+  nonisolated(nonsending) func put(
+    _ element: consuming Element, at rendezvous: Rendezvous, _ wait: inout QueueWait
+  ) async -> PutResult<Element> {
+    switch rendezvous.meetTaker() {
+    case .partner(let node):
+      node.pointee.element.initializeMemory(as: Element.self, to: element)
+      rendezvous.handOver(node)
+      return .accepted
+    case .closed:
+      rendezvous.unlock()
+      return refuse(element, wait, .closed)
+    case .nobody:
+      let node = rendezvous.makeNode()
+      node.pointee.element.initializeMemory(as: Element.self, to: element)
+      let state = await rendezvous.suspendInLine(node, &wait)
+      return endPut(node, wait, state)
+    }
+  }
+
+  @usableFromInline
+  nonisolated(nonsending) func take(
+    at rendezvous: Rendezvous, _ wait: inout QueueWait
+  ) async throws(WaitError) -> Element {
+    switch rendezvous.meetPutter() {
+    case .partner(let node):
+      let element = node.pointee.element.assumingMemoryBound(to: Element.self).move()
+      rendezvous.handOver(node)
+      return element
+    case .closed:
+      rendezvous.unlock()
+      throw wait.error(at: name, .closed)
+    case .nobody:
+      let node = rendezvous.makeNode()
+      let state = await rendezvous.suspendInLine(node, &wait)
+      return try endTake(node, wait, state)
+    }
+  }
+
   @inlinable
   func endPut(
     _ node: UnsafeMutablePointer<HandNode>, _ wait: QueueWait, _ state: HandNode.State

@@ -27,4 +27,14 @@ extension PutResult where Element: ~Copyable {
     case .refused(_, let error): throw error
     }
   }
+
+  /// Whether there was a place; throws for any other reason why there was none.
+  consuming func wasAccepted() throws(WaitError) -> Bool {
+    switch consume self {
+    case .accepted: return true
+    case .refused(_, let error):
+      if error.code == .timedOut { return false }
+      throw error
+    }
+  }
 }

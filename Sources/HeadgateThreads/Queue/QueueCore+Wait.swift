@@ -27,7 +27,7 @@ extension QueueCore {
 
   /// Suspends until there may be an element, or nothing to wait for any more.
   @usableFromInline
-  nonisolated(nonsending) func waitForElement(_ wait: inout QueueWait) async {
+  nonisolated(nonsending) func suspendForElement(_ wait: inout QueueWait) async {
     guard wait.begin() else { return }
     wait.willSuspend()
     let waiter = Waiter.ofTask()
@@ -39,7 +39,7 @@ extension QueueCore {
 
   /// Suspends until there may be a place, or nothing to wait for any more.
   @usableFromInline
-  nonisolated(nonsending) func waitForPlace(_ wait: inout QueueWait) async {
+  nonisolated(nonsending) func suspendForPlace(_ wait: inout QueueWait) async {
     guard wait.begin() else { return }
     wait.willSuspend()
     let waiter = Waiter.ofTask()

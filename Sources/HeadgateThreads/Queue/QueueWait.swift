@@ -26,10 +26,10 @@ struct QueueWait {
   var isOver: Bool { end != nil }
 
   /// Looks at the deadline. False, and over, if it has passed.
-  mutating func begin() -> Bool {
+  mutating func begin(on clock: (any TimerService)? = nil) -> Bool {
     // Asking the clock costs as much as putting an element: not where there is no deadline to compare with.
     if deadline != .distantFuture {
-      let now = Deadline.now
+      let now = clock?.now ?? .now
       if started == nil { started = now }
       if deadline <= now {
         end = .timedOut
@@ -49,6 +49,18 @@ struct QueueWait {
   /// Is about to suspend the task.
   mutating func willSuspend() {
     if started == nil { started = .now }
+  }
+
+  /// Both at once: whether the calling thread may block now.
+  @usableFromInline
+  mutating func mayBlock() -> Bool { begin() && willBlock() }
+
+  /// Whether the task may suspend now.
+  @usableFromInline
+  mutating func maySuspend() -> Bool {
+    guard begin() else { return false }
+    willSuspend()
+    return true
   }
 
   /// Takes down how a wait ended.

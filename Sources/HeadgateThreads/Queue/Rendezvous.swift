@@ -78,10 +78,13 @@ final class Rendezvous: @unchecked Sendable {
   /// the element that it had.
   @usableFromInline
   func waitInLine(_ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait) -> HandNode.State {
+    guard wait.begin() else {
+      lock.unlock()
+      return .waiting
+    }
     line(up: node, wait.operation)
     lock.unlock()
-    if wait.begin(), Rendezvous.spin(on: node) { return node.pointee.outcome }
-    guard !wait.isOver else { return leave(node, wait.operation) }
+    if Rendezvous.spin(on: node) { return node.pointee.outcome }
     let waiter = Waiter.ofThread()
     lock.lock()
     let mustWait = node.pointee.isListed && wait.willBlock()
@@ -96,9 +99,13 @@ final class Rendezvous: @unchecked Sendable {
 
   /// The same for a task.
   @usableFromInline
-  nonisolated(nonsending) func waitInLine(
+  nonisolated(nonsending) func suspendInLine(
     _ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait
   ) async -> HandNode.State {
+    guard wait.begin() else {
+      unlock()
+      return .waiting
+    }
     let waiter = Waiter.ofTask()
     node.pointee.waiter = waiter
     line(up: node, wait.operation)

@@ -92,6 +92,8 @@ package final class Waiter: @unchecked Sendable {
   package func wait(until deadline: Deadline, on timers: any TimerService = TimerThread.shared) async -> Outcome {
     guard case .task(let task) = sleeper else { return outcome }
     let timer = deadline == .distantFuture ? nil : timers.schedule(at: deadline) { [self] in end(.timedOut) }
+    // A clock that only moves when it is told to may have moved on before the timer was set.
+    if timer != nil, deadline <= timers.now { end(.timedOut) }
     await withTaskCancellationHandler {
       await task.suspend()
     } onCancel: {

@@ -1,0 +1,21 @@
+import Synchronization
+
+extension BlockingQueue where Element: ~Copyable {
+  /// Takes out what is there at once, in order, at most so many elements, and gives each to `body`. Says how many.
+  ///
+  /// What is put meanwhile is left, so that it ends however fast others put. `body` is called with no lock held and may
+  /// use the queue; what it throws ends the call, and elements that it has not got stay in the queue. With a capacity of
+  /// 0, those who wait to put hand their elements over.
+  @inlinable
+  public func drain<Failure: Error>(
+    max limit: Int = .max, _ body: (consuming sending Element) throws(Failure) -> Void
+  ) throws(Failure) -> Int {
+    var count = 0
+    let most = rendezvous == nil ? min(limit, core.count) : limit
+    while count < most, case .element(let element) = attempt() {
+      count += 1
+      try body(element)
+    }
+    return count
+  }
+}
