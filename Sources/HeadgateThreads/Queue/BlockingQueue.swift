@@ -37,8 +37,7 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
   }
 
   /// The same, with indices that begin at a number of the test's choice.
-  @usableFromInline
-  init(name: String, limit: UInt, firstIndex: UInt = 0) {
+  package init(name: String, limit: UInt, firstIndex: UInt = 0) {
     let (stride, alignment) = (MemoryLayout<Element>.stride, MemoryLayout<Element>.alignment)
     core = QueueCore(name: name, capacity: limit, stride: stride, alignment: alignment, firstIndex: firstIndex)
     rendezvous = limit == 0 ? Rendezvous(stride: stride, alignment: alignment) : nil
@@ -71,4 +70,7 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
     core.close()
     rendezvous?.close()
   }
+
+  /// How many wait for an element and for a place, at some moment during the call.
+  package var waitingCounts: (takers: Int, putters: Int) { rendezvous?.waitingCounts ?? core.waitingCounts }
 }

@@ -46,6 +46,8 @@ struct HandNode: ~Copyable {
 struct HandList {
   private var first: UnsafeMutablePointer<HandNode>?
   private var last: UnsafeMutablePointer<HandNode>?
+  /// How many wait.
+  private(set) var count = 0
 
   var isEmpty: Bool { first == nil }
 
@@ -54,6 +56,7 @@ struct HandList {
     node.pointee.previous = last
     if let last { last.pointee.next = node } else { first = node }
     last = node
+    count += 1
   }
 
   /// Takes one out, wherever it stands; nothing happens if it was taken out before.
@@ -65,6 +68,7 @@ struct HandList {
     if let previous { previous.pointee.next = next } else { first = next }
     node.pointee.next = nil
     node.pointee.previous = nil
+    count -= 1
   }
 
   /// Takes out the first that has not given up.

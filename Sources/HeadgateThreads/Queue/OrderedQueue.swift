@@ -45,6 +45,8 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
   }
 
   var count: Int { locked { heap.count } }
+  /// How many wait for an element.
+  var waitingTakers: Int { locked { takers.count } }
   var isClosed: Bool { locked { isClosedNow } }
 
   func close() {

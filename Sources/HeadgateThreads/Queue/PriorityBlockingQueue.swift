@@ -43,6 +43,9 @@ public final class PriorityBlockingQueue<Element: ~Copyable, Priority: Comparabl
   /// Whether the queue was closed. Elements may be left.
   public var isClosed: Bool { queue.isClosed }
 
+  /// How many wait for an element, at some moment during the call.
+  package var waitingTakers: Int { queue.waitingTakers }
+
   /// Lets no element in any more; what is there can still be taken. See ``BlockingQueue/close()``.
   public func close() { queue.close() }
 

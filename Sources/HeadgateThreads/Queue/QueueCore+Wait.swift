@@ -16,7 +16,9 @@ extension QueueCore {
   /// Waits until there may be a place, or nothing to wait for any more.
   @usableFromInline
   func waitForPlace(_ wait: inout QueueWait) {
-    guard wait.begin(), !QueueWait.spin(lastBatch: lastPlaces, until: { count < capacity }), wait.willBlock() else { return }
+    guard wait.begin(), !QueueWait.spin(lastBatch: lastPlaces, until: { count < capacity }), wait.willBlock() else {
+      return
+    }
     let waiter = Waiter.ofThread()
     guard lineUpForPlace(waiter, first: wait.wasWoken) else { return }
     HeadgateLog.note(.queue, "a thread waits to put into \"\(name)\"")
@@ -84,5 +86,15 @@ extension QueueCore {
     guard !isEmpty else { return }
     putLock.lock()
     unlockPutsAndWake()
+  }
+
+  /// How many wait for an element and for a place.
+  var waitingCounts: (takers: Int, putters: Int) {
+    putLock.lock()
+    let takers = puts.pointee.waitingCount
+    putLock.unlock()
+    takeLock.lock()
+    defer { takeLock.unlock() }
+    return (takers, takes.pointee.waitingCount)
   }
 }

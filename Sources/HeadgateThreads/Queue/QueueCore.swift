@@ -177,6 +177,8 @@ struct QueueEnd {
     self.limit = limit
   }
 
+  var waitingCount: Int { waiting.count }
+
   mutating func claimFirst() -> Waiter? {
     defer { hasWaiters = !waiting.isEmpty }
     return waiting.claimFirst()

@@ -146,6 +146,13 @@ final class Rendezvous: @unchecked Sendable {
     for waiter in sleepers { waiter.wake() }
   }
 
+  /// How many wait for a putter and for a taker.
+  var waitingCounts: (takers: Int, putters: Int) {
+    lock.lock()
+    defer { lock.unlock() }
+    return (takers.count, putters.count)
+  }
+
   private func line(up node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) {
     if operation == .put { putters.append(node) } else { takers.append(node) }
   }

@@ -1,0 +1,199 @@
+import HeadgateThreads
+import Testing
+
+@Suite struct BlockingQueueAsyncTests {
+  @Test("Tasks on both sides: nothing is lost or doubled", arguments: [0, 1, 100, Int.max])
+  func streams(capacity: Int) async throws {
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    let sum = try await withThrowingTaskGroup(of: Int.self) { group in
+      for putter in 0..<3 {
+        group.addTask {
+          for round in 0..<1000 { try await queue.put(round * 3 + putter) }
+          return 0
+        }
+        group.addTask {
+          var sum = 0
+          for _ in 0..<1000 { sum += try await queue.take() }
+          return sum
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    #expect(sum == 2999 * 1500)
+    #expect(queue.waitingCounts == (0, 0))
+  }
+
+  @Test("P23 threads and tasks stand in one line and are woken in its order", arguments: [0, 1])
+  func mixed(capacity: Int) async throws {
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    let got = Record<String>()
+    var tasks: [Task<Void, Never>] = []
+    var threads: [Blocked<Void>] = []
+    for number in 0..<6 {
+      if number % 2 == 0 {
+        tasks.append(Task { got.add("task \(await ending { () async throws(WaitError) in try await queue.take() })") })
+      } else {
+        threads.append(try Blocked { got.add("thread \(ending { () throws(WaitError) in try queue.take() })") })
+      }
+      #expect(await untilAsync { queue.waitingCounts.takers == number + 1 })
+    }
+    for number in 0..<6 {
+      try await queue.put(number)
+      #expect(await untilAsync { got.events.count == number + 1 })
+    }
+    for task in tasks { await task.value }
+    #expect(
+      got.events == (0..<6).map { "\($0 % 2 == 0 ? "task" : "thread") \(Ending.value($0))" })
+  }
+
+  @Test("P22 a task that is cancelled before, during and after its wait", arguments: [0, 1])
+  func cancel(capacity: Int) async throws {
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    // Before: it does not wait.
+    let before = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return await ending { () async throws(WaitError) in try await queue.take() }
+    }
+    #expect(await before.value == .error(.cancelled))
+    // During.
+    let during = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+    #expect(await untilAsync { queue.waitingCounts.takers == 1 })
+    during.cancel()
+    during.cancel()
+    #expect(await during.value == .error(.cancelled))
+    #expect(queue.waitingCounts == (0, 0))
+    // After, and at the same time: whatever comes first, the element is with the task or in the queue.
+    for round in 0..<300 {
+      let queue = try BlockingQueue<Int>(capacity: 1)
+      let task = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+      if round % 2 == 0 { #expect(await untilAsync { queue.waitingCounts.takers == 1 }) }
+      async let cancelled: Void = task.cancel()
+      #expect(try queue.tryPut(round))
+      await cancelled
+      let result = await task.value
+      let left = try queue.tryTake()
+      #expect(result == .value(round) && left == nil || result == .error(.cancelled) && left == round)
+    }
+  }
+
+  @Test("P22 a put that is cancelled puts nothing, and its element comes back", arguments: [0, 1])
+  func cancelPut(capacity: Int) async throws {
+    let census = Census()
+    let queue = try BlockingQueue<Parcel>(capacity: capacity)
+    if capacity == 1 { expectAccepted(queue.tryPut(Parcel(0, census))) }
+    let task = Task { () -> Ending in
+      switch await queue.put(Parcel(1, census)) {
+      case .accepted: .done
+      case .refused(let parcel, let error): parcel.number == 1 ? .error(error.code) : .done
+      }
+    }
+    #expect(await untilAsync { queue.waitingCounts.putters == 1 })
+    task.cancel()
+    #expect(await task.value == .error(.cancelled))
+    #expect(census.alive == capacity)
+    #expect(queue.count == capacity)
+  }
+
+  @Test("P11 a task that gives up while it is woken gives the wake-up on")
+  func passedOn() async throws {
+    for _ in 0..<300 {
+      let queue = BlockingQueue<Int>()
+      let first = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+      #expect(await untilAsync { queue.waitingCounts.takers == 1 })
+      let second = Task {
+        await ending { () async throws(WaitError) in try await queue.take(until: .after(generous)) }
+      }
+      first.cancel()
+      try queue.tryPutOrFail(1)
+      if case .value = await first.value { try queue.tryPutOrFail(2) }
+      guard case .value = await second.value else {
+        Issue.record("the second one got nothing")
+        return
+      }
+    }
+  }
+
+  @Test(
+    "Deadlines of tasks: one that has passed still takes what is there; one that passes ends the wait",
+    arguments: [0, 1])
+  func deadlines(capacity: Int) async throws {
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    #expect(
+      await ending { () async throws(WaitError) in try await queue.take(until: .distantPast) } == .error(.timedOut))
+    let limit = Deadline.after(.milliseconds(2))
+    #expect(await ending { () async throws(WaitError) in try await queue.take(until: limit) } == .error(.timedOut))
+    #expect(Deadline.now >= limit)
+    if capacity == 1 {
+      try await queue.put(1, until: .distantPast)
+      #expect(
+        await ending(of: { () async throws(WaitError) in try await queue.put(2, until: .distantPast) })
+          == .error(.timedOut))
+      #expect(try await queue.take(until: .distantPast) == 1)
+    }
+    #expect(queue.waitingCounts == (0, 0))
+  }
+
+  @Test("P16 close ends the waits of tasks", arguments: [0, 1])
+  func close(capacity: Int) async throws {
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    let taker = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+    #expect(await untilAsync { queue.waitingCounts.takers == 1 })
+    queue.close()
+    #expect(await taker.value == .error(.closed))
+    #expect(await ending(of: { () async throws(WaitError) in try await queue.put(1) }) == .error(.closed))
+  }
+
+  @Test("values ends when the queue is closed and empty; two loops share the elements")
+  func values() async throws {
+    let queue = try BlockingQueue<Int>(capacity: 3)
+    async let first = queue.values.reduce(into: [Int]()) { $0.append($1) }
+    async let second = queue.values.reduce(into: [Int]()) { $0.append($1) }
+    for number in 0..<500 { try await queue.put(number) }
+    queue.close()
+    let (one, two) = await (first, second)
+    #expect((one + two).sorted() == Array(0..<500))
+    #expect(one == one.sorted() && two == two.sorted())
+  }
+
+  @Test("values ends when its task is cancelled")
+  func valuesCancelled() async throws {
+    let queue = BlockingQueue<Int>()
+    let task = Task { await queue.values.reduce(0, +) }
+    try await queue.put(5)
+    #expect(await untilAsync { queue.waitingCounts.takers == 1 })
+    task.cancel()
+    #expect(await task.value == 5)
+  }
+
+  @Test("elements ends when the queue is closed and empty, or the thread is cancelled")
+  func elements() async throws {
+    let queue = try BlockingQueue<Int>(capacity: 3)
+    let loop = try Blocked { queue.elements.reduce(0, +) }
+    for number in 0..<500 { try await queue.put(number) }
+    queue.close()
+    #expect(try loop.result() == 499 * 250)
+    let other = BlockingQueue<Int>()
+    let endless = try Blocked { Array(other.elements) }
+    try await other.put(1)
+    #expect(await untilAsync { other.waitingCounts.takers == 1 })
+    endless.cancel()
+    #expect(try endless.result() == [1])
+  }
+}
+
+extension BlockingQueue {
+  /// For async tests: there is room.
+  fileprivate func tryPutOrFail(_ element: sending Element) throws {
+    #expect(try tryPut(element))
+  }
+}
+
+/// Waits until others have come so far.
+func untilAsync(_ condition: () -> Bool) async -> Bool {
+  let limit = Deadline.after(generous)
+  while !condition() {
+    if limit <= .now { return false }
+    try? await Task.sleep(for: .microseconds(200))
+  }
+  return true
+}

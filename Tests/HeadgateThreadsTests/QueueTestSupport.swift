@@ -1,0 +1,130 @@
+import HeadgateThreads
+import Testing
+
+/// A call that blocks, on a thread of its own, and what it returned.
+final class Blocked<Value: Sendable>: Sendable {
+  private let value = Locked<Value?>(nil)
+  private let ended = Latch()
+  private let started = Latch()
+  private let thread = Locked<ThreadRecord?>(nil)
+
+  init(_ body: @escaping @Sendable () -> Value) throws {
+    _ = try WorkerThread(name: "test-blocked") { [self] in
+      thread.withLock { $0 = .current }
+      started.countDown()
+      let result = body()
+      value.withLock { $0 = result }
+      ended.countDown()
+    }
+    try #require(started.wait())
+  }
+
+  /// Waits for what the call returned.
+  func result() throws -> Value {
+    try #require(ended.wait(), "the call did not come back")
+    return try #require(value.withLock { $0 })
+  }
+
+  func cancel() { thread.withLock { $0 }?.cancel() }
+}
+
+/// What a call of a queue ended with, to compare.
+enum Ending: Hashable, Sendable {
+  case value(Int)
+  case done
+  case error(WaitError.Code)
+}
+
+func ending(_ body: () throws(WaitError) -> Int) -> Ending {
+  do throws(WaitError) { return .value(try body()) } catch { return .error(error.code) }
+}
+
+func ending(of body: () throws(WaitError) -> Void) -> Ending {
+  do throws(WaitError) {
+    try body()
+    return .done
+  } catch {
+    return .error(error.code)
+  }
+}
+
+func ending(_ body: () async throws(WaitError) -> Int) async -> Ending {
+  do throws(WaitError) { return .value(try await body()) } catch { return .error(error.code) }
+}
+
+func ending(of body: () async throws(WaitError) -> Void) async -> Ending {
+  do throws(WaitError) {
+    try await body()
+    return .done
+  } catch {
+    return .error(error.code)
+  }
+}
+
+/// A non-copyable value has no place in `#expect`.
+func expectAccepted<Element: ~Copyable>(
+  _ result: consuming PutResult<Element>, at location: SourceLocation = #_sourceLocation
+) {
+  let isAccepted = result.isAccepted
+  #expect(isAccepted, sourceLocation: location)
+}
+
+/// Waits until others have come so far. There is no signal for "stands in a line": the line is looked at.
+func until(_ condition: () -> Bool) -> Bool {
+  let pause = Parker()
+  let limit = Deadline.after(generous)
+  while !condition() {
+    if limit <= .now { return false }
+    _ = pause.park(until: .after(.microseconds(200)))
+  }
+  return true
+}
+
+/// A non-copyable element that is counted while it lives.
+struct Parcel: ~Copyable, Sendable {
+  let number: Int
+  private let token: Census.Token
+
+  init(_ number: Int, _ census: Census) {
+    self.number = number
+    token = census.token()
+  }
+}
+
+/// The kinds of queue, for tests of what is the same for all of them.
+enum Kind: CaseIterable, Sendable {
+  case ring, blocks, longBound, one
+
+  func make<Element: ~Copyable>(_: Element.Type = Element.self) throws -> BlockingQueue<Element> {
+    switch self {
+    case .ring: try BlockingQueue(capacity: 100)
+    case .blocks: BlockingQueue()
+    case .longBound: try BlockingQueue(capacity: 1 << 40)
+    case .one: try BlockingQueue(capacity: 1)
+    }
+  }
+}
+
+/// A clock that moves when it is told to, and makes calls that are due at once.
+final class StandingClock: TimerService {
+  private struct State {
+    var now = Deadline(nanoseconds: 1_000_000_000)
+    var timers = TimerQueue()
+  }
+
+  private let state = Locked(State())
+
+  var now: Deadline { state.withLock { $0.now } }
+  var pendingCount: Int { state.withLock { $0.timers.count } }
+
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    ScheduledTimer(service: self, key: state.withLock { $0.timers.insert(at: deadline, action) })
+  }
+
+  func cancel(_ timer: ScheduledTimer) -> Bool { state.withLock { $0.timers.remove(timer.key) } != nil }
+
+  func advance(by duration: Duration) {
+    state.withLock { $0.now = $0.now + duration }
+    while let action = state.withLock({ state in state.timers.popDue(at: state.now) }) { action() }
+  }
+}

@@ -1,0 +1,64 @@
+import HeadgateThreads
+import Testing
+
+@Suite struct RendezvousTests {
+  @Test("P05 each put meets one take, and returns after it")
+  func pairs() throws {
+    let queue = try BlockingQueue<Int>(capacity: 0)
+    let taken = Record<Int>()
+    try onThreads(6) { number in
+      for round in 0..<2000 {
+        if number < 3 {
+          let value = round * 3 + number
+          if ending(of: { () throws(WaitError) in try queue.put(value) }) != .done { Issue.record("a put failed") }
+        } else if case .value(let value) = ending({ () throws(WaitError) in try queue.take() }) {
+          taken.add(value)
+        }
+      }
+    }
+    #expect(taken.events.sorted() == Array(0..<6000))
+    #expect(queue.waitingCounts == (0, 0))
+  }
+
+  @Test("P05 a try succeeds only where a partner waits, and nothing is ever stored")
+  func tries() throws {
+    let queue = try BlockingQueue<Int>(capacity: 0)
+    #expect(try !queue.tryPut(1))
+    #expect(try queue.tryTake() == nil)
+    #expect(queue.count == 0 && queue.remainingCapacity == 0 && queue.isEmpty)
+    let taker = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(until { queue.waitingCounts.takers == 1 })
+    #expect(try queue.tryPut(2))
+    #expect(try taker.result() == .value(2))
+    let putters = try (0..<3).map { number in
+      try Blocked { ending(of: { () throws(WaitError) in try queue.put(number) }) }
+    }
+    #expect(until { queue.waitingCounts.putters == 3 })
+    let first = try #require(try queue.tryTake())
+    #expect(Set(queue.drain() + [first]) == [0, 1, 2])
+    for putter in putters { #expect(try putter.result() == .done) }
+  }
+
+  @Test("P16 close sends putters away with their elements, and takers with none")
+  func close() throws {
+    let census = Census()
+    let queue = try BlockingQueue<Parcel>(capacity: 0)
+    let putters = try (0..<3).map { number in
+      try Blocked { () -> Ending in
+        switch queue.put(Parcel(number, census)) {
+        case .accepted: .done
+        case .refused(let parcel, let error): error.code == .closed ? .value(parcel.number) : .error(error.code)
+        }
+      }
+    }
+    #expect(until { queue.waitingCounts.putters == 3 })
+    queue.close()
+    #expect(try putters.map { try $0.result() } == (0..<3).map { .value($0) })
+    #expect(census.alive == 0)
+    let empty = try BlockingQueue<Int>(capacity: 0)
+    let taker = try Blocked { ending { () throws(WaitError) in try empty.take() } }
+    #expect(until { empty.waitingCounts.takers == 1 })
+    empty.close()
+    #expect(try taker.result() == .error(.closed))
+  }
+}
