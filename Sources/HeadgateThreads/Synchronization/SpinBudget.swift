@@ -14,8 +14,8 @@ enum SpinBudget {
   /// For a loop that had work just now, before it sleeps: about two microseconds.
   static let loop = unlessAlone(40)
 
-  /// Looks of one pause each, for whoever waits at a queue: eight microseconds in all. A sleeper costs its waker a few
-  /// microseconds and comes back tens of microseconds later; a partner who is awake answers within two.
+  /// Looks of one pause each, for whoever waits at a queue: eight microseconds at most, as long as that pays
+  /// (SpinPatience.swift). A sleeper costs its waker a few microseconds and comes back tens of microseconds later.
   static let queue = looks(within: 8000)
 
   /// Pauses before the first look of one who has caught up with a stream: long enough for a batch to come together.
