@@ -68,6 +68,9 @@ void headgate_precise_timers(void);
 // The processors that this process may use, which `taskset` and containers make fewer than the machine's.
 int headgate_processors(void);
 
+// The processor that the calling thread runs on at the moment; -1 where the system does not say.
+int headgate_processor(void);
+
 // Keeps SIGPIPE from the calling thread, so that a write to a closed socket is an error and not the process's end.
 void headgate_block_sigpipe(void);
 

@@ -4,7 +4,7 @@ extension QueueCore {
   /// Waits until there may be an element, or nothing to wait for any more.
   @usableFromInline
   func waitForElement(_ wait: inout QueueWait) {
-    guard wait.begin(), !QueueWait.spin(lastBatch: lastElements, until: { !isEmpty }), wait.willBlock() else { return }
+    guard wait.begin(), !spinForElement(), wait.willBlock() else { return }
     let waiter = Waiter.ofThread()
     guard lineUpForElement(waiter, first: wait.wasWoken) else { return }
     HeadgateLog.note(.queue, "a thread waits to take from \"\(name)\"")
@@ -16,9 +16,7 @@ extension QueueCore {
   /// Waits until there may be a place, or nothing to wait for any more.
   @usableFromInline
   func waitForPlace(_ wait: inout QueueWait) {
-    guard wait.begin(), !QueueWait.spin(lastBatch: lastPlaces, until: { count < capacity }), wait.willBlock() else {
-      return
-    }
+    guard wait.begin(), !spinForPlace(), wait.willBlock() else { return }
     let waiter = Waiter.ofThread()
     guard lineUpForPlace(waiter, first: wait.wasWoken) else { return }
     HeadgateLog.note(.queue, "a thread waits to put into \"\(name)\"")
@@ -49,6 +47,19 @@ extension QueueCore {
     let outcome = await waiter.wait(until: wait.deadline)
     if outcome != .woken { leave(takeLock, takes, waiter) }
     wait.note(outcome)
+  }
+
+  private func spinForElement() -> Bool {
+    takePatience.spin(for: putPatience, after: QueueCore.pauses(lastElements)) { !isEmpty }
+  }
+
+  private func spinForPlace() -> Bool {
+    putPatience.spin(for: takePatience, after: QueueCore.pauses(lastPlaces)) { count < capacity }
+  }
+
+  // A batch of so many tells a stream from elements that come one by one.
+  private static func pauses(_ lastBatch: UnsafeMutablePointer<AtomicCell<UInt>>) -> Int {
+    lastBatch.pointee.load(ordering: .relaxed) >= 4 ? SpinBudget.stream : 0
   }
 
   /// False, and not in line, if there is an element already or none can come any more.

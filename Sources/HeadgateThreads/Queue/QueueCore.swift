@@ -32,6 +32,8 @@ struct QueueCore: @unchecked Sendable {
   @usableFromInline let lastPlaces: UnsafeMutablePointer<AtomicCell<UInt>>
   @usableFromInline let lastElements: UnsafeMutablePointer<AtomicCell<UInt>>
   @usableFromInline let capacity: UInt
+  let putPatience: SpinPatience
+  let takePatience: SpinPatience
 
   let name: String
   private let memory: UnsafeMutableRawPointer
@@ -69,9 +71,11 @@ struct QueueCore: @unchecked Sendable {
     putLock = Lock(at: memory)
     puts = end(at: Lock.size)
     lastPlaces = cell(at: line, 1)
+    putPatience = SpinPatience(at: memory + line + 8)
     takeLock = Lock(at: memory + 2 * line)
     takes = end(at: 2 * line + Lock.size)
     lastElements = cell(at: 3 * line, 1)
+    takePatience = SpinPatience(at: memory + 3 * line + 8)
     putIndex = cell(at: 4 * line, firstIndex)
     takeIndex = cell(at: storage.isNear ? 4 * line + 8 : 5 * line, firstIndex)
   }
@@ -83,6 +87,8 @@ struct QueueCore: @unchecked Sendable {
     puts.deinitialize(count: 1)
     takes.deinitialize(count: 1)
     for cell in [putIndex, lastPlaces, takeIndex, lastElements] { cell.deinitialize(count: 1) }
+    putPatience.destroy()
+    takePatience.destroy()
     memory.deallocate()
   }
 
@@ -113,19 +119,17 @@ struct QueueCore: @unchecked Sendable {
   func unlockPutsAndWake() {
     let waiter = puts.pointee.claimFirst()
     putLock.unlock()
+    putPatience.noteProcessor()
     waiter?.wake()
   }
 
-  /// Ends the taking of so many elements, during which somebody waited for a place.
+  /// Ends a take during which somebody waited for a place.
   @usableFromInline
-  func unlockTakesAndWake(places: Int = 1) {
-    // One is the common case, and needs no array.
+  func unlockTakesAndWake() {
     let waiter = takes.pointee.claimFirst()
-    var others: [Waiter] = []
-    while others.count + 1 < places, let other = takes.pointee.claimFirst() { others.append(other) }
     takeLock.unlock()
+    takePatience.noteProcessor()
     waiter?.wake()
-    for other in others { other.wake() }
   }
 
   /// Lets nothing in any more, and wakes all who wait. The second time it does nothing.

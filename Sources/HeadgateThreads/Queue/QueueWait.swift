@@ -1,6 +1,3 @@
-import CHeadgate
-import Synchronization
-
 /// One call that may have to wait at a queue: until when, since when, and how it ended if it did not come to its turn.
 @usableFromInline
 struct QueueWait {
@@ -83,21 +80,5 @@ struct QueueWait {
       }
     let waited = started.map { Deadline.now - $0 } ?? .zero
     return WaitError(code ?? end ?? .timedOut, operation: text, waited: waited)
-  }
-
-  /// Looks for a few microseconds before it is worth to sleep. True once `isReady` said so.
-  ///
-  /// Each look takes the line of memory away from who is at work at the other end. In a stream the first look comes
-  /// late, when a batch is there.
-  static func spin(lastBatch: UnsafeMutablePointer<AtomicCell<UInt>>, until isReady: () -> Bool) -> Bool {
-    // A batch of so many tells a stream from elements that come one by one.
-    if lastBatch.pointee.load(ordering: .relaxed) >= 4 {
-      for _ in 0..<SpinBudget.stream { headgate_pause() }
-    }
-    for _ in 0..<SpinBudget.queue {
-      if isReady() { return true }
-      headgate_pause()
-    }
-    return false
   }
 }

@@ -5,7 +5,6 @@
 // SynchronousQueue). It wins with dozens of processors that all arrive at once; here two threads meet, one line of memory
 // goes to and fro, and nodes of those who gave up would linger in it.
 
-import CHeadgate
 import Synchronization
 
 /// A meeting place, whatever its elements are: the generic callers move elements in and out of the nodes.
@@ -21,6 +20,8 @@ final class Rendezvous: @unchecked Sendable {
 
   private let memory: UnsafeMutableRawPointer
   private let lock: Lock
+  private let putPatience: SpinPatience
+  private let takePatience: SpinPatience
   private let stride: Int
   private let alignment: Int
   private var putters = HandList()
@@ -28,20 +29,29 @@ final class Rendezvous: @unchecked Sendable {
   private var isClosed = false
 
   init(stride: Int, alignment: Int) {
-    memory = .allocate(byteCount: 128, alignment: 128)
+    memory = .allocate(byteCount: 256, alignment: 128)
     lock = Lock(at: memory)
+    putPatience = SpinPatience(at: memory + 128)
+    takePatience = SpinPatience(at: memory + 128 + 64)
     self.stride = stride
     self.alignment = alignment
   }
 
-  deinit { memory.deallocate() }
+  deinit {
+    putPatience.destroy()
+    takePatience.destroy()
+    memory.deallocate()
+  }
 
   /// Locks, and looks for a taker who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
   @usableFromInline
   func meetTaker() -> Meeting {
     lock.lock()
     if isClosed { return .closed }
-    if let node = takers.claimFirst() { return .partner(node) }
+    if let node = takers.claimFirst() {
+      if node.pointee.waiter != nil { putPatience.noteProcessor() }
+      return .partner(node)
+    }
     return .nobody
   }
 
@@ -51,7 +61,10 @@ final class Rendezvous: @unchecked Sendable {
     lock.lock()
     // When it was closed, putters were sent away with their elements.
     if isClosed { return .closed }
-    if let node = putters.claimFirst() { return .partner(node) }
+    if let node = putters.claimFirst() {
+      if node.pointee.waiter != nil { takePatience.noteProcessor() }
+      return .partner(node)
+    }
     return .nobody
   }
 
@@ -84,7 +97,8 @@ final class Rendezvous: @unchecked Sendable {
     }
     line(up: node, wait.operation)
     lock.unlock()
-    if Rendezvous.spin(on: node) { return node.pointee.outcome }
+    let (own, other) = wait.operation == .put ? (putPatience, takePatience) : (takePatience, putPatience)
+    if own.spin(for: other, until: { node.pointee.outcome != .waiting }) { return node.pointee.outcome }
     let waiter = Waiter.ofThread()
     lock.lock()
     let mustWait = node.pointee.isListed && wait.willBlock()
@@ -155,13 +169,5 @@ final class Rendezvous: @unchecked Sendable {
 
   private func line(up node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) {
     if operation == .put { putters.append(node) } else { takers.append(node) }
-  }
-
-  private static func spin(on node: UnsafeMutablePointer<HandNode>) -> Bool {
-    for _ in 0..<SpinBudget.queue {
-      headgate_pause()
-      if node.pointee.outcome != .waiting { return true }
-    }
-    return false
   }
 }
