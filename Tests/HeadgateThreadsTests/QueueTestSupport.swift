@@ -107,7 +107,7 @@ enum Kind: CaseIterable, Sendable {
 
 /// A clock that moves when it is told to, and makes calls that are due at once.
 final class StandingClock: TimerService {
-  private struct State {
+  private struct State: ~Copyable {
     var now = Deadline(nanoseconds: 1_000_000_000)
     var timers = TimerQueue()
   }
