@@ -5,12 +5,13 @@ URLS ?=
 OUT ?= out
 EVENTS ?= 10000000
 
-.PHONY: help demo test soak bench format lint docs clean packages test-packages
+.PHONY: help demo test explore soak bench format lint docs clean packages test-packages
 
 help:
 	@echo "make demo              build, and see the limit hold (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
 	@echo "make test              build and run all tests"
+	@echo "make explore           small scripts on the queue in every interleaving (HEADGATE_PREEMPTIONS=2: more)"
 	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make format, make lint, make docs, make clean"
@@ -32,6 +33,10 @@ endif
 test: test-packages
 	$(SWIFT) build --build-tests
 	$(SWIFT) test --skip-build
+
+explore:
+	$(SWIFT) build --package-path Tests/Explorer --build-tests
+	$(SWIFT) test --package-path Tests/Explorer --skip-build
 
 soak: test-packages
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing

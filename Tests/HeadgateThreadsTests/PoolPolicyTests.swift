@@ -17,7 +17,9 @@ import Testing
     }
   }
 
-  @Test("P57 throw: the bound is exact, and a place is free as soon as its task starts or is cancelled", arguments: [0, 1, 3])
+  @Test(
+    "P57 throw: the bound is exact, and a place is free as soon as its task starts or is cancelled",
+    arguments: [0, 1, 3])
   func throwing(bound: Int) throws {
     let pool = try pool(2, bound: bound, .throw)
     let plug = try Plug(pool, threads: 2)
@@ -209,7 +211,9 @@ import Testing
     #expect(pool.statistics.completed == 3)
   }
 
-  @Test("P57 nothing is lost or run twice under saturation", arguments: [FullQueuePolicy.block, .throw, .callerRuns, .discardOldest])
+  @Test(
+    "P57 nothing is lost or run twice under saturation",
+    arguments: [FullQueuePolicy.block, .throw, .callerRuns, .discardOldest])
   func saturation(policy: FullQueuePolicy) throws {
     let pool = try pool(2, bound: 4, policy)
     let ran = Tally()

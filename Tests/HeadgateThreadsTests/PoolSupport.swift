@@ -1,6 +1,8 @@
 import Synchronization
 import Testing
 
+@testable import HeadgateThreads
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -8,8 +10,6 @@ import Glibc
 #elseif canImport(Musl)
 import Musl
 #endif
-
-@testable import HeadgateThreads
 
 /// Runs `body` on a thread of its own, where it may block, and waits for it.
 func inThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {

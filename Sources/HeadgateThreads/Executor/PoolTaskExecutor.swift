@@ -6,8 +6,8 @@
 /// comes after the pool was disposed of runs on the global executor. `Task.yield` and `Task.sleep` come back here.
 ///
 /// Swift keeps the executor alive while a task prefers it. The pool itself has to be kept by somebody, or it is disposed of.
-// A type of its own: one that were a SerialExecutor as well would slow down the runtime's every switch.
 public final class PoolTaskExecutor: TaskExecutor {
+  // A type of its own: one that were a SerialExecutor as well would slow down the runtime's every switch.
   private let core: PoolCore
 
   init(_ core: PoolCore) { self.core = core }
@@ -16,16 +16,17 @@ public final class PoolTaskExecutor: TaskExecutor {
   public func enqueue(_ job: consuming ExecutorJob) {
     // Read before others can run it, and with that end it.
     let priority = job.priority.rawValue
-    let level: PoolPriority =
-      if priority >= JobPriority(TaskPriority.high).rawValue { .high }
-      else if priority > JobPriority(TaskPriority.utility).rawValue || priority == 0 { .normal }
-      else { .low }
     let job = UnownedJob(job)
     do {
-      try core.submit(.executorJob(job, self), level: level.level)
+      try core.submit(.executorJob(job, self), level: Self.level(of: priority).level)
     } catch {
       PoolTaskExecutor.runElsewhere(job)
     }
+  }
+
+  private static func level(of priority: UInt8) -> PoolPriority {
+    if priority >= JobPriority(TaskPriority.high).rawValue { return .high }
+    return priority > JobPriority(TaskPriority.utility).rawValue || priority == 0 ? .normal : .low
   }
 
   /// The reference that Swift's runtime asks for.

@@ -3,9 +3,10 @@ import Synchronization
 /// A task that a pool was given, without the type of its result: what every ``PoolTask`` is.
 ///
 /// It ends once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
-// Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters` and `waitsFor`
-// are guarded by the locks named there; `below` is read by the thread that runs the job only.
 public class PoolJob: @unchecked Sendable {
+  // Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters` and `waitsFor`
+  // are guarded by the locks named there; `below` is read by the thread that runs the job only.
+
   /// Where a task stands.
   public struct State: Hashable, Sendable, CustomStringConvertible {
     /// Its name.

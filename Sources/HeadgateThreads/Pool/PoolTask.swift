@@ -3,8 +3,9 @@ import Synchronization
 /// A task that a pool was given: its result, once it has one, and the means to wait for it or to take it back.
 ///
 /// Any number of threads and tasks may wait, before and after the end. Dropping the handle changes nothing: the task runs.
-// Unchecked: as PoolJob, which has all that it consists of.
 public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchecked Sendable {
+  // Unchecked: as PoolJob, which has all that it consists of.
+
   @inlinable
   init(_ core: PoolCore, body: sending @escaping () throws(Failure) -> Success) {
     super.init(core) { job in

@@ -69,7 +69,7 @@ extension BlockingQueue where Element: ~Copyable {
     if index == takes.pointee.otherIndex {
       let otherIndex = core.putIndex.pointee.load(ordering: .acquiring)
       if index == otherIndex {
-        // The end of puts is closed before this one: what we have just read is the last index then.
+        // Both ends are closed at one moment: what we have just read is the last index then.
         let isClosed = takes.pointee.isClosed
         core.takeLock.unlock()
         return isClosed ? .closed : .empty

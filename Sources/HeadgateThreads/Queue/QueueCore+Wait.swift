@@ -67,7 +67,11 @@ extension QueueCore {
     putLock.lock()
     defer { putLock.unlock() }
     // No element can come while we hold the lock, so that the two indices tell the truth if they say "empty".
+    #if HEADGATE_EXPLORE
+    let isEmpty = Explored.withoutRecheck || puts.pointee.index == takeIndex.pointee.load(ordering: .acquiring)
+    #else
     let isEmpty = puts.pointee.index == takeIndex.pointee.load(ordering: .acquiring)
+    #endif
     guard isEmpty, !puts.pointee.isClosed else { return false }
     puts.pointee.line(up: waiter, first: first)
     return true

@@ -135,20 +135,15 @@ struct QueueCore: @unchecked Sendable {
   /// Lets nothing in any more, and wakes all who wait. The second time it does nothing.
   @usableFromInline
   func close() {
-    // First where elements are put: once the other end says closed, no element can come any more.
-    let takers = close(putLock, puts)
-    let putters = close(takeLock, takes)
+    // Both ends at one moment: closed one after the other, a put could be told so before a take that comes later finds
+    // the queue open and empty, and a take between the two would find neither an element nor a reason to wait.
+    putLock.lock()
+    takeLock.lock()
+    let (takers, putters) = (puts.pointee.close(), takes.pointee.close())
+    takeLock.unlock()
+    putLock.unlock()
     for waiter in takers { waiter.wake() }
     for waiter in putters { waiter.wake() }
-  }
-
-  private func close(_ lock: Lock, _ end: UnsafeMutablePointer<QueueEnd>) -> [Waiter] {
-    lock.lock()
-    defer { lock.unlock() }
-    end.pointee.isClosed = true
-    var waiters: [Waiter] = []
-    while let waiter = end.pointee.claimFirst() { waiters.append(waiter) }
-    return waiters
   }
 
   @usableFromInline
@@ -186,6 +181,14 @@ struct QueueEnd {
   mutating func claimFirst() -> Waiter? {
     defer { hasWaiters = !waiting.isEmpty }
     return waiting.claimFirst()
+  }
+
+  /// Lets nothing through any more. Those who waited here, to be woken with no lock held.
+  mutating func close() -> [Waiter] {
+    isClosed = true
+    var waiters: [Waiter] = []
+    while let waiter = claimFirst() { waiters.append(waiter) }
+    return waiters
   }
 
   /// Lines somebody up: at the end, or before all others who was there before.

@@ -28,7 +28,7 @@ package protocol Exploration: AnyObject, Sendable {
 
 /// The exploration under way, if there is one.
 package enum Explored {
-  // Set before the explored threads start, and reset after they have ended.
+  // Set once, before the first explored thread starts.
   nonisolated(unsafe) package static var by: (any Exploration)?
 
   /// A guard to leave out on purpose, so that a test sees that the explorer finds what then goes wrong.

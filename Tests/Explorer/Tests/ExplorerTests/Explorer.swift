@@ -14,7 +14,7 @@ struct Explorer {
     let reason: String
     let schedule: [Int]
     let runs: Int
-    var description: String { "\(reason), in run \(runs), by the schedule \(schedule)" }
+    var description: String { "\(reason), in run \(runs), by the schedule \(schedule.prefix(200))" }
   }
 
   /// A script: its threads, and a look at what came out once all have ended. A reason is a failure.
@@ -97,7 +97,7 @@ struct Choices {
 
 /// One run of a script.
 // Unchecked: `states` and `choices` are touched by the thread that has the turn only, and handed on by semaphores.
-final class Run: Exploration, @unchecked Sendable {
+final class Run: @unchecked Sendable {
   private struct State {
     var isOver = false
     // What it sleeps for; nil: it can go on.
@@ -111,8 +111,6 @@ final class Run: Exploration, @unchecked Sendable {
 
   // More than any script needs: a run that goes on beyond it never ends.
   private static let mostSteps = 20_000
-  private static let index = Key()
-
   private let bodies: [@Sendable () -> Void]
   private var states: [State]
   private(set) var choices: Choices
@@ -129,46 +127,38 @@ final class Run: Exploration, @unchecked Sendable {
 
   /// Runs all threads to their end. Returns why that was not possible.
   func go() -> String? {
-    Explored.by = self
+    if Explored.by == nil { Explored.by = Director.shared }
     for (number, body) in bodies.enumerated() {
       // A thread of its own for each run: what the library keeps of a thread must not outlive one.
       _ = try? WorkerThread(name: "explored") { [self] in
-        Self.index.value = number + 1
+        let place = Place(self, number)
+        Director.place.value = place
         states[number].turn.wait()
         body()
-        Self.index.value = 0
+        withExtendedLifetime(place) { Director.place.value = nil }
         end(number)
       }
     }
     handOn()
     done.wait()
-    Explored.by = nil
     return problem
   }
 
-  private var me: Int? {
-    let number = Self.index.value
-    return number == 0 ? nil : number - 1
-  }
+  // MARK: What the threads do
 
-  // MARK: Exploration
+  var now: UInt64 { time }
 
-  var now: UInt64? { me == nil ? nil : time }
-
-  func step() {
-    guard let me else { return }
+  func step(_ me: Int) {
     for other in states.indices where other != me { states[other].hasYielded = false }
     pass(me)
   }
 
-  func yield() {
-    guard let me else { return }
+  func yield(_ me: Int) {
     states[me].hasYielded = true
     pass(me)
   }
 
-  func sleep(until deadline: UInt64, _ isReady: @escaping () -> Bool) -> Bool? {
-    guard let me else { return nil }
+  func sleep(_ me: Int, until deadline: UInt64, _ isReady: @escaping () -> Bool) -> Bool {
     states[me].isReady = isReady
     states[me].deadline = deadline
     states[me].timedOut = false
@@ -222,5 +212,37 @@ final class Run: Exploration, @unchecked Sendable {
       steps < Self.mostSteps
       ? "threads \(asleep) sleep and nobody will wake them" : "it does not end: more than \(steps) steps"
     done.signal()
+  }
+}
+
+/// The run that a thread belongs to, and its number there.
+final class Place: Sendable {
+  let run: Run
+  let number: Int
+
+  init(_ run: Run, _ number: Int) {
+    self.run = run
+    self.number = number
+  }
+}
+
+/// Brings what the library's words and locks say to the run of the thread that says it. One for all runs: threads of an
+/// earlier run may still be on their way out.
+final class Director: Exploration {
+  static let shared = Director()
+  static let place = Key()
+
+  var now: UInt64? { Self.place.value.map { $0.run.now } }
+
+  func step() {
+    if let place = Self.place.value { place.run.step(place.number) }
+  }
+
+  func yield() {
+    if let place = Self.place.value { place.run.yield(place.number) }
+  }
+
+  func sleep(until deadline: UInt64, _ isReady: @escaping () -> Bool) -> Bool? {
+    Self.place.value.map { $0.run.sleep($0.number, until: deadline, isReady) }
   }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A number of the calling thread's own, 0 at first.
+/// The calling thread's place in a run; nil for threads that are in none. Held by the thread's own code meanwhile.
 final class Key: Sendable {
   private let key: pthread_key_t
 
@@ -10,8 +10,8 @@ final class Key: Sendable {
     self.key = key
   }
 
-  var value: Int {
-    get { Int(bitPattern: pthread_getspecific(key)) }
-    set { pthread_setspecific(key, UnsafeRawPointer(bitPattern: newValue)) }
+  var value: Place? {
+    get { pthread_getspecific(key).map { Unmanaged<Place>.fromOpaque($0).takeUnretainedValue() } }
+    set { pthread_setspecific(key, newValue.map { UnsafeRawPointer(Unmanaged.passUnretained($0).toOpaque()) }) }
   }
 }
