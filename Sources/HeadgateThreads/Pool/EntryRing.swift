@@ -20,7 +20,7 @@ struct EntryRing {
   var capacity: Int { mask + 1 }
 
   @inline(__always)
-  mutating func append(_ entry: consuming PoolEntry) {
+  mutating func append(_ entry: PoolEntry) {
     if count > mask { grow() }
     // `grow` has made room.
     memory.unsafelyUnwrapped.advanced(by: tail & mask).initialize(to: entry)
@@ -72,8 +72,6 @@ struct EntryRing {
     }
     return nil
   }
-
-  var last: PoolEntry? { isEmpty ? nil : memory?[(tail &- 1) & mask] }
 
   private mutating func popLast() -> PoolEntry? {
     guard head != tail, let memory else { return nil }

@@ -14,39 +14,33 @@ extension PoolCore {
 
   /// Takes a task, or says why not. The deadline is for the wait for room.
   func submit(
-    _ entry: consuming PoolEntry, level: Int, until deadline: Deadline = .distantFuture
+    _ entry: PoolEntry, level: Int, until deadline: Deadline = .distantFuture
   ) throws(ThreadPoolError) {
-    // Taken out under the lock, so that what it captured is handed over without being counted.
-    var offered: PoolEntry? = entry
-    if settings.bound != nil { return try submitBounded(&offered, level: level, until: deadline) }
+    if settings.bound != nil { return try submitBounded(entry, level: level, until: deadline) }
     let call = state.withLock { state in
-      state.isDisposed ? nil : accept(&offered, level: level, &state)
+      state.isDisposed ? nil : accept(entry, level: level, &state)
     }
     guard let call else { throw ThreadPoolError(.disposed, pool: name) }
-    if call != .nobody { try follow(call, offered, level: level) }
+    if call != .nobody { try follow(call, entry, level: level) }
   }
 
-  /// Puts a task into the queue. It stays in the caller's hands as well if a thread is to be started that may not come.
   @inline(__always)
-  private func accept(_ entry: inout PoolEntry?, level: Int, _ state: inout State) -> PoolRoster.Call {
-    guard let taken = entry.take() else { return .nobody }
-    state.queue.append(taken, level: level)
+  private func accept(_ entry: PoolEntry, level: Int, _ state: inout State) -> PoolRoster.Call {
+    state.queue.append(entry, level: level)
     state.accepted &+= 1
     if state.batches > 0, level > state.lowestBatch { recall(below: level, &state) }
-    let call = call(&state, work: state.queue.count, growing: true)
-    if case .start = call { entry = state.queue.last(level: level) }
-    return call
+    return call(&state, work: state.queue.count, growing: true)
   }
 
   /// Calls who is to come. A pool that has no thread, and gets none, gives the task back instead of keeping it for nobody.
   @inline(never)
-  private func follow(_ call: PoolRoster.Call, _ kept: PoolEntry?, level: Int) throws(ThreadPoolError) {
+  private func follow(_ call: PoolRoster.Call, _ entry: PoolEntry, level: Int) throws(ThreadPoolError) {
     do {
       try follow(call)
     } catch {
       let withdrawn = state.withLock { state -> PoolEntry? in
-        guard state.roster.threads == 0, let kept else { return nil }
-        return state.queue.removeLast(level: level) { $0.isSame(as: kept) }
+        guard state.roster.threads == 0 else { return nil }
+        return state.queue.removeLast(level: level) { $0.isSame(as: entry) }
       }
       // Others may have relied on the thread that did not come.
       retryStarting()
@@ -57,42 +51,42 @@ extension PoolCore {
   // MARK: With a bound
 
   private func submitBounded(
-    _ entry: inout PoolEntry?, level: Int, until deadline: Deadline
+    _ entry: PoolEntry, level: Int, until deadline: Deadline
   ) throws(ThreadPoolError) {
     while true {
-      switch state.withLock({ offer(&entry, level: level, &$0) }) {
+      switch state.withLock({ offer(entry, level: level, &$0) }) {
       case .accepted(let call): return try follow(call, entry, level: level)
       case .disposed: throw ThreadPoolError(.disposed, pool: name)
       case .full: throw ThreadPoolError(.full, pool: name)
       case .waits:
-        if try waitForRoom(&entry, level: level, until: deadline) { return }
+        if try waitForRoom(entry, level: level, until: deadline) { return }
       case .runsHere: return runHere(entry)
       case .displaces(let old, let call):
         discard([old], .discarded)
         return try follow(call, entry, level: level)
-      case .givesWay: return discard(entry.map { [$0] } ?? [], .discarded)
+      case .givesWay: return discard([entry], .discarded)
       }
     }
   }
 
-  private func offer(_ entry: inout PoolEntry?, level: Int, _ state: inout State) -> Offer {
+  private func offer(_ entry: PoolEntry, level: Int, _ state: inout State) -> Offer {
     if state.isDisposed { return .disposed }
-    if hasRoom(state) { return .accepted(accept(&entry, level: level, &state)) }
+    if hasRoom(state) { return .accepted(accept(entry, level: level, &state)) }
     // Pieces of Swift tasks can't be refused; they are taken above the bound.
-    if case .executorJob = entry { return .accepted(accept(&entry, level: level, &state)) }
+    if case .executorJob = entry { return .accepted(accept(entry, level: level, &state)) }
     switch settings.policy.kind {
     case .throw: return .full
     case .block:
       guard PoolFrame.current?.worker(of: self) == nil else {
-        return .accepted(accept(&entry, level: level, &state))
+        return .accepted(accept(entry, level: level, &state))
       }
       return .waits
     case .callerRuns:
-      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(accept(&entry, level: level, &state)) }
+      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(accept(entry, level: level, &state)) }
       return .runsHere
     case .discardOldest:
       guard let old = state.queue.popOldestOfLowest(notAbove: level) else { return .givesWay }
-      return .displaces(old, accept(&entry, level: level, &state))
+      return .displaces(old, accept(entry, level: level, &state))
     }
   }
 
@@ -115,7 +109,7 @@ extension PoolCore {
 
   /// Waits for room and takes it. False: there is room now, so that the caller asks again.
   private func waitForRoom(
-    _ entry: inout PoolEntry?, level: Int, until deadline: Deadline
+    _ entry: PoolEntry, level: Int, until deadline: Deadline
   ) throws(ThreadPoolError) -> Bool {
     guard deadline > .now else { throw ThreadPoolError(.timedOut, pool: name) }
     guard !WorkerThread.mustNotBlock else { throw ThreadPoolError(.onCooperativeThread, pool: name) }
@@ -133,7 +127,7 @@ extension PoolCore {
     }
     let call = state.withLock { state in
       state.invited -= 1
-      return state.isDisposed ? nil : accept(&entry, level: level, &state)
+      return state.isDisposed ? nil : accept(entry, level: level, &state)
     }
     guard let call else { throw ThreadPoolError(.disposed, pool: name) }
     try follow(call, entry, level: level)
@@ -143,8 +137,7 @@ extension PoolCore {
   // MARK: Away from the queue
 
   /// Runs a task on its submitter's thread.
-  private func runHere(_ entry: PoolEntry?) {
-    guard let entry else { return }
+  private func runHere(_ entry: PoolEntry) {
     let frame = PoolFrame(self, worker: nil)
     frame.use {
       switch entry {

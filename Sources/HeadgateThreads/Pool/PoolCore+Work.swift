@@ -88,7 +88,6 @@ extension PoolCore {
     worker.level = level
     worker.refilled = now
     worker.seen = state.accepted
-    worker.watchPeriod = PoolWorker.shortestWatch
     worker.next.store(0, ordering: .releasing)
     if number > 1 {
       state.batches += 1
@@ -96,6 +95,7 @@ extension PoolCore {
     }
     let waiter = settings.bound == nil ? nil : invite(&state)
     // What others hold counts too: this worker may have been the one who was to come for it.
+    if worker.tries { learn(worker, number) }
     let left = number > 1 ? number - 1 : state.batches > 0 ? state.waiting : state.queue.count
     return .run(call(&state, work: left, growing: false), waiter)
   }
@@ -127,10 +127,31 @@ extension PoolCore {
     let end = Deadline.now.advanced(byNanoseconds: SpinBudget.linger)
     repeat {
       for _ in 0..<16 {
-        if signal.load(ordering: .acquiring) { return }
+        if signal.load(ordering: .acquiring) { return gather(worker) }
         spinPause()
       }
     } while .now < end
+    worker.streak = 0
+    worker.streams = false
+  }
+
+  /// In a stream of tasks from a running submitter, gives it time to bring a handful: both go for the lock much less often.
+  ///
+  /// Whether there is one, only trying tells: a submitter that waits for each task brings no second one.
+  private func gather(_ worker: PoolWorker) {
+    worker.streak += 1
+    worker.tries = worker.streams || worker.streak >= worker.trial
+    guard worker.tries else { return }
+    let end = Deadline.now.advanced(byNanoseconds: SpinBudget.gather)
+    repeat { for _ in 0..<8 { spinPause() } } while .now < end
+  }
+
+  /// Learns from what a wait for a handful has brought.
+  private func learn(_ worker: PoolWorker, _ number: Int) {
+    worker.tries = false
+    worker.streams = number > 2
+    worker.streak = 0
+    worker.trial = worker.streams ? 4 : min(worker.trial * 2, 256)
   }
 
   // MARK: Taking back what others hold

@@ -23,7 +23,7 @@ struct PoolQueue: ~Copyable {
   }
 
   @inline(__always)
-  mutating func append(_ entry: consuming PoolEntry, level: Int) {
+  mutating func append(_ entry: PoolEntry, level: Int) {
     rings[level].append(entry)
     levels |= 1 << UInt8(truncatingIfNeeded: level)
     count += 1
@@ -73,9 +73,6 @@ struct PoolQueue: ~Copyable {
     }
     return nil
   }
-
-  /// The newest of a level.
-  func last(level: Int) -> PoolEntry? { rings[level].last }
 
   /// Takes the newest of a level back that `matches`.
   mutating func removeLast(level: Int, where matches: (PoolEntry) -> Bool) -> PoolEntry? {

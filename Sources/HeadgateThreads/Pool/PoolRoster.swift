@@ -149,18 +149,19 @@ package struct PoolRoster {
       leaving += 1
       return .end
     }
-    if mayLinger, !hasLingerer {
-      hasLingerer = true
-      searching += 1
-      states[place] = .lingering
-      return .linger
-    }
+    // Others have taken what came meanwhile, so they are quick: one hot worker is enough.
     let othersAwake = threads - parked.count - leaving > 1
     if flowing, othersAwake, !hasWatcher {
       hasWatcher = true
       searching += 1
       states[place] = .watching
       return .watch
+    }
+    if mayLinger, !hasLingerer {
+      hasLingerer = true
+      searching += 1
+      states[place] = .lingering
+      return .linger
     }
     states[place] = .parked
     parked.append(place)

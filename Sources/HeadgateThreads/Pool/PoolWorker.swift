@@ -31,6 +31,11 @@ final class PoolWorker: @unchecked Sendable {
   var isFinishing = false
   var seen = 0
   var watchPeriod = PoolWorker.shortestWatch
+  // How many times in a row work came to it while it lingered, and at how many it tries whether this is a stream.
+  var streak = 0
+  var trial = 4
+  var streams = false
+  var tries = false
   var idleUntil = Deadline.distantFuture
 
   static let shortestWatch: Int64 = 100_000

@@ -24,6 +24,9 @@ enum SpinBudget {
   /// How long a pool's last idle worker stays awake after work, in nanoseconds: as long as it takes to wake one.
   static let linger = Int64(unlessAlone(50_000))
 
+  /// How long a pool's worker lets a stream of tasks gather before it takes them, in nanoseconds.
+  static let gather: Int64 = headgate_processors() > 1 ? 800 : 0
+
   /// How long who waits for a pool's task looks before it sleeps, in nanoseconds.
   static let task = Int64(unlessAlone(5_000))
 
