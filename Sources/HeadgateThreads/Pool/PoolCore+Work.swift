@@ -1,4 +1,3 @@
-import CHeadgate
 import Synchronization
 
 extension PoolCore {

@@ -1,5 +1,3 @@
-import CHeadgate
-
 extension PoolJob {
   /// Blocks the calling thread until the job has ended; runs it here if this is a thread of its pool and it waits there.
   final func blockUntilEnd(_ deadline: Deadline) throws(WaitError) {

@@ -1,5 +1,7 @@
 import Synchronization
 
+// Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters` and `waitsFor`
+// are guarded by the locks named there; `below` is read by the thread that runs the job only.
 /// A task that a pool was given, without the type of its result: what every ``PoolTask`` is.
 ///
 /// It ends once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
@@ -155,7 +157,7 @@ public class PoolJob: @unchecked Sendable {
   @discardableResult
   public final func cancel() -> Bool {
     if core.drop(self, .cancelled) { return true }
-    let parker = lock.withLock { _ -> Parker? in
+    let record = lock.withLock { _ -> ThreadRecord? in
       // Once only: a second mark might follow the runner's look at it, and leave the word as it was.
       guard let old = move(from: Word.running, { $0 | Word.cancelRequested }), old & Word.cancelRequested == 0,
         let address = UnsafeRawPointer(bitPattern: old & ~(Word.flags | Word.phase))
@@ -163,9 +165,9 @@ public class PoolJob: @unchecked Sendable {
       // The job runs, so its thread lives; it can't leave the job while we hold the lock.
       let record = Unmanaged<ThreadRecord>.fromOpaque(address).takeUnretainedValue()
       record.markCancelled()
-      return record.waitParker
+      return record
     }
-    parker?.unpark()
+    record?.wakeCancelled()
     return false
   }
 

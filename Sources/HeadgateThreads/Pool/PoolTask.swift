@@ -1,5 +1,6 @@
 import Synchronization
 
+// Unchecked: as PoolJob, which has all that it consists of.
 /// A task that a pool was given: its result, once it has one, and the means to wait for it or to take it back.
 ///
 /// Any number of threads and tasks may wait, before and after the end. Dropping the handle changes nothing: the task runs.

@@ -125,8 +125,7 @@ package final class ThreadRecord: @unchecked Sendable {
   /// Asks the thread to end, and wakes it if it waits in this library. From any thread; once is enough.
   package func cancel() {
     markCancelled()
-    waitParker.unpark()
-    state.withLock { $0.wakeUp }?()
+    wakeCancelled()
   }
 
   /// Has something more called when the thread is asked to end: it sleeps elsewhere than on its parker.
@@ -143,8 +142,14 @@ package final class ThreadRecord: @unchecked Sendable {
     permit.load(ordering: .relaxed) && permit.exchange(false, ordering: .acquiring)
   }
 
-  /// Asks the thread to end without waking it: whoever does this under a lock wakes it through `waitParker` afterwards.
+  /// Asks the thread to end without waking it: whoever does this under a lock calls `wakeCancelled` afterwards.
   package func markCancelled() { cancelled.store(true, ordering: .releasing) }
+
+  /// Wakes the thread, wherever in this library it waits, so that it sees that it was asked to end.
+  package func wakeCancelled() {
+    waitParker.unpark()
+    state.withLock { $0.wakeUp }?()
+  }
 
   /// Takes the request back, for a thread that goes on to other work.
   package func clearCancellation() { cancelled.store(false, ordering: .releasing) }
