@@ -137,6 +137,8 @@ import Testing
   func cancelRunning() throws {
     let pool = try pool(1)
     for _ in 0..<200 {
+      // Short tasks first, so that the worker takes the two that follow in one handful.
+      for _ in 0..<200 { try pool.execute {} }
       let inside = Latch()
       let task = try pool.submit { () -> (Bool, Bool) in
         inside.countDown()
@@ -145,9 +147,9 @@ import Testing
         let outcome = waiter.wait(until: .after(generous))
         return (outcome == .cancelled, ThreadPool.isCancelled)
       }
+      let next = try pool.submit { ThreadPool.isCancelled }
       #expect(inside.wait())
       #expect(task.cancel() == false)
-      let next = try pool.submit { ThreadPool.isCancelled }
       let (waited, seen) = try inThread { try task.wait() }
       #expect(waited && seen && task.isCancelled)
       #expect(try inThread { try next.wait() } == false)
