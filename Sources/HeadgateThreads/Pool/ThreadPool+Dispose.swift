@@ -11,7 +11,7 @@ extension ThreadPool {
     public static let now = Disposal(isNow: true)
   }
 
-  /// Ends the pool. Returns at once; see ``waitUntilDisposed(until:)-6v6ox`` for the end itself.
+  /// Ends the pool. Returns at once; see `waitUntilDisposed` for the end itself.
   ///
   /// From now on nothing more is accepted, also from the pool's own tasks; submitters that wait for room get the error
   /// ``ThreadPoolError/Code/disposed``. From any thread, one of its tasks included, any number of times: `now` after
