@@ -18,7 +18,9 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
   @inlinable public init(_ value: consuming sending Value) {
     let alignment = max(16, MemoryLayout<Value>.alignment)
     let offset = (Lock.size + alignment - 1) / alignment * alignment
-    let size = offset + MemoryLayout<Value>.size
+    // At least a byte: the end of the memory may be the address of somebody else's, and the thread sanitizer would take
+    // an access to an empty value there for a race.
+    let size = offset + max(1, MemoryLayout<Value>.size)
     // Swift's own allocation asks posix_memalign for what malloc gives anyway, at twice the price.
     memory = alignment > 16 ? .allocate(byteCount: size, alignment: alignment) : headgate_allocate(size)
     lock = Lock(at: memory)
