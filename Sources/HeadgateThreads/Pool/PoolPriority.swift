@@ -9,15 +9,15 @@ public struct PoolPriority: Hashable, Comparable, Sendable, CustomStringConverti
   let level: Int
 
   /// Behind everything else.
-  public static let background = PoolPriority(level: 0)
+  public static var background: PoolPriority { PoolPriority(level: 0) }
   /// Behind `normal`.
-  public static let low = PoolPriority(level: 1)
+  public static var low: PoolPriority { PoolPriority(level: 1) }
   /// What a task has if nothing is said.
-  public static let normal = PoolPriority(level: 2)
+  public static var normal: PoolPriority { PoolPriority(level: 2) }
   /// Before `normal`.
-  public static let high = PoolPriority(level: 3)
+  public static var high: PoolPriority { PoolPriority(level: 3) }
   /// Before everything else.
-  public static let urgent = PoolPriority(level: 4)
+  public static var urgent: PoolPriority { PoolPriority(level: 4) }
 
   /// Whether `left` starts later.
   public static func < (left: PoolPriority, right: PoolPriority) -> Bool { left.level < right.level }

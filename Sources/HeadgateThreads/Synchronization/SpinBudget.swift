@@ -25,7 +25,7 @@ enum SpinBudget {
   static let linger = Int64(unlessAlone(50_000))
 
   /// How long a pool's worker lets a stream of tasks gather before it takes them, in nanoseconds.
-  static let gather = Int64(unlessAlone(800))
+  static let gather = Int64(unlessAlone(2_000))
 
   /// How long who waits for a pool's task looks before it sleeps, in nanoseconds.
   static let task = Int64(unlessAlone(5_000))
