@@ -207,6 +207,26 @@ import Testing
     }
   }
 
+  @Test("P16 a close just before a putter goes to sleep is not missed")
+  func closeBeforeSleep() throws {
+    let queues = try (0..<1000).map { _ in try BlockingQueue<Int>(capacity: 1) }
+    for queue in queues { try queue.put(0) }
+    let turn = try BlockingQueue<Int>(capacity: 0)
+    try onThreads(2) { number in
+      for (round, queue) in queues.enumerated() {
+        if number == 0 {
+          _ = ending(of: { () throws(WaitError) in try turn.put(round) })
+          let result = ending(of: { () throws(WaitError) in try queue.put(1, until: .after(generous)) })
+          if result != .error(.closed) { Issue.record("round \(round): \(result)") }
+        } else {
+          _ = ending { () throws(WaitError) in try turn.take() }
+          for _ in 0..<(round % 100) { _ = queue.count }
+          queue.close()
+        }
+      }
+    }
+  }
+
   @Test("P18 closing twice changes nothing", arguments: [0, 1, 5])
   func doubleClose(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)

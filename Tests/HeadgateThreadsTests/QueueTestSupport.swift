@@ -116,6 +116,7 @@ final class StandingClock: TimerService {
 
   var now: Deadline { state.withLock { $0.now } }
   var pendingCount: Int { state.withLock { $0.timers.count } }
+  var nextDeadline: Deadline? { state.withLock { $0.timers.nextDeadline } }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     ScheduledTimer(service: self, key: state.withLock { $0.timers.insert(at: deadline, action) })

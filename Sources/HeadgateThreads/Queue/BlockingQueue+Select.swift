@@ -31,9 +31,10 @@ extension BlockingQueue where Element: ~Copyable {
     from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
   ) throws(WaitError) -> sending Selection<Element> {
     var wait = QueueWait(.select, until: deadline)
+    let first = firstToSelect(of: queues.count)
     var line: SelectLine?
     while true {
-      let found = try attemptSelect(from: queues, wait, after: line)
+      let found = try attemptSelect(from: queues, startingAt: first, wait, after: line)
       if let selection = found { return selection }
       guard wait.mayBlock() else { continue }
       var next = SelectLine.ofThread()
@@ -54,9 +55,10 @@ extension BlockingQueue where Element: ~Copyable {
     from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
   ) async throws(WaitError) -> sending Selection<Element> {
     var wait = QueueWait(.select, until: deadline)
+    let first = firstToSelect(of: queues.count)
     var line: SelectLine?
     while true {
-      let found = try attemptSelect(from: queues, wait, after: line)
+      let found = try attemptSelect(from: queues, startingAt: first, wait, after: line)
       if let selection = found { return selection }
       guard wait.maySuspend() else { continue }
       var next = SelectLine.ofTask()
@@ -72,12 +74,11 @@ extension BlockingQueue where Element: ~Copyable {
   /// Nil: none has an element, and there is something to wait for.
   @inlinable
   static func attemptSelect(
-    from queues: [BlockingQueue<Element>], _ wait: QueueWait, after line: SelectLine?
+    from queues: [BlockingQueue<Element>], startingAt first: Int, _ wait: QueueWait, after line: SelectLine?
   ) throws(WaitError) -> Selection<Element>? {
     // Whatever happens: the wake-up that brought us here was for one who takes from that queue.
     defer { line?.passOn() }
     var isOpen = false
-    let first = queues.isEmpty ? 0 : firstToSelect(of: queues.count)
     for step in 0..<queues.count {
       let index = (first + step) % queues.count
       switch queues[index].attempt() {

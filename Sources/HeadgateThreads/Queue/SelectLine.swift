@@ -75,6 +75,8 @@ private let turn = AtomicCell<UInt>(0)
 /// Which of several queues is looked at first: another one each time, so that none is forgotten.
 @usableFromInline
 func firstToSelect(of count: Int) -> Int {
+  guard count > 0 else { return 0 }
+  // Drawn once a call, not once a look: else one that waits each time would draw every second number only.
   // Two threads may draw the same number, which hurts nobody and costs less than a shared counter.
   let number = turn.load(ordering: .relaxed)
   turn.store(number &+ 1, ordering: .relaxed)
