@@ -11,11 +11,14 @@ extension BlockingQueue where Element: ~Copyable {
     max limit: Int = .max, _ body: (consuming sending Element) throws(Failure) -> Void
   ) throws(Failure) -> Int {
     var count = 0
-    let most = rendezvous == nil ? min(limit, core.count) : limit
+    let most = min(limit, elementsAtHand)
     while count < most, case .element(let element) = attempt() {
       count += 1
       try body(element)
     }
     return count
   }
+
+  /// What can be taken at once: with a capacity of 0, the elements of those who wait to put.
+  @usableFromInline var elementsAtHand: Int { rendezvous?.waitingCounts.putters ?? core.count }
 }
