@@ -37,16 +37,17 @@ extension BlockingQueue where Element: ~Copyable {
   ) async -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
     if let rendezvous { return await put(element, at: rendezvous, &wait) }
-    var waiting = element
     repeat {
       await core.suspendForPlace(&wait)
-      switch attemptPut(waiting) {
-      case .accepted: return .accepted
-      case .full(let element): waiting = element
-      case .closed(let element): return refuse(element, wait, .closed)
+      switch beginPut() {
+      case .open:
+        endPut(element)
+        return .accepted
+      case .blocked: continue
+      case .closed: return refuse(element, wait, .closed)
       }
     } while !wait.isOver
-    return refuse(waiting, wait)
+    return refuse(element, wait)
   }
 
   @inlinable @inline(never)
@@ -55,9 +56,9 @@ extension BlockingQueue where Element: ~Copyable {
     if let rendezvous { return try await take(at: rendezvous, &wait) }
     repeat {
       await core.suspendForElement(&wait)
-      switch attemptTake() {
-      case .element(let element): return element
-      case .empty: continue
+      switch beginTake() {
+      case .open: return endTake()
+      case .blocked: continue
       case .closed: throw wait.error(at: name, .closed)
       }
     } while !wait.isOver

@@ -1,5 +1,85 @@
+// The fast paths. A call first finds out whether it may pass, and only then moves its element: an element that has to
+// travel through the answer is copied three times on its way.
+
 import CHeadgate
 import Synchronization
+
+/// Whether an element may pass now. With `open` the lock is held until it has.
+@usableFromInline
+enum Passage {
+  case open, blocked, closed
+}
+
+extension BlockingQueue where Element: ~Copyable {
+  // These are not methods of the core: it is a struct of many words, which a call would copy.
+
+  @inlinable @inline(__always)
+  func beginPut() -> Passage {
+    core.putLock.lock()
+    if core.puts.pointee.isClosed {
+      core.putLock.unlock()
+      return .closed
+    }
+    let index = core.puts.pointee.index
+    if index &- core.puts.pointee.otherIndex >= core.capacity {
+      let otherIndex = core.takeIndex.pointee.load(ordering: .acquiring)
+      if index &- otherIndex >= core.capacity {
+        core.putLock.unlock()
+        return .blocked
+      }
+      core.puts.pointee.otherIndex = otherIndex
+      core.lastPlaces.pointee.store(otherIndex &+ core.capacity &- index, ordering: .relaxed)
+    }
+    if core.puts.pointee.cursor == core.puts.pointee.limit { core.turnPuts() }
+    return .open
+  }
+
+  @inlinable @inline(__always)
+  func beginTake() -> Passage {
+    core.takeLock.lock()
+    let index = core.takes.pointee.index
+    if index == core.takes.pointee.otherIndex {
+      let otherIndex = core.putIndex.pointee.load(ordering: .acquiring)
+      if index == otherIndex {
+        // Both ends are closed at one moment: what we have just read is the last index then.
+        let isClosed = core.takes.pointee.isClosed
+        core.takeLock.unlock()
+        return isClosed ? .closed : .blocked
+      }
+      core.takes.pointee.otherIndex = otherIndex
+      core.lastElements.pointee.store(otherIndex &- index, ordering: .relaxed)
+    }
+    if core.takes.pointee.cursor == core.takes.pointee.limit { core.turnTakes() }
+    return .open
+  }
+
+  /// After `open`: puts the element into its slot.
+  @inlinable @inline(__always)
+  func endPut(_ element: consuming Element) {
+    let slot = core.puts.pointee.cursor
+    // The line was last read by who takes, and has to come over: four lines ahead is early enough.
+    headgate_prepare_to_write(slot + 256)
+    slot.initializeMemory(as: Element.self, to: element)
+    core.puts.pointee.cursor = slot + MemoryLayout<Element>.stride
+    let index = core.puts.pointee.index &+ 1
+    core.puts.pointee.index = index
+    core.putIndex.pointee.store(index, ordering: .releasing)
+    if core.puts.pointee.hasWaiters { core.unlockPutsAndWake() } else { core.putLock.unlock() }
+  }
+
+  /// After `open`: takes the element out of its slot.
+  @inlinable @inline(__always)
+  func endTake() -> Element {
+    let slot = core.takes.pointee.cursor
+    let element = slot.assumingMemoryBound(to: Element.self).move()
+    core.takes.pointee.cursor = slot + MemoryLayout<Element>.stride
+    let index = core.takes.pointee.index &+ 1
+    core.takes.pointee.index = index
+    core.takeIndex.pointee.store(index, ordering: .releasing)
+    if core.takes.pointee.hasWaiters { core.unlockTakesAndWake() } else { core.takeLock.unlock() }
+    return element
+  }
+}
 
 /// What became of a put that doesn't wait.
 @usableFromInline
@@ -22,68 +102,23 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable @inline(__always)
   func attempt(toPut element: consuming Element) -> PutAttempt<Element> {
     if let rendezvous { return attemptPut(element, at: rendezvous) }
-    return attemptPut(element)
+    switch beginPut() {
+    case .open:
+      endPut(element)
+      return .accepted
+    case .blocked: return .full(element)
+    case .closed: return .closed(element)
+    }
   }
 
   /// A take that doesn't wait, whatever the queue is.
   @inlinable @inline(__always)
   func attempt() -> TakeAttempt<Element> {
     if let rendezvous { return attemptTake(at: rendezvous) }
-    return attemptTake()
-  }
-
-  @inlinable @inline(__always)
-  func attemptPut(_ element: consuming Element) -> PutAttempt<Element> {
-    let puts = core.puts
-    core.putLock.lock()
-    if puts.pointee.isClosed {
-      core.putLock.unlock()
-      return .closed(element)
+    switch beginTake() {
+    case .open: return .element(endTake())
+    case .blocked: return .empty
+    case .closed: return .closed
     }
-    let index = puts.pointee.index
-    if index &- puts.pointee.otherIndex >= core.capacity {
-      let otherIndex = core.takeIndex.pointee.load(ordering: .acquiring)
-      if index &- otherIndex >= core.capacity {
-        core.putLock.unlock()
-        return .full(element)
-      }
-      puts.pointee.otherIndex = otherIndex
-      core.lastPlaces.pointee.store(otherIndex &+ core.capacity &- index, ordering: .relaxed)
-    }
-    if puts.pointee.cursor == puts.pointee.limit { core.turnPuts() }
-    let slot = puts.pointee.cursor
-    headgate_prepare_to_write(slot + 256)
-    slot.initializeMemory(as: Element.self, to: element)
-    puts.pointee.cursor = slot + MemoryLayout<Element>.stride
-    puts.pointee.index = index &+ 1
-    core.putIndex.pointee.store(index &+ 1, ordering: .releasing)
-    if puts.pointee.hasWaiters { core.unlockPutsAndWake() } else { core.putLock.unlock() }
-    return .accepted
-  }
-
-  @inlinable @inline(__always)
-  func attemptTake() -> TakeAttempt<Element> {
-    let takes = core.takes
-    core.takeLock.lock()
-    let index = takes.pointee.index
-    if index == takes.pointee.otherIndex {
-      let otherIndex = core.putIndex.pointee.load(ordering: .acquiring)
-      if index == otherIndex {
-        // Both ends are closed at one moment: what we have just read is the last index then.
-        let isClosed = takes.pointee.isClosed
-        core.takeLock.unlock()
-        return isClosed ? .closed : .empty
-      }
-      takes.pointee.otherIndex = otherIndex
-      core.lastElements.pointee.store(otherIndex &- index, ordering: .relaxed)
-    }
-    if takes.pointee.cursor == takes.pointee.limit { core.turnTakes() }
-    let slot = takes.pointee.cursor
-    let element = slot.assumingMemoryBound(to: Element.self).move()
-    takes.pointee.cursor = slot + MemoryLayout<Element>.stride
-    takes.pointee.index = index &+ 1
-    core.takeIndex.pointee.store(index &+ 1, ordering: .releasing)
-    if takes.pointee.hasWaiters { core.unlockTakesAndWake() } else { core.takeLock.unlock() }
-    return .element(element)
   }
 }

@@ -8,11 +8,11 @@ extension BlockingQueue {
   /// deadline that has passed still puts if there is a place.
   @available(*, noasync, message: "use the form with await")
   @inlinable
-  public func put(_ element: sending Element, until deadline: Deadline = .distantFuture) throws(WaitError) {
+  public func put(_ element: consuming sending Element, until deadline: Deadline = .distantFuture) throws(WaitError) {
     if let rendezvous { return try put(element, at: rendezvous, until: deadline).get() }
-    switch attemptPut(element) {
-    case .accepted: return
-    case .full(let element): try putSlowly(element, until: deadline).get()
+    switch beginPut() {
+    case .open: endPut(element)
+    case .blocked: try putSlowly(element, until: deadline).get()
     case .closed: throw QueueWait(.put, until: deadline).error(at: name, .closed)
     }
   }
@@ -22,7 +22,7 @@ extension BlockingQueue {
   ///
   /// Throws ``WaitError/Code/closed``.
   @inlinable
-  public func tryPut(_ element: sending Element) throws(WaitError) -> Bool {
+  public func tryPut(_ element: consuming sending Element) throws(WaitError) -> Bool {
     switch attempt(toPut: element) {
     case .accepted: return true
     case .full: return false
@@ -36,7 +36,7 @@ extension BlockingQueue {
   /// ``WaitError/Code/closed``. A call that throws has put nothing.
   @inlinable
   nonisolated(nonsending) public func put(
-    _ element: sending Element, until deadline: Deadline = .distantFuture
+    _ element: consuming sending Element, until deadline: Deadline = .distantFuture
   ) async throws(WaitError) {
     switch attempt(toPut: element) {
     case .accepted: return

@@ -11,10 +11,12 @@ extension BlockingQueue where Element: ~Copyable {
     _ element: consuming sending Element, until deadline: Deadline = .distantFuture
   ) -> sending PutResult<Element> {
     if let rendezvous { return put(element, at: rendezvous, until: deadline) }
-    switch attemptPut(element) {
-    case .accepted: return .accepted
-    case .full(let element): return putSlowly(element, until: deadline)
-    case .closed(let element): return refuse(element, QueueWait(.put, until: deadline), .closed)
+    switch beginPut() {
+    case .open:
+      endPut(element)
+      return .accepted
+    case .blocked: return putSlowly(element, until: deadline)
+    case .closed: return refuse(element, QueueWait(.put, until: deadline), .closed)
     }
   }
 
@@ -34,16 +36,17 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable @inline(never)
   func putSlowly(_ element: consuming Element, until deadline: Deadline) -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
-    var waiting = element
     repeat {
       core.waitForPlace(&wait)
-      switch attemptPut(waiting) {
-      case .accepted: return .accepted
-      case .full(let element): waiting = element
-      case .closed(let element): return refuse(element, wait, .closed)
+      switch beginPut() {
+      case .open:
+        endPut(element)
+        return .accepted
+      case .blocked: continue
+      case .closed: return refuse(element, wait, .closed)
       }
     } while !wait.isOver
-    return refuse(waiting, wait)
+    return refuse(element, wait)
   }
 
   @usableFromInline

@@ -8,9 +8,9 @@ extension BlockingQueue where Element: ~Copyable {
   @inlinable
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     if let rendezvous { return try take(at: rendezvous, until: deadline) }
-    switch attemptTake() {
-    case .element(let element): return element
-    case .empty: return try takeSlowly(until: deadline)
+    switch beginTake() {
+    case .open: return endTake()
+    case .blocked: return try takeSlowly(until: deadline)
     case .closed: throw QueueWait(.take, until: deadline).error(at: name, .closed)
     }
   }
@@ -32,9 +32,9 @@ extension BlockingQueue where Element: ~Copyable {
     var wait = QueueWait(.take, until: deadline)
     repeat {
       core.waitForElement(&wait)
-      switch attemptTake() {
-      case .element(let element): return element
-      case .empty: continue
+      switch beginTake() {
+      case .open: return endTake()
+      case .blocked: continue
       case .closed: throw wait.error(at: name, .closed)
       }
     } while !wait.isOver

@@ -44,7 +44,7 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
   }
 
   deinit {
-    while case .element(let element) = attemptTake() { _ = consume element }
+    while case .open = beginTake() { _ = endTake() }
     core.destroy()
   }
 

@@ -96,21 +96,21 @@ extension DelayQueue {
   /// ``BlockingQueue/put(_:until:)``.
   @available(*, noasync, message: "use the form with await")
   public func put(
-    _ element: sending Element, due: Deadline, until deadline: Deadline = .distantFuture
+    _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture
   ) throws(WaitError) {
     try queue.put(element, due, until: deadline).get()
   }
 
   /// Puts an element that can be copied into the queue; suspends until there is a place or the deadline has passed.
   nonisolated(nonsending) public func put(
-    _ element: sending Element, due: Deadline, until deadline: Deadline = .distantFuture
+    _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture
   ) async throws(WaitError) {
     try await queue.put(element, due, until: deadline).get()
   }
 
   /// Puts an element that can be copied into the queue if there is a place at once, and says whether there was. Throws
   /// ``WaitError/Code/closed``.
-  public func tryPut(_ element: sending Element, due: Deadline) throws(WaitError) -> Bool {
+  public func tryPut(_ element: consuming sending Element, due: Deadline) throws(WaitError) -> Bool {
     try queue.tryPut(element, due).wasAccepted()
   }
 }

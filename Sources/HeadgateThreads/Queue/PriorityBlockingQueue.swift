@@ -95,21 +95,21 @@ extension PriorityBlockingQueue {
   /// ``BlockingQueue/put(_:until:)``.
   @available(*, noasync, message: "use the form with await")
   public func put(
-    _ element: sending Element, priority: Priority, until deadline: Deadline = .distantFuture
+    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
   ) throws(WaitError) {
     try queue.put(element, Key(priority: priority), until: deadline).get()
   }
 
   /// Puts an element that can be copied into the queue; suspends until there is a place or the deadline has passed.
   nonisolated(nonsending) public func put(
-    _ element: sending Element, priority: Priority, until deadline: Deadline = .distantFuture
+    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
   ) async throws(WaitError) {
     try await queue.put(element, Key(priority: priority), until: deadline).get()
   }
 
   /// Puts an element that can be copied into the queue if there is a place at once, and says whether there was. Throws
   /// ``WaitError/Code/closed``.
-  public func tryPut(_ element: sending Element, priority: Priority) throws(WaitError) -> Bool {
+  public func tryPut(_ element: consuming sending Element, priority: Priority) throws(WaitError) -> Bool {
     try queue.tryPut(element, Key(priority: priority)).wasAccepted()
   }
 }
