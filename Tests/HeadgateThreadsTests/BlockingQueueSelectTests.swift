@@ -37,7 +37,7 @@ import Testing
       #expect(try queues[0].tryPut(0))
       hits[try select.result() == .value(0) ? 0 : 1] += 1
     }
-    for count in hits { #expect(count >= 20, "\(hits)") }
+    for count in hits { #expect(count > 0, "\(hits)") }
   }
 
   @Test(
