@@ -1,23 +1,17 @@
-import Foundation
 import HeadgateThreads
 
 /// Five items, put a moment apart by one thread and taken by another, which waits 10 s for each at most.
 func items() throws {
   let queue = try BlockingQueue<String>(name: "items", capacity: 10)
 
-  let producer = Thread {
-    do {
-      for number in 1...5 {
-        Thread.sleep(forTimeInterval: 0.2)
-        try queue.put("item \(number)")
-        print("put    item \(number)")
-      }
-    } catch {
-      print(error)
+  let producer = try ManagedThread.spawn(name: "producer") { () throws(WaitError) in
+    for number in 1...5 {
+      try ManagedThread.sleep(for: .milliseconds(200))
+      try queue.put("item \(number)")
+      print("put    item \(number)")
     }
     queue.close()
   }
-  producer.start()
 
   do throws(WaitError) {
     while true { print("taken ", try queue.take(until: .after(.seconds(10)))) }
@@ -25,4 +19,5 @@ func items() throws {
     // `closed` after the last one; `timed_out` had none come for 10 s.
     print("the end:", error.code)
   }
+  try producer.join()
 }

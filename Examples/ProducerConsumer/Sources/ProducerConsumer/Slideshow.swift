@@ -1,4 +1,3 @@
-import Foundation
 import HeadgateThreads
 
 /// There is one of each image, and whoever took it from the queue has it.
@@ -16,7 +15,7 @@ struct Image: ~Copyable, Sendable {
 func slideshow() throws {
   let images = try BlockingQueue<Image>(name: "images", capacity: 10)
 
-  let maker = Thread {
+  let maker = try ManagedThread.spawn(name: "maker") {
     for number in 1...500 {
       switch images.put(Image(number: number)) {
       case .accepted: continue
@@ -27,7 +26,6 @@ func slideshow() throws {
     }
     images.close()
   }
-  maker.start()
 
   var (shown, mostAhead, sum) = (0, 0, 0)
   do throws(WaitError) {
@@ -40,4 +38,5 @@ func slideshow() throws {
   } catch {
     print("shown \(shown) images, never more than \(mostAhead) ahead (checksum \(sum)); the end: \(error.code)")
   }
+  try maker.join()
 }
