@@ -7,15 +7,19 @@ import Testing
   func coalesced() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let calls = Count()
+    let both = Latch(2)
     let own = LockedBox<LoopSource?>(nil)
     let source = try loop.addSource {
       calls.add()
+      both.countDown()
       if calls.value == 1 { for _ in 0..<3 { own.withLock { $0 }?.signal() } }
     }
     own.withLock { $0 = source }
     let release = await loop.occupy()
     for _ in 0..<100 { #expect(source.signal()) }
     release.countDown()
+    #expect(try await onThread { both.wait() })
+    // A third one would come now.
     await loop.settle()
     await loop.settle()
     #expect(calls.value == 2)

@@ -13,7 +13,11 @@ import Musl
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   try await withCheckedThrowingContinuation { continuation in
     do {
-      _ = try WorkerThread(name: "test-body") { continuation.resume(with: Result { try body() }) }
+      _ = try WorkerThread(name: "test-joiner") {
+        // Joined, so that all that the thread kept is gone when the test goes on.
+        let thread = Result { try ManagedThread.spawn(name: "test-body") { Result { try body() } } }
+        continuation.resume(with: thread.flatMap { thread in Result { try thread.join().get() } })
+      }
     } catch {
       continuation.resume(throwing: error)
     }

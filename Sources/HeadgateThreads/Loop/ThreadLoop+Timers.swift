@@ -38,6 +38,10 @@ extension ThreadLoop {
   /// - Parameters:
   ///   - repetition: How the next moment is found.
   ///   - first: The first moment; one interval from now unless given.
+  ///   - owner: Whose call it is, for `cancelAll(owner:)`. Not held.
+  ///   - key: What the owner tells its calls apart by, for `cancelAll(owner:key:)`.
+  ///   - body: What is called.
+  ///   - onCancel: Called once when the timer is taken back.
   /// - Throws: ``TimerError``: `invalidInterval` for zero and less, `disposed` when the loop has stopped.
   @discardableResult
   public func perform(

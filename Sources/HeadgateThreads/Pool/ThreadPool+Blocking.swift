@@ -20,7 +20,9 @@ extension ThreadPool {
   /// call is never made. Later, the call sees ``ThreadPool/isCancelled``, and its waits in this library end; this returns
   /// when it does, since what it captured is in its hands until then.
   ///
-  /// - Parameter priority: How soon it starts, should calls wait.
+  /// - Parameters:
+  ///   - priority: How soon it starts, should calls wait.
+  ///   - call: What blocks.
   /// - Throws: ``PoolTaskError``: what the call threw, that it was cancelled before it started, or that the system
   ///   had no thread for it (``PoolTaskErrorCode/notAccepted``).
   nonisolated(nonsending)

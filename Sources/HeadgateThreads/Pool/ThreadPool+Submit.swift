@@ -7,6 +7,7 @@ extension ThreadPool {
   /// - Parameters:
   ///   - priority: How soon it starts, compared with other tasks of the pool.
   ///   - deadline: When to give up waiting for room; used by ``FullQueuePolicy/block`` only.
+  ///   - body: The task.
   /// - Throws: ``ThreadPoolError``: the pool was disposed of, is full, or has no thread.
   public func execute(
     priority: PoolPriority = .normal, until deadline: Deadline = .distantFuture,
@@ -40,6 +41,7 @@ extension ThreadPool {
   /// - Parameters:
   ///   - priority: How soon it starts, compared with other tasks of the pool.
   ///   - deadline: When to give up waiting for room; used by ``FullQueuePolicy/block`` only.
+  ///   - body: The task.
   /// - Throws: ``ThreadPoolError``: the pool was disposed of, is full, or has no thread. What `body` throws, and the end
   ///   of a task that never runs, goes to the handle.
   @inlinable

@@ -51,7 +51,7 @@ public final class DelayQueue<Element: ~Copyable>: Sendable {
   public func close() { queue.close() }
 
   /// Puts an element into the queue; waits for a place until the deadline. What the queue does not take comes back, as
-  /// from ``BlockingQueue/put(_:until:)``.
+  /// from `put` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func put(
     _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture
@@ -73,7 +73,7 @@ public final class DelayQueue<Element: ~Copyable>: Sendable {
   }
 
   /// Takes the first element that is due out of the queue; waits for one until the deadline. Throws as
-  /// ``BlockingQueue/take(until:)``.
+  /// `take` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     try queue.take(until: deadline)
@@ -93,7 +93,7 @@ public final class DelayQueue<Element: ~Copyable>: Sendable {
 
 extension DelayQueue {
   /// Puts an element that can be copied into the queue; waits for a place until the deadline. Throws as
-  /// ``BlockingQueue/put(_:until:)``.
+  /// `put` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func put(
     _ element: consuming sending Element, due: Deadline, until deadline: Deadline = .distantFuture

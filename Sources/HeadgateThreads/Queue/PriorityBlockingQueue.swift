@@ -50,7 +50,7 @@ public final class PriorityBlockingQueue<Element: ~Copyable, Priority: Comparabl
   public func close() { queue.close() }
 
   /// Puts an element into the queue; waits for a place until the deadline. What the queue does not take comes back, as
-  /// from ``BlockingQueue/put(_:until:)``.
+  /// from `put` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func put(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
@@ -72,7 +72,7 @@ public final class PriorityBlockingQueue<Element: ~Copyable, Priority: Comparabl
   }
 
   /// Takes the first element out of the queue; waits for one until the deadline. Throws as
-  /// ``BlockingQueue/take(until:)``.
+  /// `take` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
     try queue.take(until: deadline)
@@ -92,7 +92,7 @@ public final class PriorityBlockingQueue<Element: ~Copyable, Priority: Comparabl
 
 extension PriorityBlockingQueue {
   /// Puts an element that can be copied into the queue; waits for a place until the deadline. Throws as
-  /// ``BlockingQueue/put(_:until:)``.
+  /// `put` of a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
   public func put(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
