@@ -1,5 +1,6 @@
 import HeadgateDispatch
 import HeadgateTesting
+import HeadgateThreads
 
 /// Plays seeded random events to a scheduler and holds what comes out against a plain model of the rules.
 struct SchedulerExerciser {
@@ -10,8 +11,13 @@ struct SchedulerExerciser {
     var endPoint: Int
     var requestClass: RequestClass
     var stand: Stand
-    var age: Int
+    var age: UInt64
+    var priority: RequestPriority
+    // Its age and what its priority put on top when it came or was changed.
+    var rank: UInt64
   }
+
+  private static let policies: [OverflowPolicy] = [.refuse, .wait, .dropOldest, .dropLowest]
 
   let seed: UInt64
   private(set) var events = 0
@@ -28,12 +34,16 @@ struct SchedulerExerciser {
   private var running: [Int]
   private var runningLong: [Int]
   private var nextItem = 0
+  private var now: UInt64 = 1_000_000
+  private var lastAge: UInt64 = 0
+  private var paused: Set<Int> = []
 
   init(seed: UInt64) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
     endPoints = try (0..<12).map { try EndPoint(host: "h\($0)", port: 80) }
-    limits = try GateLimits(endPoint: .standard, total: 20, waiting: 400, overflow: seed % 2 == 0 ? .refuse : .wait)
+    limits = try GateLimits(endPoint: .standard, total: 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
+    limits.ageing = .nanoseconds(500)
     scheduler = Scheduler(limits: limits)
     running = Array(repeating: 0, count: endPoints.count)
     runningLong = running
@@ -54,7 +64,9 @@ struct SchedulerExerciser {
     case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
-    case 90..<97: return move()
+    case 90..<94: return move()
+    case 94..<96: return changePriority()
+    case 96..<98: return pauseOrResume()
     default: return changeLimits()
     }
   }
@@ -62,31 +74,73 @@ struct SchedulerExerciser {
   private mutating func submit() -> String? {
     let item = nextItem
     nextItem += 1
+    // The clock of some threads is read earlier than it is brought here.
+    now += UInt64.random(in: 0..<100, using: &random)
+    let moment = now - UInt64.random(in: 0..<50, using: &random)
+    let age = max(lastAge + 1, moment)
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
+    let priority =
+      Bool.random(using: &random) ? .normal : RequestPriority.allCases.randomElement(using: &random) ?? .normal
     let needsPlace = requestClass == .long && Bool.random(using: &random)
     let mayStart = Bool.random(using: &random)
     let waitingBefore = scheduler.waiting
-    switch scheduler.submit(
-      item, to: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true,
-      mayStart: mayStart)
-    {
+    func entry(_ ticket: Ticket) -> Known {
+      Known(
+        ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: age, priority: priority,
+        rank: rank(age, priority))
+    }
+    let submission = scheduler.submit(
+      item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
+      patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart)
+    if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
+    lastAge = age
+    switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
       if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).requests { return "a wrong limit was told" }
-      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+      add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
-      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+      if scheduler.waiting > max(waitingBefore, limits.waiting) { return "too many wait" }
+      add(item, entry(ticket))
     case .held(let ticket):
-      if limits.overflow == .refuse { return "held under the policy refuse" }
-      add(item, Known(ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: item))
+      if limits.overflow != .wait { return "held under another policy than wait" }
+      add(item, entry(ticket))
     case .refused(.queueFull):
-      if limits.overflow != .refuse || waitingBefore < limits.waiting { return "refused beside a free place" }
-    case .refused(.longLaneFull):
-      if !needsPlace { return "a patient request was refused" }
-    case .refused(.shutDown): return "refused by an open gate"
+      if limits.overflow == .wait || waitingBefore < limits.waiting { return "refused beside a free place" }
+      if limits.overflow == .dropOldest, limits.waiting > 0 { return "the youngest was refused for an elder one" }
+      // The victim is the one whose turn would come last: here the newcomer.
+      if limits.overflow == .dropLowest, known.count < 600,
+        known.values.contains(where: { $0.stand == .waiting && $0.rank > rank(age, priority) })
+      {
+        return "a request was refused that is more urgent than one that waits"
+      }
+    case .refused: return "refused by an open gate"
     }
+    return nil
+  }
+
+  private func rank(_ age: UInt64, _ priority: RequestPriority) -> UInt64 {
+    let behind = RequestPriority.allCases.filter { $0 > priority }.count
+    return age + UInt64(behind) * UInt64(limits.ageing.components.attoseconds / 1_000_000_000)
+  }
+
+  private mutating func changePriority() -> String? {
+    guard let (item, entry) = anyone() else { return nil }
+    let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
+    if !scheduler.setPriority(priority, of: entry.ticket) { return "someone alive could not become more urgent" }
+    let rank = rank(entry.age, priority)
+    known[item]?.priority = priority
+    known[item]?.rank = rank
+    return nil
+  }
+
+  private mutating func pauseOrResume() -> String? {
+    let place = Int.random(in: 0..<endPoints.count, using: &random)
+    let pauses = paused.count < 3 && Bool.random(using: &random)
+    if pauses { paused.insert(place) } else { paused.remove(place) }
+    scheduler.setPaused(pauses, at: endPoints[place])
     return nil
   }
 
@@ -133,10 +187,12 @@ struct SchedulerExerciser {
   private mutating func changeLimits() -> String? {
     do {
       let requests = Int.random(in: 1...8, using: &random)
-      let changed = try EndPointLimits(requests: requests)
-      switch Int.random(in: 0..<3, using: &random) {
+      let changed = try EndPointLimits(requests: requests, weight: Int.random(in: 1...4, using: &random))
+      switch Int.random(in: 0..<6, using: &random) {
       case 0: limits.endPoint = changed
       case 1: limits.total = Int.random(in: 1...40, using: &random)
+      case 2: limits.overflow = Self.policies.randomElement(using: &random) ?? .refuse
+      case 3: limits.ageing = .nanoseconds(Int.random(in: 0...2000, using: &random))
       default:
         let endPoint = endPoints[Int.random(in: 0..<endPoints.count, using: &random)]
         limits.overrides[endPoint] = Bool.random(using: &random) ? changed : nil
@@ -158,10 +214,24 @@ struct SchedulerExerciser {
         if let broken = startedItem(item, ticket) { return broken }
       case .admit(let item):
         if known[item]?.stand != .waiting { return "someone was admitted who does not wait" }
+      case .shed(let item):
+        if let broken = shed(item) { return broken }
       case .end, .abort, .drained: return "an open gate closes"
       }
     }
     return scheduler.next() == nil ? nil : "an effect came unannounced"
+  }
+
+  private mutating func shed(_ item: Int) -> String? {
+    guard let entry = known[item], entry.stand == .waiting else { return "someone gave way who does not wait" }
+    remove(item)
+    guard known.count < 600 else { return nil }
+    let others = known.values.filter { $0.stand == .waiting }
+    switch limits.overflow {
+    case .dropOldest: return others.contains { $0.age < entry.age } ? "not the eldest gave way" : nil
+    case .dropLowest: return others.contains { $0.rank > entry.rank } ? "not the lowest gave way" : nil
+    default: return "someone gave way under a policy that drops nobody"
+    }
   }
 
   private mutating func startedItem(_ item: Int, _ ticket: Ticket) -> String? {
@@ -171,6 +241,7 @@ struct SchedulerExerciser {
     known[item]?.stand = .running
     running[entry.endPoint] += 1
     if entry.requestClass == .long { runningLong[entry.endPoint] += 1 }
+    if paused.contains(entry.endPoint) { return "something started at an end-point that was stopped" }
     let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
     if running[entry.endPoint] > own.requests { return "an end-point's limit was exceeded" }
     if runningLong[entry.endPoint] > own.long, entry.requestClass == .long { return "a long lane was exceeded" }
@@ -179,14 +250,14 @@ struct SchedulerExerciser {
     if entry.requestClass == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
       return "the long half of the total was exceeded"
     }
-    // First come, first served inside a lane. A scan, so only while few are alive.
+    // Whoever has the lowest rank in its lane goes first. A scan, so only while few are alive.
     if known.count < 200 {
       for (_, other) in known
       where other.stand == .waiting && other.endPoint == entry.endPoint && other.requestClass == entry.requestClass
-        && other.age < entry.age
+        && other.rank < entry.rank
       {
         return
-          "a younger request (\(item), \(entry.requestClass)) was started before an elder one (\(other.age)) at \(entry.endPoint)"
+          "\(item) (\(entry.requestClass)) was started before one of a lower rank (\(other.rank)) at \(entry.endPoint)"
       }
     }
     return nil
@@ -215,8 +286,12 @@ struct SchedulerExerciser {
           if let broken = startedItem(item, ticket) { return broken }
         case .admit: break
         case .end(let item):
-          if mode < .ending || known[item]?.stand != .waiting { return "someone was ended who should not be" }
+          guard let entry = known[item], entry.stand == .waiting, mode >= .ending || paused.contains(entry.endPoint)
+          else {
+            return "someone was ended who should not be"
+          }
           remove(item)
+        case .shed: return "a closed gate lets someone give way"
         case .abort(let item):
           if mode < .aborting || known[item]?.stand != .running { return "someone was aborted who should not be" }
           known[item]?.stand = .ending

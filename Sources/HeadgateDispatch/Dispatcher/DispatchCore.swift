@@ -13,17 +13,44 @@ final class DispatchCore: Sendable {
   }
 
   var now: Deadline { gate.timers.now }
+
+  /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
+  var isClosed: Bool { ledger.isClosed }
 }
 
 /// Counts what a dispatcher still owes: each operation until its caller was told, and the transport until it is closed.
 final class Ledger: Sendable {
-  // One is the transport's.
+  // One is the transport's, and one stands for a dispatcher that shares its gate and has not closed.
   private let open = Atomic<Int>(1)
+  private let closed = Atomic<Bool>(false)
+  private let transportEnds = Locked<(@Sendable () -> Void)?>(nil)
   let settled = Drain()
 
   func enter() { open.add(1, ordering: .relaxed) }
 
   func leave() {
-    if open.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { settled.finish() }
+    switch open.subtract(1, ordering: .acquiringAndReleasing).newValue {
+    case 0: settled.finish()
+    case 1: endTransport()
+    default: break
+    }
+  }
+
+  /// Makes it count by itself when the transport may close: for a dispatcher whose gate goes on without it.
+  func countsAlone(_ end: @escaping @Sendable () -> Void) {
+    transportEnds.withLock { $0 = end }
+    enter()
+  }
+
+  var isClosed: Bool { closed.load(ordering: .acquiring) }
+
+  /// No more is taken. Once all operations have ended the transport is closed. Only the first call does something.
+  func close() { if !closed.exchange(true, ordering: .acquiringAndReleasing) { leave() } }
+
+  private func endTransport() {
+    // One is left: the transport. A dispatcher that owns its gate is told by that instead.
+    guard isClosed else { return }
+    let end = transportEnds.withLock { $0.take() }
+    end?()
   }
 }

@@ -30,6 +30,22 @@ final class DispatchOperation: Sendable {
   /// Where it is for; after a redirect, where that points.
   var endPoint: EndPoint { (state.withLock { $0.later } ?? request).endPoint }
 
+  /// Whether it stands in the queue.
+  var isWaiting: Bool { state.withLock { $0.isWaiting } }
+
+  /// How urgent it is now.
+  var priority: RequestPriority { state.withLock { $0.priority } ?? request.priority }
+
+  /// Makes it more or less urgent. Does nothing once it has ended.
+  func setPriority(_ priority: RequestPriority) {
+    let ticket = state.withLock { state in
+      state.priority = priority
+      return state.ticket
+    }
+    // Without a ticket it is on its way to the gate: whoever brings it there looks again.
+    if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
+  }
+
   /// Ends it at once with the error `cancelled`: in the queue its place is free, while running its connection is
   /// closed. Does nothing once it has ended. From any thread.
   func cancel() { fail(DispatchError(.cancelled)) }
@@ -38,22 +54,32 @@ final class DispatchOperation: Sendable {
 
   /// Brings it to the gate. Refusals come through the sink like every other end.
   func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
+    guard !core.isClosed else { return fail(DispatchError(.shutDown)) }
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
     switch core.gate.submit(
-      self, to: request.endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
+      self, to: request.endPoint, requestClass, priority: request.priority, patience: patience, mayBeHeld: mayBeHeld,
+      at: submitted)
     {
     case .started: break
     case .accepted(let ticket):
-      if let late = state.withLock({ $0.accepted(ticket) }) { _ = core.gate.withdraw(late) }
+      accepted(ticket)
       sink.accepted()
-    case .held(let ticket):
-      if let late = state.withLock({ $0.accepted(ticket) }) { _ = core.gate.withdraw(late) }
+    case .held(let ticket): accepted(ticket)
     case .refused(.queueFull): fail(DispatchError(.refused))
     case .refused(.longLaneFull): fail(DispatchError(.longLaneFull))
     case .refused(.shutDown): fail(DispatchError(.shutDown))
     }
+    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
+    if core.isClosed { fail(DispatchError(.shutDown)) }
+  }
+
+  /// It stands in the queue. What was asked of it on the way there is done now.
+  private func accepted(_ ticket: Ticket) {
+    let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
+    if let late { _ = core.gate.withdraw(late) }
+    if let priority { _ = core.gate.setPriority(priority, of: ticket) }
   }
 
   /// A verdict from outside: a cancel, a limit on time, a fault of the sink.
@@ -118,7 +144,7 @@ extension DispatchOperation: GateClient {
   }
 
   package func admitted() { sink.accepted() }
-  package func turnedAway() { fail(DispatchError(.shutDown)) }
+  package func turnedAway(_ code: DispatchError.Code) { fail(DispatchError(code)) }
   package func asked(toEndBecause error: DispatchError) { fail(error) }
 
   /// Starts the exchange, then its clocks.

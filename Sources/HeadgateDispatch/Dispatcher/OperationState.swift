@@ -67,6 +67,8 @@ struct OperationState {
   // A consumer had room again before the transport's control was known here.
   private var missedResume = false
   var times = ExchangeTimes()
+  /// Where that is not what it was submitted with.
+  var priority: RequestPriority?
 
   private let submitted: Deadline
   /// When the request's deadline passes; nil when it has none.
@@ -76,6 +78,11 @@ struct OperationState {
     self.submitted = submitted
     deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
     waitingSince = submitted
+  }
+
+  var isWaiting: Bool {
+    if case .waiting = stage { return true }
+    return false
   }
 
   var isDecided: Bool { verdict != nil || hasEndedWhole }

@@ -9,12 +9,13 @@ import HeadgateThreads
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
 /// One dispatcher for a process is what most programs want: two of them know nothing of each other, and their limits
-/// add up at the server. All calls are safe from any thread.
+/// add up at the server, unless they share a gate. All calls are safe from any thread.
 public final class URLDispatcher: Sendable {
   /// The gate that every request goes through. Bare permits for other work come from here too.
   public let gate: EndPointGate
 
   let core: DispatchCore
+  private let ownsGate: Bool
 
   /// A dispatcher over a transport.
   ///
@@ -27,12 +28,29 @@ public final class URLDispatcher: Sendable {
   ) {
     gate = EndPointGate(limits: limits, timers: timers)
     core = DispatchCore(gate, transport)
+    ownsGate = true
     let ledger = core.ledger
     gate.whenDrained { transport.shutDown { ledger.leave() } }
   }
 
+  /// A dispatcher that shares a gate with others, so that the limits hold for all of them together.
+  ///
+  /// It ends by itself: its shutdown ends its own requests, and leaves the gate and the others alone. When the gate
+  /// is closed by the dispatcher that made it, this one takes nothing new either.
+  ///
+  /// - Parameters:
+  ///   - transport: What carries the requests. It belongs to this dispatcher.
+  ///   - gate: The gate: that of another dispatcher, or one of your own.
+  public init(transport: any Transport, sharing gate: EndPointGate) {
+    self.gate = gate
+    core = DispatchCore(gate, transport)
+    ownsGate = false
+    let ledger = core.ledger
+    ledger.countsAlone { transport.shutDown { ledger.leave() } }
+  }
+
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
-  deinit { gate.close(.draining) }
+  deinit { close(.drain) }
 
   /// The limits in force; see ``EndPointGate/limits``. Idle connections beyond a lower limit are closed.
   public var limits: GateLimits {
@@ -61,15 +79,53 @@ public final class URLDispatcher: Sendable {
   /// Ends the dispatcher, and returns once nothing runs or waits, every caller was told and the connections are closed. What is
   /// submitted from now on fails with `shutDown`. A second call may go further than the first.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
-    gate.close(mode.closing)
+    close(mode)
     await core.ledger.settled.wait()
   }
 
   /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.
-  package func beginShutDown(_ mode: ShutdownMode) { gate.close(mode.closing) }
+  package func beginShutDown(_ mode: ShutdownMode) { close(mode) }
 
   /// Ends the dispatcher at once and returns: what waits and what runs fails with `shutDown`.
-  public func dispose() { gate.close(.aborting) }
+  public func dispose() { close(.now) }
+
+  private func close(_ mode: ShutdownMode) {
+    guard !ownsGate else { return gate.close(mode.closing) }
+    // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
+    core.ledger.enter()
+    core.ledger.close()
+    for operation in operations() {
+      if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
+    }
+    core.ledger.leave()
+  }
+
+  // MARK: Cancelling
+
+  /// Cancels all requests of this dispatcher that carry a tag, waiting or running: they end with the error `cancelled`.
+  /// What is submitted while this runs may or may not be among them. O(n) in all that waits or runs.
+  ///
+  /// - Returns: How many it asked to end.
+  @discardableResult
+  public func cancelAll(tag: String) -> Int { cancelAll { $0.request.tag == tag } }
+
+  /// Cancels all requests of this dispatcher for an end-point, waiting or running; as `cancelAll(tag:)`. A request that was
+  /// redirected counts where it is now. See ``EndPointGate/cancelAll(to:)`` for those of all that share the gate.
+  ///
+  /// - Returns: How many it asked to end.
+  @discardableResult
+  public func cancelAll(to endPoint: EndPoint) -> Int { cancelAll(at: endPoint) { _ in true } }
+
+  private func cancelAll(at endPoint: EndPoint? = nil, where isMeant: (DispatchOperation) -> Bool) -> Int {
+    let meant = operations(at: endPoint).filter(isMeant)
+    for operation in meant { operation.cancel() }
+    return meant.count
+  }
+
+  /// This dispatcher's own among all that the gate knows.
+  private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
+    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
+  }
 
   /// Runs `body` with a dispatcher that ends with it: after a return everything that was accepted is finished, after an
   /// error it is cancelled.

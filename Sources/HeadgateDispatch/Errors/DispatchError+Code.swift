@@ -29,6 +29,9 @@ extension DispatchError {
     /// As many wait as may.
     public static let refused = Code(
       "refused", "refused, the queue is full", "submit more slowly, raise `waiting`, or use the policy `wait`")
+    /// It gave way to another request, since too many waited: see ``OverflowPolicy``.
+    public static let displaced = Code(
+      "displaced", "gave way to another request", "submit more slowly, raise `waiting`, or give it a higher priority")
     /// The long lane has no place left.
     public static let longLaneFull = Code(
       "long_lane_full", "refused, the long lane is full", "end a long request first, or raise the lane's limit")

@@ -8,6 +8,7 @@ extension EndPointGate {
   /// - Parameters:
   ///   - endPoint: Whose permit.
   ///   - requestClass: By which lane: `long` for work that stays open.
+  ///   - priority: How soon, among those that wait for the same.
   ///   - deadline: Until when it may wait; the work itself has no limit.
   ///   - isolation: Where `body` runs: by default where the caller does.
   ///   - file: Where the permit is asked for, for the warning about one that leaks.
@@ -16,26 +17,29 @@ extension EndPointGate {
   /// - Throws: ``DispatchError`` with `cancelled` when the task is cancelled while it waits, `deadlineExceeded`,
   ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
   public func withPermit<Value: Sendable>(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    deadline: Deadline = .distantFuture,
     isolation: isolated (any Actor)? = #isolation, file: String = #fileID, line: UInt = #line,
     _ body: () async throws -> Value
   ) async throws -> Value {
-    let permit = try await permit(for: endPoint, class: requestClass, deadline: deadline, file: file, line: line)
+    let permit = try await permit(
+      for: endPoint, class: requestClass, priority: priority, deadline: deadline, file: file, line: line)
     defer { permit.release() }
     return try await body()
   }
 
   /// Suspends until a permit of the end-point is free, and returns it. Release it once the work is done.
   ///
-  /// - Throws: As ``withPermit(for:class:deadline:isolation:file:line:_:)``.
+  /// - Throws: As ``withPermit(for:class:priority:deadline:isolation:file:line:_:)``.
   public func permit(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    deadline: Deadline = .distantFuture,
     file: String = #fileID, line: UInt = #line
   ) async throws(DispatchError) -> Permit {
     let canceller = Canceller()
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
-        let request = PermitRequest(self, endPoint, CallSite(file: file, line: line)) {
+        let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line)) {
           continuation.resume(returning: $0)
         }
         canceller.set { request.cancel() }
@@ -54,11 +58,12 @@ extension EndPointGate {
   /// - Returns: The place in the queue, to be given up with ``PermitRequest/cancel()``.
   @discardableResult
   public func requestPermit(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, deadline: Deadline = .distantFuture,
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    deadline: Deadline = .distantFuture,
     file: String = #fileID, line: UInt = #line,
     completion: @escaping @Sendable (Result<Permit, DispatchError>) -> Void
   ) -> PermitRequest {
-    let request = PermitRequest(self, endPoint, CallSite(file: file, line: line), completion)
+    let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line), completion)
     request.submit(requestClass, deadline: deadline, mayBeHeld: false)
     return request
   }

@@ -1,5 +1,6 @@
 import HeadgateThreads
 import Logging
+import Synchronization
 
 /// Lets work through to end-points, never more at once than each tolerates: the one gate of every entry.
 ///
@@ -14,6 +15,7 @@ import Logging
 public final class EndPointGate: Sendable {
   private let state: Locked<Scheduler<any GateClient>>
   private let drained = Drain()
+  private let census = GateCensus()
   let timers: any TimerService
   let logger: Logger
 
@@ -34,7 +36,10 @@ public final class EndPointGate: Sendable {
     self.state = Locked(Scheduler(limits: limits))
     self.timers = timers
     self.logger = logger
+    GateCensus.enter(self)
   }
+
+  deinit { GateCensus.leave(self) }
 
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
   /// starts all that became eligible.
@@ -52,6 +57,39 @@ public final class EndPointGate: Sendable {
     }
   }
 
+  // MARK: By hand
+
+  /// Stops an end-point: nothing new starts there until ``resume(_:)``; what runs may finish, and what waits keeps its
+  /// place, its deadline too. A gate that closes ends what waits there with `shutDown`, since it would never run.
+  public func pause(_ endPoint: EndPoint) { perform { $0.setPaused(true, at: endPoint) } }
+
+  /// Lets an end-point that was stopped go on: all that fits starts now.
+  public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
+
+  /// Whether an end-point was stopped by hand.
+  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.paused.contains(endPoint) } }
+
+  /// Cancels all that waits or runs for an end-point, requests of every dispatcher that shares the gate: they end with the
+  /// error `cancelled`. A bare permit that somebody holds stays held. What is submitted while this runs may or may not
+  /// be among them. O(n) in all that waits or runs.
+  ///
+  /// - Returns: How many it asked to end.
+  @discardableResult
+  public func cancelAll(to endPoint: EndPoint) -> Int {
+    let clients = clients(at: endPoint)
+    for client in clients { client.asked(toEndBecause: DispatchError(.cancelled)) }
+    return clients.count
+  }
+
+  func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.items(at: endPoint) } }
+
+  /// Whether anything runs or waits for an end-point.
+  func isBusy(_ endPoint: EndPoint) -> Bool { state.withLock { $0.isBusy(endPoint) } }
+
+  func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
+    state.withLock { $0.setPriority(priority, of: ticket) }
+  }
+
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
   public var counts: GateCounts {
     state.withLock { scheduler in
@@ -64,18 +102,23 @@ public final class EndPointGate: Sendable {
   // MARK: Events
 
   func submit(
-    _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass,
+    _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     guard DeliveryFrame.find(self) == nil else {
-      return perform { $0.submit(client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld) }
+      return perform {
+        $0.submit(
+          client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld)
+      }
     }
-    let (submission, hasMore) = state.withLock { scheduler in
+    let (submission, hasMore, met) = state.withLock { scheduler in
       let submission = scheduler.submit(
-        client, to: endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld, mayStart: true)
-      return (submission, scheduler.hasEffects)
+        client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+        mayStart: true)
+      return (submission, scheduler.hasEffects, scheduler.metEndPoints)
     }
+    if met != census.met.load(ordering: .relaxed) { census.meets(endPoint, count: met, self) }
     if case .started(let ticket, let limit) = submission {
       deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
     } else if hasMore {
@@ -143,7 +186,8 @@ public final class EndPointGate: Sendable {
     switch effect {
     case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit, at: nil)
     case .admit(let client): client.admitted()
-    case .end(let client): client.turnedAway()
+    case .end(let client): client.turnedAway(.shutDown)
+    case .shed(let client): client.turnedAway(.displaced)
     case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))
     case .drained: drained.finish()
     }

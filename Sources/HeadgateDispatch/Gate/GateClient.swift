@@ -9,9 +9,9 @@ package protocol GateClient: AnyObject, Sendable {
   /// Its caller was held because too many waited, and may go on.
   func admitted()
 
-  /// The gate closes: it was taken out of the queue and will never run.
-  func turnedAway()
+  /// It was taken out of the queue and will never run: the gate closes, or another one takes its place.
+  func turnedAway(_ code: DispatchError.Code)
 
-  /// The gate closes at once: it runs, and has to end soon.
+  /// It has to end soon, whether it waits or runs: the gate closes at once, or somebody cancels all of its kind.
   func asked(toEndBecause error: DispatchError)
 }

@@ -14,9 +14,14 @@ public final class PermitRequest: GateClient, Sendable {
   private let endPoint: EndPoint
   private let submitted: Deadline
   private let origin: CallSite
+  private let priority: RequestPriority
   private let state: Locked<State>
 
-  init(_ gate: EndPointGate, _ endPoint: EndPoint, _ origin: CallSite, _ completion: @escaping Completion) {
+  init(
+    _ gate: EndPointGate, _ endPoint: EndPoint, _ priority: RequestPriority, _ origin: CallSite,
+    _ completion: @escaping Completion
+  ) {
+    self.priority = priority
     self.gate = gate
     self.endPoint = endPoint
     self.origin = origin
@@ -33,7 +38,7 @@ public final class PermitRequest: GateClient, Sendable {
       keep(timer)
     }
     switch gate.submit(
-      self, to: endPoint, requestClass, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
+      self, to: endPoint, requestClass, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
     {
     case .started: break
     case .accepted(let ticket), .held(let ticket):
@@ -87,8 +92,8 @@ public final class PermitRequest: GateClient, Sendable {
   }
 
   package func admitted() {}
-  package func turnedAway() { end(with: .shutDown) }
+  package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
-  // Whoever holds a bare permit decides itself when its work ends.
-  package func asked(toEndBecause error: DispatchError) {}
+  // One that waits ends; whoever holds a bare permit decides itself when its work does.
+  package func asked(toEndBecause error: DispatchError) { end(with: error.code) }
 }

@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -8,11 +10,15 @@ import Musl
 
 /// All limits of one gate: for each end-point, over all of them, and on what waits.
 public struct GateLimits: Sendable {
-  /// The limit of every end-point that has none of its own in `overrides`.
+  /// The limit of every end-point that has none of its own in `overrides` and that no rule is for.
   public var endPoint: EndPointLimits
 
-  /// End-points with a limit of their own.
+  /// Single end-points with a limit of their own, which goes before all rules.
   public var overrides: [EndPoint: EndPointLimits]
+
+  /// Limits for hosts by pattern, `*.example.com`. The most specific pattern that fits an end-point wins; see
+  /// ``HostPattern``.
+  public var rules: [HostPattern: EndPointLimits]
 
   /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1).
   public package(set) var total: Int
@@ -23,11 +29,21 @@ public struct GateLimits: Sendable {
   /// What happens to a request that comes when as many wait as may.
   public var overflow: OverflowPolicy
 
+  /// How much waiting a step of priority is worth: see ``RequestPriority``. Zero: priorities change nothing. A new value
+  /// holds for requests that come from then on. Less than nothing counts as zero, a year is the most.
+  public var ageing: Duration {
+    get { .nanoseconds(Int64(ageingNanoseconds)) }
+    set { ageingNanoseconds = UInt64(min(max(0, newValue.wholeNanoseconds), 365 * 86_400_000_000_000)) }
+  }
+
+  var ageingNanoseconds: UInt64 = 10_000_000_000
+
   /// The limits of a gate.
   ///
   /// - Parameters:
   ///   - endPoint: For each end-point.
   ///   - overrides: For single ones.
+  ///   - rules: For hosts by pattern.
   ///   - total: Over all. Unless given, what the process's limit on open files leaves room for (``defaultTotal``).
   ///   - waiting: How many may wait. A waiting request costs under a kilobyte and no thread.
   ///   - overflow: What happens beyond.
@@ -35,24 +51,26 @@ public struct GateLimits: Sendable {
   public init(
     endPoint: EndPointLimits = .standard,
     overrides: [EndPoint: EndPointLimits] = [:],
+    rules: [HostPattern: EndPointLimits] = [:],
     total: Int? = nil,
     waiting: Int = 1_000_000,
     overflow: OverflowPolicy = .refuse
   ) throws(LimitError) {
-    self.init(unchecked: endPoint, overrides, total ?? Self.defaultTotal, waiting, overflow)
+    self.init(unchecked: endPoint, overrides, rules, total ?? Self.defaultTotal, waiting, overflow)
     guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
     guard waiting >= 0 else { throw LimitError("the bound on what waits must be at least 0, not \(waiting)") }
   }
 
   /// The standard limit for each end-point, the total that open files leave room for, a million waiting.
-  public static let standard = GateLimits(unchecked: .standard, [:], defaultTotal, 1_000_000, .refuse)
+  public static let standard = GateLimits(unchecked: .standard, [:], [:], defaultTotal, 1_000_000, .refuse)
 
   private init(
-    unchecked endPoint: EndPointLimits, _ overrides: [EndPoint: EndPointLimits], _ total: Int, _ waiting: Int,
-    _ overflow: OverflowPolicy
+    unchecked endPoint: EndPointLimits, _ overrides: [EndPoint: EndPointLimits],
+    _ rules: [HostPattern: EndPointLimits], _ total: Int, _ waiting: Int, _ overflow: OverflowPolicy
   ) {
     self.endPoint = endPoint
     self.overrides = overrides
+    self.rules = rules
     self.total = total
     self.waiting = waiting
     self.overflow = overflow
@@ -74,24 +92,13 @@ public struct GateLimits: Sendable {
     return max(8, (Int(clamping: UInt64(limit.rlim_cur)) - 64) / 2)
   }
 
-  /// The limits of one end-point.
+  /// The limits of one end-point. O(labels of its host).
   package func of(_ endPoint: EndPoint) -> EndPointLimits {
-    overrides.isEmpty ? self.endPoint : overrides[endPoint] ?? self.endPoint
+    if !overrides.isEmpty, let own = overrides[endPoint] { return own }
+    if !rules.isEmpty, let rule = HostPattern.mostSpecific(in: rules, for: endPoint) { return rule }
+    return self.endPoint
   }
 
   /// Long requests over all end-points.
   var totalLong: Int { max(1, total / 2) }
-}
-
-/// What happens to a request that comes when as many wait as may.
-public struct OverflowPolicy: Hashable, Sendable {
-  private enum Value { case refuse, wait }
-  private let value: Value
-
-  /// It ends with the error ``DispatchError/Code/refused``.
-  public static let refuse = OverflowPolicy(value: .refuse)
-
-  /// Its caller is held until there is room: an async caller suspends, a blocking one blocks. The request keeps its
-  /// place in the queue meanwhile. Calls that can do neither (callback forms) are refused.
-  public static let wait = OverflowPolicy(value: .wait)
 }

@@ -88,6 +88,19 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.maxRedirects = newValue } }
   }
 
+  /// How soon it starts, among those that wait for the same end-point: `normal` unless set. Redirects keep it.
+  public var priority: RequestPriority {
+    get { storage.priority }
+    set { storage = storage.changed { $0.priority = newValue } }
+  }
+
+  /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
+  /// set.
+  public var tag: String? {
+    get { storage.tag }
+    set { storage = storage.changed { $0.tag = newValue } }
+  }
+
   /// A request to an absolute http or https URL.
   ///
   /// User information in the URL becomes a Basic `Authorization` field. Characters that a URL can't hold are

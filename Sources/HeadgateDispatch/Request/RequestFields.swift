@@ -14,6 +14,8 @@ final class RequestFields: Sendable {
     var idleTimeout: Duration?
     var maxBodyBytes = 64 << 20
     var maxRedirects = 20
+    var priority = RequestPriority.normal
+    var tag: String?
   }
 
   let address: RequestAddress
@@ -32,6 +34,8 @@ final class RequestFields: Sendable {
   var idleTimeout: Duration? { settings.idleTimeout }
   var maxBodyBytes: Int { settings.maxBodyBytes }
   var maxRedirects: Int { settings.maxRedirects }
+  var priority: RequestPriority { settings.priority }
+  var tag: String? { settings.tag }
 
   init(_ address: RequestAddress, _ settings: Settings) {
     self.address = address

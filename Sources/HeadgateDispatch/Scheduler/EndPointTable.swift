@@ -7,13 +7,23 @@ struct EndPointRecord: Sendable {
   var runningLong = 0
   var short = Lane()
   var long = Lane()
-  var shortTurn = TurnLink()
-  var longTurn = TurnLink()
+  // Where it stands in the orders of turns at the total, or -1.
+  var shortTurn: Int32 = -1
+  var longTurn: Int32 = -1
+  // How far it has come at the total: see TurnOrder.
+  var pass: UInt64 = 0
+  // Stopped by hand: nothing starts.
+  var isPaused = false
   // Nothing runs or waits here.
   var isResting = false
   // It stands in the list of those that became idle, before this one.
   var isListed = false
   var nextIdle: Int32 = -1
+
+  init(endPoint: EndPoint?, limits: EndPointLimits) {
+    self.endPoint = endPoint
+    self.limits = limits
+  }
 
   var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty }
 
@@ -26,7 +36,7 @@ struct EndPointRecord: Sendable {
   func waits(_ requestClass: RequestClass) -> Bool { requestClass == .short ? !short.isEmpty : !long.isEmpty }
 
   func hasRoom(for requestClass: RequestClass) -> Bool {
-    running < limits.requests && (requestClass == .short || runningLong < limits.long)
+    running < limits.requests && !isPaused && (requestClass == .short || runningLong < limits.long)
   }
 
   /// Whether the long lane has no place left, counting those that wait for one.
@@ -47,7 +57,7 @@ struct EndPointRecord: Sendable {
     }
   }
 
-  subscript(turn requestClass: RequestClass) -> TurnLink {
+  subscript(turn requestClass: RequestClass) -> Int32 {
     get { requestClass == .short ? shortTurn : longTurn }
     set { if requestClass == .short { shortTurn = newValue } else { longTurn = newValue } }
   }
@@ -67,6 +77,8 @@ struct EndPointTable: Sendable {
   private var firstIdle: Int32 = -1
   private var lastIdle: Int32 = -1
   private var idleCount = 0
+  /// How many end-points were new here so far.
+  private(set) var newCount = 0
 
   /// End-points where something runs or waits.
   var busyCount: Int { index.count - idleCount }
@@ -84,7 +96,7 @@ struct EndPointTable: Sendable {
   }
 
   /// The end-point's place: where it is, or a new one.
-  mutating func take(_ endPoint: EndPoint, _ limits: GateLimits) -> Int32 {
+  mutating func take(_ endPoint: EndPoint, _ limits: GateLimits, paused: Set<EndPoint>) -> Int32 {
     if let slot = slot(of: endPoint) {
       if records[Int(slot)].isResting {
         records[Int(slot)].isResting = false
@@ -92,7 +104,9 @@ struct EndPointTable: Sendable {
       }
       return slot
     }
-    let record = EndPointRecord(endPoint: endPoint, limits: limits.of(endPoint))
+    newCount &+= 1
+    var record = EndPointRecord(endPoint: endPoint, limits: limits.of(endPoint))
+    record.isPaused = !paused.isEmpty && paused.contains(endPoint)
     let slot: Int32
     if let reused = free.popLast() {
       slot = reused
@@ -135,6 +149,10 @@ struct EndPointTable: Sendable {
     index.remove(endPoint.storedHash, slot)
     records[Int(slot)] = EndPointRecord(endPoint: nil, limits: .standard)
     free.append(slot)
-    if index.count == 0, records.count > 1024 { self = EndPointTable() }
+    if index.count == 0, records.count > 1024 {
+      let known = newCount
+      self = EndPointTable()
+      newCount = known
+    }
   }
 }

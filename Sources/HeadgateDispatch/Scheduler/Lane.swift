@@ -1,53 +1,55 @@
 import HeadgateThreads
 
-/// Those that wait for one end-point in one class: first come, first served.
+/// Those that wait for one end-point in one class, the lowest rank first.
 ///
-/// Most come with an age above all others and join the end of a list. A request that was redirected comes with the age
-/// of its first submission, which may lie anywhere: those stand in a heap beside the list, so that no arrival walks
-/// along a queue. The first of the lane is the older of the two first ones.
+/// A rank is the time of the submission plus what the priority puts on top. Most requests come with a rank above all
+/// others and join the end of a list. One that is more urgent, or comes back with the age of its first submission (a
+/// redirect), may belong anywhere: those stand in a heap beside the list, so that no arrival walks along a queue. The
+/// first of the lane is the lower of the two first ones.
 struct Lane: Sendable {
-  private struct Rank: Comparable {
-    var age: UInt64
-    var slot: Int32
-
-    static func < (left: Rank, right: Rank) -> Bool { left.age < right.age }
-  }
-
   private var list = NodeList()
-  private var returned = IndexedHeap<Rank>()
-  // Counted here, so that a lane that nobody came back to (nearly all) never looks into the heap.
-  private var returnedCount = 0
+  private var overtaking = IndexedHeap<RankedSlot>()
+  // Counted here, so that a lane where nobody overtakes (nearly all) never looks into the heap.
+  private var overtakingCount = 0
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 
-  /// Whoever came first; -1 when nobody waits.
+  /// Whoever is next; -1 when nobody waits.
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
-    guard returnedCount > 0, let elder = returned.min else { return list.first }
-    guard list.first >= 0 else { return elder.key.slot }
-    return elder.key.age < nodes[list.first].age ? elder.key.slot : list.first
+    guard overtakingCount > 0, let least = overtaking.min else { return list.first }
+    guard list.first >= 0 else { return least.key.slot }
+    return least.key.rank < nodes[list.first].rank ? least.key.slot : list.first
   }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count += 1
-    let age = nodes[slot].age
-    if list.last < 0 || nodes[list.last].age < age {
-      nodes[slot].returned = -1
+    let rank = nodes[slot].rank
+    if list.last < 0 || nodes[list.last].rank < rank {
+      nodes[slot].overtaking = -1
       list.append(slot, in: &nodes)
     } else {
-      nodes[slot].returned = returned.insert(Rank(age: age, slot: slot))
-      returnedCount += 1
+      nodes[slot].overtaking = overtaking.insert(RankedSlot(rank: rank, slot: slot))
+      overtakingCount += 1
     }
   }
 
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count -= 1
-    if nodes[slot].returned >= 0 {
-      returned.remove(nodes[slot].returned)
-      nodes[slot].returned = -1
-      returnedCount -= 1
+    if nodes[slot].overtaking >= 0 {
+      overtaking.remove(nodes[slot].overtaking)
+      nodes[slot].overtaking = -1
+      overtakingCount -= 1
     } else {
       list.remove(slot, in: &nodes)
     }
   }
+}
+
+/// A request by its rank.
+struct RankedSlot: Comparable, Sendable {
+  var rank: UInt64
+  var slot: Int32
+
+  static func < (left: RankedSlot, right: RankedSlot) -> Bool { left.rank < right.rank }
 }

@@ -15,19 +15,25 @@ enum NodeState: UInt8, Sendable {
 /// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
 struct Node<Item: Sendable>: Sendable {
   var item: Item?
+  // When it was first submitted, in nanoseconds, each later than the one before.
   var age: UInt64 = 0
+  // Its age plus what its priority puts on top: the lower one is served first.
+  var rank: UInt64 = 0
   var generation: UInt32 = 0
   var endPoint: Int32 = -1
   var next: Int32 = -1
   var previous: Int32 = -1
-  // Its place among those that waited at another end-point before (see Lane), or -1.
-  var returned: Int32 = -1
+  // Its place among those that overtake others (see Lane), or -1.
+  var overtaking: Int32 = -1
+  // Its place among those that may have to give way (see SheddingOrder), or -1.
+  var shedding: Int32 = -1
   // The list of callers that are held because too many wait.
   var nextHeld: Int32 = -1
   var previousHeld: Int32 = -1
   var isHeld = false
   var state = NodeState.free
   var requestClass = RequestClass.short
+  var priority = RequestPriority.normal
 }
 
 /// All requests, in places that are used again. Nodes are linked by index, so that every list operation is O(1).
@@ -43,7 +49,9 @@ struct NodeTable<Item: Sendable>: Sendable {
     _modify { yield &nodes[Int(slot)] }
   }
 
-  mutating func insert(_ item: Item, _ requestClass: RequestClass, endPoint: Int32, age: UInt64) -> Int32 {
+  mutating func insert(
+    _ item: Item, _ requestClass: RequestClass, _ priority: RequestPriority, endPoint: Int32, age: UInt64, rank: UInt64
+  ) -> Int32 {
     count += 1
     let slot: Int32
     if firstFree >= 0 {
@@ -55,6 +63,8 @@ struct NodeTable<Item: Sendable>: Sendable {
     }
     nodes[Int(slot)].item = item
     nodes[Int(slot)].age = age
+    nodes[Int(slot)].rank = rank
+    nodes[Int(slot)].priority = priority
     nodes[Int(slot)].endPoint = endPoint
     nodes[Int(slot)].requestClass = requestClass
     nodes[Int(slot)].state = .waiting

@@ -12,7 +12,7 @@ extension Scheduler {
   package func brokenInvariant(inFull: Bool) -> String? {
     if running < 0 || waiting < 0 || runningLong < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
-    if heldCount > waiting { return "more are held than wait" }
+    if held.count > waiting { return "more are held than wait" }
     return inFull ? brokenEndPoint() : nil
   }
 
@@ -25,10 +25,11 @@ extension Scheduler {
       let long = active.filter { $0.requestClass == .long }
       if record.endPoint == nil { return "an empty place is remembered" }
       if record.isIdle { return "an idle end-point counts as busy" }
+      if record.endPoint.map({ paused.contains($0) }) != record.isPaused { return "a pause was forgotten" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
       for requestClass in [RequestClass.short, .long] {
-        if record[turn: requestClass].isIn != record.isEligible(requestClass) { return "a turn is lost or stale" }
+        if (record[turn: requestClass] >= 0) != record.isEligible(requestClass) { return "a turn is lost or stale" }
         if let broken = brokenOrder(record[lane: requestClass], requestClass, here) { return broken }
       }
       // If a permit is free and someone eligible waits, they run.
@@ -49,7 +50,7 @@ extension Scheduler {
   private func brokenOrder(_ lane: Lane, _ requestClass: RequestClass, _ here: [Node<Item>]) -> String? {
     let waiting = here.filter { $0.state == .waiting && $0.requestClass == requestClass }
     if waiting.count != lane.count { return "a lane lost or kept someone" }
-    guard let eldest = waiting.map(\.age).min() else { return nil }
-    return nodes[lane.first(in: nodes)].age == eldest ? nil : "a lane's first is not its eldest"
+    guard let lowest = waiting.map(\.rank).min() else { return nil }
+    return nodes[lane.first(in: nodes)].rank == lowest ? nil : "a lane's first has not the lowest rank"
   }
 }

@@ -1,0 +1,56 @@
+extension Scheduler {
+  /// The next thing to do; nil when there is nothing. O(1), over a whole closing O(1) for each item.
+  package mutating func next() -> Effect? {
+    defer { checkInvariants() }
+    if granted.first >= 0 {
+      let slot = granted.first
+      granted.remove(slot, in: &nodes)
+      nodes[slot].state = .running
+      if let item = nodes[slot].item {
+        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.requests)
+      }
+    }
+    if !shed.isEmpty { return .shed(shed.removeFirst()) }
+    if held.first >= 0, waiting - held.count < limits.waiting {
+      let slot = held.first
+      held.remove(slot, in: &nodes)
+      if let item = nodes[slot].item { return .admit(item) }
+    }
+    return closing == .open ? nil : nextOfClosing()
+  }
+
+  /// Whether `next()` would return something now.
+  package var hasEffects: Bool {
+    granted.first >= 0 || !shed.isEmpty || held.first >= 0 && waiting - held.count < limits.waiting
+      || mustSweep || closing != .open && !drainedTold && nodes.count == 0
+  }
+
+  /// Whether a closing has not looked at all of them yet. A gate that drains only ends what can't run: what waits for an
+  /// end-point that was stopped by hand.
+  private var mustSweep: Bool {
+    sweep < nodes.nodes.count && (closing >= .ending || closing == .draining && !paused.isEmpty)
+  }
+
+  private mutating func nextOfClosing() -> Effect? {
+    while mustSweep {
+      let slot = sweep
+      sweep += 1
+      switch nodes[slot].state {
+      case .waiting where closing >= .ending || endPoints[nodes[slot].endPoint].isPaused:
+        let place = nodes[slot].endPoint
+        dequeue(slot)
+        let item = nodes.remove(slot)
+        updateTurns(place)
+        restIfIdle(place)
+        if let item { return .end(item) }
+      case .running where closing == .aborting:
+        nodes[slot].state = .ending
+        if let item = nodes[slot].item { return .abort(item) }
+      default: break
+      }
+    }
+    guard nodes.count == 0, !drainedTold else { return nil }
+    drainedTold = true
+    return .drained
+  }
+}

@@ -1,0 +1,159 @@
+import HeadgateThreads
+
+extension Scheduler {
+  /// A request comes. Runs it, queues it or refuses it. O(1), or O(log n) for one that overtakes.
+  ///
+  /// - Parameters:
+  ///   - moment: The present.
+  ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
+  ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
+  package mutating func submit(
+    _ item: Item, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false
+  ) -> Submission {
+    defer { checkInvariants() }
+    guard closing == .open else { return .refused(.shutDown) }
+    if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
+      return .refused(.longLaneFull)
+    }
+    let place = endPoints.take(endPoint, limits, paused: paused)
+    // Two threads that read the clock one after the other may come in the other order.
+    lastAge = max(lastAge + 1, moment.nanoseconds)
+    let slot = nodes.insert(
+      item, requestClass, priority, endPoint: place, age: lastAge, rank: rank(of: lastAge, priority))
+    if mayStart, isNext(requestClass, at: place) {
+      nodes[slot].state = .running
+      count(place, requestClass)
+      return .started(nodes.ticket(slot), limit: endPoints[place].limits.requests)
+    }
+    enqueue(slot)
+    pump()
+    guard nodes[slot].state == .waiting, waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
+    if limits.overflow == .wait, mayBeHeld {
+      held.append(slot, in: &nodes)
+      return .held(nodes.ticket(slot))
+    }
+    // The newcomer itself has to go, unless the policy names another.
+    let victim = shedding.first >= 0 ? shedding.first : slot
+    let ticket = nodes.ticket(slot)
+    if let item = expel(victim), victim != slot { shed.append(item) }
+    return victim == slot ? .refused(.queueFull) : .accepted(ticket)
+  }
+
+  /// Takes somebody who waits out of the queue for good.
+  private mutating func expel(_ slot: Int32) -> Item? {
+    let place = nodes[slot].endPoint
+    dequeue(slot)
+    let item = nodes.remove(slot)
+    updateTurns(place)
+    restIfIdle(place)
+    return item
+  }
+
+  /// A request that was started has ended, its exchange too: its permit goes to the next. O(1). Returns the
+  /// item, to be let go of outside the lock; nil when the ticket was given back before.
+  package mutating func finish(_ ticket: Ticket) -> Item? {
+    defer { checkInvariants() }
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending else {
+      return nil
+    }
+    release(slot)
+    let item = nodes.remove(slot)
+    nodes.shrinkIfEmpty()
+    return item
+  }
+
+  /// A request was cancelled or is out of time. O(1) for one that waits; one that runs keeps its permit until
+  /// `finish`.
+  package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
+    defer { checkInvariants() }
+    guard let slot = nodes.slot(of: ticket) else { return .gone }
+    switch nodes[slot].state {
+    case .waiting:
+      let item = expel(slot)
+      pump()
+      nodes.shrinkIfEmpty()
+      return .waiting(item)
+    case .granted:
+      // Its start was decided and not told yet: it never starts, and the permit goes on to the next.
+      granted.remove(slot, in: &nodes)
+      release(slot)
+      let item = nodes.remove(slot)
+      nodes.shrinkIfEmpty()
+      return .waiting(item)
+    case .running:
+      nodes[slot].state = .ending
+      return .running
+    case .ending, .free:
+      return .gone
+    }
+  }
+
+  /// A running request goes on elsewhere (a redirect). It never holds the old permit while it waits for the new one,
+  /// and waits with the age of its first submission. O(log n) in those that came back like it.
+  package mutating func move(_ ticket: Ticket, to endPoint: EndPoint) -> Move {
+    defer { checkInvariants() }
+    guard closing < .ending, let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .refused }
+    if endPoints[nodes[slot].endPoint].endPoint == endPoint { return .stays }
+    let old = nodes[slot].endPoint
+    takeBack(slot)
+    nodes[slot].endPoint = endPoints.take(endPoint, limits, paused: paused)
+    nodes[slot].state = .waiting
+    // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
+    enqueue(slot)
+    pump()
+    restIfIdle(old)
+    // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
+    if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
+    return .moved
+  }
+
+  /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
+  /// eligible. O(end-points) plus what starts.
+  package mutating func setLimits(_ limits: GateLimits) {
+    defer { checkInvariants() }
+    self.limits = limits
+    shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
+    endPoints.forgetIdle()
+    for place in endPoints.busySlots {
+      guard let endPoint = endPoints[place].endPoint else { continue }
+      endPoints[place].limits = limits.of(endPoint)
+      updateTurns(place)
+    }
+    pump()
+  }
+
+  /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:
+  /// it is not here any more. O(log n).
+  package mutating func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
+    defer { checkInvariants() }
+    guard let slot = nodes.slot(of: ticket) else { return false }
+    let waits = nodes[slot].state == .waiting
+    if waits { leaveLane(slot) }
+    nodes[slot].priority = priority
+    nodes[slot].rank = rank(of: nodes[slot].age, priority)
+    if waits { joinLane(slot) }
+    return true
+  }
+
+  /// An end-point is stopped by hand, or goes on. Nothing starts there meanwhile; what runs may finish. O(1) plus what
+  /// starts.
+  package mutating func setPaused(_ isPaused: Bool, at endPoint: EndPoint) {
+    defer { checkInvariants() }
+    if isPaused { paused.insert(endPoint) } else { paused.remove(endPoint) }
+    // What waits there when the gate closes would never run: another sweep ends it.
+    if isPaused, closing != .open { sweep = 0 }
+    guard let place = endPoints.slot(of: endPoint) else { return }
+    endPoints[place].isPaused = isPaused
+    updateTurns(place)
+    pump()
+  }
+
+  /// The gate closes, or closes harder than it does already.
+  package mutating func close(_ mode: Closing) {
+    defer { checkInvariants() }
+    guard mode > closing else { return }
+    closing = mode
+    sweep = 0
+  }
+}

@@ -1,0 +1,120 @@
+extension Scheduler {
+  func isLongLaneFull(at endPoint: EndPoint) -> Bool {
+    if runningLong >= limits.totalLong { return true }
+    return endPoints.slot(of: endPoint).map { endPoints[$0].isLongLaneFull } ?? false
+  }
+
+  /// Grants permits until none is free or nobody eligible waits.
+  mutating func pump() {
+    guard closing < .ending else { return }
+    while running < limits.total, let place = nextTurn() {
+      // Of the two first ones the lower rank goes, if its lane may.
+      let short = endPoints[place].shortTurn >= 0 ? endPoints[place].short.first(in: nodes) : -1
+      let longMay = runningLong < limits.totalLong && endPoints[place].longTurn >= 0
+      let long = longMay ? endPoints[place].long.first(in: nodes) : -1
+      grant(short >= 0 && (long < 0 || nodes[short].rank < nodes[long].rank) ? short : long)
+    }
+  }
+
+  /// The end-point whose turn it is. An end-point whose long lane waits for the total's long half takes part with its
+  /// short lane only, and stands in nobody's way.
+  func nextTurn() -> Int32? {
+    guard let short = shortTurns.first else {
+      return runningLong < limits.totalLong ? longTurns.first?.place : nil
+    }
+    guard runningLong < limits.totalLong, let long = longTurns.first else { return short.place }
+    return (short < long ? short : long).place
+  }
+
+  /// Whether a request that comes now runs now: nobody waits in its lane, whom it would overtake, no turn at the total
+  /// is due to anybody, and there is room everywhere.
+  func isNext(_ requestClass: RequestClass, at place: Int32) -> Bool {
+    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
+      && !endPoints[place].waits(requestClass) && endPoints[place].hasRoom(for: requestClass)
+      && (requestClass == .short || runningLong < limits.totalLong)
+  }
+
+  mutating func grant(_ slot: Int32) {
+    let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
+    dequeue(slot)
+    nodes[slot].state = .granted
+    granted.append(slot, in: &nodes)
+    count(place, requestClass)
+    // Whoever has had its turn goes as far back as its weight says.
+    shortTurns.remove(place, in: &endPoints)
+    longTurns.remove(place, in: &endPoints)
+    virtualTime = max(virtualTime, endPoints[place].pass)
+    endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
+    updateTurns(place)
+  }
+
+  /// One more runs there.
+  mutating func count(_ place: Int32, _ requestClass: RequestClass) {
+    running += 1
+    endPoints[place].running += 1
+    if requestClass == .long {
+      runningLong += 1
+      endPoints[place].runningLong += 1
+    }
+    if endPoints[place].running > peak.running { peak = (endPoints[place].running, endPoints[place].endPoint) }
+  }
+
+  /// Takes the permit back and gives it on. The node stays in the table.
+  mutating func release(_ slot: Int32) {
+    let place = nodes[slot].endPoint
+    takeBack(slot)
+    pump()
+    restIfIdle(place)
+  }
+
+  mutating func takeBack(_ slot: Int32) {
+    let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
+    running -= 1
+    endPoints[place].running -= 1
+    if requestClass == .long {
+      runningLong -= 1
+      endPoints[place].runningLong -= 1
+    }
+    updateTurns(place)
+  }
+
+  mutating func enqueue(_ slot: Int32) {
+    waiting += 1
+    joinLane(slot)
+    updateTurns(nodes[slot].endPoint)
+  }
+
+  mutating func joinLane(_ slot: Int32) {
+    endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].insert(slot, in: &nodes)
+    if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
+  }
+
+  mutating func leaveLane(_ slot: Int32) {
+    if shedding.rule != nil { shedding.remove(slot, in: &nodes) }
+    endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].remove(slot, in: &nodes)
+  }
+
+  /// Where a request of this age and priority stands among others: each step of priority is worth a span of waiting.
+  func rank(of age: UInt64, _ priority: RequestPriority) -> UInt64 {
+    let (behind, isFar) = priority.stepsBehind.multipliedReportingOverflow(by: limits.ageingNanoseconds)
+    let (rank, isFarther) = age.addingReportingOverflow(behind)
+    return isFar || isFarther ? .max : rank
+  }
+
+  /// Takes a waiting node out of its lane; the caller updates the turns.
+  mutating func dequeue(_ slot: Int32) {
+    waiting -= 1
+    if nodes[slot].isHeld { held.remove(slot, in: &nodes) }
+    leaveLane(slot)
+  }
+
+  /// Lets an end-point take part in the turns of those classes that it could start, and in no others.
+  mutating func updateTurns(_ place: Int32) {
+    shortTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
+    longTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
+  }
+
+  mutating func restIfIdle(_ place: Int32) {
+    if endPoints[place].isIdle { endPoints.rest(place) }
+  }
+}

@@ -1,0 +1,36 @@
+import HeadgateThreads
+
+/// All that wait, in the order in which they give way when too many do. Kept only while a policy needs it.
+struct SheddingOrder: Sendable {
+  enum Rule: Sendable { case oldest, lowest }
+
+  private(set) var rule: Rule?
+  private var heap = IndexedHeap<RankedSlot>()
+
+  /// Whoever gives way next; -1 when nobody waits.
+  var first: Int32 { heap.min?.key.slot ?? -1 }
+
+  mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
+    guard let rule else { return }
+    // The lowest is the one whose turn would come last: of the least urgent the youngest.
+    let key = rule == .oldest ? nodes[slot].age : ~nodes[slot].rank
+    nodes[slot].shedding = heap.insert(RankedSlot(rank: key, slot: slot))
+  }
+
+  mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
+    guard nodes[slot].shedding >= 0 else { return }
+    heap.remove(nodes[slot].shedding)
+    nodes[slot].shedding = -1
+  }
+
+  /// Another policy is in force. O(n log n) in those that wait, when the rule is another one.
+  mutating func adopt<Item: Sendable>(_ rule: Rule?, in nodes: inout NodeTable<Item>) {
+    guard rule != self.rule else { return }
+    self = SheddingOrder()
+    self.rule = rule
+    for slot in nodes.nodes.indices.lazy.map({ Int32($0) }) {
+      nodes[slot].shedding = -1
+      if nodes[slot].state == .waiting { insert(slot, in: &nodes) }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+// Turns in proportion to weights: stride scheduling.
+// C. A. Waldspurger, W. E. Weihl, "Stride Scheduling: Deterministic Proportional-Share Resource Management" (1995).
+//
+// Rejected: a ring where each takes as many turns in a row as it weighs (deficit round robin). An end-point that is at
+// its own limit leaves the ring in the middle of its turn, and small limits would undo the weights.
+
+import HeadgateThreads
+
+/// The end-points that take turns at the total limit: each of them could start its next request of this class if only
+/// the total had room. The one that has had least for its weight is first. All operations are O(log n).
+struct TurnOrder: Sendable {
+  /// How far one start takes an end-point of weight 1.
+  static let stride: UInt64 = 1 << 20
+
+  struct Turn: Comparable, Sendable {
+    /// How far it has come: what it started, divided by its weight.
+    var pass: UInt64
+    /// When it joined, counted over all orders: among equals the lower one is served first.
+    var stamp: UInt64
+    var place: Int32
+
+    static func < (left: Turn, right: Turn) -> Bool {
+      left.pass != right.pass ? left.pass < right.pass : left.stamp < right.stamp
+    }
+  }
+
+  let requestClass: RequestClass
+  private var heap = IndexedHeap<Turn>()
+
+  init(_ requestClass: RequestClass) { self.requestClass = requestClass }
+
+  /// Whose turn it is; nil when nobody takes part.
+  var first: Turn? { heap.min?.key }
+
+  var isEmpty: Bool { heap.isEmpty }
+
+  /// Lets an end-point take part if it could start something, and only then.
+  ///
+  /// - Parameters:
+  ///   - virtualTime: How far those have come who had their turn last. Nobody saves turns up by having nothing to start.
+  ///   - stamp: How many have joined so far.
+  mutating func update(_ place: Int32, virtualTime: UInt64, stamp: inout UInt64, in endPoints: inout EndPointTable) {
+    guard endPoints[place].isEligible(requestClass) else { return remove(place, in: &endPoints) }
+    guard endPoints[place][turn: requestClass] < 0 else { return }
+    stamp += 1
+    let pass = max(endPoints[place].pass, virtualTime)
+    endPoints[place].pass = pass
+    endPoints[place][turn: requestClass] = heap.insert(Turn(pass: pass, stamp: stamp, place: place))
+  }
+
+  /// Takes an end-point out, where it takes part.
+  mutating func remove(_ place: Int32, in endPoints: inout EndPointTable) {
+    let handle = endPoints[place][turn: requestClass]
+    guard handle >= 0 else { return }
+    heap.remove(handle)
+    endPoints[place][turn: requestClass] = -1
+  }
+}

@@ -1,0 +1,91 @@
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// What happens when more come than may wait.
+@Suite struct OverflowTests {
+  private func send(
+    _ paths: [(String, RequestPriority)], _ bench: Bench, into responses: Outcomes<String>
+  ) throws {
+    for (path, priority) in paths {
+      var request = try bench.request(path)
+      request.priority = priority
+      bench.dispatcher.dispatchShort(request) { result in
+        responses.add("\(path) \(result.code?.description ?? "ok")")
+      }
+    }
+  }
+
+  @Test("dropOldest: whoever has waited longest gives way, to whatever comes")
+  func dropOldest() async throws {
+    let bench = try Bench(requests: 1, waiting: 2, overflow: .dropOldest)
+    let ends = Outcomes<String>()
+    try send([("/run", .normal), ("/1", .urgent), ("/2", .normal), ("/3", .background)], bench, into: ends)
+    #expect(ends.values == ["/1 displaced"])
+    #expect(bench.counts.waiting == 2)
+    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    #expect(ends.values == ["/1 displaced", "/run ok", "/2 ok", "/3 ok"])
+    #expect(bench.isClean())
+  }
+
+  @Test("dropLowest: of the least urgent the youngest gives way; a newcomer that is no better is refused")
+  func dropLowest() async throws {
+    let bench = try Bench(requests: 1, waiting: 2, overflow: .dropLowest)
+    let ends = Outcomes<String>()
+    try send(
+      [("/run", .normal), ("/1", .low), ("/2", .low), ("/3", .background), ("/4", .urgent), ("/5", .low)], bench,
+      into: ends)
+    #expect(ends.values == ["/3 refused", "/2 displaced", "/5 refused"])
+    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    #expect(ends.values.suffix(3) == ["/run ok", "/4 ok", "/1 ok"])
+    #expect(bench.isClean())
+  }
+
+  @Test("the error of one that gave way says so and names its end-point")
+  func errorText() throws {
+    let bench = try Bench(requests: 1, waiting: 1, overflow: .dropOldest)
+    let responses = Responses()
+    for path in ["/run", "/1", "/2"] { bench.send(try bench.request(path), into: responses) }
+    let error = try #require(responses.last?.error)
+    #expect(error.code == .displaced)
+    #expect(error.phase == .waiting)
+    #expect("\(error)".contains("a:80"))
+    #expect("\(error)".contains("gave way"))
+    bench.dispatcher.dispose()
+  }
+
+  @Test(
+    "where none may wait a newcomer is refused, whoever is to give way",
+    arguments: [
+      OverflowPolicy.dropOldest, .dropLowest, .refuse,
+    ])
+  func noneMayWait(policy: OverflowPolicy) throws {
+    let bench = try Bench(requests: 1, waiting: 0, overflow: policy)
+    let responses = Responses()
+    for path in ["/run", "/1"] { bench.send(try bench.request(path), into: responses) }
+    #expect(responses.last?.code == .refused)
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a policy that changes while callers are held: the one that gives way goes on with its error")
+  func heldAndDropped() async throws {
+    let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
+    let request = try bench.request()
+    bench.dispatcher.dispatchShort(request) { _ in }
+    bench.dispatcher.dispatchShort(request) { _ in }
+    let held = Task { try await bench.dispatcher.data(for: request) }
+    while bench.counts.waiting < 2 { await Task.yield() }
+    var limits = bench.dispatcher.limits
+    limits.overflow = .dropLowest
+    bench.dispatcher.limits = limits
+    var urgent = request
+    urgent.priority = .urgent
+    bench.dispatcher.dispatchShort(urgent) { _ in }
+    let result = await held.result
+    #expect(throws: DispatchError.self) { try result.get() }
+    #expect(bench.counts.waiting == 2)
+    for _ in 0..<3 { (await bench.transport.next()).respond() }
+    #expect(bench.isClean())
+  }
+}

@@ -1,0 +1,143 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Section E of the cases: who goes first, and that nobody starves.
+@Suite struct PriorityTests {
+  private func endPoint() throws -> EndPoint { try EndPoint(host: "a", port: 80) }
+
+  /// Submits behind one that runs, then finishes one after another. The items in the order of their starts.
+  private func order(
+    _ arrivals: [(item: Int, priority: RequestPriority, second: Int)], ageing: Duration = .seconds(10)
+  ) throws -> [Int] {
+    var limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    limits.ageing = ageing
+    var scheduler = Scheduler<Int>(limits: limits)
+    let start = Deadline(nanoseconds: 1)
+    _ = scheduler.submit(-1, to: try endPoint(), .short, at: start)
+    for (item, priority, second) in arrivals {
+      _ = scheduler.submit(item, to: try endPoint(), .short, priority: priority, at: start + .seconds(second))
+    }
+    var order: [Int] = []
+    while case .start(let item, let ticket, _) = scheduler.next() {
+      order.append(item)
+      _ = scheduler.finish(ticket)
+    }
+    return Array(order.dropFirst())
+  }
+
+  @Test("the more urgent goes first, and among equals whoever came first")
+  func urgentFirst() throws {
+    let order = try order([
+      (1, .normal, 0), (2, .background, 0), (3, .urgent, 1), (4, .low, 1), (5, .high, 1), (6, .normal, 2),
+      (7, .urgent, 2),
+    ])
+    #expect(order == [3, 7, 5, 1, 6, 4, 2])
+  }
+
+  @Test("D46 under a steady load of urgent requests a background one waits for no more than forty seconds of them")
+  func ageing() throws {
+    let urgent = (0..<100).map { (item: $0, priority: RequestPriority.urgent, second: $0) }
+    let order = try order([(item: 1000, priority: .background, second: 0)] + urgent)
+    // Those of the seconds 0 to 39 are before it; that of second 40 has its rank and came later.
+    let place = try #require(order.firstIndex(of: 1000))
+    #expect((40...41).contains(place))
+  }
+
+  @Test("an ageing of nothing makes it first come, first served")
+  func noAgeing() throws {
+    let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], ageing: .zero)
+    #expect(order == [1, 2, 3])
+  }
+
+  @Test("an ageing out of range is the nearest that is in range")
+  func ageingRange() throws {
+    var limits = try GateLimits()
+    limits.ageing = .seconds(-1)
+    #expect(limits.ageing == .zero)
+    limits.ageing = .seconds(Int64.max)
+    #expect(limits.ageing == .seconds(365 * 86_400))
+    #expect(try order([(1, .background, 0), (2, .urgent, 9)], ageing: .seconds(Int64.max)) == [2, 1])
+  }
+
+  @Test("a clock that two threads read in the other order than they come makes nobody overtake")
+  func clockRace() throws {
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+    for (item, moment) in [(0, 50), (1, 30), (2, 40), (3, 20)] {
+      _ = scheduler.submit(item, to: try endPoint(), .short, at: Deadline(nanoseconds: UInt64(moment)))
+    }
+    var order: [Int] = []
+    while case .start(let item, let ticket, _) = scheduler.next() {
+      order.append(item)
+      _ = scheduler.finish(ticket)
+    }
+    #expect(order == [0, 1, 2, 3])
+  }
+
+  @Test("a request that becomes urgent while it waits takes the place that it would have had; a running one goes on")
+  func reprioritised() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    let running = bench.send(try bench.request("/running"), into: responses)
+    bench.send(try bench.request("/1"), into: responses)
+    let second = bench.send(try bench.request("/2"), into: responses)
+    #expect(second.priority == .normal)
+    second.priority = .urgent
+    running.priority = .background
+    #expect((second.priority, running.priority) == (.urgent, .background))
+    var order: [String] = []
+    for _ in 0..<3 {
+      let exchange = await bench.transport.next()
+      order.append(exchange.request.url)
+      exchange.respond()
+    }
+    #expect(order == ["http://a/running", "http://a/2", "http://a/1"])
+    second.priority = .low
+    #expect(bench.isClean())
+  }
+
+  @Test("a request made urgent by its own field overtakes, and a redirect keeps it")
+  func requestField() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    bench.send(try bench.request("/running"), into: responses)
+    bench.send(try bench.request("/normal"), into: responses)
+    var urgent = try bench.request("/urgent")
+    urgent.priority = .urgent
+    bench.send(urgent, into: responses)
+    (await bench.transport.next()).respond()
+    let second = await bench.transport.next()
+    #expect(second.request.url == "http://a/urgent")
+    second.respond(302, [.location: "http://a/moved"])
+    let moved = await bench.transport.next()
+    #expect(moved.request.url == "http://a/moved")
+    #expect(moved.request.priority == .urgent)
+    moved.respond()
+    (await bench.transport.next()).respond()
+    await responses.wait(for: 3)
+    #expect(bench.isClean())
+  }
+
+  @Test("a bare permit has a priority too")
+  func permits() async throws {
+    let gate = EndPointGate(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)), timers: ManualClock())
+    let order = Outcomes<RequestPriority>()
+    let first = try await gate.permit(for: try endPoint())
+    for priority in [RequestPriority.low, .normal, .urgent] {
+      gate.requestPermit(for: try endPoint(), priority: priority) { result in
+        order.add(priority)
+        (try? result.get())?.release()
+      }
+    }
+    first.release()
+    #expect(order.values == [.urgent, .normal, .low])
+  }
+
+  @Test("priorities have names, and no other text names one", arguments: RequestPriority.allCases)
+  func names(priority: RequestPriority) {
+    #expect(RequestPriority(priority.description) == priority)
+    #expect(RequestPriority(priority.description.uppercased()) == nil)
+  }
+}

@@ -1,0 +1,136 @@
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Several dispatchers behind one gate, and several gates before one end-point.
+@Suite struct SharedGateTests {
+  private func pair(requests: Int) throws -> (Bench, URLDispatcher, ScriptedTransport) {
+    let bench = try Bench(requests: requests)
+    let transport = ScriptedTransport()
+    return (bench, URLDispatcher(transport: transport, sharing: bench.dispatcher.gate), transport)
+  }
+
+  @Test("dispatchers that share a gate share its limit, in the order in which their requests came")
+  func oneLimit() async throws {
+    let (bench, second, transport) = try pair(requests: 2)
+    let responses = Responses()
+    let request = try bench.request()
+    for _ in 0..<3 {
+      bench.send(request, into: responses)
+      second.dispatchShort(request) { responses.add($0) }
+    }
+    #expect(bench.transport.running(at: request.endPoint) + transport.running(at: request.endPoint) == 2)
+    for _ in 0..<3 {
+      bench.transport.takeStarted()?.respond()
+      transport.takeStarted()?.respond()
+    }
+    #expect(responses.count == 6)
+    #expect(bench.counts.peak == 2)
+    await second.shutDown()
+    await bench.dispatcher.shutDown()
+  }
+
+  @Test(
+    "a dispatcher that shares its gate ends by itself: the gate and the others go on",
+    arguments: [
+      ShutdownMode.drain, .graceful, .now,
+    ])
+  func endsAlone(mode: ShutdownMode) async throws {
+    let (bench, second, transport) = try pair(requests: 1)
+    let mine = Responses()
+    let theirs = Responses()
+    second.dispatchShort(try bench.request("/running")) { theirs.add($0) }
+    second.dispatchShort(try bench.request("/waiting")) { theirs.add($0) }
+    bench.send(try bench.request("/mine"), into: mine)
+    second.beginShutDown(mode)
+    second.dispatchShort(try bench.request("/late")) { theirs.add($0) }
+    #expect(theirs.values.contains { $0.code == .shutDown })
+    while let exchange = transport.takeStarted() { exchange.respond() }
+    await second.shutDown(mode)
+    let codes = theirs.values.map(\.code)
+    #expect(codes.count == 3)
+    #expect(codes.filter { $0 == .shutDown }.count == (mode == .drain ? 1 : mode == .graceful ? 2 : 3))
+    #expect(transport.isShutDown)
+    #expect(!bench.transport.isShutDown)
+    bench.transport.takeStarted()?.respond()
+    #expect(mine.values.map(\.code) == [nil])
+    #expect(bench.isClean())
+    await bench.dispatcher.shutDown()
+  }
+
+  @Test("one with nothing to do closes its transport at once, and a second shutdown changes nothing")
+  func idle() async throws {
+    let (bench, second, transport) = try pair(requests: 1)
+    await second.shutDown()
+    await second.shutDown(.now)
+    #expect(transport.isShutDown)
+    await bench.dispatcher.shutDown()
+  }
+
+  @Test("one that is let go finishes what it has accepted")
+  func letGo() async throws {
+    let bench = try Bench(requests: 1)
+    let transport = ScriptedTransport()
+    let responses = Responses()
+    do {
+      let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
+      second.dispatchShort(try bench.request()) { responses.add($0) }
+    }
+    #expect(!transport.isShutDown)
+    transport.takeStarted()?.respond()
+    #expect(responses.values.map(\.code) == [nil])
+    #expect(transport.isShutDown)
+    await bench.dispatcher.shutDown()
+  }
+
+  @Test("the end of the dispatcher that made the gate ends those that share it")
+  func ownerEnds() async throws {
+    let (bench, second, _) = try pair(requests: 1)
+    let responses = Responses()
+    second.dispatchShort(try bench.request("/1")) { responses.add($0) }
+    second.dispatchShort(try bench.request("/2")) { responses.add($0) }
+    bench.dispatcher.dispose()
+    second.dispatchShort(try bench.request("/3")) { responses.add($0) }
+    #expect(responses.values.map(\.code) == [.shutDown, .shutDown, .shutDown])
+    await bench.dispatcher.shutDown(.now)
+    await second.shutDown(.now)
+  }
+
+  @Test("a second gate that is busy at the same end-point is told of, once, and not where the gate is shared")
+  func twoGates() throws {
+    let book = LogBook()
+    let clock = ManualClock()
+    let endPoints = try (0..<3).map { try EndPoint(host: "shared\($0).example", port: 80) }
+    let first = EndPointGate(timers: clock, logger: book.logger())
+    let second = EndPointGate(timers: clock, logger: book.logger())
+    let permits = Outcomes<Permit>()
+    func ask(_ gate: EndPointGate, _ endPoint: EndPoint) {
+      gate.requestPermit(for: endPoint) { if let permit = try? $0.get() { permits.add(permit) } }
+    }
+    ask(first, endPoints[0])
+    ask(first, endPoints[0])
+    ask(second, endPoints[1])
+    #expect(book.lines.count == 0)
+    ask(second, endPoints[0])
+    #expect(book.lines.count == 1)
+    #expect(book.lines.last?.contains("shared0.example:80") == true)
+    ask(first, endPoints[2])
+    ask(second, endPoints[2])
+    #expect(book.lines.count == 1)
+    for permit in permits.values { permit.release() }
+  }
+
+  @Test("a gate that is gone is no second gate")
+  func gateIsGone() throws {
+    let book = LogBook()
+    let endPoint = try EndPoint(host: "gone.example", port: 80)
+    do {
+      let gate = EndPointGate(timers: ManualClock(), logger: book.logger())
+      gate.requestPermit(for: endPoint) { (try? $0.get())?.release() }
+    }
+    let gate = EndPointGate(timers: ManualClock(), logger: book.logger())
+    gate.requestPermit(for: endPoint) { (try? $0.get())?.release() }
+    #expect(book.lines.count == 0)
+  }
+}

@@ -1,0 +1,68 @@
+import HeadgateDispatch
+import Testing
+
+/// How end-points share the total.
+@Suite struct TurnTests {
+  /// Starts `count` requests one after another under a total, with every lane full all the time; how many each
+  /// end-point got.
+  private func shares(_ weights: [Int], total: Int, count: Int) throws -> [Int] {
+    let endPoints = try weights.indices.map { try EndPoint(host: "h\($0)", port: 80) }
+    var limits = try GateLimits(endPoint: EndPointLimits(requests: total, long: nil), total: total)
+    for (endPoint, weight) in zip(endPoints, weights) {
+      limits.overrides[endPoint] = try EndPointLimits(requests: total, weight: weight)
+    }
+    var scheduler = Scheduler<Int>(limits: limits)
+    for _ in 0..<(total + 20) {
+      for place in weights.indices { _ = scheduler.submit(place, to: endPoints[place], .short) }
+    }
+    var running: [Ticket] = []
+    var shares = weights.map { _ in 0 }
+    for _ in 0..<count {
+      while case .start(let place, let ticket, _) = scheduler.next() {
+        shares[place] += 1
+        running.append(ticket)
+        _ = scheduler.submit(place, to: endPoints[place], .short)
+      }
+      _ = scheduler.finish(running.removeFirst())
+    }
+    return shares
+  }
+
+  @Test(
+    "D51 under the total, end-points of the weights 1, 2 and 4 get that share within 5 %", arguments: [1, 3, 8, 50])
+  func weights(total: Int) throws {
+    let weights = [1, 2, 4, 1, 2, 4, 1, 2, 4, 1]
+    let shares = try shares(weights, total: total, count: 11_000)
+    let each = Double(shares.reduce(0, +)) / Double(weights.reduce(0, +))
+    let relative = zip(shares, weights).map { Double($0) / (Double($1) * each) }
+    for share in relative { #expect(abs(share - 1) < 0.05) }
+    // R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness" (1984).
+    let jain = relative.reduce(0, +) * relative.reduce(0, +) / (10 * relative.map { $0 * $0 }.reduce(0, +))
+    #expect(jain >= 0.95)
+  }
+
+  @Test("end-points of equal weight get equal shares")
+  func equal() throws {
+    let shares = try shares([1, 1, 1], total: 2, count: 3_000)
+    #expect(shares.allSatisfy { abs($0 - 1_000) <= 2 })
+  }
+
+  @Test("a weight holds nobody up who alone has something to do")
+  func alone() throws {
+    var limits = try GateLimits(endPoint: EndPointLimits(requests: 100), total: 10)
+    limits.endPoint = try EndPointLimits(requests: 100, weight: 3)
+    var scheduler = Scheduler<Int>(limits: limits)
+    let endPoint = try EndPoint(host: "a", port: 80)
+    for item in 0..<20 { _ = scheduler.submit(item, to: endPoint, .short) }
+    #expect(scheduler.running == 10)
+    #expect(scheduler.brokenInvariant(inFull: true) == nil)
+  }
+
+  @Test("a weight out of range is an error that names it", arguments: [0, -1, 1001])
+  func range(weight: Int) {
+    for error in [
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: 2, weight: weight) },
+      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 2, weight: weight) },
+    ] { #expect(error?.description.contains("not \(weight)") == true) }
+  }
+}
