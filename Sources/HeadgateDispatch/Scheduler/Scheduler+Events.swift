@@ -27,7 +27,7 @@ extension Scheduler {
       return .started(nodes.ticket(slot), limit: endPoints[place].limits.requests)
     }
     enqueue(slot)
-    pump()
+    proceed(at: place)
     guard nodes[slot].state == .waiting, waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
       held.append(slot, in: &nodes)
@@ -101,7 +101,8 @@ extension Scheduler {
     nodes[slot].state = .waiting
     // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
     enqueue(slot)
-    pump()
+    updateTurns(old)
+    proceed(at: nodes[slot].endPoint)
     restIfIdle(old)
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
@@ -145,8 +146,7 @@ extension Scheduler {
     if isPaused, closing != .open { sweep = 0 }
     guard let place = endPoints.slot(of: endPoint) else { return }
     endPoints[place].isPaused = isPaused
-    updateTurns(place)
-    pump()
+    proceed(at: place)
   }
 
   /// The gate closes, or closes harder than it does already.

@@ -4,21 +4,46 @@ extension Scheduler {
     return endPoints.slot(of: endPoint).map { endPoints[$0].isLongLaneFull } ?? false
   }
 
+  /// Something changed at an end-point: whatever can start now is granted.
+  mutating func proceed(at place: Int32) {
+    // Nearly always nobody's turn at the total is due. Then it goes on by itself, and joins them only if that stops it.
+    if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending {
+      while running < limits.total, let slot = next(at: place) { grant(slot) }
+    }
+    updateTurns(place)
+    pump()
+  }
+
   /// Grants permits until none is free or nobody eligible waits.
   mutating func pump() {
     guard closing < .ending else { return }
-    while running < limits.total, let place = nextTurn() {
-      // Of the two first ones the lower rank goes, if its lane may.
-      let short = endPoints[place].shortTurn >= 0 ? endPoints[place].short.first(in: nodes) : -1
-      let longMay = runningLong < limits.totalLong && endPoints[place].longTurn >= 0
-      let long = longMay ? endPoints[place].long.first(in: nodes) : -1
-      grant(short >= 0 && (long < 0 || nodes[short].rank < nodes[long].rank) ? short : long)
+    while running < limits.total, let place = nextTurn(), let slot = next(at: place) {
+      grant(slot)
+      // Whoever has had its turn goes as far back as its weight says.
+      shortTurns.remove(place, in: &endPoints)
+      longTurns.remove(place, in: &endPoints)
+      virtualTime = max(virtualTime, endPoints[place].pass)
+      endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
+      updateTurns(place)
     }
+  }
+
+  /// Whom an end-point would start next: of the first ones of its two lanes the one with the lower rank, if its lane may.
+  // Inlined: called, it would get a copy of the whole scheduler.
+  @inline(__always)
+  private func next(at place: Int32) -> Int32? {
+    let short = endPoints[place].isEligible(.short) ? endPoints[place].short.first(in: nodes) : -1
+    let longMay = runningLong < limits.totalLong && endPoints[place].isEligible(.long)
+    let long = longMay ? endPoints[place].long.first(in: nodes) : -1
+    let slot = short >= 0 && (long < 0 || nodes[short].rank < nodes[long].rank) ? short : long
+    return slot < 0 ? nil : slot
   }
 
   /// The end-point whose turn it is. An end-point whose long lane waits for the total's long half takes part with its
   /// short lane only, and stands in nobody's way.
-  func nextTurn() -> Int32? {
+  // Inlined: called, it would get a copy of the whole scheduler.
+  @inline(__always)
+  private func nextTurn() -> Int32? {
     guard let short = shortTurns.first else {
       return runningLong < limits.totalLong ? longTurns.first?.place : nil
     }
@@ -28,24 +53,19 @@ extension Scheduler {
 
   /// Whether a request that comes now runs now: nobody waits in its lane, whom it would overtake, no turn at the total
   /// is due to anybody, and there is room everywhere.
+  // Inlined: called, it would get a copy of the whole scheduler.
+  @inline(__always)
   func isNext(_ requestClass: RequestClass, at place: Int32) -> Bool {
     granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
       && !endPoints[place].waits(requestClass) && endPoints[place].hasRoom(for: requestClass)
       && (requestClass == .short || runningLong < limits.totalLong)
   }
 
-  mutating func grant(_ slot: Int32) {
-    let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
+  private mutating func grant(_ slot: Int32) {
     dequeue(slot)
     nodes[slot].state = .granted
     granted.append(slot, in: &nodes)
-    count(place, requestClass)
-    // Whoever has had its turn goes as far back as its weight says.
-    shortTurns.remove(place, in: &endPoints)
-    longTurns.remove(place, in: &endPoints)
-    virtualTime = max(virtualTime, endPoints[place].pass)
-    endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
-    updateTurns(place)
+    count(nodes[slot].endPoint, nodes[slot].requestClass)
   }
 
   /// One more runs there.
@@ -63,10 +83,11 @@ extension Scheduler {
   mutating func release(_ slot: Int32) {
     let place = nodes[slot].endPoint
     takeBack(slot)
-    pump()
+    proceed(at: place)
     restIfIdle(place)
   }
 
+  /// Takes the permit back. The caller updates the turns.
   mutating func takeBack(_ slot: Int32) {
     let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
     running -= 1
@@ -75,13 +96,12 @@ extension Scheduler {
       runningLong -= 1
       endPoints[place].runningLong -= 1
     }
-    updateTurns(place)
   }
 
+  /// Lets a node wait in its lane. The caller updates the turns.
   mutating func enqueue(_ slot: Int32) {
     waiting += 1
     joinLane(slot)
-    updateTurns(nodes[slot].endPoint)
   }
 
   mutating func joinLane(_ slot: Int32) {

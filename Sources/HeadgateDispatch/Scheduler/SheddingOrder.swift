@@ -8,7 +8,7 @@ struct SheddingOrder: Sendable {
   private var heap = IndexedHeap<RankedSlot>()
 
   /// Whoever gives way next; -1 when nobody waits.
-  var first: Int32 { heap.min?.key.slot ?? -1 }
+  var first: Int32 { rule == nil ? -1 : heap.min?.key.slot ?? -1 }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     guard let rule else { return }

@@ -26,13 +26,15 @@ struct TurnOrder: Sendable {
 
   let requestClass: RequestClass
   private var heap = IndexedHeap<Turn>()
+  // Counted here, so that nobody looks into the heap while nobody takes part.
+  private var count = 0
 
   init(_ requestClass: RequestClass) { self.requestClass = requestClass }
 
   /// Whose turn it is; nil when nobody takes part.
-  var first: Turn? { heap.min?.key }
+  var first: Turn? { count == 0 ? nil : heap.min?.key }
 
-  var isEmpty: Bool { heap.isEmpty }
+  var isEmpty: Bool { count == 0 }
 
   /// Lets an end-point take part if it could start something, and only then.
   ///
@@ -43,6 +45,7 @@ struct TurnOrder: Sendable {
     guard endPoints[place].isEligible(requestClass) else { return remove(place, in: &endPoints) }
     guard endPoints[place][turn: requestClass] < 0 else { return }
     stamp += 1
+    count += 1
     let pass = max(endPoints[place].pass, virtualTime)
     endPoints[place].pass = pass
     endPoints[place][turn: requestClass] = heap.insert(Turn(pass: pass, stamp: stamp, place: place))
@@ -52,6 +55,7 @@ struct TurnOrder: Sendable {
   mutating func remove(_ place: Int32, in endPoints: inout EndPointTable) {
     let handle = endPoints[place][turn: requestClass]
     guard handle >= 0 else { return }
+    count -= 1
     heap.remove(handle)
     endPoints[place][turn: requestClass] = -1
   }
