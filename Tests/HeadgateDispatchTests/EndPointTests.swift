@@ -109,11 +109,28 @@ import Testing
     #expect(try EndPoint("http://[::ffff:127.0.0.1]/") != EndPoint("http://127.0.0.1/"))
   }
 
-  @Test("D69 a zone is refused with a message that says so", arguments: ["[fe80::1%25en0]", "[fe80::1%en0]"])
-  func zone(host: String) {
-    let error = #expect(throws: EndPointError.self) { try EndPoint("http://\(host)/") }
-    #expect(error?.code == .notYetSupported)
-    #expect(error?.description.contains("zone") == true)
+  @Test(
+    "D69 the zone of an address tells end-points apart, and keeps its case",
+    arguments: ["[fe80::1%25En0]", "[FE80:0::1%25En0]", "[fe80::1%En0]"]
+  )
+  func zone(host: String) throws {
+    let endPoint = try EndPoint(host: host, port: 80)
+    #expect(endPoint.host == "fe80::1%En0")
+    #expect(endPoint.description == "[fe80::1%En0]:80")
+    #expect(try endPoint != EndPoint(host: "fe80::1%en1", port: 80))
+    #expect(try endPoint != EndPoint(host: "fe80::1", port: 80))
+  }
+
+  @Test("D69 a URL with a zone goes to the transport as RFC 6874 writes it")
+  func zoneInURL() throws {
+    let request = try DispatchRequest("http://[FE80::1%25eth0]:8080/a")
+    #expect(request.url == "http://[fe80::1%25eth0]:8080/a")
+    #expect(request.endPoint == (try EndPoint(host: "fe80::1%eth0", port: 8080)))
+  }
+
+  @Test("D69 a zone that can't be one is refused", arguments: ["fe80::1%", "fe80::1%a b", "fe80::1%a%b", "fe80::1%a]"])
+  func brokenZone(host: String) {
+    #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .invalidHost)
   }
 
   @Test(
@@ -155,14 +172,47 @@ import Testing
   }
 
   @Test(
-    "D70 an international name is refused with what to write instead",
-    arguments: ["http://b\u{FC}cher.example/", "http://b%C3%BCcher.example/", "http://\u{4F8B}\u{3048}.jp/"]
+    "D70 a name in other letters is one end-point with its xn-- form",
+    arguments: [
+      ("b\u{FC}cher.example", "xn--bcher-kva.example"), ("B\u{DC}CHER.Example", "xn--bcher-kva.example"),
+      ("b%C3%BCcher.example", "xn--bcher-kva.example"), ("\u{4F8B}\u{3048}.jp", "xn--r8jz45g.jp"),
+      ("\u{4F8B}\u{3048}\u{3002}jp", "xn--r8jz45g.jp"), ("stra\u{DF}e.example", "xn--strae-oqa.example"),
+      ("\u{FF45}xample.com", "example.com"),
+      // After RFC 3492 section 7.1, less what is no letter.
+      (
+        "\u{644}\u{64A}\u{647}\u{645}\u{627}\u{628}\u{62A}\u{643}\u{644}\u{645}\u{648}\u{634}\u{639}\u{631}\u{628}\u{64A}.x",
+        "xn--mgbcah9ar9a4efegftvvn.x"
+      ),
+      (
+        "\u{4ED6}\u{4EEC}\u{4E3A}\u{4EC0}\u{4E48}\u{4E0D}\u{8BF4}\u{4E2D}\u{6587}.x",
+        "xn--ihqwcrb4cv8a8dqg056pqjye.x"
+      ),
+      ("pro\u{10D}prost\u{11B}nemluv\u{ED}\u{10D}esky.x", "xn--proprostnemluvesky-uyb24dma41a.x"),
+      ("3\u{5E74}b\u{7D44}\u{91D1}\u{516B}\u{5148}\u{751F}.x", "xn--3b-ww4c5e180e575a65lsy2b.x"),
+      (
+        "\u{909}\u{926}\u{93E}\u{939}\u{930}\u{923}.\u{92A}\u{930}\u{940}\u{915}\u{94D}\u{937}\u{93E}",
+        "xn--p1b6ci4b4b3a.xn--11b5bs3a9aj6g"
+      ),
+    ]
   )
-  func internationalNames(url: String) throws {
-    let error = #expect(throws: EndPointError.self) { try EndPoint(url) }
-    #expect(error?.code == .notYetSupported)
+  func internationalNames(name: String, ascii: String) throws {
+    #expect(try EndPoint("http://\(name)/").host == ascii)
+    #expect(try EndPoint("http://\(name)/") == EndPoint("http://\(ascii)/"))
+    #expect(try DispatchRequest("http://\(name)/p").url == "http://\(ascii)/p")
+  }
+
+  @Test(
+    "D70 a name that could be read in two ways is refused with what to write instead",
+    arguments: [
+      "bu\u{308}cher.example", "\u{1F600}.example", "\u{FB01}x.example", "a\u{200D}b.example", "-\u{FC}.example",
+      "\u{1112}\u{1161}.example", "\u{130}.example",
+      String(repeating: "\u{FC}", count: 60) + ".example",
+    ]
+  )
+  func unclearNames(name: String) throws {
+    let error = #expect(throws: EndPointError.self) { try EndPoint(host: name, port: 80) }
+    #expect(error?.code == .unclearName)
     #expect(error?.description.contains("xn--") == true)
-    #expect(try EndPoint("http://xn--bcher-kva.example/").host == "xn--bcher-kva.example")
   }
 
   @Test("D70 a host that is percent-encoded is what it stands for")

@@ -153,7 +153,7 @@ import Testing
       "file:///etc/passwd", "gopher://h/", "ftp://h/x", "scp://h/x", "javascript:alert(1)", "data:text/plain,x",
       "ws://h/",
       "http:", "http:x", "http://", "http:///x", "//", "http://h:0/", "//h:99999999999999999999/",
-      "http://b\u{FC}cher.example/",
+      "http://bu\u{308}cher.example/",
       "http://[::1", "",
     ]
   )

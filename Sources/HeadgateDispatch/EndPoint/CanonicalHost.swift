@@ -18,14 +18,17 @@ enum CanonicalHost {
     {
       return text
     }
-    var host = text.lowercased()
-    if host.utf8.first == UInt8(ascii: "["), host.utf8.last == UInt8(ascii: "]") {
-      return try ipv6(String(host.dropFirst().dropLast()), text)
+    if text.utf8.first == UInt8(ascii: "["), text.utf8.last == UInt8(ascii: "]") {
+      return try ipv6(String(text.dropFirst().dropLast()), text)
     }
-    if host.utf8.contains(UInt8(ascii: ":")) { return try ipv6(host, text) }
+    if text.utf8.contains(UInt8(ascii: ":")) { return try ipv6(text, text) }
+    var host = text.lowercased()
+    if !text.utf8.allSatisfy({ $0 < 0x80 }) {
+      guard let name = InternationalName.ascii(text) else { throw EndPointError(.unclearName, text) }
+      host = name
+    }
     if host.utf8.last == UInt8(ascii: ".") { host.removeLast() }
     guard !host.isEmpty else { throw EndPointError(.missingHost, text) }
-    guard host.utf8.allSatisfy({ $0 < 0x80 }) else { throw EndPointError(.notYetSupported, text) }
     guard host.utf8.count <= 253, host.utf8.allSatisfy(isNameByte), !hasEmptyLabel(host) else {
       throw EndPointError(.invalidHost, text)
     }
@@ -71,8 +74,17 @@ enum CanonicalHost {
     return withUnsafeBytes(of: address.s_addr) { $0.map { String($0) }.joined(separator: ".") }
   }
 
-  private static func ipv6(_ host: String, _ text: String) throws(EndPointError) -> String {
-    if host.utf8.contains(UInt8(ascii: "%")) { throw EndPointError(.notYetSupported, text) }
+  private static func ipv6(_ written: String, _ text: String) throws(EndPointError) -> String {
+    // RFC 6874: the zone of a link-local address. Its name is the system's own, with the case that it has there.
+    let parts = written.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+    var zone = ""
+    if parts.count == 2 {
+      zone = "%" + (parts[1].hasPrefix("25") && parts[1].utf8.count > 2 ? parts[1].dropFirst(2) : parts[1])
+      guard (2...64).contains(zone.utf8.count), zone.utf8.dropFirst().allSatisfy(isZoneByte) else {
+        throw EndPointError(.invalidHost, text)
+      }
+    }
+    let host = parts[0].lowercased()
     // Also keeps out a zero byte, at which the system's parser would stop reading.
     guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isNameByte($0) }) else {
       throw EndPointError(.invalidHost, text)
@@ -82,6 +94,10 @@ enum CanonicalHost {
     guard inet_pton(AF_INET6, host, &address) == 1,
       inet_ntop(AF_INET6, &address, &buffer, socklen_t(INET6_ADDRSTRLEN)) != nil
     else { throw EndPointError(.invalidHost, text) }
-    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) + zone
+  }
+
+  private static func isZoneByte(_ byte: UInt8) -> Bool {
+    isNameByte(byte) || byte == UInt8(ascii: "~") || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
   }
 }

@@ -2,7 +2,8 @@
 ///
 /// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
 /// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
-/// scheme gives the port where a URL has none. User information never counts. Names are not resolved: two names of
+/// scheme gives the port where a URL has none. A name in other letters takes its `xn--` form (`bücher.example` is
+/// `xn--bcher-kva.example`), and the zone of an IPv6 address tells two of them apart. User information never counts. Names are not resolved: two names of
 /// one machine are two end-points.
 ///
 /// Comparing and hashing cost O(1) in practice: the hash is computed once.
@@ -24,7 +25,7 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// The canonical host, an IPv6 address without its brackets.
+  /// The canonical host, an IPv6 address without its brackets and with its zone, if it has one: `fe80::1%en0`.
   public var host: String { storage.host }
 
   /// The port, 1 to 65535.
@@ -46,6 +47,13 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether the host is an IPv6 address, which stands in brackets in a URL.
   public var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+
+  /// The host as it stands in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
+  var hostInURL: String {
+    guard isIPv6 else { return host }
+    let parts = host.split(separator: "%", maxSplits: 1)
+    return "[" + parts.joined(separator: "%25") + "]"
+  }
 
   /// `host:port`, with brackets round an IPv6 address.
   public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
@@ -76,7 +84,7 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What is wrong. More may be added.
   public struct Code: Hashable, Sendable {
-    private enum Value { case malformed, missingHost, invalidHost, invalidPort, unknownScheme, notYetSupported }
+    private enum Value { case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName }
     private let value: Value
 
     /// The text is no absolute URL.
@@ -89,8 +97,9 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     public static let invalidPort = Code(value: .invalidPort)
     /// The scheme has no default port, and the URL gives none.
     public static let unknownScheme = Code(value: .unknownScheme)
-    /// An IPv6 zone or an international name in its native letters.
-    public static let notYetSupported = Code(value: .notYetSupported)
+    /// A name in other letters that can be read in more than one way without Unicode's tables: accents that stand beside
+    /// their letters, symbols, letters in presentation forms.
+    public static let unclearName = Code(value: .unclearName)
   }
 
   /// What is wrong.
@@ -111,7 +120,7 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     case .invalidHost: "\"\(text)\" is no host name and no address"
     case .invalidPort: "the port \(text) is not between 1 and 65535"
     case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have)"
-    case .notYetSupported: "\"\(text)\" is not supported; write an international name in its xn-- form, and no zone"
+    case .unclearName: "\"\(text)\" can't be read as a name without doubt; write it in its xn-- form"
     default: "\"\(text)\" is no absolute URL; write it as scheme://host/path"
     }
   }

@@ -39,10 +39,9 @@ struct RequestAddress {
     credentials = user.isEmpty && password.isEmpty ? nil : "\(user):\(password)"
 
     let isDefaultPort = endPoint.port == EndPoint.defaultPort(ofScheme: scheme)
-    let host = endPoint.isIPv6 ? "[\(endPoint.host)]" : endPoint.host
     let path = components.percentEncodedPath
     url =
-      scheme + "://" + host + (isDefaultPort ? "" : ":\(endPoint.port)")
+      scheme + "://" + endPoint.hostInURL + (isDefaultPort ? "" : ":\(endPoint.port)")
       + (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?" + $0 } ?? "")
   }
 }
