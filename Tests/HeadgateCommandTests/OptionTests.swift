@@ -57,6 +57,14 @@ import Testing
     #expect(options.verbosity == .quiet)
   }
 
+  @Test func `Limits of some hosts arrive, the last word for a pattern counts`() throws {
+    let options = try options(
+      "--limit", "*.Example.com=2", "--limit", "a.example:81=9", "--limit", "*.example.com=3", "http://a/")
+    #expect(options.rules[try HostPattern("*.example.com")]?.requests == 3)
+    #expect(options.rules[try HostPattern("a.example:81")]?.requests == 9)
+    #expect(options.rules.count == 2)
+  }
+
   @Test func `-O is the current folder, and -P another`() throws {
     #expect(try options("-O", "http://a/").target == .folder("."))
     #expect(try options("-O", "-P", "x", "http://a/").target == .folder("x"))
@@ -65,7 +73,9 @@ import Testing
   @Test(arguments: [
     [], ["--per-host", "0", "http://a/"], ["--per-host", "x", "http://a/"], ["-j", "0", "http://a/"],
     ["-j", "99999999", "http://a/"], ["--max-time", "0", "http://a/"], ["--max-time", "-1", "http://a/"],
-    ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"], ["-H", "nocolon", "http://a/"],
+    ["--limit", "a.example", "http://a/"], ["--limit", "a.example=0", "http://a/"], ["--limit", "a.*=2", "http://a/"],
+    ["--limit", "=2", "http://a/"], ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"],
+    ["-H", "nocolon", "http://a/"],
     ["-H", "a b: c", "http://a/"], ["-H", ": c", "http://a/"], ["-H", "a: b\r\nc: d", "http://a/"],
     ["-H", "Content-Length: 1", "http://a/"], ["-q", "-v", "http://a/"], ["--overwrite", "http://a/"],
     ["--insecure", "--cacert", "x", "http://a/"], ["-i", "-", "-i", "-"], ["--log", "-", "http://a/"],

@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateDispatch
 
 /// Values of options, with words for what is wrong with them.
 enum OptionValue {
@@ -17,6 +18,20 @@ enum OptionValue {
     return value
   }
 
+  /// `PATTERN=N`: a limit for the hosts of a pattern.
+  static func rule(_ text: String) throws(OptionError) -> HostRule {
+    guard let sign = text.lastIndex(of: "=") else {
+      throw OptionError("write it as host=n, such as '*.example.com=2' or api.example.com:8443=10")
+    }
+    let requests = try count(String(text[text.index(after: sign)...]))
+    do {
+      return HostRule(
+        pattern: try HostPattern(String(text[..<sign])), limits: try EndPointLimits(requests: requests))
+    } catch {
+      throw OptionError("\(error)")
+    }
+  }
+
   /// `Name: value`.
   static func header(_ text: String) throws(OptionError) -> HTTPField {
     guard let colon = text.firstIndex(of: ":") else { throw OptionError("write it as 'Name: value'") }
@@ -31,6 +46,12 @@ enum OptionValue {
     guard !own.contains(name.canonicalName) else { throw OptionError("headgate itself sets \(name.rawName)") }
     return HTTPField(name: name, value: String(value))
   }
+}
+
+/// A limit for the hosts of a pattern.
+struct HostRule: Hashable, Sendable {
+  let pattern: HostPattern
+  let limits: EndPointLimits
 }
 
 /// What is wrong with the value of an option, and what would be right.

@@ -50,6 +50,17 @@ struct FetchCommand: AsyncParsableCommand {
   var perHost = EndPointLimits.standard.requests
 
   @Option(
+    name: .customLong("limit"),
+    help: ArgumentHelp(
+      "Requests at once for these hosts, whatever --per-host says: a host, *.domain or *, and perhaps :port. The most "
+        + "specific one holds. Repeatable.",
+      valueName: "host=n"
+    ),
+    transform: OptionValue.rule
+  )
+  var rules: [HostRule] = []
+
+  @Option(
     name: [.short, .customLong("jobs")],
     help: ArgumentHelp("Requests at once in all; unless given, what open files leave room for.", valueName: "n"),
     transform: OptionValue.count
@@ -141,6 +152,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.lists = lists
     options.target = folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
     options.perHost = try EndPointLimits(requests: perHost)
+    for rule in rules { options.rules[rule.pattern] = rule.limits }
     options.total = try total()
     options.maxTime = maxTime
     options.deadline = deadline

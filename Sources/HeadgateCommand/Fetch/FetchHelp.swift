@@ -8,6 +8,7 @@ enum FetchHelp {
     EXAMPLES
       headgate fetch -i urls.txt --per-host 4 -P out
       headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson
+      headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16
       grep -o 'https://[^"]*' page.html | headgate fetch -i - -O
       headgate fetch https://example.com/a.json https://example.com/b.json | jq .
 

@@ -19,8 +19,9 @@ struct FetchOptions: Sendable {
   /// Paths of lists; `-` is the standard input.
   var lists: [String] = []
   var target = Target.output
-  /// Requests at once for each end-point, and in all.
+  /// Requests at once for each end-point, for those of some hosts, and in all.
   var perHost = EndPointLimits.standard
+  var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
   /// How long a URL may take from its start, and how long the whole run may.
   var maxTime: Duration?

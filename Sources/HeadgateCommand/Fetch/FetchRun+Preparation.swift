@@ -66,6 +66,7 @@ extension FetchRun {
     do {
       let limits = try GateLimits(
         endPoint: options.perHost,
+        rules: options.rules,
         total: options.total,
         waiting: lookahead,
         overflow: .wait
