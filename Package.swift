@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The transport of the umbrella is libcurl where its development files are part of the system or of its packages.
-let curlPlatforms: [Platform] = [.linux, .macOS]
+// The transport of the umbrella: libcurl, and on Apple's systems what the platform gives.
+let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
 
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
@@ -17,6 +17,7 @@ let package = Package(
     .library(name: "HeadgateThreads", targets: ["HeadgateThreads"]),
     .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
+    .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
     .executable(name: "headgate", targets: ["HeadgateTool"]),
@@ -55,10 +56,19 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
+      name: "HeadgateURLSession",
+      dependencies: [
+        "HeadgateDispatch", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
       name: "Headgate",
       dependencies: [
         "HeadgateThreads", "HeadgateDispatch",
-        .target(name: "HeadgateCurl", condition: .when(platforms: curlPlatforms)),
+        .target(name: "HeadgateCurl", condition: .when(platforms: [.linux])),
+        .target(name: "HeadgateURLSession", condition: .when(platforms: applePlatforms)),
       ],
       swiftSettings: strict
     ),
@@ -98,6 +108,15 @@ let package = Package(
       name: "HeadgateCurlTests",
       dependencies: [
         "CStallingResolver", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "ContractTests",
+      dependencies: [
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateURLSession",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

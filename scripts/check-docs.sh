@@ -33,7 +33,7 @@ echo "the README's example prints what it says"
 if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
   swift package dump-symbol-graph --minimum-access-level public > /dev/null
-  for module in HeadgateThreads HeadgateDispatch HeadgateCurl HeadgateOrigin HeadgateTesting Headgate; do
+  for module in HeadgateThreads HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting Headgate; do
     mkdir -p "$graphs/$module"
     find .build -path '*symbolgraph*' -name "$module*.symbols.json" -exec cp {} "$graphs/$module/" \;
     docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \

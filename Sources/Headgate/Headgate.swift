@@ -3,6 +3,8 @@
 @_exported import HeadgateDispatch
 @_exported import HeadgateThreads
 
-#if canImport(HeadgateCurl)
+#if canImport(Darwin)
+@_exported import HeadgateURLSession
+#else
 @_exported import HeadgateCurl
 #endif

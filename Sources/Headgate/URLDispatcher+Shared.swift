@@ -1,7 +1,20 @@
-#if canImport(HeadgateCurl)
-import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
+
+#if canImport(Darwin)
+import HeadgateURLSession
+#else
+import HeadgateCurl
+#endif
+
+/// What carries requests unless a program says otherwise: URLSession on Apple's systems, libcurl elsewhere.
+private func platformTransport() throws(DispatchError) -> any Transport {
+  #if canImport(Darwin)
+  URLSessionTransport()
+  #else
+  try CurlTransport()
+  #endif
+}
 
 extension URLDispatcher {
   /// The dispatcher of the process, over the platform's transport with standard limits.
@@ -13,7 +26,7 @@ extension URLDispatcher {
     sharedDispatcher.withLock { shared in
       if let shared { return shared }
       do throws(DispatchError) {
-        let dispatcher = URLDispatcher(transport: try CurlTransport())
+        let dispatcher = URLDispatcher(transport: try platformTransport())
         shared = dispatcher
         return dispatcher
       } catch {
@@ -33,7 +46,7 @@ extension URLDispatcher {
   /// - Parameter limits: How many requests at once, for each end-point and in all; how many may wait.
   /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
   public convenience init(limits: GateLimits = .standard) throws(DispatchError) {
-    self.init(transport: try CurlTransport(), limits: limits)
+    self.init(transport: try platformTransport(), limits: limits)
   }
 }
 
@@ -54,4 +67,3 @@ private struct FailingTransport: Transport {
     var phase: DispatchError.Phase { .connecting }
   }
 }
-#endif

@@ -123,7 +123,8 @@ import Testing
       ("http:h", "no host"), ("http://h:0/", "port 0"), ("http://h:65536/", "port 65536"),
       ("http://h:99999999999999999999/", "port 99999999999999999999"), ("http://h:8x/", "h:8x"),
       ("http://a..b/", "no host name"), ("http://a b/", "no host name"), ("http://256.1.1.1/", "256.1.1.1"),
-      ("http://[fe80::1%25en%250]/", "no host name"), ("http://bu\u{308}cher.example/", "xn--"), ("http://[::1/", "[::1"),
+      ("http://[fe80::1%25en%250]/", "no host name"), ("http://bu\u{308}cher.example/", "xn--"),
+      ("http://[::1/", "[::1"),
     ]
   )
   func badURL(url: String, reason: String) {

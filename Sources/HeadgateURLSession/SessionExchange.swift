@@ -1,0 +1,168 @@
+import Foundation
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// One exchange under way: the dispatcher's hold on a task of the session.
+///
+/// The session's delegate calls come one at a time, on its queue; `cancel` and `resume` from anywhere.
+final class SessionExchange: ExchangeControl {
+  private struct State: Sendable {
+    var task: URLSessionTask?
+    var isCancelled = false
+    var isOver = false
+    // Foundation counts suspensions on Linux, and not on Apple's systems: there is never more than one.
+    var isSuspended = false
+    var phase = DispatchError.Phase.connecting
+    var times = ExchangeTimes()
+  }
+
+  private let events: any ExchangeEvents
+  private let started = Deadline.now
+  private let state = Locked(State())
+
+  init(_ exchange: Exchange, _ events: any ExchangeEvents) { self.events = events }
+
+  var phase: DispatchError.Phase { state.withLock { $0.phase } }
+
+  func attach(_ task: URLSessionTask) {
+    let isCancelled = state.withLock { state in
+      state.task = task
+      return state.isCancelled
+    }
+    if isCancelled { task.cancel() }
+  }
+
+  func cancel() {
+    let task = state.withLock { state in
+      state.isCancelled = true
+      return state.task
+    }
+    task?.cancel()
+  }
+
+  func resume() {
+    let task = state.withLock { state -> URLSessionTask? in
+      defer { state.isSuspended = false }
+      return state.isSuspended ? state.task : nil
+    }
+    task?.resume()
+  }
+
+  // MARK: The session's side
+
+  /// The head has come. False: the rest is not wanted.
+  func received(_ response: URLResponse) -> Bool {
+    guard let response = response as? HTTPURLResponse else {
+      fail(DispatchError(.badResponse, phase: .awaitingHead))
+      return false
+    }
+    let elapsed = (Deadline.now - started).seconds
+    let isWanted = state.withLock { state in
+      state.phase = .receiving
+      state.times.firstByte = elapsed
+      return !state.isCancelled
+    }
+    return isWanted && follow(events.received(ResponseHead(response)))
+  }
+
+  func received(_ data: Data) {
+    for region in data.regions {
+      guard !state.withLock({ $0.isCancelled }) else { return }
+      // A pause holds for all that follows: the session has no smaller unit than what it brought.
+      if !region.withUnsafeBytes({ follow(events.received($0)) }) { return }
+    }
+  }
+
+  private func follow(_ flow: BodyFlow) -> Bool {
+    switch flow {
+    case .more: return true
+    case .pause:
+      let task = state.withLock { state -> URLSessionTask? in
+        defer { state.isSuspended = true }
+        return state.isSuspended ? nil : state.task
+      }
+      task?.suspend()
+      return true
+    case .abort:
+      cancel()
+      return false
+    }
+  }
+
+  private func fail(_ error: DispatchError) {
+    cancel()
+    end(error)
+  }
+
+  func add(_ times: ExchangeTimes) {
+    state.withLock { state in
+      (state.times.name, state.times.connect, state.times.tls) = (times.name, times.connect, times.tls)
+    }
+  }
+
+  func ended(_ error: (any Error)?) { end(error.map { DispatchError($0, phase: phase) }) }
+
+  /// Tells of the end, once.
+  func end(_ failure: DispatchError?) {
+    let elapsed = (Deadline.now - started).seconds
+    let times = state.withLock { state -> ExchangeTimes? in
+      guard !state.isOver else { return nil }
+      state.isOver = true
+      state.task = nil
+      state.times.total = elapsed
+      return state.times
+    }
+    if let times { events.ended(ExchangeEnd(failure: failure, times: times)) }
+  }
+}
+
+extension Duration {
+  fileprivate var seconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+}
+
+extension ResponseHead {
+  init(_ response: HTTPURLResponse) {
+    var fields = HTTPFields()
+    for (name, value) in response.allHeaderFields {
+      guard let name = HTTPField.Name("\(name)") else { continue }
+      fields.append(HTTPField(name: name, value: "\(value)"))
+    }
+    self.init(statusCode: response.statusCode, headerFields: fields)
+  }
+}
+
+extension DispatchError {
+  /// What the session says, in the dispatcher's words.
+  init(_ error: any Error, phase: Phase) {
+    guard let failure = error as? URLError else {
+      self.init(.transportFailed, phase: phase, detail: error.localizedDescription, underlying: error)
+      return
+    }
+    let (code, phase): (Code, Phase) =
+      switch failure.code {
+      case .cancelled: (.cancelled, phase)
+      case .cannotFindHost, .dnsLookupFailed: (.nameNotResolved, .name)
+      case .cannotConnectToHost, .notConnectedToInternet: (.connectFailed, .connecting)
+      case .networkConnectionLost: (.connectionLost, phase == .connecting ? .awaitingHead : phase)
+      case .timedOut: (.connectTimedOut, phase)
+      case .badServerResponse, .cannotParseResponse, .cannotDecodeRawData, .cannotDecodeContentData:
+        (.badResponse, phase == .connecting ? .awaitingHead : phase)
+      case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
+        .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
+        .clientCertificateRequired:
+        (.tlsFailed, .securing)
+      // What Foundation on Linux says of a body that breaks off.
+      case .unknown where phase == .receiving: (.connectionLost, phase)
+      case .badURL, .unsupportedURL: (.invalidURL, phase)
+      default: (.transportFailed, phase)
+      }
+    self.init(code, phase: phase, detail: failure.localizedDescription, underlying: failure)
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The delegate of all sessions of a transport: finds the exchange that a call is about.
+final class SessionExchanges: NSObject, URLSessionDataDelegate {
+  private struct Key: Hashable {
+    // A task's number is its own only within its session.
+    let task: ObjectIdentifier
+
+    init(_ task: URLSessionTask) { self.task = ObjectIdentifier(task) }
+  }
+
+  // A task is held by its session until the call that takes it out here.
+  private let exchanges = Locked<[Key: SessionExchange]>([:])
+
+  func add(_ exchange: SessionExchange, for task: URLSessionTask) {
+    let key = Key(task)
+    exchanges.withLock { $0[key] = exchange }
+  }
+
+  private func exchange(of task: URLSessionTask) -> SessionExchange? {
+    let key = Key(task)
+    return exchanges.withLock { $0[key] }
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+    newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+  ) {
+    // The dispatcher follows redirects, by the permit of the end-point that they lead to.
+    completionHandler(nil)
+  }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+  ) {
+    completionHandler(exchange(of: dataTask)?.received(response) == true ? .allow : .cancel)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    exchange(of: dataTask)?.received(data)
+  }
+
+  #if canImport(Darwin)
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
+  ) {
+    guard let metrics = metrics.transactionMetrics.last else { return }
+    func seconds(_ end: Date?) -> Double {
+      guard let start = metrics.fetchStartDate, let end else { return 0 }
+      return max(0, end.timeIntervalSince(start))
+    }
+    exchange(of: task)?.add(
+      ExchangeTimes(
+        name: seconds(metrics.domainLookupEndDate),
+        connect: seconds(metrics.secureConnectionStartDate ?? metrics.connectEndDate),
+        tls: seconds(metrics.secureConnectionEndDate)))
+  }
+  #endif
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let key = Key(task)
+    let exchange = exchanges.withLock { $0.removeValue(forKey: key) }
+    exchange?.ended(error)
+  }
+}

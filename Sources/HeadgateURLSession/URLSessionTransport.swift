@@ -1,0 +1,139 @@
+import Foundation
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// Carries requests over URLSession: the transport of Apple's systems, and of programs that rely on what it brings
+/// (proxies, VPNs, trust and protocols as the system's settings say).
+///
+/// One session serves all requests. Its own queue and its own time-outs, which fail requests that were never sent, are
+/// out of use: it gets as many connections for a host as the highest limit in force says, and no request but those that
+/// hold a permit. Redirects are the dispatcher's, so that each hop goes by the permit of its end-point.
+///
+/// What URLSession can't tell or do: it keeps idle connections as it likes (requests under way never exceed a limit,
+/// sockets may for a while); it has no limit on the time to connect alone (`connectTimeout` changes nothing, `timeout`
+/// and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
+/// a body that is paused goes on into memory. Cookies, caches and stored credentials are not used.
+public final class URLSessionTransport: Transport {
+  private struct State: Sendable {
+    var session: URLSession?
+    var connections = 0
+    var isShutDown = false
+    var whenClosed: [@Sendable () -> Void] = []
+  }
+
+  private let template: Template
+  private let exchanges = SessionExchanges()
+  private let state = Locked(State())
+
+  /// A transport.
+  ///
+  /// - Parameter configuration: Where the session's settings come from, such as `protocolClasses`, `waitsForConnectivity`
+  ///   or network service types. Limits on connections and time, cookies, cache and credentials are set by the transport.
+  public init(configuration: URLSessionConfiguration = .ephemeral) { template = Template(configuration) }
+
+  deinit { state.withLock { $0.session.take() }?.invalidateAndCancel() }
+
+  /// Starts an exchange.
+  public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    let transfer = SessionExchange(exchange, events)
+    guard let request = URLRequest(exchange) else {
+      transfer.end(DispatchError(.invalidURL, phase: .connecting, detail: "\"\(exchange.request.url)\""))
+      return transfer
+    }
+    let task = session(for: exchange.maxSockets).dataTask(with: request)
+    exchanges.add(transfer, for: task)
+    transfer.attach(task)
+    task.resume()
+    return transfer
+  }
+
+  /// Lets the next request use a session of as many connections as the highest limit says.
+  public func limitsChanged(to limits: GateLimits) { _ = session(for: limits.highest) }
+
+  /// Invalidates the session, which closes its connections.
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
+    let session = state.withLock { state in
+      state.isShutDown = true
+      return state.session.take()
+    }
+    session?.finishTasksAndInvalidate()
+    whenClosed()
+  }
+
+  /// The session, which can't change its number of connections: one that has too few finishes what it has and gives way.
+  private func session(for connections: Int) -> URLSession {
+    let (session, outgrown) = state.withLock { state -> (URLSession, URLSession?) in
+      if let session = state.session, connections <= state.connections { return (session, nil) }
+      state.connections = max(connections, state.connections, EndPointLimits.standard.requests)
+      let outgrown = state.session
+      let session = template.session(connections: state.connections, exchanges)
+      state.session = session
+      return (session, outgrown)
+    }
+    outgrown?.finishTasksAndInvalidate()
+    return session
+  }
+}
+
+/// What every session of a transport is made from.
+// Unchecked: the configuration is a copy of our own, made before anybody else can hold it, and only read and copied.
+private struct Template: @unchecked Sendable {
+  private let configuration: URLSessionConfiguration
+
+  init(_ given: URLSessionConfiguration) {
+    configuration = given.copy() as? URLSessionConfiguration ?? .ephemeral
+    configuration.timeoutIntervalForRequest = URLSessionTransport.never
+    configuration.timeoutIntervalForResource = URLSessionTransport.never
+    configuration.httpShouldSetCookies = false
+    configuration.httpCookieStorage = nil
+    configuration.urlCache = nil
+    configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+    configuration.urlCredentialStorage = nil
+  }
+
+  func session(connections: Int, _ exchanges: SessionExchanges) -> URLSession {
+    let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
+    copy.httpMaximumConnectionsPerHost = connections
+    // Without a queue the session makes a serial one: one call at a time, in order.
+    return URLSession(configuration: copy, delegate: exchanges, delegateQueue: nil)
+  }
+}
+
+extension URLSessionTransport {
+  /// A time-out that never comes, in seconds: a hundred years.
+  static let never: TimeInterval = 3_155_760_000
+}
+
+extension GateLimits {
+  /// The highest limit of any end-point.
+  var highest: Int {
+    max(endPoint.requests, overrides.values.map(\.requests).max() ?? 1, rules.values.map(\.requests).max() ?? 1)
+  }
+}
+
+extension URLRequest {
+  /// The request as URLSession sends it; nil when Foundation can't read its URL.
+  init?(_ exchange: Exchange) {
+    let request = exchange.request
+    guard let url = URL(string: request.url) else { return nil }
+    self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: URLSessionTransport.never)
+    httpMethod = request.method.rawValue
+    httpShouldHandleCookies = false
+    for field in request.headerFields where !Self.own.contains(field.name) {
+      addValue(field.value, forHTTPHeaderField: field.name.rawName)
+    }
+    // A body that may be paused must come as it is: nobody can stop in the middle of an inflated block.
+    if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
+      setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+    }
+    if let body = request.body { httpBody = Data(body.bytes) }
+  }
+
+  // What the session sets itself.
+  private static let own: Set<HTTPField.Name> = [.contentLength, .connection, .transferEncoding]
+}

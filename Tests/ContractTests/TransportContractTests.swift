@@ -1,0 +1,225 @@
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import HeadgateURLSession
+import Testing
+
+/// A transport on trial, and what it says of itself that it can't do.
+struct TransportOnTrial: Sendable, CustomTestStringConvertible {
+  let testDescription: String
+  /// Whether sockets, idle ones included, keep to the limit; else only requests under way do.
+  let limitsSockets: Bool
+  /// Whether a paused body stays at the server; else it goes on into memory.
+  let pausesSockets: Bool
+  let make: @Sendable () throws -> any Transport
+
+  static let all = [
+    TransportOnTrial(testDescription: "libcurl", limitsSockets: true, pausesSockets: true) { try CurlTransport() },
+    TransportOnTrial(testDescription: "URLSession", limitsSockets: false, pausesSockets: false) {
+      URLSessionTransport()
+    },
+  ]
+}
+
+/// What every transport does alike, seen through a dispatcher and counted by the origin.
+@Suite struct TransportContractTests {
+  private let origin: Origin
+
+  init() throws { origin = try Origin(endPoints: 2) }
+
+  private func dispatcher(_ trial: TransportOnTrial, requests: Int = 4) throws -> URLDispatcher {
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: requests))
+    return URLDispatcher(transport: try trial.make(), limits: limits)
+  }
+
+  /// A request that a test holds, with no limit on its time.
+  private func patient(_ path: String) throws -> DispatchRequest {
+    var request = try DispatchRequest(origin.url(path))
+    request.timeout = nil
+    request.connectTimeout = nil
+    return request
+  }
+
+  private func failure(_ dispatcher: URLDispatcher, _ request: DispatchRequest) async -> DispatchError? {
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test("status, fields, body and times of a response", arguments: TransportOnTrial.all)
+  func response(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let response = try await dispatcher.data(for: origin.url("/bytes/100000"))
+    #expect(response.statusCode == 200)
+    #expect(response.headerFields[.contentLength] == "100000")
+    #expect(response.body.count == 100_000)
+    #expect(response.body[12_345] == OriginAnswer.patternByte(at: 12_345))
+    #expect(response.times.exchange.firstByte > 0)
+    #expect(response.times.exchange.total >= response.times.exchange.firstByte)
+    await dispatcher.shutDown()
+  }
+
+  @Test("statuses come as they are, 401 and 503 too", arguments: TransportOnTrial.all, [204, 304, 401, 404, 503])
+  func statuses(_ trial: TransportOnTrial, status: Int) async throws {
+    let dispatcher = try dispatcher(trial)
+    #expect(try await dispatcher.data(for: origin.url("/status/\(status)")).statusCode == status)
+    await dispatcher.shutDown()
+  }
+
+  @Test(
+    "method, fields and body arrive as they were given", arguments: TransportOnTrial.all, ["POST", "PUT", "DELETE"])
+  func upload(_ trial: TransportOnTrial, method: String) async throws {
+    let dispatcher = try dispatcher(trial)
+    var request = try DispatchRequest(origin.url("/echo"))
+    request.method = try #require(HTTPRequest.Method(rawValue: method))
+    request.headerFields[.accept] = "text/x"
+    request.body = RequestBody(Array(repeating: 7, count: 300_000))
+    let response = try await dispatcher.data(for: request)
+    #expect(response.body == request.body?.bytes)
+    #expect(response.headerFields[try #require(HTTPField.Name("X-Method"))] == method)
+    #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-Accept"))] == "text/x")
+    await dispatcher.shutDown()
+  }
+
+  @Test("HEAD has no body", arguments: TransportOnTrial.all)
+  func head(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    var request = try DispatchRequest(origin.url("/bytes/1000"))
+    request.method = .head
+    let response = try await dispatcher.data(for: request)
+    #expect(response.statusCode == 200)
+    #expect(response.body.isEmpty)
+    await dispatcher.shutDown()
+  }
+
+  @Test("a compressed body is inflated", arguments: TransportOnTrial.all)
+  func gzip(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let response = try await dispatcher.data(for: origin.url("/gzip?bytes=100000"))
+    #expect(response.body.count == 100_000)
+    await dispatcher.shutDown()
+  }
+
+  @Test("the origin never counts more requests than the limit, and is kept busy", arguments: TransportOnTrial.all)
+  func limit(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 3)
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<60 {
+        group.addTask { try await dispatcher.data(for: origin.url("/delay/5")).statusCode }
+      }
+      for try await status in group { #expect(status == 200) }
+    }
+    // The last answer may be here before the origin has counted it.
+    #expect(await origin.waitUntil({ $0.served == 60 }, until: .after(.seconds(60))))
+    let counts = origin.counts()
+    #expect(counts.peakRequests == 3)
+    if trial.limitsSockets { #expect(counts.peakSockets == 3) }
+    await dispatcher.shutDown()
+  }
+
+  @Test("a limit that is raised while it runs is used", arguments: TransportOnTrial.all)
+  func raised(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 2)
+    let requests = try (0..<12).map { _ in try patient("/hold") }
+    let responses = Task {
+      try await withThrowingTaskGroup(of: Int.self) { group in
+        for request in requests { group.addTask { try await dispatcher.data(for: request).statusCode } }
+        return try await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+    #expect(await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60))))
+    dispatcher.limits = try GateLimits(endPoint: EndPointLimits(requests: 12))
+    #expect(await origin.waitUntil({ $0.requests == 12 }, until: .after(.seconds(60))))
+    origin.release()
+    #expect(try await responses.value == Array(repeating: 200, count: 12))
+    await dispatcher.shutDown()
+  }
+
+  @Test("a redirect is the dispatcher's, by the permit of where it leads", arguments: TransportOnTrial.all)
+  func redirect(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let target = origin.url("/bytes/10", endPoint: 1)
+    let response = try await dispatcher.data(for: origin.url("/redirect?to=\(target)"))
+    #expect(response.url == target)
+    #expect(response.body.count == 10)
+    var request = try DispatchRequest(origin.url("/redirect?to=\(target)"))
+    request.maxRedirects = 0
+    #expect(try await dispatcher.data(for: request).statusCode == 302)
+    await dispatcher.shutDown()
+  }
+
+  @Test("a body comes in pieces while it is sent, and is held by who reads it", arguments: TransportOnTrial.all)
+  func stream(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let size = trial.pausesSockets ? 30_000_000 : 3_000_000
+    let response = try await dispatcher.stream(for: patient("/bytes/\(size)"), class: .long)
+    #expect(response.head.statusCode == 200)
+    if trial.pausesSockets { #expect(origin.counts().served == 0) }
+    var count = 0
+    var isRight = true
+    for try await piece in response.body {
+      if let first = piece.first { isRight = isRight && first == OriginAnswer.patternByte(at: count) }
+      count += piece.count
+    }
+    #expect(count == size)
+    #expect(isRight)
+    await dispatcher.shutDown()
+  }
+
+  @Test("cancelling one that runs closes its connection, and its permit goes on", arguments: TransportOnTrial.all)
+  func cancel(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 1)
+    let held = try patient("/hold")
+    let task = Task { await failure(dispatcher, held) }
+    #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
+    task.cancel()
+    #expect(await task.value?.code == .cancelled)
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    #expect(await origin.waitUntil({ $0.aborted == 1 }, until: .after(.seconds(60))))
+    await dispatcher.shutDown()
+  }
+
+  @Test("a body over the cap ends the exchange", arguments: TransportOnTrial.all)
+  func bodyTooLarge(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 1)
+    var request = try patient("/bytes/50000000")
+    request.maxBodyBytes = 1000
+    #expect(await failure(dispatcher, request)?.code == .bodyTooLarge)
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    await dispatcher.shutDown()
+  }
+
+  @Test(
+    "a reset, a short body, nobody there: each an error, and the dispatcher goes on", arguments: TransportOnTrial.all)
+  func failures(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 1)
+    for path in ["/reset", "/reset?after=1000", "/short?declared=5000&sent=1000"] {
+      let error = await failure(dispatcher, try patient(path))
+      #expect(error?.code == .connectionLost, "\(path): \(String(describing: error))")
+      #expect(error?.endPoint == (try DispatchRequest(origin.url("/")).endPoint))
+    }
+    let gone = try Origin()
+    let request = try DispatchRequest(gone.url("/"))
+    gone.stop()
+    #expect(await failure(dispatcher, request)?.code == .connectFailed)
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    await dispatcher.shutDown()
+  }
+
+  @Test("the time-out counts from the permit and ends a silent server's request", arguments: TransportOnTrial.all)
+  func timeout(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 1)
+    var request = try patient("/silence")
+    request.timeout = .milliseconds(200)
+    let error = await failure(dispatcher, request)
+    #expect(error?.code == .timedOut)
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    await dispatcher.shutDown()
+  }
+}
