@@ -54,7 +54,8 @@ struct SchedulerExerciser {
     case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
-    case 90..<97: return move()
+    case 90..<95: return move()
+    case 95..<97: return reclass()
     default: return changeLimits()
     }
   }
@@ -67,10 +68,13 @@ struct SchedulerExerciser {
     let needsPlace = requestClass == .long && Bool.random(using: &random)
     let mayStart = Bool.random(using: &random)
     let waitingBefore = scheduler.waiting
-    switch scheduler.submit(
+    let outlook = scheduler.outlook(
+      for: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits)
+    let submission = scheduler.submit(
       item, to: endPoints[place], requestClass, patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true,
       mayStart: mayStart)
-    {
+    if let broken = compare(outlook, submission) { return broken }
+    switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
       if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).requests { return "a wrong limit was told" }
@@ -88,6 +92,42 @@ struct SchedulerExerciser {
     case .refused(.shutDown): return "refused by an open gate"
     }
     return nil
+  }
+
+  /// What was foretold of a submission, and what came of it. Nothing else is to be done: effects were drained before.
+  private func compare(_ outlook: Scheduler<Int>.Outlook, _ submission: Scheduler<Int>.Submission) -> String? {
+    let isRight =
+      switch (submission, outlook) {
+      case (.started, .runs): true
+      case (.accepted, .runs): scheduler.hasEffects
+      case (.accepted, .waits), (.held, .waits): !scheduler.hasEffects
+      case (.refused(let refusal), .refused(let foretold)): refusal == foretold
+      default: false
+      }
+    return isRight ? nil : "foretold was \(outlook), and it came to \(submission)"
+  }
+
+  private mutating func reclass() -> String? {
+    guard let (item, entry) = anyone() else { return nil }
+    let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
+    let isTotalFull = runningLong.reduce(0, +) >= max(1, limits.total / 2)
+    switch (scheduler.reclass(entry.ticket), entry.stand, entry.requestClass) {
+    case (.gone, .waiting, _), (.gone, .ending, _), (.stays, .running, .long): return nil
+    case (.refused, .running, .short):
+      // A scan, so only while few are alive.
+      guard known.count < 200, !isTotalFull else { return nil }
+      let waiting = known.values.filter {
+        $0.stand == .waiting && $0.endPoint == entry.endPoint && $0.requestClass == .long
+      }
+      return runningLong[entry.endPoint] + waiting.count >= own.long
+        ? nil : "the long lane refused one beside a free place"
+    case (.moved, .running, .short):
+      if isTotalFull || runningLong[entry.endPoint] >= own.long { return "a full long lane took one" }
+      known[item]?.requestClass = .long
+      runningLong[entry.endPoint] += 1
+      return nil
+    default: return "a change of lane found the item elsewhere than the model"
+    }
   }
 
   private mutating func finish() -> String? {

@@ -83,7 +83,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   var nodes = NodeTable<Item>()
   var endPoints = EndPointTable()
-  private(set) var runningLong = 0
+  var runningLong = 0
   private(set) var heldCount = 0
   private var shortTurns = TurnRing(.short)
   private var longTurns = TurnRing(.long)
@@ -276,7 +276,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   // MARK: Decisions
 
-  private func isLongLaneFull(at endPoint: EndPoint) -> Bool {
+  func isLongLaneFull(at endPoint: EndPoint) -> Bool {
     if runningLong >= limits.totalLong { return true }
     return endPoints.slot(of: endPoint).map { endPoints[$0].isLongLaneFull } ?? false
   }
@@ -367,7 +367,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
     endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].remove(slot, in: &nodes)
   }
 
-  private mutating func updateTurns(_ place: Int32) {
+  mutating func updateTurns(_ place: Int32) {
     let short = endPoints[place].isEligible(.short)
     if short != endPoints[place].shortTurn.isIn {
       if short {
