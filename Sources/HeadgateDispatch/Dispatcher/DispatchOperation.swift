@@ -9,22 +9,20 @@ final class DispatchOperation: Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
 
-  /// Its lane.
-  let requestClass: RequestClass
-
   let core: DispatchCore
   let state: Locked<OperationState>
   private let sink: any ResponseSink
   private let submitted: Deadline
+  private let submittedClass: RequestClass
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
     self.request = request
-    self.requestClass = requestClass
+    submittedClass = requestClass
     self.core = core
     self.sink = sink
     core.ledger.enter()
     submitted = core.now
-    state = Locked(OperationState(request, submitted: submitted))
+    state = Locked(OperationState(request, requestClass, submitted: submitted))
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -38,11 +36,16 @@ final class DispatchOperation: Sendable {
 
   /// Brings it to the gate. Refusals come through the sink like every other end.
   func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
+    if let refusal = offer(patience: patience, mayBeHeld: mayBeHeld) { fail(refusal) }
+  }
+
+  /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
+  func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
     switch core.gate.submit(
-      self, to: request.endPoint, requestClass, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
+      self, to: request.endPoint, submittedClass, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
     {
     case .started: break
     case .accepted(let ticket):
@@ -50,10 +53,11 @@ final class DispatchOperation: Sendable {
       sink.accepted()
     case .held(let ticket):
       if let late = state.withLock({ $0.accepted(ticket) }) { _ = core.gate.withdraw(late) }
-    case .refused(.queueFull): fail(DispatchError(.refused))
-    case .refused(.longLaneFull): fail(DispatchError(.longLaneFull))
-    case .refused(.shutDown): fail(DispatchError(.shutDown))
+    case .refused(.queueFull): return DispatchError(.refused, endPoint: request.endPoint)
+    case .refused(.longLaneFull): return DispatchError(.longLaneFull, endPoint: request.endPoint)
+    case .refused(.shutDown): return DispatchError(.shutDown, endPoint: request.endPoint)
     }
+    return nil
   }
 
   /// A verdict from outside: a cancel, a limit on time, a fault of the sink.
@@ -70,24 +74,29 @@ final class DispatchOperation: Sendable {
 
   func deliver(_ outcome: OperationState.Outcome) {
     outcome.timers.cancel(on: core.gate.timers)
-    sink.end(outcome.error, outcome.times, told: core.ledger)
+    DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
   }
 
   /// Calls the sink, unless the verdict is there already.
   private func enterSink(
-    with bytes: Int, _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
+    with bytes: Int, _ head: ResponseHead? = nil,
+    _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
   ) -> BodyFlow {
     let entered = activity
     let later: DispatchRequest?
     let resumes: Int
-    switch state.withLock({ $0.enterSink(with: bytes, at: entered) }) {
+    switch state.withLock({ $0.enterSink(with: bytes, head, at: entered) }) {
     case .unwanted: return .abort
     case .redirect(let drained): return redirectBodyFlow(drained)
-    case .enters(let present, let count): (later, resumes) = (present, count)
+    case .enters(let present, let count, let timeout):
+      (later, resumes) = (present, count)
+      if let timeout { drop(timeout) }
     }
     var flow = BodyFlow.abort
     var fault: DispatchError?
-    do { flow = try body(sink, later ?? request) } catch { fault = error }
+    DeliveryFrame.mark(core.gate) {
+      do throws(DispatchError) { flow = try body(sink, later ?? request) } catch { fault = error }
+    }
     if let fault { fail(fault) }
     let pausing = flow == .pause
     if state.withLock({ $0.leaveSink(pausing: pausing, resumesBefore: resumes) }) {
@@ -141,11 +150,9 @@ extension DispatchOperation: GateClient {
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
-    if requestClass == .long {
-      state.withLock { $0.timeoutIsOver = true }
-      dropTimeout()
+    return enterSink(with: 0, head) { sink, request throws(DispatchError) in
+      try sink.received(head, url: request.url)
     }
-    return enterSink(with: 0) { sink, request throws(DispatchError) in try sink.received(head, url: request.url) }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {

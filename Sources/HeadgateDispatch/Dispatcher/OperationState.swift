@@ -41,11 +41,15 @@ struct OperationState {
   private(set) var verdict: DispatchError?
   private var isInSink = false
   private var isDelivered = false
-  private var hasEndedWhole = false
+  private(set) var hasEndedWhole = false
 
   /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
   private(set) var later: DispatchRequest?
   private(set) var hop = 0
+  /// Its lane, which a short request may change while it runs.
+  private(set) var requestClass: RequestClass
+  /// The last head that the sink was told of.
+  private(set) var head: ResponseHead?
   /// How many sockets its end-point tolerates.
   private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
@@ -67,12 +71,15 @@ struct OperationState {
   // A consumer had room again before the transport's control was known here.
   private var missedResume = false
   var times = ExchangeTimes()
+  // The seconds from the submission to the end; below zero before.
+  private var total = -1.0
 
   private let submitted: Deadline
   /// When the request's deadline passes; nil when it has none.
   let deadline: Deadline?
 
-  init(_ request: DispatchRequest, submitted: Deadline) {
+  init(_ request: DispatchRequest, _ requestClass: RequestClass, submitted: Deadline) {
+    self.requestClass = requestClass
     self.submitted = submitted
     deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
     waitingSince = submitted
@@ -175,8 +182,16 @@ struct OperationState {
     return consequences
   }
 
+  /// It goes on in the long lane. Returns the timer that ends with the head, if that has come.
+  mutating func becameLong() -> TimerQueue.Key? {
+    requestClass = .long
+    guard head != nil else { return nil }
+    timeoutIsOver = true
+    return takeTimeout()
+  }
+
   /// The sink is about to be called with so many bytes of the body, or with the head.
-  mutating func enterSink(with bytes: Int, at now: Deadline) -> Entry {
+  mutating func enterSink(with bytes: Int, _ head: ResponseHead?, at now: Deadline) -> Entry {
     if redirect != nil {
       drained += bytes
       return .redirect(drained: drained)
@@ -184,13 +199,17 @@ struct OperationState {
     guard !isDecided else { return .unwanted }
     isInSink = true
     lastActivity = now
-    return .enters(later, resumes: resumes)
+    guard let head else { return .enters(later, resumes: resumes, timeout: nil) }
+    self.head = head
+    if requestClass == .long { timeoutIsOver = true }
+    return .enters(later, resumes: resumes, timeout: timeoutIsOver ? takeTimeout() : nil)
   }
 
   /// Whether the sink is to be called.
   enum Entry {
-    /// With the request, where it is not the one that was submitted, and the count of resumes, for `leaveSink`.
-    case enters(DispatchRequest?, resumes: Int)
+    /// With the request, where it is not the one that was submitted, the count of resumes, for `leaveSink`, and the
+    /// timer that ends with a long request's head.
+    case enters(DispatchRequest?, resumes: Int, timeout: TimerQueue.Key?)
     /// The verdict is there: the rest is not wanted.
     case unwanted
     /// It is the body of a redirect, which nobody is told of.
@@ -277,12 +296,16 @@ struct OperationState {
     guard !isInSink, !isDelivered else { return nil }
     isDelivered = true
     defer { timers = OperationTimers() }
-    return Outcome(
-      error: verdict,
-      times: DispatchTimes(
-        queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9,
-        total: Double(now.nanoseconds(since: submitted)) / 1e9, exchange: times),
-      timers: timers)
+    total = Double(now.nanoseconds(since: submitted)) / 1e9
+    return Outcome(error: verdict, times: measuredTimes, timers: timers)
+  }
+
+  /// What took how long; nil before the end.
+  var finalTimes: DispatchTimes? { total < 0 ? nil : measuredTimes }
+
+  private var measuredTimes: DispatchTimes {
+    DispatchTimes(
+      queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9, total: total, exchange: times)
   }
 
   // The phase is asked of the transport before, outside the lock.

@@ -34,9 +34,14 @@ extension DispatchError {
       "long_lane_full", "refused, the long lane is full", "end a long request first, or raise the lane's limit")
     /// The dispatcher was shut down.
     public static let shutDown = Code("shut_down", "ended by the shutdown", "use another dispatcher")
-    /// A blocking call from a place that must not block.
+    /// A blocking call from a place that must not block: inside a task, or a callback of the same dispatcher.
     public static let wouldBlock = Code(
-      "would_block", "a blocking call in a task", "use the async form of the call")
+      "would_block", "a blocking call in a task or a callback",
+      "use the async or the callback form, or a thread of your own")
+    /// The place where a delegate is to be called takes no calls: a stopped loop, a pool that was disposed of or is full.
+    public static let deliveryFailed = Code(
+      "delivery_failed", "the delegate could not be called where it asked to be",
+      "keep the delegate's loop or pool running until its requests have ended")
     /// The URL can't be used.
     public static let invalidURL = Code("invalid_url", "the URL can't be used", "use an absolute http or https URL")
     /// The host's name has no address, or no name server answered.
