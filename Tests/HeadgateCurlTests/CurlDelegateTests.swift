@@ -111,6 +111,49 @@ import Testing
     origin.stop()
   }
 
+  private final class Guest: URLDispatchDelegate {
+    let bytes = LockedBox(0)
+    let statuses = LockedBox<[Int]>([])
+
+    func dispatchOperation(
+      _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
+    ) -> AuthenticationAnswer {
+      challenge.realm == "origin" ? .credential(user: "ada", password: "secret") : .default
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
+      statuses.withLock { $0.append(response.statusCode) }
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didReceiveData data: [UInt8]) {
+      bytes.withLock { $0 += data.count }
+    }
+  }
+
+  @Test("a server that asks for a credential gets it on the same connection, and after a long question on a new one")
+  func credentials() async throws {
+    for (size, connections) in [(0, 1), (100, 1), (1_000_000, 2)] {
+      let origin = try Origin(
+        script: OriginScript(connectionLimit: 1) { request in
+          guard request.header("Authorization") != "Basic YWRhOnNlY3JldA==" else { return nil }
+          var answer = OriginAnswer.pattern(count: size)
+          answer.status = 401
+          answer.headers = [OriginHeader("WWW-Authenticate", #"Basic realm="origin""#)]
+          return answer
+        })
+      let dispatcher = try dispatcher(EndPointLimits(requests: 1))
+      let guest = Guest()
+      let operation = dispatcher.dispatchShort(try DispatchRequest(origin.url("/bytes/5000")), delegate: guest)
+      await dispatcher.shutDown(.drain)
+      #expect(guest.statuses.withLock { $0 } == [200])
+      #expect(guest.bytes.withLock { $0 } == 5000)
+      #expect(operation.state == .finished)
+      #expect((origin.counts().accepted, origin.counts().refused) == (connections, 0))
+      #expect(origin.counts().peakSockets == 1)
+      origin.stop()
+    }
+  }
+
   @Test("a stream moves to the long lane under way, and goes on")
   func move() async throws {
     let origin = try Origin()

@@ -13,6 +13,12 @@ import Testing
 
     var bytes: [UInt8] { body.withLock { $0 } }
 
+    func dispatchOperation(
+      _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
+    ) -> AuthenticationAnswer {
+      challenge.previousFailures == 0 ? .credential(user: "ada", password: "secret") : .cancel
+    }
+
     func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
       body.withLock { $0 = [] }
     }
@@ -115,6 +121,18 @@ import Testing
     stream.cancel()
     #expect(later.state == .running)
     await dispatcher.shutDown(.now)
+    #expect(bench.isClean())
+  }
+
+  @Test("LSURLDispatchDelegate: a challenge is answered by what the method returns")
+  func challenge() async throws {
+    let bench = try Bench(requests: 1)
+    let download = Download()
+    bench.dispatcher.dispatchShort(try bench.request(), delegate: download)
+    await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic"])
+    await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic"])
+    await download.ends.wait(for: 1)
+    #expect(download.ends.values == ["cancelled"])
     #expect(bench.isClean())
   }
 

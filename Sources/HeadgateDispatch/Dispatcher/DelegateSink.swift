@@ -7,7 +7,11 @@ final class DelegateSink: ResponseSink {
   static let highWater = StreamingSink.highWater
   static let lowWater = StreamingSink.lowWater
 
+  // A server that refuses so many answers is not asked again.
+  private static let mostAnswers = 5
+
   private enum Call {
+    case challenge(AuthenticationChallenge)
     case response(ResponseHead)
     case data([UInt8])
     case end(DispatchError?, Ledger)
@@ -25,6 +29,11 @@ final class DelegateSink: ResponseSink {
     var isScheduled = false
     // Nobody is told any more: the submission was refused aloud, or the target takes no calls.
     var isDeaf = false
+    // The challenge of the head that comes next, how many were answered with a credential, and whether what comes
+    // still belongs to the response before the credential.
+    var challenge: AuthenticationChallenge?
+    var answers = 0
+    var isSkipping = false
     var operation: DispatchOperation?
 
     var count: Int { calls.count - firstCall }
@@ -58,8 +67,23 @@ final class DelegateSink: ResponseSink {
 
   var mayPause: Bool { true }
 
+  func asks(about head: ResponseHead) -> Bool {
+    let answers = state.withLock { $0.answers }
+    guard answers < Self.mostAnswers, let challenge = AuthenticationChallenge(head, previousFailures: answers) else {
+      return false
+    }
+    return state.withLock { state in
+      state.challenge = challenge
+      return !state.isDeaf
+    }
+  }
+
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
-    _ = add(.response(head))
+    let challenge = state.withLock { state in
+      state.isSkipping = false
+      return state.challenge.take()
+    }
+    _ = add(challenge.map { .challenge($0) } ?? .response(head))
     return .more
   }
 
@@ -74,6 +98,7 @@ final class DelegateSink: ResponseSink {
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
     let (dropped, isDeaf, isStopped, mustSchedule) = state.withLock { state in
       guard !state.isDeaf else { return ([Call](), true, false, false) }
+      if bytes > 0, state.isSkipping { return ([Call](), false, false, false) }
       var dropped: [Call] = []
       if dropsData { (dropped, state.calls, state.firstCall) = (state.calls, [], 0) }
       state.calls.append(call)
@@ -123,6 +148,8 @@ final class DelegateSink: ResponseSink {
     state.withLock { state in
       guard state.count > 0 else { return nil }
       let call = state.calls[state.firstCall]
+      // What was told is not kept until the line is shortened.
+      state.calls[state.firstCall] = .data([])
       state.firstCall += 1
       if state.firstCall * 2 >= state.calls.count {
         state.calls.removeFirst(state.firstCall)
@@ -140,7 +167,7 @@ final class DelegateSink: ResponseSink {
       operation.cancel()
     }
     switch call {
-    case .response: break
+    case .challenge, .response: break
     case .data(let bytes):
       let resumes = state.withLock { state in
         state.bytes -= bytes.count
@@ -159,12 +186,37 @@ final class DelegateSink: ResponseSink {
 
   private func tell(_ delegate: any URLDispatchDelegate, _ call: Call, _ operation: URLDispatchOperation) {
     switch call {
+    case .challenge(let challenge): ask(delegate, challenge, operation)
     case .response(let head): delegate.dispatchOperation(operation, didReceiveResponse: head)
     case .data(let bytes): delegate.dispatchOperation(operation, didReceiveData: bytes)
     case .end(nil, _): delegate.dispatchOperationDidFinish(operation)
     case .end(let error?, _) where error.code == .cancelled: delegate.dispatchOperationWasCancelled(operation)
     case .end(let error?, _): delegate.dispatchOperation(operation, didFailWith: error)
     }
+  }
+
+  private func ask(
+    _ delegate: any URLDispatchDelegate, _ challenge: AuthenticationChallenge, _ operation: URLDispatchOperation
+  ) {
+    let answer = delegate.dispatchOperation(operation, didReceiveChallenge: challenge).consequence(of: challenge)
+    if case .sendAgain = answer { skip() }
+    operation.operation.answer(answer)
+    if case .proceed = answer { delegate.dispatchOperation(operation, didReceiveResponse: challenge.response) }
+  }
+
+  /// The body of a response that asked is passed over, up to the head of the next one.
+  private func skip() {
+    let calls = state.withLock { state in
+      let calls = state.calls
+      state.answers += 1
+      state.isSkipping = true
+      state.isStopped = false
+      state.bytes = 0
+      state.calls = calls[state.firstCall...].filter { if case .data = $0 { false } else { true } }
+      state.firstCall = 0
+      return calls
+    }
+    _ = consume calls
   }
 
   // MARK: Silence

@@ -7,7 +7,7 @@ extension OperationState {
     if hasEndedWhole { return .finished }
     switch stage {
     case .waiting, .doomed: return .waiting
-    case .starting, .running, .over: return .running
+    case .starting, .running, .answering, .over: return .running
     }
   }
 }

@@ -69,6 +69,7 @@ final class DispatchOperation: Sendable {
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = core.gate.withdraw(ticket) }
     consequences.cancel?.cancel()
+    if let ticket = consequences.finish { core.gate.finish(ticket) }
     if let outcome = consequences.outcome { deliver(outcome) }
   }
 
@@ -79,13 +80,13 @@ final class DispatchOperation: Sendable {
 
   /// Calls the sink, unless the verdict is there already.
   private func enterSink(
-    with bytes: Int, _ head: ResponseHead? = nil,
+    with bytes: Int, _ head: ResponseHead? = nil, asks: Bool = false,
     _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
   ) -> BodyFlow {
     let entered = activity
     let later: DispatchRequest?
     let resumes: Int
-    switch state.withLock({ $0.enterSink(with: bytes, head, at: entered) }) {
+    switch state.withLock({ $0.enterSink(with: bytes, head, asks: asks, at: entered) }) {
     case .unwanted: return .abort
     case .redirect(let drained): return redirectBodyFlow(drained)
     case .enters(let present, let count, let timeout):
@@ -150,7 +151,7 @@ extension DispatchOperation: GateClient {
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
-    return enterSink(with: 0, head) { sink, request throws(DispatchError) in
+    return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
       try sink.received(head, url: request.url)
     }
   }

@@ -14,8 +14,10 @@ struct OperationState {
     case doomed
     /// It has a permit, and the transport is being told. -> running, over
     case starting
-    /// The exchange is under way. -> waiting (redirect), over
+    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, over
     case running(any ExchangeControl)
+    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, over
+    case answering(ExchangeEnd)
     /// The permit was given back, or never granted. Nothing follows.
     case over
   }
@@ -23,6 +25,7 @@ struct OperationState {
   /// What to do about a verdict, with no lock held.
   struct Consequences {
     var withdraw: Ticket?
+    var finish: Ticket?
     var cancel: (any ExchangeControl)?
     /// What is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
     var outcome: Outcome?
@@ -36,12 +39,12 @@ struct OperationState {
     let timers: OperationTimers
   }
 
-  private(set) var stage = Stage.waiting
+  var stage = Stage.waiting
   private(set) var ticket: Ticket?
-  private(set) var verdict: DispatchError?
+  var verdict: DispatchError?
   private var isInSink = false
   private var isDelivered = false
-  private(set) var hasEndedWhole = false
+  var hasEndedWhole = false
 
   /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
   private(set) var later: DispatchRequest?
@@ -49,7 +52,11 @@ struct OperationState {
   /// Its lane, which a short request may change while it runs.
   private(set) var requestClass: RequestClass
   /// The last head that the sink was told of.
-  private(set) var head: ResponseHead?
+  var head: ResponseHead?
+  /// A head that asks for a credential, until the consumer has answered.
+  var challenge: ResponseHead?
+  /// How many hops were no redirects: the same request, with a credential.
+  var resends = 0
   /// How many sockets its end-point tolerates.
   private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
@@ -176,6 +183,10 @@ struct OperationState {
     switch stage {
     case .waiting: consequences.withdraw = ticket
     case .running(let control): consequences.cancel = control
+    case .answering:
+      stage = .over
+      ran += now.nanoseconds(since: runningSince)
+      consequences.finish = ticket
     case .starting, .doomed, .over: break
     }
     consequences.outcome = claimOutcome(at: now)
@@ -185,13 +196,18 @@ struct OperationState {
   /// It goes on in the long lane. Returns the timer that ends with the head, if that has come.
   mutating func becameLong() -> TimerQueue.Key? {
     requestClass = .long
-    guard head != nil else { return nil }
+    return head == nil ? nil : takeTimeoutOfLong()
+  }
+
+  /// The head of a long request has come: its time-out is over. Nil for a short one.
+  mutating func takeTimeoutOfLong() -> TimerQueue.Key? {
+    guard requestClass == .long else { return nil }
     timeoutIsOver = true
     return takeTimeout()
   }
 
   /// The sink is about to be called with so many bytes of the body, or with the head.
-  mutating func enterSink(with bytes: Int, _ head: ResponseHead?, at now: Deadline) -> Entry {
+  mutating func enterSink(with bytes: Int, _ head: ResponseHead?, asks: Bool, at now: Deadline) -> Entry {
     if redirect != nil {
       drained += bytes
       return .redirect(drained: drained)
@@ -199,10 +215,10 @@ struct OperationState {
     guard !isDecided else { return .unwanted }
     isInSink = true
     lastActivity = now
-    guard let head else { return .enters(later, resumes: resumes, timeout: nil) }
+    if asks { challenge = head }
+    guard let head, !asks else { return .enters(later, resumes: resumes, timeout: nil) }
     self.head = head
-    if requestClass == .long { timeoutIsOver = true }
-    return .enters(later, resumes: resumes, timeout: timeoutIsOver ? takeTimeout() : nil)
+    return .enters(later, resumes: resumes, timeout: takeTimeoutOfLong())
   }
 
   /// Whether the sink is to be called.
@@ -244,13 +260,22 @@ struct OperationState {
     times = end.times
     if !isDecided {
       if let redirect { return Ending(next: redirect) }
-      if let failure = end.failure {
-        verdict = measured(failure.at((later ?? first).endPoint), nil, at: now)
-      } else {
-        hasEndedWhole = true
+      if challenge != nil {
+        stage = .answering(copy end)
+        return Ending()
       }
+      decide(by: end.failure, of: first, at: now)
     }
     return over(at: now)
+  }
+
+  /// The exchange's end is the request's.
+  mutating func decide(by failure: DispatchError?, of first: DispatchRequest, at now: Deadline) {
+    if let failure {
+      verdict = measured(failure.at((later ?? first).endPoint), nil, at: now)
+    } else {
+      hasEndedWhole = true
+    }
   }
 
   /// Nothing of the exchange follows.
@@ -318,7 +343,7 @@ struct OperationState {
     case .waiting, .doomed:
       known = .waiting
       waited += now.nanoseconds(since: waitingSince)
-    case .running:
+    case .running, .answering:
       if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)
     case .starting, .over:
