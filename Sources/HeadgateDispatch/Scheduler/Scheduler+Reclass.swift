@@ -25,8 +25,7 @@ extension Scheduler {
     nodes[slot].requestClass = .long
     runningLong += 1
     endPoints[place].runningLong += 1
-    // With its last place gone the long lane takes no turn at the total.
-    updateTurns(place)
+    // Whoever waits in the long lane has a place there still, so no turn at the total comes or goes.
     return .moved
   }
 }

@@ -367,7 +367,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
     endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].remove(slot, in: &nodes)
   }
 
-  mutating func updateTurns(_ place: Int32) {
+  private mutating func updateTurns(_ place: Int32) {
     let short = endPoints[place].isEligible(.short)
     if short != endPoints[place].shortTurn.isIn {
       if short {
