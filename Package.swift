@@ -107,7 +107,8 @@ let package = Package(
     .testTarget(
       name: "HeadgateCurlTests",
       dependencies: [
-        "CStallingResolver", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting",
+        "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -64,7 +64,8 @@ struct SchedulerExerciser {
     case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
-    case 90..<94: return move()
+    case 90..<93: return move()
+    case 93..<94: return reclass()
     case 94..<96: return changePriority()
     case 96..<98: return pauseOrResume()
     default: return changeLimits()
@@ -90,9 +91,13 @@ struct SchedulerExerciser {
         ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: age, priority: priority,
         rank: rank(age, priority))
     }
+    let outlook = scheduler.outlook(
+      for: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
+      patience: needsPlace ? .needsLongPlace : .waits)
     let submission = scheduler.submit(
       item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart)
+    if let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
     lastAge = age
     switch submission {
@@ -119,6 +124,44 @@ struct SchedulerExerciser {
     case .refused: return "refused by an open gate"
     }
     return nil
+  }
+
+  /// What was foretold of a submission, and what came of it. Nothing else is to be done: effects were drained before.
+  private func compare(_ outlook: Scheduler<Int>.Outlook, _ submission: Scheduler<Int>.Submission) -> String? {
+    let isRight =
+      switch (submission, outlook) {
+      case (.started, .runs): true
+      case (.accepted, .runs): scheduler.hasEffects
+      // Another one may have had to give way.
+      case (.accepted, .waits): !scheduler.hasEffects || limits.overflow != .refuse && limits.overflow != .wait
+      case (.held, .waits): !scheduler.hasEffects
+      case (.refused(let refusal), .refused(let foretold)): refusal == foretold
+      default: false
+      }
+    return isRight ? nil : "foretold was \(outlook), and it came to \(submission)"
+  }
+
+  private mutating func reclass() -> String? {
+    guard let (item, entry) = anyone() else { return nil }
+    let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
+    let isTotalFull = runningLong.reduce(0, +) >= max(1, limits.total / 2)
+    switch (scheduler.reclass(entry.ticket), entry.stand, entry.requestClass) {
+    case (.gone, .waiting, _), (.gone, .ending, _), (.stays, .running, .long): return nil
+    case (.refused, .running, .short):
+      // A scan, so only while few are alive.
+      guard known.count < 200, !isTotalFull else { return nil }
+      let waiting = known.values.filter {
+        $0.stand == .waiting && $0.endPoint == entry.endPoint && $0.requestClass == .long
+      }
+      return runningLong[entry.endPoint] + waiting.count >= own.long
+        ? nil : "the long lane refused one beside a free place"
+    case (.moved, .running, .short):
+      if isTotalFull || runningLong[entry.endPoint] >= own.long { return "a full long lane took one" }
+      known[item]?.requestClass = .long
+      runningLong[entry.endPoint] += 1
+      return nil
+    default: return "a change of lane found the item elsewhere than the model"
+    }
   }
 
   private func rank(_ age: UInt64, _ priority: RequestPriority) -> UInt64 {

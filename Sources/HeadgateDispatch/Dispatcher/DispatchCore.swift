@@ -6,6 +6,7 @@ final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
   let ledger = Ledger()
+  let delegates = DelegatePool()
 
   init(_ gate: EndPointGate, _ transport: any Transport) {
     self.gate = gate

@@ -7,7 +7,7 @@ extension DispatchOperation {
 
   /// Notes where a redirect leads, and says what is to become of its body. Nil: it is none that is followed.
   func redirected(_ head: ResponseHead) -> BodyFlow? {
-    let (later, hops) = state.withLock { ($0.later, $0.hop) }
+    let (later, hops) = state.withLock { ($0.later, $0.hop - $0.resends) }
     let request = later ?? self.request
     guard request.maxRedirects > 0, let location = head[.location] else { return nil }
     guard hops < request.maxRedirects else {

@@ -43,7 +43,7 @@ extension DispatchOperation {
     if let superfluous = state.withLock({ $0.keep(key, as: kind, hop: hop) }) { drop(superfluous) }
   }
 
-  private func drop(_ key: TimerQueue.Key) {
+  func drop(_ key: TimerQueue.Key) {
     ScheduledTimer(service: core.gate.timers, key: key).cancel()
   }
 }

@@ -9,22 +9,20 @@ final class DispatchOperation: Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
 
-  /// Its lane.
-  let requestClass: RequestClass
-
   let core: DispatchCore
   let state: Locked<OperationState>
   private let sink: any ResponseSink
   private let submitted: Deadline
+  private let submittedClass: RequestClass
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
     self.request = request
-    self.requestClass = requestClass
+    submittedClass = requestClass
     self.core = core
     self.sink = sink
     core.ledger.enter()
     submitted = core.now
-    state = Locked(OperationState(request, submitted: submitted))
+    state = Locked(OperationState(request, requestClass, submitted: submitted))
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -54,12 +52,17 @@ final class DispatchOperation: Sendable {
 
   /// Brings it to the gate. Refusals come through the sink like every other end.
   func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
-    guard !core.isClosed else { return fail(DispatchError(.shutDown)) }
+    if let refusal = offer(patience: patience, mayBeHeld: mayBeHeld) { fail(refusal) }
+  }
+
+  /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
+  func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
+    guard !core.isClosed else { return DispatchError(.shutDown, endPoint: request.endPoint) }
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
     switch core.gate.submit(
-      self, to: request.endPoint, requestClass, priority: request.priority, patience: patience, mayBeHeld: mayBeHeld,
+      self, to: request.endPoint, submittedClass, priority: request.priority, patience: patience, mayBeHeld: mayBeHeld,
       at: submitted)
     {
     case .started: break
@@ -67,12 +70,13 @@ final class DispatchOperation: Sendable {
       accepted(ticket)
       sink.accepted()
     case .held(let ticket): accepted(ticket)
-    case .refused(.queueFull): fail(DispatchError(.refused))
-    case .refused(.longLaneFull): fail(DispatchError(.longLaneFull))
-    case .refused(.shutDown): fail(DispatchError(.shutDown))
+    case .refused(.queueFull): return DispatchError(.refused, endPoint: request.endPoint)
+    case .refused(.longLaneFull): return DispatchError(.longLaneFull, endPoint: request.endPoint)
+    case .refused(.shutDown): return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     // A dispatcher that shares its gate may have closed since: it can't have seen this one.
     if core.isClosed { fail(DispatchError(.shutDown)) }
+    return nil
   }
 
   /// It stands in the queue. What was asked of it on the way there is done now.
@@ -91,29 +95,35 @@ final class DispatchOperation: Sendable {
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = core.gate.withdraw(ticket) }
     consequences.cancel?.cancel()
+    if let ticket = consequences.finish { core.gate.finish(ticket) }
     if let outcome = consequences.outcome { deliver(outcome) }
   }
 
   func deliver(_ outcome: OperationState.Outcome) {
     outcome.timers.cancel(on: core.gate.timers)
-    sink.end(outcome.error, outcome.times, told: core.ledger)
+    DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
   }
 
   /// Calls the sink, unless the verdict is there already.
   private func enterSink(
-    with bytes: Int, _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
+    with bytes: Int, _ head: ResponseHead? = nil, asks: Bool = false,
+    _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
   ) -> BodyFlow {
     let entered = activity
     let later: DispatchRequest?
     let resumes: Int
-    switch state.withLock({ $0.enterSink(with: bytes, at: entered) }) {
+    switch state.withLock({ $0.enterSink(with: bytes, head, asks: asks, at: entered) }) {
     case .unwanted: return .abort
     case .redirect(let drained): return redirectBodyFlow(drained)
-    case .enters(let present, let count): (later, resumes) = (present, count)
+    case .enters(let present, let count, let timeout):
+      (later, resumes) = (present, count)
+      if let timeout { drop(timeout) }
     }
     var flow = BodyFlow.abort
     var fault: DispatchError?
-    do { flow = try body(sink, later ?? request) } catch { fault = error }
+    DeliveryFrame.mark(core.gate) {
+      do throws(DispatchError) { flow = try body(sink, later ?? request) } catch { fault = error }
+    }
     if let fault { fail(fault) }
     let pausing = flow == .pause
     if state.withLock({ $0.leaveSink(pausing: pausing, resumesBefore: resumes) }) {
@@ -167,11 +177,9 @@ extension DispatchOperation: GateClient {
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
-    if requestClass == .long {
-      state.withLock { $0.timeoutIsOver = true }
-      dropTimeout()
+    return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
+      try sink.received(head, url: request.url)
     }
-    return enterSink(with: 0) { sink, request throws(DispatchError) in try sink.received(head, url: request.url) }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {

@@ -14,8 +14,10 @@ struct OperationState {
     case doomed
     /// It has a permit, and the transport is being told. -> running, over
     case starting
-    /// The exchange is under way. -> waiting (redirect), over
+    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, over
     case running(any ExchangeControl)
+    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, over
+    case answering(ExchangeEnd)
     /// The permit was given back, or never granted. Nothing follows.
     case over
   }
@@ -23,6 +25,7 @@ struct OperationState {
   /// What to do about a verdict, with no lock held.
   struct Consequences {
     var withdraw: Ticket?
+    var finish: Ticket?
     var cancel: (any ExchangeControl)?
     /// What is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
     var outcome: Outcome?
@@ -36,16 +39,24 @@ struct OperationState {
     let timers: OperationTimers
   }
 
-  private(set) var stage = Stage.waiting
+  var stage = Stage.waiting
   private(set) var ticket: Ticket?
-  private(set) var verdict: DispatchError?
+  var verdict: DispatchError?
   private var isInSink = false
   private var isDelivered = false
-  private var hasEndedWhole = false
+  var hasEndedWhole = false
 
   /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
   private(set) var later: DispatchRequest?
   private(set) var hop = 0
+  /// Its lane, which a short request may change while it runs.
+  private(set) var requestClass: RequestClass
+  /// The last head that the sink was told of.
+  var head: ResponseHead?
+  /// A head that asks for a credential, until the consumer has answered.
+  var challenge: ResponseHead?
+  /// How many hops were no redirects: the same request, with a credential.
+  var resends = 0
   /// How many sockets its end-point tolerates.
   private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
@@ -69,12 +80,15 @@ struct OperationState {
   var times = ExchangeTimes()
   /// Where that is not what it was submitted with.
   var priority: RequestPriority?
+  // The seconds from the submission to the end; below zero before.
+  private var total = -1.0
 
   private let submitted: Deadline
   /// When the request's deadline passes; nil when it has none.
   let deadline: Deadline?
 
-  init(_ request: DispatchRequest, submitted: Deadline) {
+  init(_ request: DispatchRequest, _ requestClass: RequestClass, submitted: Deadline) {
+    self.requestClass = requestClass
     self.submitted = submitted
     deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
     waitingSince = submitted
@@ -176,14 +190,31 @@ struct OperationState {
     switch stage {
     case .waiting: consequences.withdraw = ticket
     case .running(let control): consequences.cancel = control
+    case .answering:
+      stage = .over
+      ran += now.nanoseconds(since: runningSince)
+      consequences.finish = ticket
     case .starting, .doomed, .over: break
     }
     consequences.outcome = claimOutcome(at: now)
     return consequences
   }
 
+  /// It goes on in the long lane. Returns the timer that ends with the head, if that has come.
+  mutating func becameLong() -> TimerQueue.Key? {
+    requestClass = .long
+    return head == nil ? nil : takeTimeoutOfLong()
+  }
+
+  /// The head of a long request has come: its time-out is over. Nil for a short one.
+  mutating func takeTimeoutOfLong() -> TimerQueue.Key? {
+    guard requestClass == .long else { return nil }
+    timeoutIsOver = true
+    return takeTimeout()
+  }
+
   /// The sink is about to be called with so many bytes of the body, or with the head.
-  mutating func enterSink(with bytes: Int, at now: Deadline) -> Entry {
+  mutating func enterSink(with bytes: Int, _ head: ResponseHead?, asks: Bool, at now: Deadline) -> Entry {
     if redirect != nil {
       drained += bytes
       return .redirect(drained: drained)
@@ -191,13 +222,17 @@ struct OperationState {
     guard !isDecided else { return .unwanted }
     isInSink = true
     lastActivity = now
-    return .enters(later, resumes: resumes)
+    if asks { challenge = head }
+    guard let head, !asks else { return .enters(later, resumes: resumes, timeout: nil) }
+    self.head = head
+    return .enters(later, resumes: resumes, timeout: takeTimeoutOfLong())
   }
 
   /// Whether the sink is to be called.
   enum Entry {
-    /// With the request, where it is not the one that was submitted, and the count of resumes, for `leaveSink`.
-    case enters(DispatchRequest?, resumes: Int)
+    /// With the request, where it is not the one that was submitted, the count of resumes, for `leaveSink`, and the
+    /// timer that ends with a long request's head.
+    case enters(DispatchRequest?, resumes: Int, timeout: TimerQueue.Key?)
     /// The verdict is there: the rest is not wanted.
     case unwanted
     /// It is the body of a redirect, which nobody is told of.
@@ -232,13 +267,22 @@ struct OperationState {
     times = end.times
     if !isDecided {
       if let redirect { return Ending(next: redirect) }
-      if let failure = end.failure {
-        verdict = measured(failure.at((later ?? first).endPoint), nil, at: now)
-      } else {
-        hasEndedWhole = true
+      if challenge != nil {
+        stage = .answering(copy end)
+        return Ending()
       }
+      decide(by: end.failure, of: first, at: now)
     }
     return over(at: now)
+  }
+
+  /// The exchange's end is the request's.
+  mutating func decide(by failure: DispatchError?, of first: DispatchRequest, at now: Deadline) {
+    if let failure {
+      verdict = measured(failure.at((later ?? first).endPoint), nil, at: now)
+    } else {
+      hasEndedWhole = true
+    }
   }
 
   /// Nothing of the exchange follows.
@@ -284,12 +328,16 @@ struct OperationState {
     guard !isInSink, !isDelivered else { return nil }
     isDelivered = true
     defer { timers = OperationTimers() }
-    return Outcome(
-      error: verdict,
-      times: DispatchTimes(
-        queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9,
-        total: Double(now.nanoseconds(since: submitted)) / 1e9, exchange: times),
-      timers: timers)
+    total = Double(now.nanoseconds(since: submitted)) / 1e9
+    return Outcome(error: verdict, times: measuredTimes, timers: timers)
+  }
+
+  /// What took how long; nil before the end.
+  var finalTimes: DispatchTimes? { total < 0 ? nil : measuredTimes }
+
+  private var measuredTimes: DispatchTimes {
+    DispatchTimes(
+      queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9, total: total, exchange: times)
   }
 
   // The phase is asked of the transport before, outside the lock.
@@ -302,7 +350,7 @@ struct OperationState {
     case .waiting, .doomed:
       known = .waiting
       waited += now.nanoseconds(since: waitingSince)
-    case .running:
+    case .running, .answering:
       if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)
     case .starting, .over:

@@ -9,6 +9,10 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Callers that were held because too many wait may go on.
   func accepted()
 
+  /// Whether it will ask its consumer for a credential when it receives this head: then it calls the operation's
+  /// `answer`, until which nothing ends.
+  func asks(about head: ResponseHead) -> Bool
+
   /// The head of the response that will be delivered: redirects that are followed are not told.
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow
 
@@ -22,6 +26,7 @@ protocol ResponseSink: AnyObject, Sendable {
 extension ResponseSink {
   var mayPause: Bool { false }
   func accepted() {}
+  func asks(about head: ResponseHead) -> Bool { false }
 }
 
 /// The seconds that a request spent in each phase.

@@ -42,6 +42,12 @@ public struct StreamedBody: AsyncSequence, Sendable {
     return bytes
   }
 
+  /// Moves a short request that turns out to be a stream to the long lane: as ``URLDispatchOperation/moveToLong()``.
+  ///
+  /// - Returns: True if it runs in the long lane now. False if the lane has no place, or if the body has come to its end.
+  @discardableResult
+  public func moveToLong() -> Bool { reader.operation.moveToLong() }
+
   /// Ends the request: as cancelling its operation.
   public func cancel() { reader.operation.cancel() }
 

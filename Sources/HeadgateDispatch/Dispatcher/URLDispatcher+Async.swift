@@ -33,9 +33,11 @@ extension URLDispatcher {
   /// - Parameters:
   ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
   ///   - requestClass: `long` for what stays open: it goes by the long lane.
-  /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, at once, when its lane has no place.
+  ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
+  ///     the call throws at once. A short one ignores it.
+  /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, see `policy`.
   public func stream(
-    for request: DispatchRequest, class requestClass: RequestClass = .short
+    for request: DispatchRequest, class requestClass: RequestClass = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
     let canceller = Canceller()
     typealias Opened = Result<StreamedResponse, DispatchError>
@@ -54,7 +56,7 @@ extension URLDispatcher {
         let operation = makeOperation(request, requestClass, sink)
         opening.body.withLock { $0 = StreamedBody(operation, sink) }
         canceller.set { operation.cancel() }
-        operation.submit(patience: requestClass == .long ? .needsLongPlace : .waits, mayBeHeld: true)
+        operation.submit(patience: requestClass == .long ? policy.patience : .waits, mayBeHeld: true)
       }
     } onCancel: {
       canceller.cancel()

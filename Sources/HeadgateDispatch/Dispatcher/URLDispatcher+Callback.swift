@@ -50,7 +50,7 @@ extension URLDispatcher {
   public func enqueue(
     _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
   ) throws(DispatchError) -> URLDispatchOperation {
-    guard !WorkerThread.mustNotBlock, DeliveryFrame.find(gate) == nil else {
+    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(gate) else {
       throw DispatchError(.wouldBlock, endPoint: request.endPoint)
     }
     let acceptance = Acceptance()

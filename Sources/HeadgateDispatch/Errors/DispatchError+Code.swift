@@ -37,9 +37,14 @@ extension DispatchError {
       "long_lane_full", "refused, the long lane is full", "end a long request first, or raise the lane's limit")
     /// The dispatcher was shut down.
     public static let shutDown = Code("shut_down", "ended by the shutdown", "use another dispatcher")
-    /// A blocking call from a place that must not block.
+    /// A blocking call from a place that must not block: inside a task, or a callback of the same dispatcher.
     public static let wouldBlock = Code(
-      "would_block", "a blocking call in a task", "use the async form of the call")
+      "would_block", "a blocking call in a task or a callback",
+      "use the async or the callback form, or a thread of your own")
+    /// The place where a delegate is to be called takes no calls: a stopped loop, a pool that was disposed of or is full.
+    public static let deliveryFailed = Code(
+      "delivery_failed", "the delegate could not be called where it asked to be",
+      "keep the delegate's loop or pool running until its requests have ended")
     /// The URL can't be used.
     public static let invalidURL = Code("invalid_url", "the URL can't be used", "use an absolute http or https URL")
     /// The host's name has no address, or no name server answered.
@@ -64,9 +69,10 @@ extension DispatchError {
     public static let tooManyRedirects = Code("too_many_redirects", "too many redirects", "raise `maxRedirects`")
     /// A redirect to what is no http or https URL.
     public static let badRedirect = Code("bad_redirect", "the redirect can't be followed")
-    /// A 307 or 308 asks for a body again that can't be sent twice.
+    /// A 307 or 308, or a credential, asks for a body again that can't be sent twice.
     public static let bodyNotReplayable = Code(
-      "body_not_replayable", "a redirect asks for the body again", "send it to the new address")
+      "body_not_replayable", "the body would have to be sent again",
+      "send it to where the redirect points, or with its credential")
     /// The file could not be made or written.
     public static let fileFailed = Code("file_failed", "the file could not be written", "check the folder and the disk")
     /// The transport failed in another way; see `detail`.

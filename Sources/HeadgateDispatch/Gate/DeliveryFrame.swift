@@ -1,7 +1,8 @@
 import CHeadgate
 import HeadgateThreads
 
-/// A gate whose effects the current thread is delivering, on that thread's stack; they form a chain.
+/// A gate whose effects the current thread is delivering, or on whose behalf it calls out to code of others, on that
+/// thread's stack; they form a chain.
 ///
 /// An event that happens inside a delivery (a transport that completes at once, a callback that submits the next
 /// request) only changes the gate's state and leaves its effects to the frame below: effects run in a loop, never by
@@ -9,12 +10,24 @@ import HeadgateThreads
 struct DeliveryFrame {
   private let gate: ObjectIdentifier
   private let parent: UnsafeMutablePointer<DeliveryFrame>?
+  // It delivers effects; otherwise it only marks a call to code of others.
+  private let delivers: Bool
   /// Something was left here by an event inside the delivery.
   var hasMore = false
 
   /// Runs `body` with a frame for the gate on top of this thread's chain.
   static func with(_ gate: AnyObject, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void) {
-    var frame = DeliveryFrame(gate: ObjectIdentifier(gate), parent: top)
+    push(gate, delivers: true, body)
+  }
+
+  /// Runs `body`, which calls code of others: a completion, a delegate, a sink. What blocks until the gate goes on must
+  /// refuse to do so in there, see ``isInside(_:)``.
+  static func mark(_ gate: AnyObject, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
+
+  private static func push(
+    _ gate: AnyObject, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
+  ) {
+    var frame = DeliveryFrame(gate: ObjectIdentifier(gate), parent: top, delivers: delivers)
     withUnsafeMutablePointer(to: &frame) { pointer in
       // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
       headgate_frame_set(pointer)
@@ -27,10 +40,20 @@ struct DeliveryFrame {
   static func find(_ gate: AnyObject) -> UnsafeMutablePointer<DeliveryFrame>? {
     var frame = top
     while let found = frame {
-      if found.pointee.gate == ObjectIdentifier(gate) { return found }
+      if found.pointee.delivers, found.pointee.gate == ObjectIdentifier(gate) { return found }
       frame = found.pointee.parent
     }
     return nil
+  }
+
+  /// Whether the current thread is inside a delivery or a call of the gate's: there it must not wait for that gate.
+  static func isInside(_ gate: AnyObject) -> Bool {
+    var frame = top
+    while let found = frame {
+      if found.pointee.gate == ObjectIdentifier(gate) { return true }
+      frame = found.pointee.parent
+    }
+    return false
   }
 
   private static var top: UnsafeMutablePointer<DeliveryFrame>? {

@@ -13,7 +13,7 @@ import Synchronization
 /// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
 /// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for a redirect.
 public final class EndPointGate: Sendable {
-  private let state: Locked<Scheduler<any GateClient>>
+  let state: Locked<Scheduler<any GateClient>>
   private let drained = Drain()
   private let census = GateCensus()
   let timers: any TimerService
@@ -143,7 +143,7 @@ public final class EndPointGate: Sendable {
   // MARK: The funnel
 
   /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.
-  private func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
+  func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
     -> Result
   {
     if let frame = DeliveryFrame.find(self) {

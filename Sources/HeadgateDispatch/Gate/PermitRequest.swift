@@ -65,7 +65,8 @@ public final class PermitRequest: GateClient, Sendable {
   private func end(with code: DispatchError.Code) {
     guard let (completion, ticket) = takeCompletion() else { return }
     if let ticket { _ = gate.withdraw(ticket) }
-    completion(.failure(DispatchError(code, endPoint: endPoint, waited: gate.timers.now - submitted)))
+    let error = DispatchError(code, endPoint: endPoint, waited: gate.timers.now - submitted)
+    DeliveryFrame.mark(gate) { completion(.failure(error)) }
   }
 
   /// Whoever gets the completion decides how this ends.
@@ -88,7 +89,8 @@ public final class PermitRequest: GateClient, Sendable {
       // Cancelled between the decision and here.
       return gate.finish(ticket)
     }
-    completion(.success(Permit(gate, ticket, endPoint, waited: gate.timers.now - submitted, origin)))
+    let permit = Permit(gate, ticket, endPoint, waited: gate.timers.now - submitted, origin)
+    DeliveryFrame.mark(gate) { completion(.success(permit)) }
   }
 
   package func admitted() {}

@@ -1,0 +1,60 @@
+// What concerns the long lane, and questions about what a request would meet.
+
+import HeadgateThreads
+
+extension EndPointGate {
+  /// Whether a long request to the end-point would be taken now, by the rule of the policy `throw`: the long lane has a
+  /// place, counting those that wait for one. (It may still have to wait until short requests let go of a permit.) O(1).
+  public func isLongRequestAllowed(at endPoint: EndPoint) -> Bool {
+    state.withLock { scheduler in
+      if case .refused = scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) { return false }
+      return true
+    }
+  }
+
+  /// How many long requests hold a permit of the end-point. O(1).
+  public func runningLongRequests(at endPoint: EndPoint) -> Int {
+    state.withLock { $0.runningLong(at: endPoint) }
+  }
+
+  /// What a request would meet if it were submitted now and were willing to wait. O(1).
+  ///
+  /// - Parameters:
+  ///   - endPoint: Whose permit it needs.
+  ///   - requestClass: By which lane it goes.
+  ///   - priority: How urgent it is: where too many wait, another may have to give way to it.
+  public func availability(
+    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal
+  ) -> RequestAvailability {
+    let moment = timers.now
+    switch state.withLock({ $0.outlook(for: endPoint, requestClass, priority: priority, at: moment) }) {
+    case .runs: .runs
+    case .waits(let before): .waits(before: before)
+    case .refused: .refused
+    }
+  }
+
+  /// Changes how many long requests an end-point tolerates, and nothing else of its limit, in one step.
+  ///
+  /// - Parameters:
+  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:)``.
+  ///   - endPoint: For this one only, which has a limit of its own from then on; nil for all that have none.
+  /// - Throws: ``LimitError`` for a number that is out of range.
+  public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
+    let result = perform { scheduler -> Result<Void, LimitError> in
+      var all = scheduler.limits
+      do throws(LimitError) {
+        let own = endPoint.map { all.of($0) } ?? all.endPoint
+        let changed = try EndPointLimits(requests: own.requests, long: long, weight: own.weight)
+        if let endPoint { all.overrides[endPoint] = changed } else { all.endPoint = changed }
+      } catch {
+        return .failure(error)
+      }
+      scheduler.setLimits(all)
+      return .success(())
+    }
+    try result.get()
+  }
+
+  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
+}

@@ -1,0 +1,45 @@
+// What a request would meet, without submitting it. Old when it is read: whoever acts on it submits, and looks again at
+// what comes of that.
+
+import HeadgateThreads
+
+extension Scheduler {
+  /// What a submission would come to at this moment.
+  package enum Outlook: Hashable, Sendable {
+    /// It would start at once.
+    case runs
+    /// It would wait beside so many of its lane, whatever their priorities.
+    case waits(before: Int)
+    case refused(Refusal)
+  }
+
+  /// What a submission would come to. O(1).
+  package func outlook(
+    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    at moment: Deadline = .distantPast, patience: Patience = .waits
+  ) -> Outlook {
+    guard closing == .open else { return .refused(.shutDown) }
+    let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
+    let hasTotal = running < limits.total && (requestClass == .short || runningLong < limits.totalLong)
+    if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
+      return .refused(.longLaneFull)
+    }
+    let before = record?[lane: requestClass].count ?? 0
+    let hasRoom = record?.hasRoom(for: requestClass) ?? !paused.contains(endPoint)
+    if before == 0, hasTotal, hasRoom { return .runs }
+    guard waiting >= limits.waiting, limits.overflow != .wait else { return .waits(before: before) }
+    return givesWay(priority, at: moment) ? .refused(.queueFull) : .waits(before: before)
+  }
+
+  /// Whether a request that is one too many would itself have to give way.
+  private func givesWay(_ priority: RequestPriority, at moment: Deadline) -> Bool {
+    let victim = shedding.first
+    guard victim >= 0 else { return true }
+    return shedding.rule == .lowest && nodes[victim].rank <= rank(of: max(lastAge + 1, moment.nanoseconds), priority)
+  }
+
+  /// Long requests that hold a permit of the end-point. O(1).
+  package func runningLong(at endPoint: EndPoint) -> Int {
+    endPoints.slot(of: endPoint).map { endPoints[$0].runningLong } ?? 0
+  }
+}

@@ -1,0 +1,252 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// What the classic dispatcher got wrong in waiting, cancelling and counting; each fault by its name.
+@Suite struct ClassicFaultsTests {
+  @Test("Classic fault, D14 the lost wake-up: synchronous requests of eight threads through one permit all come back")
+  func lostWakeUp() async throws {
+    let bench = try Bench(requests: 1, transport: ScriptedTransport { $0.respond(body: "x") })
+    let request = try bench.request()
+    let served = Outcomes<Int>()
+    let threads = try (0..<8).map { _ in
+      try WorkerThread(name: "caller") {
+        for _ in 0..<100 {
+          if let response = try? bench.dispatcher.dispatchSynchronously(request) { served.add(response.body.count) }
+        }
+      }
+    }
+    for thread in threads { thread.join() }
+    #expect(served.count == 800)
+    #expect(bench.transport.peak(at: request.endPoint) == 1)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D15 the shared condition: a permit freed at one end-point wakes the thread that waits for it")
+  func sharedCondition() async throws {
+    let bench = try Bench(requests: 1)
+    let listener = Listener()
+    let hosts = ["a", "b"]
+    for host in hosts { bench.dispatcher.dispatchShort(try bench.request(host: host), delegate: listener) }
+    let first = [await bench.transport.next(), await bench.transport.next()]
+    let requests = try hosts.map { try bench.request("/sync", host: $0) }
+    async let atA = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(requests[0]) }
+    async let atB = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(requests[1]) }
+    while bench.counts.waiting < 2 { await Task.yield() }
+    first[1].respond()
+    let next = await bench.transport.next()
+    #expect(next.request.url == "http://b/sync")
+    #expect(bench.counts.waiting == 1)
+    next.respond(204)
+    #expect(try await atB.get().statusCode == 204)
+    first[0].respond()
+    await bench.transport.next().respond(205)
+    #expect(try await atA.get().statusCode == 205)
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D22 the cancel that did nothing: one that waits is cancelled at once, and never sent")
+  func cancelOfQueued() async throws {
+    let bench = try Bench(requests: 1)
+    let (first, second) = (Listener(), Listener())
+    bench.dispatcher.dispatchShort(try bench.request("/1"), delegate: first)
+    let operation = bench.dispatcher.dispatchShort(try bench.request("/2"), delegate: second)
+    operation.cancel()
+    #expect(operation.state == .cancelled)
+    #expect(operation.error?.phase == .waiting)
+    #expect(bench.counts.waiting == 0)
+    await second.calls.wait(for: 1)
+    #expect(second.heard == ["cancelled"])
+    await bench.transport.next().respond()
+    #expect(bench.transport.takeStarted() == nil)
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D31 the cancel that looked like success: the delegate hears cancelled, never finished")
+  func cancelAsSuccess() async throws {
+    let bench = try Bench()
+    let listener = Listener()
+    let operation = bench.dispatcher.dispatchShort(try bench.request(), delegate: listener)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    await listener.calls.wait(for: 1)
+    operation.cancel()
+    await listener.calls.wait(for: 2)
+    #expect(listener.heard == ["response 200", "cancelled"])
+    #expect(operation.state == .cancelled)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "Classic fault, D01 the leaked permit: a transport that fails inside its start gives short and long places back")
+  func leakedPermit() async throws {
+    let transport = ScriptedTransport { $0.end(DispatchError(.transportFailed, phase: .connecting)) }
+    let bench = try Bench(requests: 2, long: 1, transport: transport)
+    let (request, listener) = (try bench.request(), Listener())
+    for _ in 0..<10 {
+      let operation = try bench.dispatcher.dispatchLong(request, delegate: listener)
+      #expect(operation.error?.code == .transportFailed)
+      bench.dispatcher.dispatchShort(request, delegate: listener)
+    }
+    #expect(bench.dispatcher.runningLongRequests(for: request) == 0)
+    await bench.dispatcher.shutDown(.drain)
+    #expect(listener.heard == Array(repeating: "failed transport_failed", count: 20))
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D61 the policy that burst the lane: what is enqueued stays within it, and counts as waiting")
+  func enqueueBeyondTheLane() async throws {
+    let bench = try Bench(requests: 4, long: 2)
+    let (request, listener) = (try bench.request(), Listener())
+    for _ in 0..<10 { try bench.dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue) }
+    #expect(bench.dispatcher.runningLongRequests(for: request) == 2)
+    #expect((bench.counts.running, bench.counts.waiting) == (2, 8))
+    #expect(bench.dispatcher.availability(for: request) == .runs)
+    for _ in 0..<10 {
+      await bench.transport.next().respond()
+      #expect(bench.transport.running(at: request.endPoint) <= 2)
+    }
+    await bench.dispatcher.shutDown(.drain)
+    #expect(listener.calls.count == 20)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D49 the queue that was jumped: a synchronous request waits behind those that came before it")
+  func synchronousOvertakes() async throws {
+    let bench = try Bench(requests: 1)
+    let listener = Listener()
+    for path in ["/1", "/2"] { bench.dispatcher.dispatchShort(try bench.request(path), delegate: listener) }
+    let request = try bench.request("/3")
+    async let third = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
+    while bench.counts.waiting < 2 { await Task.yield() }
+    bench.dispatcher.dispatchShort(try bench.request("/4"), delegate: listener)
+    var order: [String] = []
+    for _ in 0..<4 {
+      let exchange = await bench.transport.next()
+      order.append(exchange.request.url)
+      exchange.respond()
+    }
+    #expect(order == (1...4).map { "http://a/\($0)" })
+    _ = try await third
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D20 the wait that looked once: a synchronous caller that is woken for nothing goes on waiting")
+  func oneShotWait() async throws {
+    let bench = try Bench(requests: 1)
+    let request = try bench.request()
+    let hasEnded = LockedBox(false)
+    let thread = try ManagedThread.spawn(name: "caller") { () throws(DispatchError) in
+      let response = try bench.dispatcher.dispatchSynchronously(request)
+      hasEnded.withLock { $0 = true }
+      return response.statusCode
+    }
+    let exchange = await bench.transport.next()
+    for _ in 0..<1_000 { thread.unpark() }
+    #expect(!hasEnded.withLock { $0 })
+    exchange.respond(204)
+    #expect(try await thread.value() == 204)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D06 the setter that woke nobody: threads that set and submit at once lose no request")
+  func setterRaces() async throws {
+    let bench = try Bench(requests: 4, long: 1, transport: ScriptedTransport { $0.respond() })
+    let (request, listener) = (try bench.request(), Listener())
+    let setters = try (0..<2).map { seed in
+      try WorkerThread(name: "setter") {
+        for number in 0..<200 { try? bench.dispatcher.setMaxLongRequests(1 + (number + seed) % 3) }
+      }
+    }
+    let submitters = try (0..<2).map { _ in
+      try WorkerThread(name: "submitter") {
+        for _ in 0..<200 { _ = try? bench.dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue) }
+      }
+    }
+    for thread in setters + submitters { thread.join() }
+    await bench.dispatcher.shutDown(.drain)
+    #expect(listener.heard.filter { $0 == "finished" }.count == 400)
+    #expect((1...3).contains(bench.dispatcher.maxLongRequests))
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D66 D67 D69 the key of many spellings: one end-point has one lane, however it is written")
+  func spellings() async throws {
+    let bench = try Bench(requests: 2, long: 1)
+    let listener = Listener()
+    let groups = [
+      ["http://Example.COM/", "HTTP://example.com:80/x", "http://example.com./"],
+      ["https://example.com/", "HTTPS://example.com:443/"],
+      ["http://[::1]:8080/", "http://[0:0:0:0:0:0:0:1]:8080/"],
+    ]
+    for group in groups {
+      for (number, url) in group.enumerated() {
+        let operation = bench.dispatcher.tryDispatchLong(try DispatchRequest(url), delegate: listener)
+        #expect((operation != nil) == (number == 0), "\(url)")
+        #expect(try bench.dispatcher.runningLongRequests(for: url) == 1)
+        #expect(try !bench.dispatcher.isLongRequestAllowed(for: url))
+      }
+    }
+    #expect(throws: EndPointError.self) { try bench.dispatcher.isLongRequestAllowed(for: "gopher://example.com/") }
+    #expect(bench.counts.endPoints == groups.count)
+    await bench.dispatcher.shutDown(.now)
+  }
+
+  @Test("Classic fault, D75 the maps that only grew: end-points visited once by delegates are forgotten")
+  func neverPruned() async throws {
+    let bench = try Bench(total: 10_000, transport: ScriptedTransport { $0.respond() })
+    let listener = Listener()
+    for number in 0..<3_000 {
+      bench.dispatcher.dispatchShort(try bench.request(host: "h\(number)"), delegate: listener)
+    }
+    await bench.dispatcher.shutDown(.drain)
+    #expect(listener.calls.count == 6_000)
+    #expect(bench.counts.endPoints == 0)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "Classic fault, D76 the redirect that nobody counted: it runs under the permit of the end-point where it points")
+  func uncountedRedirect() async throws {
+    let bench = try Bench(requests: 1)
+    let listener = Listener()
+    bench.dispatcher.dispatchShort(try bench.request(host: "b"), delegate: listener)
+    let other = await bench.transport.next()
+    let operation = bench.dispatcher.dispatchShort(try bench.request(host: "a"), delegate: listener)
+    await bench.transport.next().respond(302, [.location: "http://b/"])
+    // `b` is full: it waits there, and `a` is free.
+    #expect((operation.state, operation.endPoint.host) == (.waiting, "b"))
+    #expect(bench.dispatcher.availability(for: try bench.request(host: "a")) == .runs)
+    other.respond()
+    #expect(operation.state == .running)
+    await bench.transport.next().respond()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.transport.peak(at: try bench.request(host: "b").endPoint) == 1)
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D119 the session that was gone: after the end every way in says so, and none stops the program")
+  func afterDispose() async throws {
+    let bench = try Bench()
+    let (request, listener) = (try bench.request(), Listener())
+    bench.dispatcher.dispose()
+    let operation = bench.dispatcher.dispatchShort(request, delegate: listener)
+    #expect(operation.error?.code == .shutDown)
+    await listener.calls.wait(for: 1)
+    #expect(listener.heard == ["failed shut_down"])
+    #expect(throws: DispatchError.self) { try bench.dispatcher.dispatchLong(request, delegate: listener) }
+    #expect(bench.dispatcher.tryDispatchLong(request, delegate: listener) == nil)
+    let failed = try bench.dispatcher.dispatchLong(request, delegate: listener, policy: .enqueue)
+    #expect(failed.error?.code == .shutDown)
+    let result = try await onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
+    #expect(result.code == .shutDown)
+    #expect(!operation.moveToLong())
+    await listener.calls.wait(for: 2)
+    #expect(bench.isClean())
+  }
+}

@@ -1,0 +1,112 @@
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+#if os(Linux)
+import Glibc
+#endif
+
+/// What the classic dispatcher got wrong with time and threads; each fault by its name.
+@Suite struct ClassicTimeFaultsTests {
+  @Test("Classic fault, D34 the queue that no limit covered: a deadline ends what waits, a time-out never does")
+  func timeoutWithoutQueue() async throws {
+    let bench = try Bench(requests: 1)
+    let (first, second, third) = (Listener(), Listener(), Listener())
+    var request = try bench.request()
+    request.timeout = nil
+    bench.dispatcher.dispatchShort(request, delegate: first)
+    request.timeout = .seconds(1)
+    let patient = bench.dispatcher.dispatchShort(request, delegate: second)
+    request.deadline = .seconds(1)
+    let impatient = bench.dispatcher.dispatchShort(request, delegate: third)
+    bench.clock.advance(by: .seconds(2))
+    #expect((patient.state, impatient.state) == (.waiting, .failed))
+    #expect((impatient.error?.code, impatient.error?.phase) == (.deadlineExceeded, .waiting))
+    let running = await bench.transport.next()
+    #expect(bench.transport.takeStarted() == nil)
+    running.respond()
+    await bench.transport.next().respond()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(third.heard == ["failed deadline_exceeded"])
+    #expect(second.heard == ["response 200", "finished"])
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D38 the timer that came before its task: a time-out inside the start still ends the request")
+  func timerBeforeTask() async throws {
+    let clock = ManualClock()
+    let transport = ScriptedTransport { _ in clock.advance(by: .seconds(2)) }
+    let dispatcher = URLDispatcher(transport: transport, timers: clock)
+    let listener = Listener()
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(1)
+    let operation = dispatcher.dispatchShort(request, delegate: listener)
+    clock.advance(by: .zero)
+    #expect(operation.error?.code == .timedOut)
+    await listener.calls.wait(for: 1)
+    #expect(listener.heard == ["failed timed_out"])
+    #expect(dispatcher.gate.counts.running == 0)
+  }
+
+  @Test("Classic fault, D37 the timer that was never made: a request without a time-out ends, moves and is cancelled")
+  func noTimer() async throws {
+    let bench = try Bench(requests: 4, long: 2)
+    let listener = Listener()
+    var request = try bench.request()
+    request.timeout = nil
+    let operations = try [
+      bench.dispatcher.dispatchShort(request, delegate: listener),
+      bench.dispatcher.dispatchShort(request, delegate: listener),
+      bench.dispatcher.dispatchLong(request, delegate: listener),
+    ]
+    let exchanges = [await bench.transport.next(), await bench.transport.next(), await bench.transport.next()]
+    for exchange in exchanges { exchange.head() }
+    #expect(operations[1].moveToLong())
+    #expect(bench.clock.pendingCount == 0)
+    exchanges[0].end()
+    operations[1].cancel()
+    exchanges[2].end()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(operations.map(\.state) == [.finished, .cancelled, .finished])
+    #expect(bench.isClean())
+  }
+
+  @Test("Classic fault, D40 the stream that could fall silent for ever: the idle limit ends it, and frees its place")
+  func silentStream() async throws {
+    let bench = try Bench(requests: 2, long: 1)
+    let listener = Listener()
+    var request = try bench.request()
+    request.idleTimeout = .seconds(30)
+    let operation = try bench.dispatcher.dispatchLong(request, delegate: listener)
+    await bench.transport.next().head()
+    bench.clock.advance(by: .seconds(29))
+    #expect(operation.state == .running)
+    bench.clock.advance(by: .seconds(1))
+    #expect(operation.error?.code == .idleTimedOut)
+    #expect(bench.dispatcher.isLongRequestAllowed(for: request))
+    await bench.dispatcher.shutDown(.drain)
+    #expect(listener.heard == ["response 200", "failed idle_timed_out"])
+    #expect(bench.isClean())
+  }
+
+  #if os(Linux)
+  @Test("Classic fault, D59 the blocked thread for each end-point: five hundred full ones need no thread")
+  func blockedThreads() async {
+    // In a process of its own: other tests start threads too.
+    await #expect(processExitsWith: .success) {
+      let dispatcher = URLDispatcher(
+        transport: ScriptedTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 1_000))
+      let listener = Listener()
+      let before = threadCount()
+      for number in 0..<500 {
+        let request = try DispatchRequest("http://h\(number)/")
+        for _ in 0..<4 { dispatcher.dispatchShort(request, delegate: listener) }
+      }
+      // One for the clock of their time-outs.
+      guard dispatcher.gate.counts.waiting == 1_500, before > 0, threadCount() <= before + 1 else { exit(1) }
+      exit(0)
+    }
+  }
+  #endif
+}

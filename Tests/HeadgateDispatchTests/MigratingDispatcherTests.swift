@@ -1,0 +1,159 @@
+import Dispatch
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// The code of docs/migrating.md for LSURLDispatcher, LSURLDispatchOperation and LSURLDispatchDelegate.
+@Suite struct MigratingDispatcherTests {
+  private final class Download: URLDispatchDelegate {
+    private let body = Locked<[UInt8]>([])
+    let ends = Outcomes<String>()
+
+    var bytes: [UInt8] { body.withLock { $0 } }
+
+    func dispatchOperation(
+      _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
+    ) -> AuthenticationAnswer {
+      challenge.previousFailures == 0 ? .credential(user: "ada", password: "secret") : .cancel
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
+      body.withLock { $0 = [] }
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didReceiveData data: [UInt8]) {
+      body.withLock { $0 += data }
+    }
+
+    func dispatchOperationDidFinish(_ operation: URLDispatchOperation) {
+      ends.add("finished")
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didFailWith error: DispatchError) {
+      ends.add("\(error)")
+    }
+
+    func dispatchOperationWasCancelled(_ operation: URLDispatchOperation) {
+      ends.add("cancelled")
+    }
+  }
+
+  /// Answers each request at once.
+  private static let echo: @Sendable (ScriptedExchange) -> Void = { $0.respond(200, [.server: "echo"], body: "hello") }
+
+  @Test("LSURLDispatcher: made, asked synchronously, with delegates, ended")
+  func dispatcher() async throws {
+    let transport = ScriptedTransport(answer: Self.echo)
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 4, long: 2))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits)
+    #expect(dispatcher.maxRequests == 4)
+    #expect(dispatcher.maxLongRequests == 2)
+    try dispatcher.setMaxLongRequests(3)
+    #expect(throws: LimitError.self) { try dispatcher.setMaxLongRequests(4) }
+
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(10)
+    request.deadline = .seconds(60)
+    request.idleTimeout = .seconds(5)
+    request.headerFields[.authorization] = "Bearer token"
+    let text = try await onThread { [request] () throws(DispatchError) in
+      let response = try dispatcher.dispatchSynchronously(request)
+      return "\(response.head.statusCode) \(response.text)"
+    }
+    // In a task it would keep a thread that other tasks need.
+    func blocking() throws { _ = try dispatcher.dispatchSynchronously(request) }
+    let refused = #expect(throws: DispatchError.self) { try blocking() }
+    #expect(refused?.code == .wouldBlock)
+    #expect(try text.get() == "200 hello")
+    #expect(try await dispatcher.data(for: request).body.count == 5)
+
+    let download = Download()
+    let operation = dispatcher.dispatchShort(request, delegate: download)
+    await download.ends.wait(for: 1)
+    #expect(download.ends.values == ["finished"])
+    #expect(download.bytes == Array("hello".utf8))
+    #expect(operation.response?[.server] == "echo")
+    let completed = Responses()
+    dispatcher.dispatchShort(request) { result in completed.add(result) }
+    #expect(completed.count == 1)
+
+    let onMain = Download()
+    let loop = try ThreadLoop(name: "main")
+    dispatcher.dispatchShort(request, delegate: onMain, on: .loop(loop))
+    let pool = try ThreadPool(name: "delegates", size: 2)
+    for target in [DelegateTarget.pool(pool), .executor(pool.taskExecutor), .queue(.global())] {
+      dispatcher.dispatchShort(request, delegate: onMain, on: target)
+    }
+    await onMain.ends.wait(for: 4)
+    pool.dispose()
+    #expect(onMain.ends.values == Array(repeating: "finished", count: 4))
+    #expect(dispatcher.limits.endPoint.requests == 4)
+    await dispatcher.shutDown(.now)
+    loop.stop()
+  }
+
+  @Test("LSURLDispatcher: long requests, their policies, and what can be asked")
+  func long() async throws {
+    let bench = try Bench(requests: 4, long: 2)
+    let dispatcher = bench.dispatcher
+    let request = try DispatchRequest("http://a/")
+    let download = Download()
+    let stream = try dispatcher.dispatchLong(request, delegate: download)
+    #expect(dispatcher.isLongRequestAllowed(for: request))
+    #expect(try dispatcher.isLongRequestAllowed(for: "http://a/"))
+    #expect(try dispatcher.isLongRequestAllowed(host: "a", port: 80))
+    if let other = dispatcher.tryDispatchLong(request, delegate: download) {
+      #expect(other.state == .running)
+    }
+    #expect(try dispatcher.runningLongRequests(for: "http://a/") == 2)
+    #expect(try dispatcher.runningLongRequests(host: "a", port: 80) == 2)
+    #expect(throws: DispatchError.self) { try dispatcher.dispatchLong(request, delegate: download, policy: .throw) }
+    let failed = try dispatcher.dispatchLong(request, delegate: download, policy: .fail)
+    #expect(failed.error?.code == .longLaneFull)
+    let later = try dispatcher.dispatchLong(request, delegate: download, policy: .enqueue)
+    #expect(later.state == .waiting)
+    #expect(dispatcher.availability(for: request, class: .long) == .waits(before: 1))
+    await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: request, class: .long) }
+    let short = dispatcher.dispatchShort(request, delegate: download)
+    #expect(!short.moveToLong())
+    stream.cancel()
+    #expect(later.state == .running)
+    await dispatcher.shutDown(.now)
+    #expect(bench.isClean())
+  }
+
+  @Test("LSURLDispatchDelegate: a challenge is answered by what the method returns")
+  func challenge() async throws {
+    let bench = try Bench(requests: 1)
+    let download = Download()
+    bench.dispatcher.dispatchShort(try bench.request(), delegate: download)
+    await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic"])
+    await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic"])
+    await download.ends.wait(for: 1)
+    #expect(download.ends.values == ["cancelled"])
+    #expect(bench.isClean())
+  }
+
+  @Test("LSURLDispatchOperation: what a handle tells, and its cancel")
+  func operation() async throws {
+    let bench = try Bench(requests: 1)
+    let download = Download()
+    let operation = bench.dispatcher.dispatchShort(try DispatchRequest("http://a/"), delegate: download)
+    let exchange = await bench.transport.next()
+    exchange.head()
+    #expect(operation.request.url == "http://a/")
+    #expect(operation.endPoint.description == "a:80")
+    #expect((operation.requestClass == .long) == false)
+    #expect(operation.state == .running)
+    #expect(operation.response?.statusCode == 200)
+    #expect(operation.error == nil)
+    operation.cancel()
+    #expect(operation.error?.code == .cancelled)
+    #expect(operation.times?.queued == 0)
+    await download.ends.wait(for: 1)
+    #expect(download.ends.values == ["cancelled"])
+    #expect(bench.isClean())
+  }
+}

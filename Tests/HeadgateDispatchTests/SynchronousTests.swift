@@ -1,0 +1,166 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// The blocking form, and where it refuses to block.
+@Suite struct SynchronousTests {
+  @Test("a synchronous request returns head, body, URL and times")
+  func whole() async throws {
+    let bench = try Bench(requests: 1)
+    let request = try bench.request("/x")
+    async let result = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
+    let exchange = await bench.transport.next()
+    bench.clock.advance(by: .seconds(2))
+    exchange.respond(201, [.server: "test"], body: "hello")
+    let response = try await result.get()
+    #expect(response.statusCode == 201)
+    #expect(response.headerFields[.server] == "test")
+    #expect(response.text == "hello")
+    #expect(response.url == "http://a/x")
+    #expect(response.times.total == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a synchronous request takes no body above its cap")
+  func cap() async throws {
+    let bench = try Bench(requests: 1)
+    var request = try bench.request()
+    request.maxBodyBytes = 3
+    async let result = onThread { [request] () throws(DispatchError) in
+      try bench.dispatcher.dispatchSynchronously(request)
+    }
+    await bench.transport.next().respond(body: "four")
+    #expect(try await result.code == .bodyTooLarge)
+    #expect(bench.isClean())
+  }
+
+  @Test("a synchronous request refuses inside a task")
+  func inTask() async throws {
+    let bench = try Bench()
+    let request = try bench.request()
+    func synchronous() throws(DispatchError) { _ = try bench.dispatcher.dispatchSynchronously(request) }
+    do throws(DispatchError) {
+      try synchronous()
+      Issue.record("it blocked a cooperative thread")
+    } catch {
+      #expect(error.code == .wouldBlock)
+      #expect(error.endPoint == request.endPoint)
+    }
+    #expect(bench.isClean())
+  }
+
+  private static func attempt(_ dispatcher: URLDispatcher, _ codes: Outcomes<DispatchError.Code?>) {
+    do throws(DispatchError) {
+      _ = try dispatcher.dispatchSynchronously(DispatchRequest("http://a/"))
+      codes.add(nil)
+    } catch { codes.add(error.code) }
+  }
+
+  @Test("D54 a synchronous request from any callback of the same dispatcher is refused instead of hanging")
+  func inCallback() async throws {
+    let bench = try Bench(requests: 1)
+    let (dispatcher, codes) = (bench.dispatcher, Outcomes<DispatchError.Code?>())
+    let request = try bench.request()
+    // A delegate's calls, on threads that may block as far as they themselves are concerned.
+    let listener = Listener { _, _ in Self.attempt(dispatcher, codes) }
+    dispatcher.dispatchShort(request, delegate: listener)
+    await bench.transport.next().respond(body: "x")
+    await codes.wait(for: 3)
+    // A completion, on whatever thread the transport calls.
+    dispatcher.dispatchShort(request) { _ in Self.attempt(dispatcher, codes) }
+    let exchange = await bench.transport.next()
+    try WorkerThread(name: "transport") { exchange.respond() }.join()
+    await codes.wait(for: 4)
+    // A completion inside the call that caused it.
+    let held = try await dispatcher.gate.permit(for: request.endPoint)
+    let waiting = dispatcher.dispatchShort(request) { _ in Self.attempt(dispatcher, codes) }
+    try WorkerThread(name: "canceller") { waiting.cancel() }.join()
+    await codes.wait(for: 5)
+    // Those of permits.
+    let permit = dispatcher.gate.requestPermit(for: request.endPoint) { _ in Self.attempt(dispatcher, codes) }
+    try WorkerThread(name: "canceller") { permit.cancel() }.join()
+    await codes.wait(for: 6)
+    dispatcher.gate.requestPermit(for: request.endPoint) { result in
+      Self.attempt(dispatcher, codes)
+      _ = try? result.get().release()
+    }
+    try WorkerThread(name: "releaser") { held.release() }.join()
+    await codes.wait(for: 7)
+    #expect(codes.values.allSatisfy { $0 == .wouldBlock })
+    // What a target is handed a call by.
+    let target = DelegateTarget.submitting { call in
+      Self.attempt(dispatcher, codes)
+      Task { call() }
+    }
+    let last = Listener()
+    dispatcher.dispatchShort(request, delegate: last, on: target)
+    let answered = await bench.transport.next()
+    try WorkerThread(name: "transport") { answered.respond() }.join()
+    await last.calls.wait(for: 2)
+    #expect(codes.values.allSatisfy { $0 == .wouldBlock })
+    #expect(codes.count >= 8)
+    await dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("from a callback of one dispatcher a synchronous request of another goes through")
+  func otherDispatcher() async throws {
+    let (one, other) = (try Bench(), try Bench(transport: ScriptedTransport { $0.respond(body: "ok") }))
+    let codes = Outcomes<DispatchError.Code?>()
+    let listener = Listener { _, _ in Self.attempt(other.dispatcher, codes) }
+    one.dispatcher.dispatchShort(try one.request(), delegate: listener)
+    await one.transport.next().respond()
+    await codes.wait(for: 2)
+    #expect(codes.values == [nil, nil])
+    await listener.calls.wait(for: 2)
+    #expect(one.isClean() && other.isClean())
+  }
+
+  @Test("a thread is free to block again when a callback has returned")
+  func afterCallback() async throws {
+    let bench = try Bench(transport: ScriptedTransport { $0.respond() })
+    let request = try bench.request()
+    let result = try await onThread { () throws(DispatchError) in
+      // The completion comes inside this call, on this thread.
+      bench.dispatcher.dispatchShort(request) { _ in }
+      return try bench.dispatcher.dispatchSynchronously(request)
+    }
+    #expect(result.code == nil)
+  }
+
+  @Test("cancelling the thread that waits cancels its request")
+  func cancelledThread() async throws {
+    let bench = try Bench(requests: 1)
+    let request = try bench.request()
+    let thread = try ManagedThread.spawn(name: "blocking") { () throws(DispatchError) in
+      try bench.dispatcher.dispatchSynchronously(request).statusCode
+    }
+    let exchange = await bench.transport.next()
+    thread.cancel()
+    do {
+      _ = try await thread.value()
+      Issue.record("it went on")
+    } catch {
+      #expect(error.failure?.code == .cancelled)
+    }
+    await exchange.cancelled.wait()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("a synchronous request that is held back under the policy wait keeps its place, and runs in its turn")
+  func held() async throws {
+    let bench = try Bench(requests: 1, waiting: 0, overflow: .wait)
+    let request = try bench.request()
+    let responses = Responses()
+    bench.send(request, into: responses)
+    async let result = onThread { () throws(DispatchError) in try bench.dispatcher.dispatchSynchronously(request) }
+    while bench.counts.waiting == 0 { await Task.yield() }
+    await bench.transport.next().respond()
+    await bench.transport.next().respond(body: "mine")
+    #expect(try await result.get().text == "mine")
+    #expect(bench.isClean())
+  }
+}
