@@ -27,7 +27,7 @@ extension EndPointGate {
     for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
     let moment = timers.now
-    switch state.withLock({ $0.outlook(for: endPoint, requestClass, priority: priority, at: moment) }) {
+    return switch state.withLock({ $0.outlook(for: endPoint, requestClass, priority: priority, at: moment) }) {
     case .runs: .runs
     case .waits(let before): .waits(before: before)
     case .refused: .refused
