@@ -48,8 +48,7 @@ nonisolated(nonsending)
   }
 }
 
-/// Runs a part of a flow on a thread under a name, which its errors then carry. As the async form.
-@available(*, noasync)
+/// Runs a part of a flow that suspends nothing under a name, which its errors then carry. As the async form.
 public func step<Success: ~Copyable, Failure: Error>(
   _ name: String, _ body: () throws(Failure) -> sending Success
 ) throws(StepError) -> sending Success {
