@@ -15,6 +15,7 @@ let package = Package(
   products: [
     .library(name: "Headgate", targets: ["Headgate"]),
     .library(name: "HeadgateThreads", targets: ["HeadgateThreads"]),
+    .library(name: "HeadgateFlow", targets: ["HeadgateFlow"]),
     .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
@@ -32,10 +33,11 @@ let package = Package(
     .target(
       name: "HeadgateThreads", dependencies: ["CHeadgate", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict),
+    .target(name: "HeadgateFlow", dependencies: ["CHeadgate", "HeadgateThreads"], swiftSettings: strict),
     .target(
       name: "HeadgateDispatch",
       dependencies: [
-        "HeadgateThreads",
+        "HeadgateFlow", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -66,7 +68,7 @@ let package = Package(
     .target(
       name: "Headgate",
       dependencies: [
-        "HeadgateThreads", "HeadgateDispatch",
+        "HeadgateThreads", "HeadgateFlow", "HeadgateDispatch",
         .target(name: "HeadgateCurl", condition: .when(platforms: [.linux])),
         .target(name: "HeadgateURLSession", condition: .when(platforms: applePlatforms)),
       ],
@@ -92,6 +94,9 @@ let package = Package(
     ),
     .executableTarget(name: "HeadgateTool", dependencies: ["HeadgateCommand"], swiftSettings: strict),
     .testTarget(name: "HeadgateThreadsTests", dependencies: ["HeadgateThreads"], swiftSettings: strict),
+    .testTarget(
+      name: "HeadgateFlowTests", dependencies: ["HeadgateFlow", "HeadgateTesting", "HeadgateThreads"],
+      swiftSettings: strict),
     .testTarget(name: "HeadgateOriginTests", dependencies: ["HeadgateOrigin"], swiftSettings: strict),
     .testTarget(
       name: "HeadgateDispatchTests",

@@ -30,10 +30,18 @@ if [ "$printed" != "$expected" ]; then
 fi
 echo "the README's example prints what it says"
 
+example=Examples/ChunkedUpload
+swift run --package-path "$example" --scratch-path .build-example > .build-example.out 2> .build-example.log \
+  || { cat .build-example.log >&2; exit 1; }
+diff "$example/Expected.txt" .build-example.out
+rm -rf .build-example .build-example.log .build-example.out
+echo "the upload in pieces prints what it should"
+
 if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
   swift package dump-symbol-graph --minimum-access-level public > /dev/null
-  for module in HeadgateThreads HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting Headgate; do
+  for module in HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin \
+    HeadgateTesting Headgate; do
     mkdir -p "$graphs/$module"
     find .build -path '*symbolgraph*' -name "$module*.symbols.json" -exec cp {} "$graphs/$module/" \;
     docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \

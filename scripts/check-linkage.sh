@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The core links neither NIO nor FoundationNetworking: builds a program that uses HeadgateDispatch alone and asks the
-# loader what it needs.
+# The core links neither NIO nor FoundationNetworking, and flow control no Foundation at all: builds programs that use
+# HeadgateDispatch or HeadgateFlow alone and asks the loader what they need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(uname -s)" = Linux ] || { echo "checked on Linux only"; exit 0; }
 
 swift build --package-path Tests/LinkageTest --scratch-path .build-linkage
-program=$(swift build --package-path Tests/LinkageTest --scratch-path .build-linkage --show-bin-path)/linkage
+programs=$(swift build --package-path Tests/LinkageTest --scratch-path .build-linkage --show-bin-path)
+program=$programs/linkage
 needed=$(ldd "$program")
 for library in libFoundationNetworking libcurl libFoundationXML lib_FoundationICU; do
   if grep -q "$library" <<< "$needed"; then
@@ -15,10 +16,17 @@ for library in libFoundationNetworking libcurl libFoundationXML lib_FoundationIC
     exit 1
   fi
 done
+needed=$(ldd "$programs/flowlinkage")
+if grep -qE 'Foundation|libcurl' <<< "$needed"; then
+  echo "HeadgateFlow links Foundation or libcurl:" >&2
+  echo "$needed" >&2
+  exit 1
+fi
 if ls -d .build-linkage/checkouts/swift-nio* 2> /dev/null; then
   echo "a plain build fetches NIO" >&2
   exit 1
 fi
 "$program"
+"$programs/flowlinkage"
 rm -rf .build-linkage
 echo "linkage is as it should be"

@@ -16,6 +16,11 @@ let package = Package(
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
       ]),
     .executableTarget(
+      name: "Flow",
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "HeadgateFlow", package: "headgate"),
+      ]),
+    .executableTarget(
       name: "Pools",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateThreads", package: "headgate"),

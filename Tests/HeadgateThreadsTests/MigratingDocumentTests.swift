@@ -60,6 +60,12 @@ import Testing
     }
   }
 
+  /// The code of the tests of flow control that the document speaks of.
+  private static func compiledForFlow() throws -> [String] {
+    let folder = here.deletingLastPathComponent().appendingPathComponent("HeadgateFlowTests")
+    return try code(of: folder.appendingPathComponent("MigratingFlowTests.swift"))
+  }
+
   /// The code of the dispatcher's tests.
   private static func compiledForDispatcher() throws -> [String] {
     try ["HeadgateDispatchTests/MigratingDispatcherTests", "HeadgateCurlTests/MigratingSharedTests"].flatMap { name in
@@ -71,10 +77,16 @@ import Testing
   func code() throws {
     let listing = try Self.listing()
     let (compiled, forDispatcher) = (try Self.compiled(), try Self.compiledForDispatcher())
-    let whole = Set(compiled + forDispatcher)
+    let forFlow = try Self.compiledForFlow()
+    let whole = Set(compiled + forDispatcher + forFlow)
     for line in listing.lines { #expect(whole.contains(line), "no test has the line \(line)") }
     for (title, spans) in listing.spans {
-      let code = title.hasPrefix("LSURL") ? forDispatcher : compiled
+      let code =
+        switch title {
+        case "DispatchGroup and DispatchSemaphore": forFlow
+        case _ where title.hasPrefix("LSURL"): forDispatcher
+        default: compiled
+        }
       for span in spans { #expect(code.contains { $0.contains(span) }, "no test has the code \(span)") }
     }
     // Should the reading above find nothing, the checks would say nothing.
@@ -89,7 +101,7 @@ import Testing
     let classes = [
       "LSThreadPool", "LSInvocation", "LSTimerThread", "LSLog", "LSURLDispatcher", "LSURLDispatchOperation",
       "LSURLDispatchDelegate", "NSThread", "performSelector", "NSRunLoop and CFRunLoop", "pthread",
-      "LinkedBlockingQueue",
+      "DispatchGroup and DispatchSemaphore", "LinkedBlockingQueue",
     ]
     for name in classes { #expect(listing.spans[name]?.isEmpty == false, "no section on \(name)") }
   }

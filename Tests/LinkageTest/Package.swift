@@ -1,13 +1,14 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program that uses the core alone, for scripts/check-linkage.sh.
+// Programs that use the core alone, for scripts/check-linkage.sh.
 let package = Package(
   name: "linkage",
   platforms: [.macOS(.v15)],
   dependencies: [.package(name: "headgate", path: "../..")],
   targets: [
-    .executableTarget(name: "linkage", dependencies: [.product(name: "HeadgateDispatch", package: "headgate")])
+    .executableTarget(name: "linkage", dependencies: [.product(name: "HeadgateDispatch", package: "headgate")]),
+    .executableTarget(name: "flowlinkage", dependencies: [.product(name: "HeadgateFlow", package: "headgate")]),
   ],
   swiftLanguageModes: [.v6]
 )

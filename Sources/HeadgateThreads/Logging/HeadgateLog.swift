@@ -25,9 +25,11 @@ public enum HeadgateLog {
     public static var thread: Source { Source(bit: 8) }
     /// Blocking queues.
     public static var queue: Source { Source(bit: 16) }
+    /// Combinators and callbacks.
+    public static var flow: Source { Source(bit: 32) }
 
     /// All of them.
-    public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue] }
+    public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue, .flow] }
 
     /// Its name in the log's label, after `headgate.`.
     public var description: String {
@@ -36,7 +38,8 @@ public enum HeadgateLog {
       case .timer: "timer"
       case .dispatcher: "dispatcher"
       case .thread: "thread"
-      default: "queue"
+      case .queue: "queue"
+      default: "flow"
       }
     }
   }

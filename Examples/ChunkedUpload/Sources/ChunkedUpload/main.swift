@@ -1,0 +1,60 @@
+import Headgate
+import HeadgateOrigin
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+// A server that takes 200,000 bytes of a file and then has no room, as long as it is told so.
+let isFull = Locked(true)
+let server = try Origin(
+  script: OriginScript { request in
+    guard let offset = request.parameter("offset").flatMap(Int.init), offset >= 200_000 else { return nil }
+    return isFull.withLock { $0 } ? .text("no room", status: 507) : nil
+  })
+let client = Client(
+  dispatcher: try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4))), server: server)
+let file = FileManager.default.temporaryDirectory.appendingPathComponent("chunked-upload-\(server.port)").path
+FileManager.default.createFile(atPath: file, contents: Data(repeating: 7, count: 250_000))
+defer { try? FileManager.default.removeItem(atPath: file) }
+
+/// Two requests, an upload in pieces of 100 KB, one more request; whatever fails says in which step.
+func publish(_ file: String, from offset: Int) async throws(StepError) {
+  try await step("log in") { try await client.get("/bytes/10") }
+  try await step("ask where to") { try await client.get("/bytes/20") }
+  try await step("upload") {
+    try await sendChunks(ofFile: file, size: 100_000, from: offset) { chunk in
+      try await client.post(chunk)
+      print("  sent", chunk.end, "of", chunk.total ?? 0)
+    }
+  }
+  try await step("confirm") { try await client.get("/bytes/30") }
+}
+
+// The first time the server is full in the middle of the upload; the second time it goes on from there.
+var offset = 0
+do throws(StepError) {
+  try await publish(file, from: offset)
+} catch {
+  let failure = error.cause as? FlowError<any Error>
+  offset = failure?.offset ?? 0
+  print("failed in \"\(error.step)\" at byte \(offset):", failure?.failure ?? error.cause)
+}
+isFull.withLock { $0 = false }
+try await publish(file, from: offset)
+print("published")
+
+// Three requests of which any must succeed, then three of which all must.
+let paths = ["/status/503", "/bytes/5", "/status/404"]
+let any = try await firstToSucceed(paths.map { path in { try await client.get(path) } })
+print("any of three:", any.utf8.count, "bytes")
+
+do {
+  let all = try await allSucceed(atMost: 1, paths.map { path in { try await client.get(path) } })
+  print("all of three:", all.count)
+} catch {
+  print("all of three:", error.failures[0], "at number", error.inputs[0])
+}
+await client.dispatcher.shutDown(.graceful)

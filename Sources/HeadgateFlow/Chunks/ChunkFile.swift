@@ -1,0 +1,50 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A file that is read piece by piece, as long as it was when it was opened. Its calls block.
+final class ChunkFile: Sendable {
+  /// How long it was, in bytes.
+  let total: Int
+  private let path: String
+  private let descriptor: Int32
+
+  init(_ path: String) throws(ChunkFileError) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw ChunkFileError(path: path, operation: "open", errno: errno) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else {
+      let number = errno
+      close(descriptor)
+      throw ChunkFileError(path: path, operation: "open", errno: number)
+    }
+    self.path = path
+    self.descriptor = descriptor
+    total = Int(status.st_size)
+  }
+
+  deinit { close(descriptor) }
+
+  /// So many bytes from an offset, fewer where the file ends before.
+  func read(_ count: Int, at offset: Int) throws(ChunkFileError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      let got = bytes.withUnsafeMutableBytes { buffer in
+        pread(descriptor, buffer.baseAddress?.advanced(by: filled), count - filled, off_t(offset + filled))
+      }
+      if got == 0 { break }
+      if got > 0 {
+        filled += got
+      } else if errno != EINTR {
+        throw ChunkFileError(path: path, operation: "read", errno: errno)
+      }
+    }
+    bytes.removeLast(count - filled)
+    return bytes
+  }
+}

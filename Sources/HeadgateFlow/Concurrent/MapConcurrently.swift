@@ -1,0 +1,60 @@
+import HeadgateThreads
+
+extension Sequence where Element: Sendable {
+  /// Transforms all elements, several at the same time, and returns the results in the order of the elements; the first
+  /// failure cancels the rest.
+  ///
+  ///     let pages = try await urls.mapConcurrently(limit: 8) { url in try await client.page(url) }
+  ///
+  /// The transforms start in the order of the elements. Without elements the result is empty.
+  ///
+  /// - Parameters:
+  ///   - limit: How many run at a time; 1 or more.
+  ///   - losers: What becomes of those that still run at the first failure, or when the task is cancelled.
+  ///   - discard: Gets each result if there is a failure, if it has to be closed or destroyed.
+  ///   - transform: What is done with each element.
+  /// - Returns: The results.
+  /// - Throws: ``FlowError``: `failed` with the first failure in time and the number of its element, `cancelled`,
+  ///   `invalidArgument`.
+  nonisolated(nonsending)
+    public func mapConcurrently<Output: Sendable, Failure: Error>(
+      limit: Int, losers: Losers = .join, discard: (@Sendable (Output) -> Void)? = nil,
+      _ transform: @escaping @Sendable (Element) async throws(Failure) -> Output
+    ) async throws(FlowError<Failure>) -> [Output]
+  {
+    let elements = Array(self)
+    return try await allPlan(elements.count, limit, losers, discard, name: "mapConcurrently")
+      .run { index async throws(Failure) in try await transform(elements[index]) }
+  }
+
+  /// Transforms all elements by a callback function, several at the same time, and blocks the calling thread until all
+  /// results are there or one has failed. As the async form; the wait holds the calling thread and no other.
+  ///
+  /// - Parameters:
+  ///   - limit: How many run at a time; 1 or more.
+  ///   - losers: What becomes of those that still run at the first failure.
+  ///   - deadline: When to give up: what runs is cancelled and abandoned.
+  ///   - discard: Gets each result if there is a failure.
+  ///   - transform: What is called with each element and a completion for its result.
+  /// - Returns: The results, in the order of the elements.
+  /// - Throws: ``FlowError``: as the async form, and `unanswered`, `timedOut`, `wouldDeadlock`, `onCooperativeThread`.
+  @available(*, noasync, message: "blocks the thread; use the form without until")
+  public func mapConcurrently<Output: Sendable, Failure: Error>(
+    limit: Int, losers: Losers = .join, until deadline: Deadline, discard: (@Sendable (Output) -> Void)? = nil,
+    _ transform: @escaping @Sendable (Element, Completion<Output, Failure>) -> Void
+  ) throws(FlowError<Failure>) -> [Output] {
+    let elements = Array(self)
+    return try allPlan(elements.count, limit, losers, discard, name: "mapConcurrently")
+      .block(until: deadline) { transform(elements[$0], $1) }
+  }
+
+  /// Does something with each element, several at the same time; the first failure cancels the rest. Otherwise as
+  /// ``Swift/Sequence/mapConcurrently(limit:losers:discard:_:)``, without results.
+  nonisolated(nonsending)
+    public func forEachConcurrently<Failure: Error>(
+      limit: Int, losers: Losers = .join, _ body: @escaping @Sendable (Element) async throws(Failure) -> Void
+    ) async throws(FlowError<Failure>)
+  {
+    _ = try await mapConcurrently(limit: limit, losers: losers, body)
+  }
+}

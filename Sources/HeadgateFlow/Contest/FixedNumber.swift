@@ -1,0 +1,117 @@
+// Fixed numbers of functions with different types of results. Each puts its result into a slot of its own, and the
+// contest is one of functions without results.
+
+import HeadgateThreads
+
+/// Runs functions with different results at the same time, and returns all results; the first failure cancels the rest.
+///
+///     let (user, news) = try await allSucceed({ try await client.user() }, { try await client.news() })
+///
+/// Otherwise as the form for arrays; without functions the result is an empty tuple.
+nonisolated(nonsending)
+  public func allSucceed<each Success: Sendable, Failure: Error>(
+    losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat each Success)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [@Sendable () async throws(Failure) -> Void] = []
+  repeat functions.append((each slots).filled(by: each function))
+  _ = try await allSucceed(losers: losers, functions)
+  return (repeat try (each slots).value(Failure.self))
+}
+
+/// Calls callback functions with different results, and blocks the calling thread until all have succeeded or one has
+/// failed. Otherwise as the form for arrays.
+@available(*, noasync, message: "blocks the thread; use the form without until")
+public func allSucceed<each Success: Sendable, Failure: Error>(
+  losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat each Success) {
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [CallbackFunction<Void, Failure>] = []
+  repeat functions.append((each slots).filled(by: each function))
+  _ = try allSucceed(losers: losers, until: deadline, functions)
+  return (repeat try (each slots).value(Failure.self))
+}
+
+/// Runs functions with different results at the same time, and returns how each of them ended. Otherwise as the form for
+/// arrays.
+nonisolated(nonsending)
+  public func allSettled<each Success: Sendable, Failure: Error>(
+    losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat Result<each Success, FlowError<Failure>>)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [@Sendable () async throws(Failure) -> Void] = []
+  repeat functions.append((each slots).filled(by: each function))
+  var ends = try await allSettled(losers: losers, functions).makeIterator()
+  return (repeat (each slots).result(ends.next()))
+}
+
+/// Calls callback functions with different results, and blocks the calling thread until all have answered, or until the
+/// deadline. Otherwise as the form for arrays.
+@available(*, noasync, message: "blocks the thread; use the form without until")
+public func allSettled<each Success: Sendable, Failure: Error>(
+  losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat Result<each Success, FlowError<Failure>>) {
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [CallbackFunction<Void, Failure>] = []
+  repeat functions.append((each slots).filled(by: each function))
+  var ends = try allSettled(losers: losers, until: deadline, functions).makeIterator()
+  return (repeat (each slots).result(ends.next()))
+}
+
+/// Runs functions with different results at the same time; the first success is the result, at its place in the tuple,
+/// and nil at the others. Otherwise as the form for arrays.
+///
+///     let (cached, fetched) = try await firstToSucceed({ try await cache.entry() }, { try await client.page() })
+nonisolated(nonsending)
+  public func firstToSucceed<each Success: Sendable, Failure: Error>(
+    losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [@Sendable () async throws(Failure) -> Int] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  var places = FixedPlaces(winner: try await firstToSucceed(losers: losers, functions))
+  return (repeat (each slots).value(at: &places))
+}
+
+/// Calls callback functions with different results, and blocks the calling thread until the first has succeeded: its
+/// result stands at its place in the tuple, nil at the others. Otherwise as the form for arrays.
+@available(*, noasync, message: "blocks the thread; use the form without until")
+public func firstToSucceed<each Success: Sendable, Failure: Error>(
+  losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat (each Success)?) {
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [CallbackFunction<Int, Failure>] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  var places = FixedPlaces(winner: try firstToSucceed(losers: losers, until: deadline, functions))
+  return (repeat (each slots).value(at: &places))
+}
+
+/// Runs functions with different results at the same time; the first to end decides, and its result stands at its place in
+/// the tuple, nil at the others. Otherwise as the form for arrays.
+nonisolated(nonsending)
+  public func race<each Success: Sendable, Failure: Error>(
+    losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [@Sendable () async throws(Failure) -> Int] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  var places = FixedPlaces(winner: try await race(losers: losers, functions))
+  return (repeat (each slots).value(at: &places))
+}
+
+/// Calls callback functions with different results, and blocks the calling thread until the first has answered: its
+/// result stands at its place in the tuple, nil at the others. Otherwise as the form for arrays.
+@available(*, noasync, message: "blocks the thread; use the form without until")
+public func race<each Success: Sendable, Failure: Error>(
+  losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat (each Success)?) {
+  let slots = (repeat FixedSlot<each Success>())
+  var functions: [CallbackFunction<Int, Failure>] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  var places = FixedPlaces(winner: try race(losers: losers, until: deadline, functions))
+  return (repeat (each slots).value(at: &places))
+}

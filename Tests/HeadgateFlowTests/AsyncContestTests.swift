@@ -1,0 +1,330 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
+
+/// The combinators over async functions.
+@Suite struct AsyncContestTests {
+  /// A combinator brought to one shape, so that a rule is tested for all of them.
+  struct Form: Sendable, CustomTestStringConvertible {
+    let name: String
+    let run:
+      @Sendable (Int, Losers, (@Sendable (Int) -> Void)?, [AsyncFunction<Int>]) async throws(FlowError<Oops>) -> [Int]
+
+    var testDescription: String { name }
+  }
+
+  static let forms: [Form] = [
+    Form(name: "firstToSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      [try await firstToSucceed(atMost: atMost, losers: losers, discard: discard, functions)]
+    },
+    Form(name: "allSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      try await allSucceed(atMost: atMost, losers: losers, discard: discard, functions)
+    },
+    Form(name: "race") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      [try await race(atMost: atMost, losers: losers, discard: discard, functions)]
+    },
+    Form(name: "quorum") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      try await quorum(functions.count, of: functions, atMost: atMost, losers: losers, discard: discard)
+    },
+    Form(name: "firstMatching") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      [try await firstMatching(functions, atMost: atMost, losers: losers, discard: discard) { $0 >= 0 }]
+    },
+    Form(name: "allSettled") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      var values: [Int] = []
+      for result in try await allSettled(atMost: atMost, losers: losers, discard: discard, functions) {
+        values.append(try result.get())
+      }
+      return values
+    },
+    Form(name: "mapConcurrently") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
+      try await functions.mapConcurrently(limit: atMost, losers: losers, discard: discard) {
+        function async throws(Oops) in try await function()
+      }
+    },
+  ]
+
+  static let losers: [Losers] = [.join, .abandon]
+
+  private static func number(_ number: Int) -> AsyncFunction<Int> { { () async throws(Oops) in number } }
+  private static func failing(_ number: Int) -> AsyncFunction<Int> {
+    { () async throws(Oops) in throw Oops(number: number) }
+  }
+
+  @Test("P94 without functions: an empty result where that is one, else noInput", arguments: forms)
+  func empty(_ form: Form) async {
+    let result = await Self.result { () async throws(FlowError<Oops>) in try await form.run(.max, .join, nil, []) }
+    switch form.name {
+    case "firstToSucceed", "race", "firstMatching": #expect(code(of: result) == .noInput)
+    default: #expect((try? result.get()) == [])
+    }
+  }
+
+  @Test("One function: its success, its failure with its type", arguments: forms, losers)
+  func one(_ form: Form, _ losers: Losers) async throws {
+    #expect(try await form.run(.max, losers, nil, [Self.number(7)]) == [7])
+    let failed = await Self.result { () async throws(FlowError<Oops>) in
+      try await form.run(.max, losers, nil, [Self.failing(3)])
+    }
+    #expect(flowError(failed)?.failures == [Oops(number: 3)])
+    #expect(flowError(failed)?.inputs == [0])
+  }
+
+  @Test("A limit of less than one is refused, and nothing is run", arguments: forms, losers)
+  func badLimit(_ form: Form, _ losers: Losers) async {
+    let ran = Record<Int>()
+    let function: AsyncFunction<Int> = { () async throws(Oops) in
+      ran.add(1)
+      return 1
+    }
+    let result = await Self.result { () async throws(FlowError<Oops>) in
+      try await form.run(0, losers, nil, [function])
+    }
+    #expect(code(of: result) == .invalidArgument)
+    #expect(ran.events.isEmpty)
+  }
+
+  @Test("P98 a hundred thousand functions", arguments: forms, losers)
+  func many(_ form: Form, _ losers: Losers) async throws {
+    let count = 100_000
+    let functions = (0..<count).map { Self.number($0) }
+    let values = try await form.run(losers == .join ? 64 : 1, losers, nil, functions)
+    switch form.name {
+    case "firstToSucceed", "race", "firstMatching": #expect(values == [0] || losers == .join && values.count == 1)
+    default: #expect(values == Array(0..<count))
+    }
+  }
+
+  @Test("P91 all fail: one error that carries each in the order of the functions, whoever failed first")
+  func allFail() async {
+    let hand = Hand<Int>()
+    let running = Task { try await firstToSucceed(hand.asyncs(3)) }
+    await hand.started.wait(for: 3)
+    for number in [2, 0, 1] { hand.end(number, .failure(Oops(number: number))) }
+    let error = flowError(await running.result)
+    #expect(error?.code == .allFailed)
+    #expect(error?.failures == [Oops(number: 0), Oops(number: 1), Oops(number: 2)])
+    #expect(error?.inputs == [0, 1, 2])
+    #expect(error?.operation == "firstToSucceed of 3")
+  }
+
+  @Test("P92 the first success wins and the rest is cancelled and waited for; each late success is discarded")
+  func firstWins() async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let running = Task { try await firstToSucceed(discard: { discarded.add($0) }, hand.asyncs(3, heeds: false)) }
+    await hand.started.wait(for: 3)
+    hand.end(1, .success(10))
+    await hand.cancelled.wait(for: 2)
+    hand.end(0, .success(0))
+    hand.end(2, .failure(Oops()))
+    #expect(try await running.value == 10)
+    #expect(discarded.events == [0])
+    #expect(hand.ended.events.count == 3, "joined: all had ended before")
+  }
+
+  @Test(
+    "With abandon the result is there while a loser that ignores its cancellation runs on; it is counted and discarded")
+  func abandons() async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let running = Task {
+      try await firstToSucceed(losers: .abandon, discard: { discarded.add($0) }, hand.asyncs(2, heeds: false))
+    }
+    await hand.started.wait(for: 2)
+    hand.end(0, .success(10))
+    #expect(try await running.value == 10)
+    #expect(!hand.ended.events.contains(1), "the loser stands at its gate")
+    #expect(Losers.abandonedCount >= 1)
+    await hand.cancelled.wait(for: 1)
+    hand.end(1, .success(20))
+    await discarded.wait(for: 1)
+    #expect(discarded.events == [20])
+  }
+
+  @Test("allSucceed: the first failure cancels the rest, and what had succeeded is discarded")
+  func allOrFirstFailure() async {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let running = Task { try await allSucceed(discard: { discarded.add($0) }, hand.asyncs(3)) }
+    await hand.started.wait(for: 3)
+    hand.end(2, .success(20))
+    await hand.ended.wait(for: 1)
+    hand.end(0, .failure(Oops(number: 5)))
+    let error = flowError(await running.result)
+    #expect(error?.code == .failed)
+    #expect(error?.failure == Oops(number: 5))
+    #expect(error?.inputs == [0])
+    #expect(hand.cancelled.events == [1])
+    #expect(discarded.events == [20])
+  }
+
+  @Test("No more run at a time than the limit says, and they start in their order", arguments: losers)
+  func limit(_ losers: Losers) async throws {
+    let hand = Hand<Int>()
+    let running = Task { try await allSucceed(atMost: 2, losers: losers, hand.asyncs(4)) }
+    await hand.started.wait(for: 2)
+    #expect(hand.started.events.sorted() == [0, 1])
+    hand.end(1, .success(1))
+    await hand.started.wait(for: 3)
+    #expect(hand.started.events.last == 2)
+    hand.end(2, .success(2))
+    await hand.started.wait(for: 4)
+    hand.end(0, .success(0))
+    hand.end(3, .success(3))
+    #expect(try await running.value == [0, 1, 2, 3])
+  }
+
+  @Test("race: a failure that comes first decides")
+  func raceLost() async {
+    let hand = Hand<Int>()
+    let running = Task { try await race(hand.asyncs(2)) }
+    await hand.started.wait(for: 2)
+    hand.end(1, .failure(Oops(number: 1)))
+    let error = flowError(await running.result)
+    #expect(error?.code == .failed && error?.failure == Oops(number: 1))
+    #expect(error?.inputs == [1])
+  }
+
+  @Test("quorum: the successes in the order of the functions; missed as soon as too few are left; bad numbers refused")
+  func quorums() async throws {
+    let hand = Hand<Int>()
+    let running = Task { try await quorum(2, of: hand.asyncs(3)) }
+    await hand.started.wait(for: 3)
+    hand.end(2, .success(2))
+    await hand.ended.wait(for: 1)
+    hand.end(0, .success(0))
+    #expect(try await running.value == [0, 2])
+
+    let other = Hand<Int>()
+    let missing = Task { try await quorum(2, of: other.asyncs(3)) }
+    await other.started.wait(for: 3)
+    other.end(0, .failure(Oops(number: 0)))
+    await other.ended.wait(for: 1)
+    other.end(1, .failure(Oops(number: 1)))
+    let error = flowError(await missing.result)
+    #expect(error?.code == .quorumMissed && error?.failures.count == 2)
+    #expect(other.cancelled.events == [2])
+
+    #expect(try await quorum(0, of: [Self.failing(1)]) == [])
+    for needed in [-1, 2] {
+      let refused = await #expect(throws: FlowError<Oops>.self) { try await quorum(needed, of: [Self.number(1)]) }
+      #expect(refused?.code == .invalidArgument)
+    }
+  }
+
+  @Test("firstMatching: the first that matches; if none does, the last to end, success or failure")
+  func matching() async throws {
+    let discarded = Record<Int>()
+    #expect(
+      try await firstMatching(
+        [Self.number(1), Self.failing(9), Self.number(4), Self.number(6)], atMost: 1, discard: { discarded.add($0) }
+      ) { $0.isMultiple(of: 2) } == 4)
+    #expect(discarded.events == [1])
+    #expect(try await firstMatching([Self.failing(9), Self.number(3)], atMost: 1) { $0 > 9 } == 3)
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await firstMatching([Self.failing(8), Self.number(3), Self.failing(9)], atMost: 1) { $0 > 9 }
+    }
+    #expect(error?.failure == Oops(number: 9))
+    #expect(error?.inputs == [0, 2])
+  }
+
+  @Test("allSettled: each end at its place, and no failure cancels another")
+  func settled() async throws {
+    let results = try await allSettled([Self.number(1), Self.failing(2), Self.number(3)])
+    #expect(results.map { try? $0.get() } == [1, nil, 3])
+    if case .failure(let error) = results[1] {
+      #expect(error.code == .failed && error.failure == Oops(number: 2) && error.inputs == [1])
+    }
+  }
+
+  // MARK: Cancellation
+
+  @Test("P93 cancelled before: nothing is run", arguments: forms, losers)
+  func cancelledBefore(_ form: Form, _ losers: Losers) async {
+    let (hand, start) = (Hand<Int>(), Gate())
+    let running = Task {
+      await start.wait()
+      return try await form.run(.max, losers, nil, hand.asyncs(2))
+    }
+    running.cancel()
+    start.open()
+    #expect(code(of: await running.result) == .cancelled)
+    #expect(hand.started.events.isEmpty)
+  }
+
+  @Test("P93 cancelled while all run: they are cancelled, none is started any more", arguments: forms, losers)
+  func cancelledMeanwhile(_ form: Form, _ losers: Losers) async {
+    let hand = Hand<Int>()
+    let running = Task { try await form.run(2, losers, nil, hand.asyncs(4)) }
+    await hand.started.wait(for: 2)
+    running.cancel()
+    let error = flowError(await running.result)
+    #expect(error?.code == .cancelled)
+    await hand.cancelled.wait(for: 2)
+    #expect(hand.started.events.sorted() == [0, 1])
+  }
+
+  @Test(
+    "P93 cancelled after some have ended: what was there is discarded", arguments: ["allSucceed", "quorum"], losers)
+  func cancelledLater(_ name: String, _ losers: Losers) async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let form = try #require(Self.forms.first { $0.name == name })
+    let running = Task { try await form.run(.max, losers, { discarded.add($0) }, hand.asyncs(3)) }
+    await hand.started.wait(for: 3)
+    hand.end(1, .success(10))
+    await hand.ended.wait(for: 1)
+    running.cancel()
+    #expect(code(of: await running.result) == .cancelled)
+    await discarded.wait(for: 1)
+    #expect(discarded.events == [10])
+  }
+
+  @Test("P93 cancelled among losers that ignore it: join waits for them, abandon does not", arguments: forms)
+  func ignored(_ form: Form) async throws {
+    let hand = Hand<Int>()
+    let abandoning = Task { try await form.run(.max, .abandon, nil, hand.asyncs(2, heeds: false)) }
+    await hand.started.wait(for: 2)
+    abandoning.cancel()
+    #expect(code(of: await abandoning.result) == .cancelled)
+    #expect(hand.ended.events.isEmpty)
+    for number in 0..<2 { hand.end(number, .failure(Oops())) }
+    await hand.ended.wait(for: 2)
+
+    let other = Hand<Int>()
+    let isOver = Record<Int>()
+    let joining = Task {
+      defer { isOver.add(other.ended.events.count) }
+      return try await form.run(.max, .join, nil, other.asyncs(2, heeds: false))
+    }
+    await other.started.wait(for: 2)
+    joining.cancel()
+    await other.cancelled.wait(for: 2)
+    for number in 0..<2 { other.end(number, .failure(Oops())) }
+    _ = await joining.result
+    #expect(isOver.events == [2])
+  }
+
+  @Test("P92 results that must be destroyed: none outlives its use, in whatever way it is lost", arguments: losers)
+  func destroyed(_ losers: Losers) async throws {
+    let (census, hand) = (Census(), Hand<Census.Token>())
+    do {
+      let running = Task { try await firstToSucceed(losers: losers, hand.asyncs(3, heeds: false)).number }
+      await hand.started.wait(for: 3)
+      hand.end(1, .success(census.token(1)))
+      await hand.cancelled.wait(for: 2)
+      hand.end(0, .success(census.token(0)))
+      hand.end(2, .success(census.token(2)))
+      #expect(try await running.value == 1)
+    }
+    await census.gone.wait(for: 3)
+    #expect(census.alive == 0)
+  }
+
+  /// The result of a body, untyped.
+  static func result<Value>(
+    _ body: () async throws(FlowError<Oops>) -> Value
+  ) async -> Result<Value, any Error> {
+    do throws(FlowError<Oops>) { return .success(try await body()) } catch { return .failure(error) }
+  }
+}

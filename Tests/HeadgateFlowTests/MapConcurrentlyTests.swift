@@ -1,0 +1,258 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// Transforms of many elements, several at the same time.
+@Suite struct MapConcurrentlyTests {
+  // MARK: The rules
+
+  @Test("Random events: never more under way than the limit, every result given once, in its order")
+  func window() {
+    for seed in 0..<2000 {
+      var random = SeededRandom(seed: UInt64(seed))
+      let (limit, count) = (Int.random(in: 1...4, using: &random), Int.random(in: 0...8, using: &random))
+      let isOrdered = Bool.random(using: &random)
+      let failing = Int.random(in: 0...12, using: &random)
+      var window = MapWindow<Int, Oops>(limit: limit, isOrdered: isOrdered)
+      var (running, endedInTime, given): ([Int], [Int], [Int]) = ([], [], [])
+      var failed: Int?
+      let comment: Comment = "seed \(seed): \(count) elements, limit \(limit), \(isOrdered), \(failing) fails"
+      var isOver = false
+      while !isOver {
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0 where window.mayPull:
+          if window.pulled == count { window.endSource(nil) } else { running.append(window.pull()) }
+        case 1 where !running.isEmpty:
+          let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
+          endedInTime.append(index)
+          #expect(window.end(index, index == failing ? .failure(Oops(number: index)) : .success(index)) == nil)
+        default:
+          switch window.take() {
+          case .output(let output, let index):
+            #expect(output == index, comment)
+            given.append(index)
+          case .failure(let code, let failure, let index, _):
+            #expect(code == .failed && failure?.number == failing && index == failing, comment)
+            failed = index
+            isOver = true
+          case .end: isOver = true
+          case .wait: break
+          }
+        }
+        #expect(window.pulled - window.taken <= limit && window.running == running.count, comment)
+      }
+      let expected = isOrdered ? Array(0..<count) : endedInTime
+      #expect(given == Array((failed == nil ? expected : expected.prefix { $0 != failing })), comment)
+      #expect((failed != nil) == (failing < count), comment)
+      if case .end = window.take() {} else { Issue.record("after its end there is nothing: \(comment)") }
+      #expect(!window.mayPull)
+    }
+  }
+
+  // MARK: Arrays
+
+  @Test("The results stand in the order of the elements, whoever ends first", arguments: [true, false])
+  func ordered(_ isAsync: Bool) async throws {
+    let hand = Hand<Int>()
+    let running = Task {
+      let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in
+        try await hand.async(number)()
+      }
+      return isAsync
+        ? try await AsyncElements(base: 0..<3).mapConcurrently(limit: 3, transform)
+        : try await (0..<3).mapConcurrently(limit: 3, transform)
+    }
+    await hand.started.wait(for: 3)
+    for number in [2, 0, 1] {
+      hand.end(number, .success(number * 10))
+    }
+    #expect(try await running.value == [0, 10, 20])
+  }
+
+  @Test("P94 no elements; one; a hundred thousand; a bad limit")
+  func counts() async throws {
+    let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in number + 1 }
+    for count in [0, 1, 100_000] {
+      let elements = AsyncElements(base: 0..<count)
+      #expect(try await elements.mapConcurrently(limit: 8, transform) == Array(1..<count + 1))
+      var sum = 0
+      for try await number in (0..<count).mapConcurrently(limit: 8, yielding: .asCompleted, transform) { sum += number }
+      #expect(sum == count * (count + 1) / 2)
+    }
+    await #expect(throws: FlowError<Oops>.self) {
+      try await AsyncElements(base: 0..<3).mapConcurrently(limit: 0, transform)
+    }
+    var iterator = (0..<3).mapConcurrently(limit: 0, yielding: .inOrder, transform).makeAsyncIterator()
+    let error = await #expect(throws: FlowError<Oops>.self) { try await iterator.next() }
+    #expect(error?.code == .invalidArgument)
+    #expect(try await iterator.next() == nil)
+  }
+
+  /// A source that tells how far it was read, and can fail or wait.
+  private struct Source: AsyncSequence, Sendable {
+    let count: Int
+    let read = Record<Int>()
+    var fails = false
+    var hand: Hand<Int>?
+
+    struct Iterator: AsyncIteratorProtocol {
+      let source: Source
+      var next = 0
+
+      mutating func next() async throws -> Int? {
+        if let hand = source.hand, next == 1 { _ = try await hand.async(99)() }
+        guard next < source.count else {
+          if source.fails { throw Oops(number: 77) }
+          return nil
+        }
+        defer { next += 1 }
+        source.read.add(next)
+        return next
+      }
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(source: self) }
+  }
+
+  @Test("The first failure cancels the rest, the wait for the source too, and all have ended when it is thrown")
+  func failFast() async {
+    let (hand, waiting) = (Hand<Int>(), Hand<Int>())
+    let source = Source(count: 5, hand: waiting)
+    let running = Task {
+      try await source.mapConcurrently(limit: 3) { number async throws(Oops) in try await hand.async(number)() }
+    }
+    await hand.started.wait(for: 1)
+    await waiting.started.wait(for: 1)
+    hand.end(0, .failure(Oops(number: 1)))
+    let error = flowError(await running.result)
+    #expect(error?.code == .failed && error?.failure == Oops(number: 1) && error?.inputs == [0])
+    #expect(waiting.cancelled.events == [99])
+    #expect(waiting.ended.events == [99])
+  }
+
+  @Test("A source that fails: its error, after the results before it")
+  func sourceFails() async throws {
+    let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in number }
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await Source(count: 2, fails: true).mapConcurrently(limit: 2, transform)
+    }
+    #expect(error?.code == .sourceFailed)
+    #expect(error?.underlying as? Oops == Oops(number: 77))
+    var given: [Int] = []
+    var iterator = Source(count: 2, fails: true).mapConcurrently(limit: 1, yielding: .inOrder, transform)
+      .makeAsyncIterator()
+    let later = await #expect(throws: FlowError<Oops>.self) {
+      while let number = try await iterator.next() { given.append(number) }
+    }
+    #expect(later?.code == .sourceFailed && given == [0, 1])
+    #expect(try await iterator.next() == nil)
+  }
+
+  @Test("P93 cancelled: children and source are cancelled and have ended when it throws")
+  func cancelled() async {
+    let hand = Hand<Int>()
+    let source = Source(count: 5)
+    let running = Task {
+      try await source.mapConcurrently(limit: 2) { number async throws(Oops) in try await hand.async(number)() }
+    }
+    await hand.started.wait(for: 2)
+    running.cancel()
+    #expect(code(of: await running.result) == .cancelled)
+    #expect(hand.ended.events.sorted() == [0, 1])
+    #expect(source.read.events == [0, 1])
+  }
+
+  @Test("forEachConcurrently does something with each element, and stops at the first failure")
+  func forEach() async throws {
+    let done = Record<Int>()
+    try await (0..<5).forEachConcurrently(limit: 2) { number async throws(Oops) in done.add(number) }
+    try await AsyncElements(base: 5..<10).forEachConcurrently(limit: 2) { number async throws(Oops) in done.add(number)
+    }
+    #expect(done.events.sorted() == Array(0..<10))
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await (0..<5).forEachConcurrently(limit: 1) { number async throws(Oops) in
+        if number == 2 { throw Oops(number: number) }
+        done.add(number + 100)
+      }
+    }
+    #expect(error?.failure == Oops(number: 2))
+    #expect(done.events.suffix(2) == [100, 101])
+  }
+
+  // MARK: Streams
+
+  @Test("Back-pressure: the source is read only as far as the results are taken, and not before the first is asked for")
+  func backPressure() async throws {
+    let source = Source(count: 100)
+    let stream = source.mapConcurrently(limit: 3, yielding: .inOrder) { number async throws(Oops) in number }
+    var iterator = stream.makeAsyncIterator()
+    #expect(source.read.events.isEmpty)
+    #expect(try await iterator.next() == 0)
+    await source.read.wait(for: 4)
+    #expect(try await iterator.next() == 1)
+    await source.read.wait(for: 5)
+    #expect(source.read.events == [0, 1, 2, 3, 4], "what was taken, and three more")
+    _ = consume iterator
+  }
+
+  @Test("As completed: whoever ends first is given first; in order: a slow one holds back the others")
+  func orders() async throws {
+    for order in [ResultOrder.asCompleted, .inOrder] {
+      let hand = Hand<Int>()
+      let given = Record<Int>()
+      let running = Task {
+        for try await number in (0..<3).mapConcurrently(
+          limit: 3, yielding: order, { number async throws(Oops) in try await hand.async(number)() })
+        {
+          given.add(number)
+        }
+      }
+      await hand.started.wait(for: 3)
+      hand.end(2, .success(2))
+      if order == .asCompleted { await given.wait(for: 1) }
+      hand.end(1, .success(1))
+      if order == .asCompleted { await given.wait(for: 2) } else { #expect(given.events.isEmpty) }
+      hand.end(0, .success(0))
+      try await running.value
+      #expect(given.events == (order == .asCompleted ? [2, 1, 0] : [0, 1, 2]))
+    }
+  }
+
+  @Test("P92 the iterator is let go of: all is cancelled, results that nobody takes are discarded")
+  func letGo() async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let stream = (0..<10).mapConcurrently(limit: 3, yielding: .asCompleted, discard: { discarded.add($0) }) {
+      number async throws(Oops) in try await hand.async(number, heeds: number != 2)()
+    }
+    do {
+      var iterator = stream.makeAsyncIterator()
+      async let first = iterator.next()
+      await hand.started.wait(for: 3)
+      hand.end(0, .success(0))
+      #expect(try await first == 0)
+    }
+    await hand.cancelled.wait(for: 2)
+    #expect(Losers.abandonedCount >= 1)
+    hand.end(2, .success(20))
+    await discarded.wait(for: 1)
+    #expect(discarded.events == [20])
+    await hand.ended.wait(for: 3)
+  }
+
+  @Test("P93 a cancelled taker is told so, and nothing is pulled any more")
+  func takerCancelled() async {
+    let hand = Hand<Int>()
+    let running = Task {
+      for try await _ in (0..<10).mapConcurrently(
+        limit: 2, yielding: .inOrder, { number async throws(Oops) in try await hand.async(number)() })
+      {}
+    }
+    await hand.started.wait(for: 2)
+    running.cancel()
+    #expect(code(of: await running.result) == .cancelled)
+    await hand.ended.wait(for: 2)
+    #expect(hand.started.events.sorted() == [0, 1])
+  }
+}

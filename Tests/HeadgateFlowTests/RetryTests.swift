@@ -1,0 +1,325 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// Attempts, back-off, budget, deadline.
+@Suite struct RetryTests {
+  // MARK: Back-off
+
+  @Test("P96 the wait grows by the factor to the maximum, and no further, also after billions of attempts")
+  func longest() {
+    let backoff = Backoff(first: .milliseconds(100), factor: 2, maximum: .seconds(1))
+    #expect(
+      (0...6).map { backoff.longest(after: $0) } == [0, 100, 200, 400, 800, 1000, 1000].map { .milliseconds($0) })
+    #expect(backoff.longest(after: .max) == .seconds(1))
+    #expect(backoff.longest(after: -1) == .zero)
+    #expect(Backoff(first: .seconds(3), factor: 1, maximum: .seconds(9)).longest(after: .max) == .seconds(3))
+    #expect(Backoff(first: .seconds(9), maximum: .seconds(3)).longest(after: 1) == .seconds(3))
+    #expect(Backoff.none.longest(after: 5) == .zero)
+    #expect(Backoff.constant(.seconds(2)).longest(after: 7) == .seconds(2))
+  }
+
+  @Test("P96 jitter: evenly between the bounds, and never beyond them")
+  func jitter() {
+    var random = SeededRandom(seed: 4)
+    for jitter in [0, 0.25, 1.0] {
+      let backoff = Backoff(first: .milliseconds(80), factor: 3, maximum: .seconds(2), jitter: jitter)
+      for attempts in 1...6 {
+        let longest = backoff.longest(after: attempts)
+        let waits = (0..<400).map { _ in backoff.delay(after: attempts, using: &random) }
+        #expect(waits.allSatisfy { $0 <= longest && $0 >= longest * (1 - jitter) - .nanoseconds(1) })
+        if jitter > 0 {
+          let middle = longest * (1 - jitter / 2)
+          #expect((120...280).contains(waits.count { $0 < middle }), "half of them below the middle")
+        } else {
+          #expect(waits.allSatisfy { $0 == longest })
+        }
+      }
+    }
+  }
+
+  @Test("Numbers out of range are taken for the nearest in it")
+  func outOfRange() {
+    let backoff = Backoff(first: .seconds(-1), factor: .nan, maximum: .seconds(-1), jitter: 7)
+    #expect(backoff.first == .zero && backoff.factor == 1 && backoff.maximum == .zero && backoff.jitter == 1)
+    #expect(Backoff(jitter: .nan).jitter == 0)
+    #expect(Backoff(first: .seconds(Int64.max), factor: 1e300, maximum: .seconds(Int64.max)).longest(after: 9) > .zero)
+  }
+
+  // MARK: Budget
+
+  @Test("A budget: a reserve at first, then a tenth of the first attempts, never more than is saved up")
+  func budget() {
+    let budget = RetryBudget(ratio: 0.1, reserve: 2, limit: 3)
+    #expect(budget.withdraw() && budget.withdraw() && !budget.withdraw())
+    for _ in 0..<9 { budget.deposit() }
+    #expect(!budget.withdraw())
+    budget.deposit()
+    #expect(budget.withdraw() && !budget.withdraw())
+    for _ in 0..<1000 { budget.deposit() }
+    #expect(budget.available == 3)
+    #expect(RetryBudget(ratio: -1, reserve: -5, limit: -5).available == 0)
+  }
+
+  @Test("Many threads at once take no more from a budget than there is")
+  func budgetThreads() async throws {
+    let budget = RetryBudget(ratio: 0.5, reserve: 100, limit: 1000)
+    let taken = LockedBox(0)
+    let threads = try (0..<4).map { _ in
+      try ManagedThread.spawn {
+        for _ in 0..<100 {
+          budget.deposit()
+          if budget.withdraw() { taken.withLock { $0 += 1 } }
+        }
+      }
+    }
+    for thread in threads { try await thread.value() }
+    #expect(taken.withLock { $0 } + budget.available == 300)
+  }
+
+  // MARK: The rules
+
+  private static let moment = Deadline(nanoseconds: 1_000_000_000)
+
+  private static func plan(
+    attempts: Int = 3, budget: RetryBudget? = nil, deadline: Deadline = .distantFuture
+  ) -> RetryPlan<Oops> {
+    RetryPlan(attempts: attempts, backoff: .constant(.seconds(1)), budget: budget, deadline: deadline)
+  }
+
+  @Test("P96 what follows a failure: another attempt after the wait, or the end, with its reason")
+  func verdicts() {
+    var random = SeededRandom(seed: 1)
+    func verdict(_ plan: inout RetryPlan<Oops>, retryable: Bool = true, asked: Duration? = nil)
+      -> RetryPlan<Oops>.Verdict
+    {
+      plan.fail(Oops(), isRetryable: retryable, asked: asked, now: Self.moment, using: &random)
+    }
+    var three = Self.plan()
+    #expect(verdict(&three) == .again(after: .seconds(1)))
+    #expect(verdict(&three, asked: .seconds(5)) == .again(after: .seconds(5)))
+    #expect(verdict(&three) == .end(.attemptsExhausted))
+    var refused = Self.plan()
+    #expect(verdict(&refused, retryable: false) == .end(.failed))
+    var short = Self.plan(deadline: Self.moment + .seconds(1))
+    #expect(verdict(&short) == .end(.timedOut), "it would wake when the time is up")
+    var longer = Self.plan(deadline: Self.moment + .seconds(2))
+    #expect(verdict(&longer) == .again(after: .seconds(1)))
+    var asked = Self.plan(deadline: Self.moment + .seconds(2))
+    #expect(verdict(&asked, asked: .seconds(-3)) == .again(after: .zero))
+    #expect(verdict(&asked, asked: .seconds(3)) == .end(.timedOut))
+
+    let budget = RetryBudget(reserve: 1)
+    var limited = Self.plan(attempts: 9, budget: budget)
+    #expect(verdict(&limited) == .again(after: .seconds(1)))
+    #expect(verdict(&limited) == .end(.budgetExhausted))
+    let kept = RetryBudget(reserve: 1)
+    var last = Self.plan(attempts: 1, budget: kept)
+    #expect(verdict(&last) == .end(.attemptsExhausted))
+    #expect(kept.available == 1, "nothing is taken for an attempt that is not made")
+  }
+
+  @Test("Of endless attempts the last failures are kept, with their numbers")
+  func kept() {
+    var random = SeededRandom(seed: 1)
+    var plan = Self.plan(attempts: .max)
+    for number in 0..<100 {
+      _ = plan.fail(Oops(number: number), isRetryable: true, asked: nil, now: Self.moment, using: &random)
+    }
+    let error = plan.error(.attemptsExhausted, since: Self.moment, now: Self.moment + .seconds(2))
+    #expect(error.failures.map(\.number) == Array(84..<100) && error.inputs == Array(84..<100))
+    #expect(error.failure == Oops(number: 99) && error.waited == .seconds(2))
+    #expect(plan.error(.timedOut, since: Self.moment, now: Self.moment).failure == nil)
+  }
+
+  // MARK: Async
+
+  /// Fails so often, then succeeds.
+  private static func failing(_ times: Int, _ ran: Record<Int>) -> AsyncFunction<Int> {
+    { () async throws(Oops) in
+      ran.add(ran.events.count)
+      guard ran.events.count > times else { throw Oops(number: ran.events.count) }
+      return ran.events.count
+    }
+  }
+
+  private static func all(_: Oops) -> Bool { true }
+  private static func unasked(_: Oops) -> Duration? { nil }
+
+  @Test("P96 it is tried again until it succeeds; the attempts run out with all failures")
+  func again() async throws {
+    #expect(try await retry(backoff: .none, Self.failing(2, Record())) == 3)
+    let ran = Record<Int>()
+    let error = await #expect(throws: FlowError<Oops>.self) { try await retry(backoff: .none, Self.failing(9, ran)) }
+    #expect(error?.code == .attemptsExhausted && error?.failures.map(\.number) == [1, 2, 3])
+    #expect(ran.events.count == 3)
+    let refused = await #expect(throws: FlowError<Oops>.self) {
+      try await retry(backoff: .none, while: { $0.number < 2 }, Self.failing(9, Record()))
+    }
+    #expect(refused?.code == .failed && refused?.failure == Oops(number: 2))
+    let bad = await #expect(throws: FlowError<Oops>.self) { try await retry(attempts: 0, Self.failing(0, ran)) }
+    #expect(bad?.code == .invalidArgument && ran.events.count == 3)
+  }
+
+  @Test("P98 a hundred thousand attempts, async and by callbacks, need the stack of one")
+  func many() async throws {
+    let count = 100_000
+    let left = Locked(count)
+    let value = try await retry(attempts: .max, backoff: .none) { () async throws(Oops) in
+      guard
+        left.withLock({
+          $0 -= 1; return $0 == 0
+        })
+      else { throw Oops() }
+      return 1
+    }
+    #expect(value == 1)
+    let again = Locked(count)
+    let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
+      flowValue { () throws(FlowError<Oops>) in
+        try retry(attempts: .max, backoff: .none, until: generous) { (completion: Completion<Int, Oops>) in
+          if again.withLock({
+            $0 -= 1; return $0 == 0
+          }) {
+            completion.succeed(2)
+          } else {
+            completion.fail(Oops())
+          }
+        }
+      }
+    }
+    #expect(try await thread.value() == 2)
+  }
+
+  @Test("The wait between attempts is the back-off's, or what the failure asks for")
+  func waits() async throws {
+    let (clock, ran) = (ManualClock(), Record<Int>())
+    let running = Task {
+      try await makeAttempts(
+        of: Self.plan(), on: clock, while: Self.all, delay: { $0.number == 2 ? .seconds(30) : nil },
+        Self.failing(2, ran))
+    }
+    await clock.timers(1)
+    clock.advance(by: .milliseconds(999))
+    #expect(ran.events.count == 1)
+    clock.advance(by: .milliseconds(1))
+    await ran.wait(for: 2)
+    await clock.timers(1)
+    clock.advance(by: .seconds(29))
+    #expect(ran.events.count == 2)
+    clock.advance(by: .seconds(1))
+    #expect(try await running.value == 3)
+  }
+
+  @Test("P96 cancelled during the wait: it ends at once, with the failures so far; no timer is left")
+  func cancelledInWait() async {
+    let (clock, ran) = (ManualClock(), Record<Int>())
+    let running = Task {
+      try await makeAttempts(of: Self.plan(), on: clock, while: Self.all, delay: Self.unasked, Self.failing(9, ran))
+    }
+    await clock.timers(1)
+    running.cancel()
+    let error = flowError(await running.result)
+    #expect(error?.code == .cancelled && error?.failures == [Oops(number: 1)] && error?.failure == nil)
+    #expect(ran.events.count == 1 && clock.pendingCount == 0)
+  }
+
+  @Test("P93 cancelled during an attempt, which fails then: cancelled, and no other attempt")
+  func cancelledInAttempt() async {
+    let hand = Hand<Int>()
+    let running = Task { try await retry(attempts: 5, backoff: .none, hand.async(0)) }
+    await hand.started.wait(for: 1)
+    running.cancel()
+    #expect(code(of: await running.result) == .cancelled)
+    #expect(hand.started.events.count == 1)
+  }
+
+  @Test("The deadline cancels the attempt that runs, and waits for it")
+  func deadline() async {
+    let (clock, hand) = (ManualClock(), Hand<Int>())
+    let running = Task {
+      try await makeAttempts(
+        of: Self.plan(deadline: clock.now + .seconds(5)), on: clock, while: Self.all, delay: Self.unasked, hand.async(0)
+      )
+    }
+    await clock.timers(1)
+    await hand.started.wait(for: 1)
+    clock.advance(by: .seconds(5))
+    #expect(code(of: await running.result) == .timedOut)
+    #expect(hand.ended.events == [0])
+  }
+
+  // MARK: Callbacks
+
+  private static func callback(
+    _ plan: RetryPlan<Oops>, on clock: ManualClock, _ hand: Hand<Int>
+  ) -> (ends: Record<Result<Int, FlowError<FlowError<Oops>>>>, started: StartedCallback) {
+    let ends = Record<Result<Int, FlowError<FlowError<Oops>>>>()
+    let function = asCallback(plan, on: clock, while: all, delay: unasked, hand.function(0))
+    return (ends, startCallback(function) { ends.add($0) })
+  }
+
+  private static func error(_ ends: Record<Result<Int, FlowError<FlowError<Oops>>>>) -> FlowError<Oops>? {
+    if case .failure(let error)? = ends.events.first { error.failure } else { nil }
+  }
+
+  @Test("P96 by callbacks: waits on a timer, tries again, ends with all failures")
+  func callbacks() {
+    let (clock, hand) = (ManualClock(), Hand<Int>())
+    let (ends, _) = Self.callback(Self.plan(), on: clock, hand)
+    for number in 0..<3 {
+      #expect(hand.started.events.count == number + 1)
+      hand.fail(0, Oops(number: number))
+      clock.advance(by: .seconds(1))
+    }
+    #expect(Self.error(ends)?.code == .attemptsExhausted)
+    #expect(Self.error(ends)?.failures.map(\.number) == [0, 1, 2])
+    #expect(clock.pendingCount == 0)
+
+    let (success, _) = Self.callback(Self.plan(), on: clock, hand)
+    hand.fail(0)
+    clock.advance(by: .seconds(1))
+    hand.succeed(0, 8)
+    #expect((try? success.events.first?.get()) == 8)
+  }
+
+  @Test(
+    "P96 by callbacks, cancelled during the wait: at once; during an attempt: when that has answered; twice answered")
+  func callbacksCancelled() {
+    let (clock, hand) = (ManualClock(), Hand<Int>())
+    let (ends, started) = Self.callback(Self.plan(), on: clock, hand)
+    hand.fail(0, Oops(number: 4))
+    started.cancel()
+    #expect(Self.error(ends)?.code == .cancelled && Self.error(ends)?.failures == [Oops(number: 4)])
+    #expect(clock.pendingCount == 0)
+
+    let (later, other) = Self.callback(Self.plan(), on: clock, hand)
+    other.cancel()
+    #expect(hand.cancelled.events == [0] && later.events.isEmpty)
+    hand.fail(0, Oops(number: 5))
+    #expect(Self.error(later)?.code == .cancelled && Self.error(later)?.failures == [Oops(number: 5)])
+    #expect(clock.pendingCount == 0)
+  }
+
+  @Test("By callbacks, a function that lets go of its completion is not called again")
+  func unanswered() {
+    let (clock, hand) = (ManualClock(), Hand<Int>())
+    let (ends, _) = Self.callback(Self.plan(), on: clock, hand)
+    hand.drop(0)
+    #expect(Self.error(ends)?.code == .unanswered)
+    #expect(hand.started.events.count == 1)
+  }
+
+  @Test("The blocking form ends at its deadline, also in the middle of an attempt, which is told and abandoned")
+  func blockingDeadline() async throws {
+    let hand = Hand<Int>()
+    let code = try await codeOnThread { () throws(FlowError<Oops>) in
+      try retry(backoff: .none, until: .after(.milliseconds(1)), hand.function(0))
+    }
+    #expect(code == .timedOut)
+    #expect(hand.cancelled.events == [0])
+    hand.drop(0)
+  }
+}

@@ -1,0 +1,266 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Named steps, and sources that are sent piece by piece.
+@Suite struct StepAndChunksTests {
+  /// A file that goes with its test.
+  private final class TemporaryFile: Sendable {
+    let path: String
+
+    init(_ bytes: [UInt8]) throws {
+      var template = Array("/tmp/headgate-flow-XXXXXX".utf8CString)
+      let descriptor = mkstemp(&template)
+      try #require(descriptor >= 0)
+      path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+      close(descriptor)
+    }
+
+    deinit { unlink(path) }
+
+    func append(_ bytes: [UInt8]) throws {
+      let descriptor = open(path, O_WRONLY | O_APPEND)
+      defer { close(descriptor) }
+      try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+    }
+
+    func shorten(to count: Int) throws { try #require(truncate(path, off_t(count)) == 0) }
+  }
+
+  private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
+
+  // MARK: Steps
+
+  @Test("An error carries the name of the step where it happened, and of the steps around it")
+  func steps() async throws {
+    #expect(try step("fine") { 1 } == 1)
+    #expect(try await step("fine") { await Task.yield(); return 2 } == 2)
+    let error = await #expect(throws: StepError.self) {
+      try await step("upload") { () async throws(StepError) in
+        try await step("part 3") { () async throws(Oops) -> Int in throw Oops(number: 3) }
+      }
+    }
+    #expect(error?.step == "upload" && error?.path == ["upload", "part 3"])
+    #expect(error?.cause as? Oops == Oops(number: 3))
+    #expect(error?.description == "upload > part 3: Oops(number: 3)")
+    let onThread = try await onThread {
+      do throws(StepError) {
+        try step("log in") { () throws(Oops) in throw Oops(number: 1) }
+        return ""
+      } catch {
+        return error.step
+      }
+    }
+    #expect(onThread == "log in")
+  }
+
+  @Test("A step on an actor stays on it")
+  @MainActor func stepOnActor() async throws {
+    try await step("here") {
+      await Task.yield()
+      MainActor.assertIsolated()
+    }
+  }
+
+  @Test("A callback function as a step: its failure has the name; what goes down to it does, too")
+  func callbackStep() {
+    let (hand, heard) = (Hand<Int>(), Record<String>())
+    func start() -> StartedCallback {
+      startCallback(step("load", hand.function(0))) { result in
+        switch result {
+        case .success(let value): heard.add("\(value)")
+        case .failure(let error): heard.add("\(error.code) \(error.failure?.step ?? "-")")
+        }
+      }
+    }
+    _ = start()
+    hand.succeed(0, 1)
+    _ = start()
+    hand.fail(0)
+    _ = start()
+    hand.drop(0)
+    start().cancel()
+    #expect(hand.cancelled.events == [0])
+    hand.drop(0)
+    #expect(heard.events == ["1", "failed load", "unanswered -", "unanswered -"])
+  }
+
+  // MARK: Files
+
+  @Test("A file is sent in order, in pieces of the size but for the last; progress tells of each")
+  func file() async throws {
+    for (count, sizes) in [(0, []), (1, [1]), (10, [10]), (25, [10, 10, 5])] {
+      let file = try TemporaryFile(Self.bytes(count))
+      let (chunks, progress) = (Record<Chunk>(), Record<ChunkProgress>())
+      let sent = try await sendChunks(ofFile: file.path, size: 10, progress: { progress.add($0) }) {
+        chunk async throws(Oops) in chunks.add(chunk)
+      }
+      #expect(sent == count)
+      #expect(chunks.events.map(\.bytes.count) == sizes)
+      #expect(chunks.events.flatMap(\.bytes) == Self.bytes(count))
+      #expect(chunks.events.map(\.offset) == sizes.indices.map { $0 * 10 })
+      #expect(progress.events == chunks.events.map { ChunkProgress(sent: $0.end, total: count) })
+    }
+  }
+
+  @Test("A hundred thousand pieces")
+  func many() async throws {
+    let source = AsyncElements(base: 0..<1000).map { _ in Self.bytes(100) }
+    let sent = Record<Int>()
+    let count = try await sendChunks(of: source, size: 1) { chunk async throws(Oops) in
+      if chunk.offset.isMultiple(of: 10_000) { sent.add(chunk.offset) }
+    }
+    #expect(count == 100_000 && sent.events.count == 10)
+  }
+
+  @Test("It stops at the first failure with the offset that was reached, and goes on from there")
+  func resume() async throws {
+    let file = try TemporaryFile(Self.bytes(25))
+    let sent = Record<Chunk>()
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in
+        if chunk.offset == 10 { throw Oops(number: 4) }
+        sent.add(chunk)
+      }
+    }
+    #expect(error?.code == .failed && error?.failure == Oops(number: 4) && error?.offset == 10)
+    let offset = try #require(error?.offset)
+    try await sendChunks(ofFile: file.path, size: 10, from: offset) { chunk async throws(Oops) in sent.add(chunk) }
+    #expect(sent.events.flatMap(\.bytes) == Self.bytes(25))
+
+    let source = AsyncElements(base: [3, 9, 1, 12]).map { Self.bytes($0) }
+    let whole = [3, 9, 1, 12].flatMap { Self.bytes($0) }
+    let rest = Record<Chunk>()
+    let count = try await sendChunks(of: source, size: 10, from: 5) { chunk async throws(Oops) in rest.add(chunk) }
+    #expect(count == 25 && rest.events.flatMap(\.bytes) == Array(whole[5...]))
+    #expect(rest.events.map(\.offset) == [5, 15])
+  }
+
+  @Test("Bad sizes and offsets are refused; the end of the file is as good as any other place")
+  func arguments() async throws {
+    let file = try TemporaryFile(Self.bytes(5))
+    let source = AsyncElements(base: [Self.bytes(5)])
+    let send: @Sendable (Chunk) async throws(Oops) -> Void = { _ async throws(Oops) in throw Oops() }
+    for (size, offset) in [(0, 0), (-1, 0), (5, -1), (5, 6)] {
+      let error = await #expect(throws: FlowError<Oops>.self) {
+        try await sendChunks(ofFile: file.path, size: size, from: offset, send)
+      }
+      #expect(error?.code == .invalidArgument)
+      let other = await #expect(throws: FlowError<Oops>.self) {
+        try await sendChunks(of: source, size: size, from: offset, send)
+      }
+      #expect(other?.code == .invalidArgument)
+    }
+    #expect(try await sendChunks(ofFile: file.path, from: 5, send) == 5)
+    #expect(try await sendChunks(of: source, from: 5, send) == 5)
+  }
+
+  @Test("A file that grows meanwhile is sent as long as it was; one that shrinks ends with the offset that was reached")
+  func changes() async throws {
+    let growing = try TemporaryFile(Self.bytes(20))
+    let sent = try await sendChunks(ofFile: growing.path, size: 10) { chunk async throws(Oops) in
+      do { try growing.append(Self.bytes(10)) } catch { throw Oops() }
+    }
+    #expect(sent == 20)
+    let shrinking = try TemporaryFile(Self.bytes(30))
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(ofFile: shrinking.path, size: 10) { chunk async throws(Oops) in
+        do { try shrinking.shorten(to: 15) } catch { throw Oops() }
+      }
+    }
+    #expect(error?.code == .sourceShrank && error?.offset == 10)
+  }
+
+  @Test("A file that is not there, a source that fails: said so, with what it failed with")
+  func sourceFails() async throws {
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(ofFile: "/nowhere/at/all") { _ async throws(Oops) in }
+    }
+    #expect(error?.code == .sourceFailed)
+    #expect((error?.underlying as? ChunkFileError)?.errno == ENOENT)
+    let source = AsyncElements(base: [5, 5, -1]).map { number in
+      if number < 0 { throw Oops(number: 9) }
+      return Self.bytes(number)
+    }
+    let sent = Record<Int>()
+    let later = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(of: source, size: 4) { chunk async throws(Oops) in sent.add(chunk.bytes.count) }
+    }
+    #expect(later?.code == .sourceFailed && later?.underlying as? Oops == Oops(number: 9))
+    #expect(later?.offset == 8 && sent.events == [4, 4])
+  }
+
+  @Test("P93 cancelled while a piece is being sent: no other is sent")
+  func cancelled() async throws {
+    let file = try TemporaryFile(Self.bytes(30))
+    let hand = Hand<Void>()
+    let running = Task {
+      try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in
+        try await hand.async(chunk.offset, heeds: false)()
+      }
+    }
+    await hand.started.wait(for: 1)
+    running.cancel()
+    await hand.cancelled.wait(for: 1)
+    hand.end(0, .success(()))
+    let error = flowError(await running.result)
+    #expect(error?.code == .cancelled && error?.offset == 10)
+    #expect(hand.started.events == [0])
+  }
+
+  @Test("By callbacks, blocking: the same pieces, the same errors")
+  func blocking() async throws {
+    let file = try TemporaryFile(Self.bytes(25))
+    let chunks = Record<Chunk>()
+    let sent = try await onThread {
+      try sendChunks(ofFile: file.path, size: 10, until: generous) { (chunk, completion: Completion<Void, Oops>) in
+        chunks.add(chunk)
+        completion.succeed()
+      }
+    }
+    #expect(sent == 25 && chunks.events.flatMap(\.bytes) == Self.bytes(25))
+    let error = try await onThread { () -> FlowError<Oops>? in
+      do throws(FlowError<Oops>) {
+        try sendChunks(ofFile: file.path, size: 10, from: 10, until: generous) {
+          (chunk, completion: Completion<Void, Oops>) in
+          if chunk.offset == 20 { completion.fail(Oops(number: 6)) } else { completion.succeed() }
+        }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(error?.failure == Oops(number: 6) && error?.offset == 20)
+  }
+
+  // MARK: Cutting
+
+  @Test("Bytes are cut anew, however they came; nothing is lost, no piece is empty")
+  func chunked() async throws {
+    for seed in 0..<200 {
+      var random = SeededRandom(seed: UInt64(seed))
+      let pieces = (0..<Int.random(in: 0...8, using: &random)).map { _ in
+        Self.bytes(Int.random(in: 0...9, using: &random))
+      }
+      let size = Int.random(in: 1...12, using: &random)
+      var cut: [[UInt8]] = []
+      for try await piece in AsyncElements(base: pieces).chunked(size: size) { cut.append(piece) }
+      #expect(cut.flatMap { $0 } == pieces.flatMap { $0 }, "seed \(seed)")
+      #expect(cut.dropLast().allSatisfy { $0.count == size } && cut.allSatisfy { (1...size).contains($0.count) })
+      var single: [[UInt8]] = []
+      for try await piece in AsyncElements(base: pieces.flatMap { $0 }).chunked(size: size) { single.append(piece) }
+      #expect(single == cut, "seed \(seed)")
+    }
+  }
+}

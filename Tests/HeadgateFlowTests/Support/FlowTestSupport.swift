@@ -1,0 +1,84 @@
+import HeadgateThreads
+import Testing
+
+/// How long a test waits for what must come, before it fails instead of hanging.
+let generous = Deadline.after(.seconds(60))
+
+struct Oops: Error, Equatable {
+  var number = 0
+
+  /// What a function throws that heeds its cancellation.
+  static let cancelled = Oops(number: -1)
+}
+
+/// What happened, in the order in which it happened; a test may wait for so much to have happened.
+final class Record<Event: Sendable>: Sendable {
+  private struct State {
+    var events: [Event] = []
+    var waiters: [(count: Int, waiter: CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Locked(State())
+
+  var events: [Event] { state.withLock { $0.events } }
+
+  func add(_ event: Event) {
+    let ready = state.withLock { state in
+      state.events.append(event)
+      let ready = state.waiters.filter { $0.count <= state.events.count }
+      state.waiters.removeAll { $0.count <= state.events.count }
+      return ready
+    }
+    for one in ready { one.waiter.resume() }
+  }
+
+  func wait(for count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isThere = state.withLock { state in
+        if state.events.count >= count { return true }
+        state.waiters.append((count, continuation))
+        return false
+      }
+      if isThere { continuation.resume() }
+    }
+  }
+}
+
+/// Counts those of its tokens that are alive: results that must be destroyed.
+final class Census: Sendable {
+  final class Token: Sendable {
+    let number: Int
+    private let census: Census
+
+    fileprivate init(_ census: Census, _ number: Int) {
+      self.census = census
+      self.number = number
+      census.count.withLock { $0 += 1 }
+    }
+
+    deinit {
+      census.count.withLock { $0 -= 1 }
+      census.gone.add(number)
+    }
+  }
+
+  /// The numbers of those that are gone.
+  let gone = Record<Int>()
+  private let count = Locked(0)
+
+  var alive: Int { count.withLock { $0 } }
+
+  func token(_ number: Int = 0) -> Token { Token(self, number) }
+}
+
+/// Runs a blocking body on a thread of its own, and gives back what it returned.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+  try await ManagedThread.spawn(name: "test-body") { Result { try body() } }.value().get()
+}
+
+/// A blocking body under way on a thread of its own.
+func startThread<Value: Sendable>(
+  _ body: @escaping @Sendable () throws -> Value
+) throws -> ManagedThread<Result<Value, any Error>, Never> {
+  try ManagedThread.spawn(name: "test-body") { Result { try body() } }
+}

@@ -1,0 +1,80 @@
+import HeadgateFlow
+import HeadgateThreads
+
+/// Functions that do what a test tells them to, by number: callback functions and async ones.
+final class Hand<Success: Sendable>: Sendable {
+  private struct State {
+    var completions: [Int: Completion<Success, Oops>] = [:]
+    var continuations: [Int: CheckedContinuation<Result<Success, Oops>, Never>] = [:]
+    var early: Set<Int> = []
+  }
+
+  private let state = Locked(State())
+  /// The numbers of those that were started, and of those that were told to end.
+  let started = Record<Int>()
+  let cancelled = Record<Int>()
+  /// Async functions that have come to their ends.
+  let ended = Record<Int>()
+
+  // MARK: Callback functions
+
+  /// Keeps its completion until the test answers.
+  func function(_ number: Int) -> CallbackFunction<Success, Oops> {
+    { completion in
+      completion.onCancel { self.cancelled.add(number) }
+      self.state.withLock { $0.completions[number] = completion }
+      self.started.add(number)
+    }
+  }
+
+  func functions(_ count: Int) -> [CallbackFunction<Success, Oops>] { (0..<count).map { function($0) } }
+
+  private func take(_ number: Int) -> Completion<Success, Oops>? {
+    state.withLock { $0.completions.removeValue(forKey: number) }
+  }
+
+  func succeed(_ number: Int, _ value: Success) { take(number)?.succeed(value) }
+
+  func fail(_ number: Int, _ failure: Oops? = nil) { take(number)?.fail(failure ?? Oops(number: number)) }
+
+  /// Lets go of the completion.
+  func drop(_ number: Int) { _ = take(number) }
+
+  // MARK: Async functions
+
+  /// Suspends until the test ends it; `heeds`: throws `Oops.cancelled` when it is cancelled.
+  func async(_ number: Int, heeds: Bool = true) -> @Sendable () async throws(Oops) -> Success {
+    { () async throws(Oops) in
+      let result = await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          let isEarly = self.state.withLock { state in
+            if heeds, state.early.contains(number) { return true }
+            state.continuations[number] = continuation
+            return false
+          }
+          self.started.add(number)
+          if isEarly { continuation.resume(returning: .failure(.cancelled)) }
+        }
+      } onCancel: {
+        self.cancelled.add(number)
+        guard heeds else { return }
+        let continuation = self.state.withLock { state in
+          state.early.insert(number)
+          return state.continuations.removeValue(forKey: number)
+        }
+        continuation?.resume(returning: .failure(.cancelled))
+      }
+      self.ended.add(number)
+      return try result.get()
+    }
+  }
+
+  func asyncs(_ count: Int, heeds: Bool = true) -> [@Sendable () async throws(Oops) -> Success] {
+    (0..<count).map { async($0, heeds: heeds) }
+  }
+
+  func end(_ number: Int, _ result: Result<Success, Oops>) {
+    let continuation = state.withLock { $0.continuations.removeValue(forKey: number) }
+    continuation?.resume(returning: result)
+  }
+}

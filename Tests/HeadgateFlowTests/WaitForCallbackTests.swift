@@ -1,0 +1,241 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// A callback function as a blocking call, and as an async one.
+@Suite struct WaitForCallbackTests {
+  // MARK: Blocking
+
+  @Test("P90 answered at once on the calling thread, and later on another one")
+  func answered() async throws {
+    let value = try await onThread { () throws in
+      try waitForCallback { (completion: Completion<Int, Oops>) in completion.succeed(1) }
+    }
+    #expect(value == 1)
+
+    let hand = Hand<Int>()
+    let waiting = try startThread { try waitForCallback(until: generous, hand.function(0)) }
+    await hand.started.wait(for: 1)
+    hand.succeed(0, 2)
+    #expect(try await waiting.value().get() == 2)
+  }
+
+  @Test("A failure comes with its type")
+  func failed() async throws {
+    let error = try await onThread { () -> FlowError<Oops>? in
+      do throws(FlowError<Oops>) {
+        _ = try waitForCallback { (completion: Completion<Int, Oops>) in completion.fail(Oops(number: 3)) }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(error?.code == .failed)
+    #expect(error?.failure == Oops(number: 3))
+    #expect(error?.description.contains("waitForCallback: it failed") == true)
+  }
+
+  @Test("P90 never answered and let go of: known at once, with no deadline")
+  func unanswered() async throws {
+    let code = try await codeOnThread { try waitForCallback { (_: Completion<Int, Oops>) in } }
+    #expect(code == .unanswered)
+  }
+
+  @Test("P90 never answered and kept: the deadline ends it, the hooks run, a late success is discarded")
+  func timedOut() async throws {
+    let hand = Hand<Int>()
+    let discarded = Record<Int>()
+    let before = hand.cancelled.events
+    let code = try await codeOnThread {
+      try waitForCallback(until: .after(.milliseconds(1)), discard: { discarded.add($0) }, hand.function(0))
+    }
+    #expect(code == .timedOut)
+    #expect(before.isEmpty && hand.cancelled.events == [0])
+    hand.succeed(0, 5)
+    #expect(discarded.events == [5])
+  }
+
+  @Test("An answer that is there when the deadline has passed counts; a deadline in the past still calls the function")
+  func answeredAtDeadline() async throws {
+    let value = try await onThread {
+      try waitForCallback(until: .distantPast) { (completion: Completion<Int, Oops>) in completion.succeed(1) }
+    }
+    #expect(value == 1)
+  }
+
+  @Test("What a hook answers at the deadline is late: the wait timed out")
+  func answerInHook() async throws {
+    let discarded = Record<Int>()
+    let kept = Locked<Completion<Int, Oops>?>(nil)
+    let code = try await codeOnThread {
+      try waitForCallback(until: .distantPast, discard: { discarded.add($0) }) { (completion: Completion<Int, Oops>) in
+        completion.onCancel { completion.succeed(9) }
+        kept.withLock { $0 = completion }
+      }
+    }
+    #expect(code == .timedOut)
+    #expect(discarded.events == [9])
+    _ = kept.withLock { $0.take() }
+  }
+
+  @Test("P93 cancelling the blocked thread ends the wait and runs the hooks")
+  func threadCancelled() async throws {
+    let hand = Hand<Int>()
+    let waiting = try startThread { try waitForCallback(until: generous, hand.function(0)) }
+    await hand.started.wait(for: 1)
+    waiting.cancel()
+    let result = try await waiting.value()
+    #expect(code(of: result) == .cancelled)
+    #expect(hand.cancelled.events == [0])
+    hand.drop(0)
+  }
+
+  @Test("P97 in a task on a cooperative thread it throws instead of blocking, and calls nothing")
+  func cooperative() async {
+    let hand = Hand<Int>()
+    let code = flowCode { try Self.blocking { try waitForCallback(hand.function(0)) } }
+    #expect(code == .onCooperativeThread)
+    #expect(hand.started.events.isEmpty)
+  }
+
+  @Test("P97 on a loop that would have to deliver: refused at the start, or as soon as the function says so")
+  func loop() async throws {
+    let loop = try ThreadLoop(name: "deliver")
+    let other = try ThreadLoop(name: "other")
+    let hand = Hand<Int>()
+    let outcomes = try await loop.performAndWait { Self.waits(on: loop, beside: other, hand) }
+    #expect(outcomes == ["would_deadlock", "started []", "would_deadlock", "cancelled [1]", "4"])
+    hand.drop(1)
+    loop.stop()
+    other.stop()
+  }
+
+  /// On the loop's thread.
+  private static func waits(on loop: ThreadLoop, beside other: ThreadLoop, _ hand: Hand<Int>) -> [String] {
+    let known = flowCode { try waitForCallback(calledOn: .loop(loop), hand.function(0)) }
+    let started = hand.started.events
+    let told = flowCode {
+      try waitForCallback { (completion: Completion<Int, Oops>) in
+        hand.function(1)(completion)
+        completion.deliver(on: .loop(loop))
+      }
+    }
+    // Another loop's delivery is no reason.
+    let delivered = flowValue {
+      try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
+        completion.deliver(on: .loop(other)).succeed(4)
+      }
+    }
+    return [
+      "\(known?.description ?? "-")", "started \(started)", "\(told?.description ?? "-")",
+      "cancelled \(hand.cancelled.events)", "\(delivered ?? 0)",
+    ]
+  }
+
+  @Test("P97 on the only thread of a pool that would have to deliver: refused; with two threads it is not")
+  func pool() async throws {
+    let one = try ThreadPool(name: "one", size: 1)
+    let two = try ThreadPool(name: "two", size: 2)
+    let refused = try one.submit {
+      flowCode { try waitForCallback(calledOn: .pool(one)) { (_: Completion<Int, Oops>) in } }
+    }
+    #expect(try await refused.value == .wouldDeadlock)
+    let delivered = try two.submit {
+      flowValue {
+        try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
+          completion.deliver(on: .pool(two)).succeed(2)
+        }
+      }
+    }
+    #expect(try await delivered.value == 2)
+    one.dispose()
+    two.dispose()
+  }
+
+  // MARK: Async
+
+  @Test("The async form: at once, later, a failure, let go of")
+  func suspended() async throws {
+    #expect(try await awaitCallback { (completion: Completion<Int, Oops>) in completion.succeed(1) } == 1)
+    let hand = Hand<Int>()
+    async let later = awaitCallback(hand.function(0))
+    await hand.started.wait(for: 1)
+    hand.succeed(0, 2)
+    #expect(try await later == 2)
+    await #expect(throws: FlowError<Oops>.self) {
+      try await awaitCallback { (completion: Completion<Int, Oops>) in completion.fail(Oops()) }
+    }
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      _ = try await awaitCallback { (_: Completion<Int, Oops>) in }
+    }
+    #expect(error?.code == .unanswered)
+  }
+
+  @Test("P93 the async form returns at once when its task is cancelled, though the function ignores it; it is counted")
+  func taskCancelled() async throws {
+    let hand = Hand<Int>()
+    let discarded = Record<Int>()
+    let waiting = Task { try await awaitCallback(discard: { discarded.add($0) }, hand.function(0)) }
+    await hand.started.wait(for: 1)
+    waiting.cancel()
+    #expect(code(of: await waiting.result) == .cancelled)
+    #expect(hand.cancelled.events == [0])
+    #expect(Losers.abandonedCount >= 1)
+    hand.succeed(0, 1)
+    #expect(discarded.events == [1])
+  }
+
+  @Test("P93 in a task that is cancelled already nothing is called")
+  func cancelledBefore() async {
+    let hand = Hand<Int>()
+    let start = Gate()
+    let waiting = Task {
+      await start.wait()
+      return try await awaitCallback(hand.function(0))
+    }
+    waiting.cancel()
+    start.open()
+    #expect(code(of: await waiting.result) == .cancelled)
+    #expect(hand.started.events.isEmpty)
+  }
+
+  @Test("The async form ends at its deadline, by the clock it is given")
+  func deadline() async {
+    let (clock, hand) = (ManualClock(), Hand<Int>())
+    let waiting = Task { try await awaitCallback(until: clock.now + .seconds(3), on: clock, hand.function(0)) }
+    await clock.timers(1)
+    clock.advance(by: .seconds(3))
+    #expect(code(of: await waiting.result) == .timedOut)
+    #expect(hand.cancelled.events == [0])
+    hand.drop(0)
+  }
+
+  @Test("A hundred thousand calls one after another need no more than one")
+  func many() async throws {
+    var sum = 0
+    for number in 0..<100_000 {
+      sum += try await awaitCallback { (completion: Completion<Int, Oops>) in completion.succeed(number) }
+    }
+    #expect(sum == 4_999_950_000)
+  }
+
+  /// A blocking call made from async code, as a program might by way of a synchronous function.
+  private static func blocking<Value>(_ body: () throws -> Value) throws -> Value { try body() }
+}
+
+/// The code of what a body throws.
+func flowCode<Value>(_ body: () throws -> Value) -> FlowErrorCode? { code(of: Result { try body() }) }
+
+func flowValue<Value>(_ body: () throws -> Value) -> Value? { try? body() }
+
+func codeOnThread<Value>(_ body: @escaping @Sendable () throws -> Value) async throws -> FlowErrorCode? {
+  try await onThread { flowCode(body) }
+}
+
+func flowError<Value>(_ result: Result<Value, any Error>) -> FlowError<Oops>? {
+  if case .failure(let error) = result { error as? FlowError<Oops> } else { nil }
+}
+
+func code<Value>(of result: Result<Value, any Error>) -> FlowErrorCode? { flowError(result)?.code }

@@ -1,0 +1,95 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// What runs on a loop of its own.
+@globalActor actor LoopActor {
+  static let loop = Result { try ThreadLoop(name: "actor") }
+  static let shared = LoopActor()
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor {
+    (try? Self.loop.get())?.serialExecutor.asUnownedSerialExecutor() ?? MainActor.sharedUnownedExecutor
+  }
+}
+
+/// The way back: async functions as callback functions, and as blocking calls.
+@Suite struct WaitForTaskTests {
+  @Test("An async function is waited for: its result, its failure")
+  func ends() async throws {
+    #expect(try await onThread { try waitForTask(until: generous) { () async throws(Oops) in 1 } } == 1)
+    let error = try await onThread { () -> FlowError<Oops>? in
+      do throws(FlowError<Oops>) {
+        try waitForTask(until: generous) { () async throws(Oops) in throw Oops(number: 2) }
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(error?.failure == Oops(number: 2))
+  }
+
+  @Test("At the deadline the task is cancelled and abandoned, and what it returns is discarded")
+  func deadline() async throws {
+    let (hand, discarded) = (Hand<Int>(), Record<Int>())
+    let code = try await codeOnThread {
+      try waitForTask(until: .after(.milliseconds(1)), discard: { discarded.add($0) }, hand.async(0, heeds: false))
+    }
+    #expect(code == .timedOut)
+    await hand.started.wait(for: 1)
+    await hand.cancelled.wait(for: 1)
+    #expect(Losers.abandonedCount >= 1)
+    hand.end(0, .success(3))
+    await discarded.wait(for: 1)
+    #expect(discarded.events == [3])
+  }
+
+  @Test("P97 isolated to the main actor, on the main thread: refused")
+  func mainActor() async {
+    let code = await MainActor.run { Self.waitOnMain() }
+    #expect(code == .wouldDeadlock)
+  }
+
+  @MainActor private static func waitOnMain() -> FlowErrorCode? {
+    flowCode { try waitForTask { @MainActor () async throws(Oops) in 1 } }
+  }
+
+  @Test("P97 isolated to an actor of a loop, on that loop: refused; on another one it is waited for")
+  func actorOfLoop() async throws {
+    let (loop, other) = (try LoopActor.loop.get(), try ThreadLoop(name: "other"))
+    let wait: @Sendable () -> Result<Int, FlowError<Oops>> = {
+      Result { () throws(FlowError<Oops>) in
+        try waitForTask(until: generous) { @LoopActor () async throws(Oops) in 1 }
+      }
+    }
+    let refused = try await loop.performAndWait { wait() }
+    #expect(throws: FlowError<Oops>.self) { try refused.get() }
+    if case .failure(let error) = refused { #expect(error.code == .wouldDeadlock) }
+    #expect(try await other.performAndWait { wait() }.get() == 1)
+    other.stop()
+  }
+
+  @Test("Isolated to the main actor, on another thread: waited for")
+  func mainActorElsewhere() async throws {
+    let value = try await onThread { try waitForTask(until: generous) { @MainActor () async throws(Oops) in 1 } }
+    #expect(value == 1)
+  }
+
+  @Test("An async function as a callback function: called, cancelled by the hook")
+  func asCallback() async throws {
+    let function = callbackFunction { () async throws(Oops) in 5 }
+    #expect(try await awaitCallback(function) == 5)
+    #expect(try await onThread { try waitForCallback(until: generous, function) } == 5)
+
+    let (hand, ends) = (Hand<Int>(), Record<FlowErrorCode>())
+    let started = startCallback(callbackFunction(hand.async(0))) { result in
+      if case .failure(let error) = result { ends.add(error.code) }
+    }
+    await hand.started.wait(for: 1)
+    started.cancel()
+    await ends.wait(for: 1)
+    #expect(ends.events == [.failed])
+    #expect(hand.cancelled.events == [0])
+  }
+}
