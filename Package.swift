@@ -86,7 +86,7 @@ let package = Package(
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateThreads",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
@@ -101,7 +101,7 @@ let package = Package(
     .testTarget(
       name: "HeadgateDispatchTests",
       dependencies: [
-        "HeadgateDispatch", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateDispatch", "HeadgateFlow", "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -65,6 +65,14 @@ import Testing
     #expect(options.rules.count == 2)
   }
 
+  @Test func `Nothing is asked again unless that was said`() throws {
+    #expect(try options("http://a/").request("http://a/").retry == nil)
+    #expect(try options("--retry", "0", "http://a/").request("http://a/").retry == nil)
+    let policy = try #require(try options("--retry", "4", "http://a/").request("http://a/").retry)
+    #expect(policy.attempts == 5)
+    #expect(policy.budget == nil)
+  }
+
   @Test func `-O is the current folder, and -P another`() throws {
     #expect(try options("-O", "http://a/").target == .folder("."))
     #expect(try options("-O", "-P", "x", "http://a/").target == .folder("x"))
@@ -74,7 +82,9 @@ import Testing
     [], ["--per-host", "0", "http://a/"], ["--per-host", "x", "http://a/"], ["-j", "0", "http://a/"],
     ["-j", "99999999", "http://a/"], ["--max-time", "0", "http://a/"], ["--max-time", "-1", "http://a/"],
     ["--limit", "a.example", "http://a/"], ["--limit", "a.example=0", "http://a/"], ["--limit", "a.*=2", "http://a/"],
-    ["--limit", "=2", "http://a/"], ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"],
+    ["--limit", "=2", "http://a/"], ["--retry", "-1", "http://a/"], ["--retry", "1001", "http://a/"],
+    ["--retry", "x", "http://a/"],
+    ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"],
     ["-H", "nocolon", "http://a/"],
     ["-H", "a b: c", "http://a/"], ["-H", ": c", "http://a/"], ["-H", "a: b\r\nc: d", "http://a/"],
     ["-H", "Content-Length: 1", "http://a/"], ["-q", "-v", "http://a/"], ["--overwrite", "http://a/"],

@@ -18,6 +18,14 @@ enum OptionValue {
     return value
   }
 
+  /// A number of 0 to 1,000.
+  static func retries(_ text: String) throws(OptionError) -> Int {
+    guard let value = Int(text), (0...1000).contains(value) else {
+      throw OptionError("give a whole number between 0 and 1000")
+    }
+    return value
+  }
+
   /// `PATTERN=N`: a limit for the hosts of a pattern.
   static func rule(_ text: String) throws(OptionError) -> HostRule {
     guard let sign = text.lastIndex(of: "=") else {

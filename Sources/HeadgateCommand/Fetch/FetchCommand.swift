@@ -81,6 +81,16 @@ struct FetchCommand: AsyncParsableCommand {
   var deadline: Duration?
 
   @Option(
+    help: ArgumentHelp(
+      "How many times a URL is asked again that the network lost or the server puts off (408, 429, 502, 503, 504), with "
+        + "growing waits in between, or as long as Retry-After says, up to a minute. (default: 0)",
+      valueName: "n"
+    ),
+    transform: OptionValue.retries
+  )
+  var retry = 0
+
+  @Option(
     help: ArgumentHelp("The most time for a connection: name, TCP and TLS. (default: 30)", valueName: "seconds"),
     transform: OptionValue.seconds
   )
@@ -154,6 +164,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.perHost = try EndPointLimits(requests: perHost)
     for rule in rules { options.rules[rule.pattern] = rule.limits }
     options.total = try total()
+    options.retries = retry
     options.maxTime = maxTime
     options.deadline = deadline
     options.connectTimeout = connectTimeout

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateFlow
 
 /// What `headgate fetch` was asked for, checked.
 struct FetchOptions: Sendable {
@@ -23,6 +24,8 @@ struct FetchOptions: Sendable {
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
+  /// How many times a URL is asked again.
+  var retries = 0
   /// How long a URL may take from its start, and how long the whole run may.
   var maxTime: Duration?
   var deadline: Duration?
@@ -42,9 +45,16 @@ struct FetchOptions: Sendable {
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
     var request = try DispatchRequest(url)
     for field in headerFields { request.headerFields.append(field) }
+    // No budget: whoever asks for so many of each URL means that.
+    if retries > 0 { request.retry = RetryPolicy(attempts: retries + 1, backoff: .polite, budget: nil) }
     request.timeout = maxTime
     request.connectTimeout = connectTimeout
     request.idleTimeout = idleTimeout
     return request
   }
+}
+
+extension Backoff {
+  /// From a second on, doubling up to a minute.
+  fileprivate static let polite = Backoff(first: .seconds(1), maximum: .seconds(60))
 }

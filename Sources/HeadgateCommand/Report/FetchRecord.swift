@@ -11,6 +11,8 @@ struct FetchRecord: Equatable, Sendable {
   var status: Int?
   /// The error's word: a code of `DispatchError`, or `http_error`.
   var error: String?
+  /// How many times it was asked, where that is more than once.
+  var attempts: Int?
   var bytes: Int?
   var file: String?
   /// Waiting for permits; not part of the times that follow.
@@ -27,6 +29,7 @@ struct FetchRecord: Equatable, Sendable {
     line.add("end_point", endPoint?.description)
     line.add("status", status)
     line.add("error", error)
+    line.add("attempts", attempts)
     line.add("bytes", bytes)
     line.add("file", file)
     line.add("queued", seconds: queued)

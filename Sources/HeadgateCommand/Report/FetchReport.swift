@@ -146,6 +146,7 @@ extension FetchRecord {
     finalURL = url
     endPoint = url == request.url ? request.endPoint : try? EndPoint(url)
     queued = times?.queued
+    attempts = times.flatMap { $0.attempts > 1 ? $0.attempts : nil }
     exchange = times?.exchange
     total = times?.total
   }

@@ -13,7 +13,19 @@ final class DispatchCore: Sendable {
     self.transport = transport
   }
 
+  // Requests between two attempts, of which the gate knows nothing.
+  private let resting = Locked<[ObjectIdentifier: DispatchOperation]>([:])
+
   var now: Deadline { gate.timers.now }
+
+  func enterRest(_ operation: DispatchOperation) { resting.withLock { $0[ObjectIdentifier(operation)] = operation } }
+
+  func leaveRest(_ operation: DispatchOperation) {
+    // The caller's own reference keeps it beyond the lock.
+    _ = resting.withLock { $0.removeValue(forKey: ObjectIdentifier(operation)) }
+  }
+
+  var atRest: [DispatchOperation] { resting.withLock { Array($0.values) } }
 
   /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
   var isClosed: Bool { ledger.isClosed }

@@ -38,7 +38,7 @@ extension DispatchOperation {
   }
 
   /// Keeps a timer for as long as the operation is undecided; lets it go at once when it is not.
-  private func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int = 0) {
+  func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int = 0) {
     let key = timer.key
     if let superfluous = state.withLock({ $0.keep(key, as: kind, hop: hop) }) { drop(superfluous) }
   }

@@ -58,6 +58,7 @@ final class DispatchOperation: Sendable {
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
     guard !core.isClosed else { return DispatchError(.shutDown, endPoint: request.endPoint) }
+    if request.fields.mayRetry { enterBudget() }
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
@@ -80,7 +81,7 @@ final class DispatchOperation: Sendable {
   }
 
   /// It stands in the queue. What was asked of it on the way there is done now.
-  private func accepted(_ ticket: Ticket) {
+  func accepted(_ ticket: Ticket) {
     let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
     if let late { _ = core.gate.withdraw(late) }
     if let priority { _ = core.gate.setPriority(priority, of: ticket) }
@@ -101,6 +102,7 @@ final class DispatchOperation: Sendable {
 
   func deliver(_ outcome: OperationState.Outcome) {
     outcome.timers.cancel(on: core.gate.timers)
+    if request.fields.mayRetry { core.leaveRest(self) }
     DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
   }
 
@@ -177,6 +179,7 @@ extension DispatchOperation: GateClient {
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
+    if request.fields.mayRetry, let flow = retried(head) { return flow }
     return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
       try sink.received(head, url: request.url)
     }
@@ -187,9 +190,11 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   func ended(_ end: ExchangeEnd) {
+    if request.fields.mayRetry { planRetry(after: end.failure) }
     let now = core.now
     let ending = state.withLock { $0.ended(end, of: request, at: now) }
-    if let next = ending.next { follow(next, at: now) } else { conclude(ending) }
+    guard let next = ending.next else { return conclude(ending) }
+    if let wait = ending.rest { rest(next, for: wait, at: now) } else { follow(next, at: now) }
   }
 
   func conclude(_ ending: OperationState.Ending) {

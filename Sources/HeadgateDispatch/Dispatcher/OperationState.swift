@@ -18,6 +18,8 @@ struct OperationState {
     case running(any ExchangeControl)
     /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, over
     case answering(ExchangeEnd)
+    /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, over
+    case resting
     /// The permit was given back, or never granted. Nothing follows.
     case over
   }
@@ -61,6 +63,10 @@ struct OperationState {
   private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
   var redirect: DispatchRequest?
+  /// How long the request rests before that next one, where it is the same again: see OperationState+Retry.swift.
+  var rest: Duration?
+  /// How many attempts there were beyond the first.
+  var retries = 0
   /// How much of a redirect's body was passed over.
   var drained = 0
 
@@ -95,9 +101,14 @@ struct OperationState {
   }
 
   var isWaiting: Bool {
-    if case .waiting = stage { return true }
-    return false
+    switch stage {
+    case .waiting, .resting: true
+    default: false
+    }
   }
+
+  /// Takes the ticket out: the permit goes back.
+  mutating func takeTicket() -> Ticket? { ticket.take() }
 
   var isDecided: Bool { verdict != nil || hasEndedWhole }
 
@@ -194,6 +205,7 @@ struct OperationState {
       stage = .over
       ran += now.nanoseconds(since: runningSince)
       consequences.finish = ticket
+    case .resting: stage = .over
     case .starting, .doomed, .over: break
     }
     consequences.outcome = claimOutcome(at: now)
@@ -266,7 +278,7 @@ struct OperationState {
   mutating func ended(_ end: borrowing ExchangeEnd, of first: DispatchRequest, at now: Deadline) -> Ending {
     times = end.times
     if !isDecided {
-      if let redirect { return Ending(next: redirect) }
+      if let redirect { return Ending(next: redirect, rest: rest) }
       if challenge != nil {
         stage = .answering(copy end)
         return Ending()
@@ -295,6 +307,7 @@ struct OperationState {
   /// What follows the end of an exchange: the next hop, or the permit's way back and perhaps the outcome's delivery.
   struct Ending {
     var next: DispatchRequest?
+    var rest: Duration?
     var ticket: Ticket?
     var outcome: Outcome?
   }
@@ -304,17 +317,22 @@ struct OperationState {
   mutating func follow(_ next: DispatchRequest, after first: DispatchRequest, at now: Deadline) -> Hop? {
     guard !isDecided else { return nil }
     let stays = next.endPoint == (later ?? first).endPoint
+    leaveHop(for: next, at: now)
+    runningSince = now
+    waitingSince = now
+    stage = stays ? .starting : .waiting
+    return stays ? .same(launch) : .other
+  }
+
+  /// One hop is over, and another follows.
+  mutating func leaveHop(for next: DispatchRequest, at now: Deadline) {
     later = next
     redirect = nil
     drained = 0
     hop += 1
     ran += now.nanoseconds(since: runningSince)
-    runningSince = now
-    waitingSince = now
     isPaused = false
     missedResume = false
-    stage = stays ? .starting : .waiting
-    return stays ? .same(launch) : .other
   }
 
   /// Where a redirect leads.
@@ -337,7 +355,8 @@ struct OperationState {
 
   private var measuredTimes: DispatchTimes {
     DispatchTimes(
-      queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9, total: total, exchange: times)
+      queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9, total: total, exchange: times,
+      attempts: retries + 1)
   }
 
   // The phase is asked of the transport before, outside the lock.
@@ -350,6 +369,7 @@ struct OperationState {
     case .waiting, .doomed:
       known = .waiting
       waited += now.nanoseconds(since: waitingSince)
+    case .resting: known = .waiting
     case .running, .answering:
       if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)

@@ -38,7 +38,11 @@ public struct DispatchTimes: Sendable, Hashable {
   /// The parts of the last exchange, each counted from that exchange's start.
   public var exchange: ExchangeTimes
 
-  init(queued: Double, total: Double, exchange: ExchangeTimes) {
+  /// How many times it was sent: 1 unless it has a ``RetryPolicy``. Redirects don't count.
+  public var attempts: Int
+
+  init(queued: Double, total: Double, exchange: ExchangeTimes, attempts: Int = 1) {
+    self.attempts = attempts
     self.queued = queued
     self.total = total
     self.exchange = exchange

@@ -90,7 +90,12 @@ public final class URLDispatcher: Sendable {
   public func dispose() { close(.now) }
 
   private func close(_ mode: ShutdownMode) {
-    guard !ownsGate else { return gate.close(mode.closing) }
+    guard !ownsGate else {
+      gate.close(mode.closing)
+      // A closed gate takes no further attempts.
+      for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
+      return
+    }
     // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
     core.ledger.enter()
     core.ledger.close()
@@ -122,9 +127,10 @@ public final class URLDispatcher: Sendable {
     return meant.count
   }
 
-  /// This dispatcher's own among all that the gate knows.
+  /// This dispatcher's own among all that the gate knows, and those between two attempts.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
+      + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
   }
 
   /// Runs `body` with a dispatcher that ends with it: after a return everything that was accepted is finished, after an

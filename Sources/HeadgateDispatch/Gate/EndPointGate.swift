@@ -83,6 +83,9 @@ public final class EndPointGate: Sendable {
 
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.items(at: endPoint) } }
 
+  /// Whether it takes nothing new.
+  var isClosing: Bool { state.withLock { $0.closing != .open } }
+
   /// Whether anything runs or waits for an end-point.
   func isBusy(_ endPoint: EndPoint) -> Bool { state.withLock { $0.isBusy(endPoint) } }
 

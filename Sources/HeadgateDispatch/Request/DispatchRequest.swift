@@ -94,6 +94,12 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.priority = newValue } }
   }
 
+  /// Whether it is sent again when it fails. Nil, which it is unless set: it is not.
+  public var retry: RetryPolicy? {
+    get { storage.retry }
+    set { storage = storage.changed { $0.retry = newValue } }
+  }
+
   /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
   /// set.
   public var tag: String? {

@@ -16,6 +16,7 @@ final class RequestFields: Sendable {
     var maxRedirects = 20
     var priority = RequestPriority.normal
     var tag: String?
+    var retry: RetryPolicy?
   }
 
   let address: RequestAddress
@@ -24,6 +25,8 @@ final class RequestFields: Sendable {
   let timeoutNanoseconds: Int64?
   let deadlineNanoseconds: Int64?
   let idleNanoseconds: Int64?
+  /// Whether it may be sent again.
+  let mayRetry: Bool
 
   var method: HTTPRequest.Method { settings.method }
   var headerFields: HTTPFields { settings.headerFields }
@@ -36,6 +39,7 @@ final class RequestFields: Sendable {
   var maxRedirects: Int { settings.maxRedirects }
   var priority: RequestPriority { settings.priority }
   var tag: String? { settings.tag }
+  var retry: RetryPolicy? { settings.retry }
 
   init(_ address: RequestAddress, _ settings: Settings) {
     self.address = address
@@ -43,6 +47,7 @@ final class RequestFields: Sendable {
     timeoutNanoseconds = settings.timeout?.wholeNanoseconds
     deadlineNanoseconds = settings.deadline?.wholeNanoseconds
     idleNanoseconds = settings.idleTimeout?.wholeNanoseconds
+    mayRetry = settings.retry != nil
   }
 
   /// The same with some settings changed, or to another address.

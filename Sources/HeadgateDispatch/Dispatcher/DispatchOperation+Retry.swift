@@ -1,0 +1,62 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateThreads
+
+extension DispatchOperation {
+  /// A first attempt is made: the budget for further ones grows by its share.
+  func enterBudget() { request.fields.retry?.budget?.deposit() }
+
+  /// Plans another attempt after a head that asks for one, and says what is to become of its body. Nil: there is none.
+  func retried(_ head: ResponseHead) -> BodyFlow? {
+    guard let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode) else { return nil }
+    guard plan(policy, asked: head[.retryAfter].flatMap { RetryAfter.wait($0) }) else { return nil }
+    return redirectBodyFlow(head[.contentLength].flatMap { Int($0) } ?? 0)
+  }
+
+  /// Plans another attempt after an exchange that failed.
+  func planRetry(after failure: DispatchError?) {
+    guard let policy = request.fields.retry, let failure, policy.isPassing(failure) else { return }
+    _ = plan(policy, asked: nil)
+  }
+
+  private func plan(_ policy: RetryPolicy, asked: Duration?) -> Bool {
+    let now = core.now
+    guard let attempt = state.withLock({ $0.attempt(of: request, at: now) }), policy.mayRepeat(attempt.request) else {
+      return false
+    }
+    var random = SystemRandomNumberGenerator()
+    guard let wait = policy.wait(after: attempt.made, asked: asked, left: attempt.left, using: &random) else {
+      return false
+    }
+    return state.withLock { $0.planRetry(attempt.request, after: wait) }
+  }
+
+  /// The old exchange is over: gives the permit back, and brings the request to the gate once it has rested.
+  func rest(_ next: DispatchRequest, for wait: Duration, at now: Deadline) {
+    let (ticket, hop) = state.withLock { ($0.beginRest(next, at: now), $0.hop) }
+    guard let ticket else { return conclude(state.withLock { $0.over(at: now) }) }
+    dropTimeout()
+    // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
+    core.enterRest(self)
+    core.gate.finish(ticket)
+    keep(core.gate.timers.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
+    if core.isClosed || core.gate.isClosing { fail(DispatchError(.shutDown)) }
+  }
+
+  private func wake() {
+    let now = core.now
+    dropTimeout()
+    core.leaveRest(self)
+    guard let next = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
+    let lane = state.withLock { $0.requestClass }
+    switch core.gate.submit(
+      self, to: next.endPoint, lane, priority: priority, patience: .waits, mayBeHeld: true, at: now)
+    {
+    case .started: break
+    case .accepted(let ticket), .held(let ticket): accepted(ticket)
+    case .refused(.queueFull): fail(DispatchError(.refused))
+    case .refused(.longLaneFull): fail(DispatchError(.longLaneFull))
+    case .refused(.shutDown): fail(DispatchError(.shutDown))
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateThreads
+
+/// When a request that failed is sent again, and after how long.
+///
+///     request.retry = RetryPolicy(attempts: 4)
+///
+/// Sent again is what the network lost and what a server puts off (408, 429, 502, 503, 504), where that can't do a thing
+/// twice: methods that may be repeated by RFC 9110 section 9.2.2, or any with an `Idempotency-Key` field; with a body only
+/// if it ``RequestBody/canBeSentAgain``. Nothing is sent again once its response's head has been handed on, or that ran
+/// into a limit on time.
+///
+/// While it waits for its next attempt a request holds no permit: others go on. Its `deadline` and its `timeout` hold for
+/// all attempts together, and a wait that would outlast the deadline is not begun.
+public struct RetryPolicy: Sendable {
+  /// How many times a request is sent at most, the first time included; 1 or less never sends it again.
+  public var attempts: Int
+
+  /// How long it waits between two attempts. A `Retry-After` field of the server makes it longer, never shorter.
+  public var backoff: Backoff
+
+  /// What keeps all requests together from multiplying the load on a server that is down; nil for no such bound.
+  public var budget: RetryBudget?
+
+  /// The statuses that mean "ask again".
+  public var statusCodes: Set<Int> = [408, 429, 502, 503, 504]
+
+  /// Whether methods that may not be repeated are sent again too: POST and PATCH. For servers that can tell.
+  public var repeatsUnsafeMethods = false
+
+  /// The longest `Retry-After` that is honoured: what asks for more gets no further attempt. A minute unless set.
+  public var longestRetryAfter: Duration = .seconds(60)
+
+  /// A policy.
+  ///
+  /// - Parameters:
+  ///   - attempts: How many times a request is sent at most.
+  ///   - backoff: How long it waits in between: from 100 ms doubling up to 20 s with full jitter, unless given.
+  ///   - budget: One for all requests with this policy and its copies, which lets retries add 10 % to the load, unless
+  ///     given.
+  public init(attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget()) {
+    self.attempts = attempts
+    self.backoff = backoff
+    self.budget = budget
+  }
+
+  /// Whether a request may be sent twice.
+  func mayRepeat(_ request: DispatchRequest) -> Bool {
+    if let body = request.body, !body.canBeSentAgain { return false }
+    if repeatsUnsafeMethods { return true }
+    switch request.method.rawValue {
+    case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": return true
+    default: return Self.idempotencyKey.map { request.headerFields[$0] != nil } ?? false
+    }
+  }
+
+  private static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+
+  /// Whether a failure may be over by the next attempt.
+  func isPassing(_ error: DispatchError) -> Bool {
+    switch error.code {
+    case .nameNotResolved, .connectFailed, .connectTimedOut, .connectionLost: true
+    default: false
+    }
+  }
+
+  /// The wait before the next attempt; nil: there is none. Takes from the budget only if there is one.
+  ///
+  /// - Parameters:
+  ///   - made: How many attempts were made.
+  ///   - asked: What the server asked for.
+  ///   - left: How much time the deadline leaves.
+  func wait(
+    after made: Int, asked: Duration?, left: Duration?, using random: inout some RandomNumberGenerator
+  ) -> Duration? {
+    guard made < attempts, asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
+    let wait = max(backoff.delay(after: made, using: &random), asked ?? .zero)
+    guard left.map({ wait < $0 }) ?? true, budget?.withdraw() ?? true else { return nil }
+    return wait
+  }
+}

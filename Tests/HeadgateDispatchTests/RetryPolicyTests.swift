@@ -1,0 +1,291 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// Section I of the cases: sending again. Steps on the manual clock.
+@Suite struct RetryPolicyTests {
+  private static let always = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+
+  private func request(_ bench: Bench, _ policy: RetryPolicy = always, _ path: String = "/") throws -> DispatchRequest {
+    var request = try bench.request(path)
+    request.retry = policy
+    return request
+  }
+
+  @Test("D79 a request that rests between two attempts holds no permit, and others run meanwhile")
+  func releasesPermit() async throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    let operation = bench.send(try request(bench), into: responses)
+    bench.send(try bench.request("/other"), into: responses)
+    (try #require(bench.transport.takeStarted())).respond(503)
+    #expect(operation.state == .waiting)
+    let other = try #require(bench.transport.takeStarted())
+    #expect(other.request.url == "http://a/other")
+    bench.clock.advance(by: .seconds(3))
+    // The permit is in use: the second attempt waits for it, as everybody does.
+    #expect(bench.counts.waiting == 1)
+    other.respond()
+    (try #require(bench.transport.takeStarted())).respond(200, body: "x")
+    #expect(responses.count == 2)
+    let response = try #require(try responses.last?.get())
+    #expect(response.text == "x")
+    #expect(response.times.attempts == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "what the network lost is sent again, as often as the policy says; then its error comes",
+    arguments: [
+      DispatchError.Code.connectFailed, .connectionLost, .connectTimedOut, .nameNotResolved,
+    ])
+  func failures(code: DispatchError.Code) throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    for attempt in 1...3 {
+      (try #require(bench.transport.takeStarted())).end(DispatchError(code))
+      #expect(responses.count == (attempt == 3 ? 1 : 0))
+      bench.clock.advance(by: .seconds(2))
+    }
+    #expect(responses.last?.code == code)
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "other failures are not sent again",
+    arguments: [DispatchError.Code.tlsFailed, .badResponse, .bodyTooLarge, .cancelled])
+  func finalFailures(code: DispatchError.Code) throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    bench.transport.takeStarted()?.end(DispatchError(code))
+    #expect(responses.last?.code == code)
+    #expect(bench.isClean())
+  }
+
+  @Test("the last answer is the response, whatever it asks for")
+  func exhausted() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    for _ in 0..<3 {
+      bench.transport.takeStarted()?.respond(429, body: "later")
+      bench.clock.advance(by: .seconds(2))
+    }
+    let response = try #require(try responses.last?.get())
+    #expect((response.statusCode, response.text, response.times.attempts) == (429, "later", 3))
+    #expect(bench.isClean())
+  }
+
+  @Test("Retry-After is waited for, and one beyond the longest ends it")
+  func retryAfter() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    bench.transport.takeStarted()?.respond(503, [.retryAfter: "7"])
+    bench.clock.advance(by: .seconds(6))
+    #expect(bench.transport.takeStarted() == nil)
+    bench.clock.advance(by: .seconds(1))
+    bench.transport.takeStarted()?.respond(503, [.retryAfter: "61"])
+    #expect(try responses.last?.get().statusCode == 503)
+    #expect(bench.isClean())
+  }
+
+  @Test("D82 what may not be repeated is not, unless told or marked")
+  func idempotency() throws {
+    var marked = try Bench().request()
+    marked.method = .post
+    #expect(!Self.always.mayRepeat(marked))
+    var told = Self.always
+    told.repeatsUnsafeMethods = true
+    #expect(told.mayRepeat(marked))
+    marked.headerFields[try #require(HTTPField.Name("Idempotency-Key"))] = "1"
+    #expect(Self.always.mayRepeat(marked))
+    marked.body = RequestBody([1], canBeSentAgain: false)
+    #expect(!told.mayRepeat(marked))
+    for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"] {
+      var request = try Bench().request()
+      request.method = try #require(HTTPRequest.Method(rawValue: method))
+      #expect(Self.always.mayRepeat(request))
+    }
+  }
+
+  @Test("D82 nothing is sent again once its head was handed on")
+  func afterHead() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    let exchange = try #require(bench.transport.takeStarted())
+    exchange.head()
+    exchange.end(DispatchError(.connectionLost))
+    #expect(responses.last?.code == .connectionLost)
+    #expect(bench.isClean())
+  }
+
+  @Test("D81 many that fail at once come back one by one, and no more of them than the budget has")
+  func storm() throws {
+    let bench = try Bench(requests: 20)
+    let responses = Responses()
+    let budget = RetryBudget(ratio: 0, reserve: 5, limit: 5)
+    let policy = RetryPolicy(attempts: 3, backoff: Backoff(first: .seconds(8)), budget: budget)
+    for _ in 0..<20 { bench.send(try request(bench, policy), into: responses) }
+    for _ in 0..<20 { bench.transport.takeStarted()?.respond(429) }
+    #expect(responses.count == 15)
+    // With full jitter they come back at moments of their own.
+    var moments = 0
+    for _ in 0..<8000 {
+      bench.clock.advance(by: .milliseconds(1))
+      var came = 0
+      while let exchange = bench.transport.takeStarted() {
+        came += 1
+        exchange.respond()
+      }
+      if came > 0 { moments += 1 }
+    }
+    #expect(moments >= 2)
+    #expect(responses.count == 20)
+    #expect(bench.isClean())
+  }
+
+  @Test("the deadline holds for all attempts together: a rest that would outlast it is not begun")
+  func deadline() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try request(bench)
+    request.deadline = .seconds(3)
+    bench.send(request, into: responses)
+    bench.transport.takeStarted()?.respond(503)
+    bench.clock.advance(by: .seconds(2))
+    bench.transport.takeStarted()?.respond(503)
+    #expect(try responses.last?.get().statusCode == 503)
+    #expect(bench.isClean())
+  }
+
+  @Test("the time-out counts what all attempts ran, and no rest")
+  func timeout() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try request(bench)
+    request.timeout = .seconds(3)
+    bench.send(request, into: responses)
+    bench.clock.advance(by: .seconds(2))
+    bench.transport.takeStarted()?.respond(503)
+    bench.clock.advance(by: .seconds(2))
+    #expect(bench.counts.running == 1)
+    bench.clock.advance(by: .milliseconds(999))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .milliseconds(1))
+    #expect(responses.last?.code == .timedOut)
+    _ = bench.transport.takeStarted()
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel while it rests ends it at once, by its handle, its tag or its end-point")
+  func cancel() throws {
+    for way in 0..<3 {
+      let bench = try Bench()
+      let responses = Responses()
+      var request = try request(bench)
+      request.tag = "t"
+      let operation = bench.send(request, into: responses)
+      bench.transport.takeStarted()?.respond(503)
+      #expect(bench.clock.pendingCount == 1)
+      switch way {
+      case 0: operation.cancel()
+      case 1: #expect(bench.dispatcher.cancelAll(tag: "t") == 1)
+      default: #expect(bench.dispatcher.cancelAll(to: request.endPoint) == 1)
+      }
+      #expect(responses.last?.code == .cancelled)
+      #expect(responses.last?.error?.phase == .waiting)
+      #expect(bench.isClean())
+      #expect(bench.dispatcher.cancelAll(tag: "t") == 0)
+    }
+  }
+
+  @Test("a shutdown ends what rests", arguments: [ShutdownMode.drain, .graceful, .now])
+  func shutdown(mode: ShutdownMode) async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    bench.transport.takeStarted()?.respond(503)
+    await bench.dispatcher.shutDown(mode)
+    #expect(responses.values.map(\.code) == [.shutDown])
+    #expect(bench.isClean())
+  }
+
+  @Test("an attempt that comes back to a dispatcher that is closing ends there")
+  func closesMeanwhile() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    let exchange = try #require(bench.transport.takeStarted())
+    bench.dispatcher.beginShutDown(.drain)
+    exchange.respond(503)
+    #expect(responses.values.map(\.code) == [.shutDown])
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect is followed by attempts at where it led, and those by redirects")
+  func redirects() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try request(bench), into: responses)
+    bench.transport.takeStarted()?.respond(302, [.location: "http://b/"])
+    bench.transport.takeStarted()?.respond(503)
+    bench.clock.advance(by: .seconds(2))
+    let again = try #require(bench.transport.takeStarted())
+    #expect(again.request.url == "http://b/")
+    again.respond(302, [.location: "/c"])
+    let last = try #require(bench.transport.takeStarted())
+    #expect(last.request.url == "http://b/c")
+    last.respond()
+    #expect(try responses.last?.get().times.attempts == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a transport that fails inside its start is asked as often as the policy says, with no stack for each")
+  func synchronousFailures() throws {
+    let count = LockedBox(0)
+    let transport = ScriptedTransport { exchange in
+      count.withLock { $0 += 1 }
+      exchange.end(DispatchError(.connectFailed))
+    }
+    let bench = try Bench(transport: transport)
+    let responses = Responses()
+    bench.send(try request(bench, RetryPolicy(attempts: 1000, backoff: .none, budget: nil)), into: responses)
+    bench.clock.advance(by: .seconds(1))
+    #expect(count.withLock { $0 } == 1000)
+    #expect(responses.last?.code == .connectFailed)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "Retry-After: seconds and dates are read, and nothing else",
+    arguments: [
+      ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sun, 06 Nov 1994 08:48:59 GMT", 0),
+      ("Mon, 06 Nov 1995 08:49:00 GMT", 365 * 86400), ("Thu, 29 Feb 1996 08:49:00 GMT", 480 * 86400),
+      ("99999999999999999999", Int(Int32.max)), ("", nil), ("-1", nil), ("1.5", nil), ("soon", nil),
+      ("Sun Nov  6 08:49:37 1994", nil), ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
+    ])
+  func retryAfterValues(value: String, seconds: Int?) {
+    // The moment is Sun, 06 Nov 1994 08:49:00 GMT.
+    #expect(RetryAfter.wait(value, now: 784_111_740) == seconds.map { Duration.seconds($0) })
+  }
+
+  @Test("without a policy nothing is sent again")
+  func noPolicy() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    bench.transport.takeStarted()?.respond(503)
+    #expect(try responses.last?.get().statusCode == 503)
+    #expect(try responses.last?.get().times.attempts == 1)
+  }
+}
