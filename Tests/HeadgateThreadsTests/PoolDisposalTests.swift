@@ -131,6 +131,22 @@ import Testing
     #expect(ended.wait())
   }
 
+  @Test("P33 a pool that is disposed of while its only thread is refused comes to its end")
+  func refusedAtTheEnd() throws {
+    let core = LockedBox<PoolCore?>(nil)
+    var settings = PoolCore.Settings(name: "test-pool", size: 1)
+    settings.spawn = { _, _, _ in
+      core.withLock { $0.take() }?.dispose(now: true)
+      throw Oops()
+    }
+    let pool = try ThreadPool(settings)
+    core.withLock { $0 = pool.core }
+    let task = try? pool.submit {}
+    // It had been accepted when the disposal came, which ended it.
+    #expect(task?.dropReason == .disposed)
+    try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
+  }
+
   @Test("P53 the last reference to a pool may go in one of its own tasks")
   func droppedInside() throws {
     let ended = Latch(1)
