@@ -147,6 +147,27 @@ import Testing
     try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
   }
 
+  @Test("P50 a task that comes and is cancelled while the last thread goes does not keep the pool from its end")
+  func cancelledAtTheEnd() throws {
+    let held = LockedBox<ThreadPool?>(nil)
+    let ended = Latch()
+    let pool = try ThreadPool(
+      name: "test-pool", size: 1, idleTime: .zero,
+      onThreadEnd: {
+        guard let pool = held.withLock({ $0.take() }) else { return }
+        // The thread has looked for the last time.
+        let task = try? pool.submit { Issue.record("it runs") }
+        #expect(task?.cancel() == true)
+        pool.dispose()
+        ended.countDown()
+      })
+    held.withLock { $0 = pool }
+    try pool.execute {}
+    #expect(ended.wait())
+    try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
+    #expect(pool.core.state.withLock { $0.queue.count } == 0)
+  }
+
   @Test("P53 the last reference to a pool may go in one of its own tasks")
   func droppedInside() throws {
     let ended = Latch(1)

@@ -228,12 +228,17 @@ extension PoolCore {
   /// A worker is gone. Work may have come since it decided to go, also into the hands of others, when no other thread could
   /// be had.
   private func leave(_ worker: PoolWorker) {
-    let (next, submitter, mourners) = state.withLock { state -> (PoolRoster.Call, Waiter?, [Waiter]) in
+    let (next, submitter, mourners, dead) = state.withLock {
+      state -> (PoolRoster.Call, Waiter?, [Waiter], [PoolEntry]) in
       state.completed += worker.completed.load(ordering: .relaxed)
       state.workers[worker.place] = nil
       state.roster.leave(worker.place)
-      return (call(&state, work: state.waiting, growing: false), invite(&state), endIfOver(&state))
+      let next = call(&state, work: state.waiting, growing: false)
+      // Nobody comes for tasks that were cancelled since this one looked: they would hold a disposed pool, for ever.
+      let dead = state.roster.threads == 0 ? state.queue.takeAll() : []
+      return (next, invite(&state), endIfOver(&state), dead)
     }
+    _ = consume dead
     submitter?.wake()
     followLater(next)
     for mourner in mourners { mourner.wake() }
