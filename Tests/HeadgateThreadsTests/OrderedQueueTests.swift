@@ -75,7 +75,7 @@ import Testing
     #expect(ending { () throws(WaitError) in try queue.take().number } == .error(.closed))
   }
 
-  @Test("P19, P28, P100 leftovers go with the queue; a capacity below 1 is an error; a thousand rounds leave nothing")
+  @Test("P19 P28 leftovers go with the queue; a capacity below 1 is an error; a thousand rounds leave nothing")
   func life() throws {
     #expect(throws: QueueError.self) { try PriorityBlockingQueue<Int, Int>(capacity: 0) }
     #expect(throws: QueueError.self) { try DelayQueue<Int>(capacity: -3) }
