@@ -121,6 +121,30 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
+  @Test("One that was woken and came too late keeps its place in the line")
+  func keepsItsPlace() throws {
+    let clock = StandingClock()
+    let queue = DelayQueue<Int>(timers: clock)
+    let due = clock.now + .seconds(1)
+    let early = Record<Int?>()
+    // Comes before the leader's own timer, which was set later for the same moment.
+    _ = clock.schedule(at: due) { early.add(try? queue.tryTake()) }
+    try queue.put(1, due: due)
+    let limit = clock.now + .seconds(3600)
+    let first = try Blocked { ending { () throws(WaitError) in try queue.take(until: limit) } }
+    #expect(until { queue.waitingTakers == 1 && clock.pendingCount == 2 })
+    let second = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(until { queue.waitingTakers == 2 })
+    clock.advance(by: .seconds(1))
+    #expect(early.events == [1])
+    // It waits again, with a timer for its limit.
+    #expect(until { clock.pendingCount == 1 && queue.waitingTakers == 2 })
+    try queue.put(2, due: clock.now)
+    #expect(try first.result() == .value(2))
+    queue.close()
+    #expect(try second.result() == .error(.closed))
+  }
+
   @Test("An element that is due before all others wakes the leader, which then sleeps less")
   func earlier() throws {
     let clock = StandingClock()

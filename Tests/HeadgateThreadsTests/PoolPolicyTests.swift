@@ -150,6 +150,29 @@ import Testing
     try pool.finish()
   }
 
+  @Test("P57 block with no place to wait: who submits while the last thread goes gets the next one")
+  func noPlaceAtTheEnd() throws {
+    let core = LockedBox<PoolCore?>(nil)
+    let isGoing = Latch()
+    let pool = try ThreadPool(
+      name: "test-pool", size: 1, idleTime: .zero, queueBound: 0, policy: .block,
+      onThreadEnd: {
+        guard let core = core.withLock({ $0.take() }) else { return }
+        // It has looked for the last time.
+        isGoing.countDown()
+        while core.state.withLock({ $0.submitters.isEmpty }) { yieldThread() }
+      })
+    core.withLock { $0 = pool.core }
+    try pool.execute {}
+    #expect(isGoing.wait())
+    let code = try inThread {
+      self.code { () throws(ThreadPoolError) in try pool.execute(until: .after(generous)) {} }
+    }
+    #expect(code == nil)
+    try pool.finish()
+    #expect(pool.statistics.completed == 2)
+  }
+
   @Test("P57 block: a task that goes back for want of a thread leaves its place to who waits for room")
   func refusedPlace() throws {
     let core = LockedBox<PoolCore?>(nil)
