@@ -11,7 +11,7 @@ help:
 	@echo "make demo              build, and see the limit hold (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
 	@echo "make test              build and run all tests"
-	@echo "make explore           small scripts on the queue in every interleaving (HEADGATE_PREEMPTIONS=2: more)"
+	@echo "make explore           small scripts on queues and pools in every interleaving (HEADGATE_PREEMPTIONS=2: more)"
 	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make format, make lint, make docs, make clean"

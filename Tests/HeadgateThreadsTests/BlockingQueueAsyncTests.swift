@@ -133,6 +133,34 @@ import Testing
     #expect(queue.waitingCounts == (0, 0))
   }
 
+  @Test("A deadline that has passed suspends no task", arguments: [0, 1])
+  func staysAwake(capacity: Int) async throws {
+    /// Counts the pieces of its tasks.
+    final class Counting: TaskExecutor {
+      let pieces = Count()
+
+      func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        pieces.add()
+        do {
+          _ = try WorkerThread(name: "test-job") { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    let executor = Counting()
+    let ends = await Task(executorPreference: executor) { () -> [Ending] in
+      let take = await ending { () async throws(WaitError) in try await queue.take(until: .now) }
+      if capacity > 0 { _ = try? queue.tryPut(1) as Bool }
+      let put = await ending(of: { () async throws(WaitError) in try await queue.put(2, until: .now) })
+      return [take, put]
+    }.value
+    #expect(ends == [.error(.timedOut), .error(.timedOut)])
+    #expect(executor.pieces.value == 1)
+  }
+
   @Test("P16 close ends the waits of tasks", arguments: [0, 1])
   func close(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)

@@ -313,7 +313,7 @@ import Testing
     #expect(small.remainingCapacity == 2 && small.count == 1)
   }
 
-  @Test("P100 a thousand queues made and let go leave nothing", arguments: [0, 1, 100, Int.max])
+  @Test("A thousand queues made and let go leave nothing", arguments: [0, 1, 100, Int.max])
   func thousandRounds(capacity: Int) throws {
     let census = Census()
     for _ in 0..<1000 {

@@ -186,7 +186,7 @@ import Musl
     }
   }
 
-  @Test("P100 a queue in which one waits uses no processor time")
+  @Test("A queue in which one waits uses no processor time")
   func idle() throws {
     let queue = BlockingQueue<Int>()
     let used = try Blocked { () -> Duration in

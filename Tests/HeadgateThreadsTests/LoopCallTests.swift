@@ -212,6 +212,23 @@ import Testing
     loop.stop()
   }
 
+  @Test("The memory of a burst is not kept for the next inbox; that of usual numbers is")
+  func agendaMemory() {
+    var agenda = LoopAgenda()
+    /// What room the inbox has after it was emptied: that of the batch before.
+    func room(after count: Int) -> Int {
+      for number in [count, 0] {
+        var inbox = [LoopItem](repeating: .closure(LoopClosure {}), count: number)
+        agenda.refill(from: &inbox)
+        while agenda.takeItem() != nil {}
+        if number == 0 { return inbox.capacity }
+      }
+      return 0
+    }
+    #expect(room(after: 20_000) == 0)
+    #expect(room(after: 100) >= 100)
+  }
+
   @Test("P97 a blocking wait in a task, on a thread that isn't Headgate's, is refused at once")
   func cooperative() async throws {
     let loop = try ThreadLoop(name: "test-loop")

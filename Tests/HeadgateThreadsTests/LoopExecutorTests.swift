@@ -250,7 +250,12 @@ extension LoopExecutorTests.Player {
     let number = moves
     // The blocking form, through a function that is not async.
     let isBlockingInline = try callBackBlocking()
-    return try await loop.performAndWait { self.assumeIsolated { $0.moves == number } } && isBlockingInline
+    // What is called at once comes before what was sent earlier.
+    let earlier = Record<Bool>()
+    loop.perform { earlier.add(true) }
+    return try await loop.performAndWait {
+      self.assumeIsolated { $0.moves == number } && earlier.events.isEmpty && isBlockingInline
+    }
   }
 
   private func callBackBlocking() throws -> Bool { try loop.performAndWait { true } }

@@ -231,7 +231,7 @@ import Musl
 
   @Test("P35 cancelling a thread ends the run of its loop, wherever that sleeps", arguments: [false, true])
   func cancelled(watching: Bool) async throws {
-    let record = LockedBox<ThreadRecord?>(nil)
+    let record = LockedBox<(thread: ThreadRecord, core: LoopCore)?>(nil)
     let isReady = Latch()
     async let ends = onThread { () -> [LoopRunEnd] in
       let loop = ThreadLoop.current
@@ -240,12 +240,15 @@ import Musl
       defer { for end in ends { close(end) } }
       let watch = watching ? try loop.watch(ends[0], for: .reading) {} : nil
       defer { watch?.cancel() }
-      record.withLock { $0 = .current }
+      record.withLock { $0 = (.current, loop.core) }
       loop.perform { isReady.countDown() }
-      return [try loop.run(), try loop.runOnce(timeout: generous)]
+      return [try loop.run(until: .after(generous)), try loop.runOnce(timeout: generous)]
     }
     _ = try await onThread { isReady.wait() }
-    record.withLock { $0 }?.cancel()
+    let (thread, core) = try #require(record.withLock { $0 })
+    // It looks for a cancellation before it sleeps, too: this is about the sleep.
+    _ = try await onThread { until { core.state.withLock { $0.sleep == (watching ? .polling : .parked) } } }
+    thread.cancel()
     #expect(try await ends == [.cancelled, .cancelled])
   }
 }

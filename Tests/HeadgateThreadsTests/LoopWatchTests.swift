@@ -10,6 +10,12 @@ import Glibc
 import Musl
 #endif
 
+#if canImport(Darwin)
+private let streamType = SOCK_STREAM
+#else
+private let streamType = Int32(SOCK_STREAM.rawValue)
+#endif
+
 @Suite struct LoopWatchTests {
   @Test("The handler is called while there is something to read, once a turn, and no more afterwards")
   func reading() async throws {
@@ -69,12 +75,7 @@ import Musl
   func refusals() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     var ends: [Int32] = [-1, -1]
-    #if canImport(Darwin)
-    let kind = SOCK_STREAM
-    #else
-    let kind = Int32(SOCK_STREAM.rawValue)
-    #endif
-    try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
+    try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
     let events = Record<String>()
     let isWritable = Latch()
     let reader = try loop.watch(ends[0], for: .reading) { events.add("read") }
@@ -188,6 +189,26 @@ import Musl
     #expect(watch.cancel() == false)
     // The poller's own descriptors are closed, though the handle is still held.
     #expect(loop.core.state.withLock { $0.poller == nil })
+  }
+
+  @Test("After a stop by the reader's handler the writer of the same descriptor is not called any more")
+  func stoppedBetween() async throws {
+    let loop = try ThreadLoop(name: "test-loop")
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
+    defer { for end in ends { close(end) } }
+    // Both are heard of by one wait: the descriptor can be read and written from the first on.
+    try #require(write(ends[1], "x", 1) == 1)
+    let calls = Record<String>()
+    let release = await loop.occupy()
+    _ = try loop.watch(ends[0], for: .reading) {
+      calls.add("reader")
+      loop.stop()
+    }
+    _ = try loop.watch(ends[0], for: .writing) { calls.add("writer") }
+    release.countDown()
+    try await loop.join(until: .after(generous))
+    #expect(calls.events == ["reader"])
   }
 
   @Test("What was heard of a descriptor is not told to a watch that came after the wait")

@@ -98,8 +98,7 @@ import Testing
   func delayed() async throws {
     let gallery = Gallery()
     let pool = try ThreadPool(name: "images", size: 1, idleTime: .seconds(1))
-    let onPool = TimerTarget.submitting { call in try pool.execute { call() } }
-    try TimerThread.shared.perform(after: .milliseconds(2), on: onPool) { gallery.reload() }
+    try TimerThread.shared.perform(after: .milliseconds(2), on: .pool(pool)) { gallery.reload() }
     try await onThread { try #require(gallery.reloaded.wait()) }
     pool.dispose()
     try await pool.waitUntilDisposed(until: .after(.seconds(60)))

@@ -75,7 +75,7 @@ import Testing
     #expect(ending { () throws(WaitError) in try queue.take().number } == .error(.closed))
   }
 
-  @Test("P19, P28, P100 leftovers go with the queue; a capacity below 1 is an error; a thousand rounds leave nothing")
+  @Test("P19 P28 leftovers go with the queue; a capacity below 1 is an error; a thousand rounds leave nothing")
   func life() throws {
     #expect(throws: QueueError.self) { try PriorityBlockingQueue<Int, Int>(capacity: 0) }
     #expect(throws: QueueError.self) { try DelayQueue<Int>(capacity: -3) }
@@ -119,6 +119,30 @@ import Testing
     clock.advance(by: .seconds(1))
     #expect(try Set(takers.map { try $0.result() }) == [.value(1), .value(2), .value(3)])
     #expect(clock.pendingCount == 0)
+  }
+
+  @Test("One that was woken and came too late keeps its place in the line")
+  func keepsItsPlace() throws {
+    let clock = StandingClock()
+    let queue = DelayQueue<Int>(timers: clock)
+    let due = clock.now + .seconds(1)
+    let early = Record<Int?>()
+    // Comes before the leader's own timer, which was set later for the same moment.
+    _ = clock.schedule(at: due) { early.add(try? queue.tryTake()) }
+    try queue.put(1, due: due)
+    let limit = clock.now + .seconds(3600)
+    let first = try Blocked { ending { () throws(WaitError) in try queue.take(until: limit) } }
+    #expect(until { queue.waitingTakers == 1 && clock.pendingCount == 2 })
+    let second = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(until { queue.waitingTakers == 2 })
+    clock.advance(by: .seconds(1))
+    #expect(early.events == [1])
+    // It waits again, with a timer for its limit.
+    #expect(until { clock.pendingCount == 1 && queue.waitingTakers == 2 })
+    try queue.put(2, due: clock.now)
+    #expect(try first.result() == .value(2))
+    queue.close()
+    #expect(try second.result() == .error(.closed))
   }
 
   @Test("An element that is due before all others wakes the leader, which then sleeps less")

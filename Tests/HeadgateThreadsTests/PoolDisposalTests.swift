@@ -131,6 +131,71 @@ import Testing
     #expect(ended.wait())
   }
 
+  @Test("P33 a pool that is disposed of while its only thread is refused comes to its end", arguments: [true, false])
+  func refusedAtTheEnd(now: Bool) throws {
+    let core = LockedBox<PoolCore?>(nil)
+    var settings = PoolCore.Settings(name: "test-pool", size: 1)
+    settings.spawn = { _, _, _ in
+      core.withLock { $0.take() }?.dispose(now: now)
+      throw Oops()
+    }
+    let pool = try ThreadPool(settings)
+    core.withLock { $0 = pool.core }
+    let task = try? pool.submit {}
+    // It had been accepted when the disposal came, which ended it, or found nobody to run it: then it went back.
+    #expect(task?.dropReason == (now ? .disposed : nil))
+    try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
+  }
+
+  @Test("P33 a pool that is disposed of while a thread is refused once more comes to its end")
+  func refusedAgainAtTheEnd() throws {
+    let core = LockedBox<PoolCore?>(nil)
+    let tries = Tally()
+    let clock = StandingClock()
+    var settings = PoolCore.Settings(name: "test-pool", size: 1)
+    settings.timers = clock
+    settings.spawn = { _, _, _ in
+      tries.add()
+      let pool = core.withLock { $0 }
+      // One more task, which relies on this thread; then, at the second try, the end of both.
+      if tries.value == 1 {
+        try pool?.submit(.closure(PoolClosure {}), level: PoolPriority.normal.level)
+      } else {
+        pool?.dispose(now: true)
+      }
+      throw Oops()
+    }
+    let pool = try ThreadPool(settings)
+    core.withLock { $0 = pool.core }
+    defer { core.withLock { $0 = nil } }
+    #expect(throws: ThreadPoolError.self) { try pool.execute {} }
+    #expect(pool.statistics.queued == 1)
+    clock.advance(by: .seconds(1))
+    #expect(tries.value == 2)
+    try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
+  }
+
+  @Test("P50 a task that comes and is cancelled while the last thread goes does not keep the pool from its end")
+  func cancelledAtTheEnd() throws {
+    let held = LockedBox<ThreadPool?>(nil)
+    let ended = Latch()
+    let pool = try ThreadPool(
+      name: "test-pool", size: 1, idleTime: .zero,
+      onThreadEnd: {
+        guard let pool = held.withLock({ $0.take() }) else { return }
+        // The thread has looked for the last time.
+        let task = try? pool.submit { Issue.record("it runs") }
+        #expect(task?.cancel() == true)
+        pool.dispose()
+        ended.countDown()
+      })
+    held.withLock { $0 = pool }
+    try pool.execute {}
+    #expect(ended.wait())
+    try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
+    #expect(pool.core.state.withLock { $0.queue.count } == 0)
+  }
+
   @Test("P53 the last reference to a pool may go in one of its own tasks")
   func droppedInside() throws {
     let ended = Latch(1)

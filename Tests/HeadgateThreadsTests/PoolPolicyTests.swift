@@ -136,6 +136,69 @@ import Testing
     }
   }
 
+  @Test("P57 block with no place to wait: who submits gets in as soon as a thread is free")
+  func noPlace() throws {
+    let pool = try pool(1, bound: 0, .block)
+    let plug = try Plug(pool, threads: 1)
+    let done = Latch()
+    _ = try WorkerThread(name: "test-submitter") {
+      #expect(self.code { () throws(ThreadPoolError) in try pool.execute { done.countDown() } } == nil)
+    }
+    while pool.core.state.withLock({ $0.submitters.count }) < 1 { yieldThread() }
+    plug.open()
+    #expect(done.wait())
+    try pool.finish()
+  }
+
+  @Test("P57 block with no place to wait: who submits while the last thread goes gets the next one")
+  func noPlaceAtTheEnd() throws {
+    let core = LockedBox<PoolCore?>(nil)
+    let isGoing = Latch()
+    let pool = try ThreadPool(
+      name: "test-pool", size: 1, idleTime: .zero, queueBound: 0, policy: .block,
+      onThreadEnd: {
+        guard let core = core.withLock({ $0.take() }) else { return }
+        // It has looked for the last time.
+        isGoing.countDown()
+        while core.state.withLock({ $0.submitters.isEmpty }) { yieldThread() }
+      })
+    core.withLock { $0 = pool.core }
+    try pool.execute {}
+    #expect(isGoing.wait())
+    let code = try inThread {
+      self.code { () throws(ThreadPoolError) in try pool.execute(until: .after(generous)) {} }
+    }
+    #expect(code == nil)
+    try pool.finish()
+    #expect(pool.statistics.completed == 2)
+  }
+
+  @Test("P57 block: a task that goes back for want of a thread leaves its place to who waits for room")
+  func refusedPlace() throws {
+    let core = LockedBox<PoolCore?>(nil)
+    let (isStarting, isRefused) = (Latch(), Tally())
+    var settings = PoolCore.Settings(name: "test-pool", size: 1, bound: 0)
+    settings.spawn = { name, stackSize, body in
+      guard isRefused.value > 0 else {
+        isRefused.add()
+        isStarting.countDown()
+        while core.withLock({ $0 })?.state.withLock({ $0.submitters.isEmpty }) == true { yieldThread() }
+        throw Oops()
+      }
+      _ = try WorkerThread(name: name, stackSize: stackSize, body)
+    }
+    let pool = try ThreadPool(settings)
+    core.withLock { $0 = pool.core }
+    defer { core.withLock { $0 = nil } }
+    let codes = Record<ThreadPoolError.Code?>()
+    try onThreads(2) { number in
+      if number == 1 { _ = isStarting.wait() }
+      codes.add(self.code { () throws(ThreadPoolError) in try pool.execute(until: .after(generous)) {} })
+    }
+    #expect(Set(codes.events) == [.noThread, nil])
+    try pool.finish()
+  }
+
   @Test("P57 block: a task of the pool never waits for room; what it submits is taken above the bound")
   func ownWorker() throws {
     let pool = try pool(1, bound: 1, .block)

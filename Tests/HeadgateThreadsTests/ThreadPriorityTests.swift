@@ -1,9 +1,17 @@
 #if os(Linux)
 import Foundation
-import HeadgateThreads
 import Testing
 
+@testable import HeadgateThreads
+
 @Suite struct ThreadPriorityTests {
+  @Test("What a thread has is told with its level where that counts")
+  func description() {
+    let normal = EffectivePriority(policy: .standard, level: 0, nice: 7, quality: nil)
+    let first = EffectivePriority(policy: .fifo, level: 3, nice: 0, quality: nil)
+    #expect(["\(normal)", "\(first)"] == ["standard, nice 7", "fifo, level 3, nice 0"])
+  }
+
   @Test(
     "A thread has the nice value or the policy that was asked for, and the system says so",
     arguments: [

@@ -169,6 +169,8 @@ import Testing
     for call in shelf.take() { call() }
     #expect(other.cancel() == false)
     #expect(bench.log.events == ["cancelled", "called"])
+    // Neither closure, let go of now, had anything to tell.
+    #expect(bench.clock.pendingCount == 0)
     bench.advance(100)
     #expect(bench.errors.events == [])
     #expect(census.alive == 0)

@@ -55,6 +55,78 @@ import Testing
     #expect(!others.events.contains(timerThread.events[0]))
   }
 
+  @Test("A pool as target: its threads make the call; a full or disposed one refuses it at once, and both are told")
+  func onPool() throws {
+    let errors = Record<ThreadPoolError.Code>()
+    let refused = Latch(2)
+    let timers = TimerThread(name: "test-pool-target") { error, _ in
+      if let error = error as? ThreadPoolError { errors.add(error.code) }
+    }
+    defer { timers.dispose() }
+    let pool = try ThreadPool(name: "test-pool", size: 1, queueBound: 0, policy: .block)
+    let called = Latch()
+    let isThere = Record<Bool>()
+    try timers.perform(after: .zero, on: .pool(pool, priority: .high)) {
+      isThere.add(pool.isCurrent)
+      called.countDown()
+    }
+    #expect(called.wait())
+    #expect(isThere.events == [true])
+
+    try inThread { while pool.statistics.idle == 0 { yieldThread() } }
+    let plug = try Plug(pool, threads: 1)
+    func performInVain() throws {
+      try timers.perform(after: .zero, on: .pool(pool)) {
+        Issue.record("called")
+      } onCancel: {
+        refused.countDown()
+      }
+    }
+    try performInVain()
+    // The timer thread did not wait for room.
+    let later = Latch()
+    try timers.perform(after: .zero) { later.countDown() }
+    #expect(later.wait())
+    plug.open()
+    try pool.finish()
+    try performInVain()
+    #expect(refused.wait())
+    #expect(errors.events == [.timedOut, .disposed])
+    #expect(timers.pendingCount == 0)
+  }
+
+  @Test("A call that a pool or a loop has taken and ends without making: reported, and told", arguments: [true, false])
+  func takenInVain(isPool: Bool) async throws {
+    let reported = Latch()
+    let timers = TimerThread(name: "test-in-vain") { error, _ in
+      if (error as? TimerError)?.code == .dropped { reported.countDown() }
+    }
+    defer { timers.dispose() }
+    let pool = try ThreadPool(name: "test-pool", size: 1)
+    let loop = try ThreadLoop(name: "test-loop")
+    let plug = try Plug(pool, threads: 1)
+    let release = await loop.occupy()
+    let told = Latch()
+    let handedOver = Latch()
+    let target = isPool ? TimerTarget.pool(pool) : .loop(loop)
+    try timers.perform(after: .zero, on: target) {
+      Issue.record("called")
+    } onCancel: {
+      told.countDown()
+    }
+    // Timers of one thread come one after another.
+    try timers.perform(after: .zero) { handedOver.countDown() }
+    try await onThread { try #require(handedOver.wait()) }
+    pool.dispose(.now)
+    loop.stop()
+    release.countDown()
+    plug.open()
+    let ends = try await onThread { told.wait() && reported.wait() }
+    #expect(ends)
+    try await loop.join(until: .after(generous))
+    try await pool.waitUntilDisposed(until: .after(generous))
+  }
+
   @Test("P71 a cancel that races with a target's start: exactly one of the call and onCancel comes")
   func cancelRace() throws {
     let timers = TimerThread(name: "test-race")

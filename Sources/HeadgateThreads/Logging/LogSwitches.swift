@@ -2,7 +2,8 @@ import Synchronization
 
 /// Which sources are on: one word, read by every line that may be told.
 package struct LogSwitches: ~Copyable, Sendable {
-  private let enabled = AtomicCell<UInt32>(0)
+  // No AtomicCell: whether a line is told earlier or later than a switch is no interleaving to explore.
+  private let enabled = Atomic<UInt32>(0)
 
   package init() {}
 

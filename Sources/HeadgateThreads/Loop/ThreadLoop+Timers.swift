@@ -66,7 +66,10 @@ extension ThreadLoop {
 }
 
 extension TimerTarget {
-  /// On a loop: for calls of a ``TimerThread``. One that the loop no longer takes is refused.
+  /// On a loop, which lives as long as the timer does: for calls of a ``TimerThread``. One that a stopped loop does not
+  /// take is refused: reported, and told by its `onCancel`. So is one that the loop's stop leaves uncalled.
+  ///
+  /// - Parameter loop: The loop.
   public static func loop(_ loop: ThreadLoop) -> TimerTarget {
     .submitting { call in
       guard loop.perform(call) else { throw LoopError(.stopped, loop: loop.name) }

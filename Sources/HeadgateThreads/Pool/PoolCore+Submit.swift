@@ -38,10 +38,14 @@ extension PoolCore {
     do {
       try follow(call)
     } catch {
-      let withdrawn = state.withLock { state -> PoolEntry? in
-        guard state.roster.threads == 0 else { return nil }
-        return state.queue.removeLast(level: level) { $0.isSame(as: entry) }
+      let (withdrawn, submitter, mourners) = state.withLock { state -> (PoolEntry?, Waiter?, [Waiter]) in
+        guard state.roster.threads == 0 else { return (nil, nil, []) }
+        let withdrawn = state.queue.removeLast(level: level) { $0.isSame(as: entry) }
+        // Its place is free for another, who tries for himself; or it was the last that a disposed pool had.
+        return (withdrawn, invite(&state), endIfOver(&state))
       }
+      submitter?.wake()
+      for mourner in mourners { mourner.wake() }
       // Others may have relied on the thread that did not come.
       retryStarting()
       if withdrawn != nil { throw ThreadPoolError(.noThread, pool: name, underlying: error) }

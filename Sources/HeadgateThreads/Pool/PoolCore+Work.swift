@@ -3,7 +3,7 @@ import Synchronization
 extension PoolCore {
   /// What a worker does next.
   private enum Step {
-    case run(PoolRoster.Call, Waiter?)
+    case run(PoolRoster.Call)
     case linger
     case sleep(Deadline)
     case end
@@ -20,9 +20,10 @@ extension PoolCore {
     let frame = PoolFrame(self, worker: worker)
     frame.use {
       while true {
-        switch look(worker) {
-        case .run(let call, let submitter):
-          submitter?.wake()
+        let (step, submitter) = look(worker)
+        submitter?.wake()
+        switch step {
+        case .run(let call):
           if call != .nobody { followLater(call) }
           runBatch(worker, frame)
         case .linger: linger(worker)
@@ -38,12 +39,17 @@ extension PoolCore {
 
   // MARK: Looking for work
 
-  private func look(_ worker: PoolWorker) -> Step {
+  /// What it does next, and who may bring work to it now.
+  private func look(_ worker: PoolWorker) -> (Step, Waiter?) {
     let now = Deadline.now
     // A body may have asked its own thread to end, which is the pool's and goes on.
     if worker.record.isCancelled { worker.record.clearCancellation() }
     adapt(worker, now)
-    return state.withLock { state in look(worker, now, &state) }
+    return state.withLock { state in
+      let step = look(worker, now, &state)
+      // A task left the queue, or this worker became free, which makes room too: all of it where none may wait.
+      return (step, invite(&state))
+    }
   }
 
   /// Quick tasks are taken in larger handfuls, slow ones one by one: then all start in their order.
@@ -92,11 +98,10 @@ extension PoolCore {
       state.batches += 1
       state.lowestBatch = min(state.lowestBatch, level)
     }
-    let waiter = settings.bound == nil ? nil : invite(&state)
     // What others hold counts too: this worker may have been the one who was to come for it.
     if worker.tries { learn(worker, number) }
     let left = number > 1 ? number - 1 : state.batches > 0 ? state.waiting : state.queue.count
-    return .run(call(&state, work: left, growing: false), waiter)
+    return .run(call(&state, work: left, growing: false))
   }
 
   private func rest(_ worker: PoolWorker, _ now: Deadline, _ wasParked: Bool, _ state: inout State) -> Step {
@@ -223,12 +228,18 @@ extension PoolCore {
   /// A worker is gone. Work may have come since it decided to go, also into the hands of others, when no other thread could
   /// be had.
   private func leave(_ worker: PoolWorker) {
-    let (next, mourners) = state.withLock { state -> (PoolRoster.Call, [Waiter]) in
+    let (next, submitter, mourners, dead) = state.withLock {
+      state -> (PoolRoster.Call, Waiter?, [Waiter], [PoolEntry]) in
       state.completed += worker.completed.load(ordering: .relaxed)
       state.workers[worker.place] = nil
       state.roster.leave(worker.place)
-      return (call(&state, work: state.waiting, growing: false), endIfOver(&state))
+      let next = call(&state, work: state.waiting, growing: false)
+      // Nobody comes for tasks that were cancelled since this one looked: they would hold a disposed pool, for ever.
+      let dead = state.roster.threads == 0 ? state.queue.takeAll() : []
+      return (next, invite(&state), endIfOver(&state), dead)
     }
+    _ = consume dead
+    submitter?.wake()
     followLater(next)
     for mourner in mourners { mourner.wake() }
   }

@@ -47,7 +47,9 @@ final class PoolCore: Sendable {
 
     /// How many tasks wait that nobody will pass by.
     var waiting: Int {
-      var sum = queue.count - queue.dead
+      // Whoever cancels counts the dead one a moment later than it dies, and it may have been passed by before: an empty
+      // queue must not look as if somebody were needed for it.
+      var sum = queue.count - max(0, queue.dead)
       for case .some(let worker) in workers where batches > 0 { sum += worker.unclaimed }
       return max(0, sum)
     }
@@ -100,10 +102,13 @@ final class PoolCore: Sendable {
         work(worker)
       }
     } catch {
-      state.withLock { state in
+      let mourners = state.withLock { state in
         state.workers[place] = nil
         state.roster.startFailed(place)
+        // Others may have run what it was to come for, and a disposal waited for it alone.
+        return endIfOver(&state)
       }
+      for mourner in mourners { mourner.wake() }
       HeadgateLog.note(.threadPool, "pool \"\(name)\" gets no thread: \(error)")
       throw error
     }

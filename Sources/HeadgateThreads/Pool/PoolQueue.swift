@@ -99,6 +99,14 @@ struct PoolQueue: ~Copyable {
     return swept
   }
 
+  /// Takes everything out, where all that is left has ended.
+  mutating func takeAll() -> [PoolEntry] {
+    var entries: [PoolEntry] = []
+    while let entry = popFirst() { entries.append(entry) }
+    dead -= entries.count
+    return entries
+  }
+
   /// Gives the memory back of rings that are empty and large.
   mutating func trim() {
     for level in 0..<PoolPriority.levels where rings[level].isEmpty && rings[level].capacity > 1024 {

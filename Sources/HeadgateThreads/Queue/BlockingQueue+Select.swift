@@ -99,7 +99,10 @@ extension BlockingQueue where Element: ~Copyable {
   }
 
   /// Whether an element can come out of it, now or later.
-  @usableFromInline var isSelectable: Bool { !core.isEmpty || !core.isClosed }
+  @usableFromInline var isSelectable: Bool {
+    // Not what the core says: it is closed a moment before, and who asked it would look again and again until then.
+    rendezvous.map { !$0.isClosed } ?? (!core.isEmpty || !core.isClosed)
+  }
 
   @usableFromInline
   static func describe(_ queues: [BlockingQueue<Element>]) -> String {

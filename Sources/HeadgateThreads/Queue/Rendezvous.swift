@@ -26,7 +26,7 @@ final class Rendezvous: @unchecked Sendable {
   private let alignment: Int
   private var putters = HandList()
   private var takers = HandList()
-  private var isClosed = false
+  private var wasClosed = false
 
   init(stride: Int, alignment: Int) {
     memory = .allocate(byteCount: 256, alignment: 128)
@@ -43,11 +43,18 @@ final class Rendezvous: @unchecked Sendable {
     memory.deallocate()
   }
 
+  /// Whether nobody meets here any more.
+  var isClosed: Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return wasClosed
+  }
+
   /// Locks, and looks for a taker who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
   @usableFromInline
   func meetTaker() -> Meeting {
     lock.lock()
-    if isClosed { return .closed }
+    if wasClosed { return .closed }
     if let node = takers.claimFirst() {
       if node.pointee.waiter != nil { putPatience.noteProcessor() }
       return .partner(node)
@@ -60,7 +67,7 @@ final class Rendezvous: @unchecked Sendable {
   func meetPutter() -> Meeting {
     lock.lock()
     // When it was closed, putters were sent away with their elements.
-    if isClosed { return .closed }
+    if wasClosed { return .closed }
     if let node = putters.claimFirst() {
       if node.pointee.waiter != nil { takePatience.noteProcessor() }
       return .partner(node)
@@ -133,7 +140,7 @@ final class Rendezvous: @unchecked Sendable {
   func lineUpTaker(_ node: UnsafeMutablePointer<HandNode>) -> Bool {
     lock.lock()
     defer { lock.unlock() }
-    guard !isClosed, putters.isEmpty else { return false }
+    guard !wasClosed, putters.isEmpty else { return false }
     takers.append(node)
     return true
   }
@@ -150,7 +157,7 @@ final class Rendezvous: @unchecked Sendable {
   /// Sends all away who wait, and who come later.
   func close() {
     lock.lock()
-    isClosed = true
+    wasClosed = true
     var sleepers: [Waiter] = []
     while let node = putters.claimFirst() ?? takers.claimFirst() {
       if let waiter = node.pointee.waiter { sleepers.append(waiter) }

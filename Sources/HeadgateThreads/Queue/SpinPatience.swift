@@ -32,7 +32,12 @@ struct SpinPatience: @unchecked Sendable {
   /// Takes down where one of ours is. Its number.
   @discardableResult
   func noteProcessor() -> Int {
+    #if HEADGATE_EXPLORE
+    // A script must do the same in each run, wherever it runs.
+    let here = 0
+    #else
     let here = Int(headgate_processor())
+    #endif
     // A store would take the line away from others each time.
     if processor.pointee.load(ordering: .relaxed) != here { processor.pointee.store(here, ordering: .relaxed) }
     return here

@@ -1,5 +1,6 @@
 import CHeadgate
 import Dispatch
+import Foundation
 import HeadgateThreads
 import Synchronization
 
@@ -7,7 +8,8 @@ import Synchronization
 /// `preemptions` preemptions were seen: depth first over the choices, each run from the beginning.
 ///
 /// Only one of the script's threads runs at a time. Before each access to a lock, a parker or an atomic word it asks who
-/// goes on. Going on oneself is free; taking the processor from a thread that could go on is a preemption.
+/// goes on. Going on oneself is free; taking the processor from a thread that could go on is a preemption. A script must
+/// do the same whenever it is led the same way: no addresses, hashes or clocks of its own.
 struct Explorer {
   /// What went wrong in one interleaving.
   struct Failure: Error, CustomStringConvertible {
@@ -23,13 +25,30 @@ struct Explorer {
     var verdict: () -> String?
   }
 
+  /// Two find more and take minutes: HEADGATE_PREEMPTIONS=2.
+  static let usualBound = wantedBound ?? 1
+  private static let wantedBound = ProcessInfo.processInfo.environment["HEADGATE_PREEMPTIONS"].flatMap { Int($0) }
+
   var preemptions = 2
+  /// How often another thread than the next in turn goes on after one that can't: no bound, but where a script has so many
+  /// threads that it would take hours. M. Emmi, S. Qadeer, Z. Rakamaric, "Delay-bounded scheduling" (2011).
+  var detours = Int.max
   var mostRuns = 200_000
 
-  /// Runs all interleavings. Returns how many there were.
+  /// Runs all interleavings of a script, and tells their number where somebody asked for so many.
+  func explore(_ name: String, _ make: () -> Script) throws(Failure) -> Int {
+    let began = ContinuousClock.now
+    let runs = try explore(make)
+    if Self.wantedBound != nil {
+      print("\(name): \(runs) interleavings\(runs < mostRuns ? "" : ", and more"), \(ContinuousClock.now - began)")
+    }
+    return runs
+  }
+
+  /// Runs all interleavings. Returns how many there were; `mostRuns` if there are more.
   @discardableResult
   func explore(_ make: () -> Script) throws(Failure) -> Int {
-    var choices = Choices(preemptions: preemptions)
+    var choices = Choices(preemptions: preemptions, detours: detours)
     var runs = 0
     repeat {
       runs += 1
@@ -53,37 +72,43 @@ struct Choices {
   }
 
   let preemptions: Int
+  let detours: Int
   private var made: [Choice] = []
   private var position = 0
-  private var used = 0
+  private var used = (preemptions: 0, detours: 0)
 
-  init(preemptions: Int) { self.preemptions = preemptions }
+  init(preemptions: Int, detours: Int) {
+    self.preemptions = preemptions
+    self.detours = detours
+  }
 
   var taken: [Int] { made.map { $0.options[$0.index] } }
 
-  /// Chooses among threads; `current` comes first if it can go on, and leaving it then costs a preemption.
-  mutating func choose(_ enabled: [Int], current: Int?) -> Int {
-    let canStay = current.map { enabled.contains($0) } ?? false
-    if position < made.count {
-      let choice = made[position]
-      position += 1
-      let thread = choice.options[choice.index]
-      if canStay, thread != current { used += 1 }
-      return thread
-    }
-    var options = enabled
-    if canStay, let current {
-      options = used < preemptions ? [current] + enabled.filter { $0 != current } : [current]
-    }
-    made.append(Choice(options: options, index: 0))
+  /// Chooses among threads. If `current` can go on, leaving it costs a preemption; if not, it is the next one's turn, and
+  /// choosing another costs a detour.
+  mutating func choose(_ enabled: [Int], after current: Int?, canStay: Bool) -> Int {
+    if position == made.count { made.append(Choice(options: options(enabled, current, canStay), index: 0)) }
+    let choice = made[position]
     position += 1
-    return options[0]
+    if choice.index > 0 {
+      if canStay { used.preemptions += 1 } else { used.detours += 1 }
+    }
+    return choice.options[choice.index]
+  }
+
+  private func options(_ enabled: [Int], _ current: Int?, _ canStay: Bool) -> [Int] {
+    let current = current ?? -1
+    let others = enabled.filter { $0 > current } + enabled.filter { $0 < current }
+    if canStay { return used.preemptions < preemptions ? [current] + others : [current] }
+    // It may go on all the same, by its deadline; as the last in turn.
+    let inTurn = others + enabled.filter { $0 == current }
+    return used.detours < detours ? inTurn : [inTurn[0]]
   }
 
   /// Goes to the next run. False: all were seen.
   mutating func advance() -> Bool {
     position = 0
-    used = 0
+    used = (0, 0)
     while let last = made.last {
       if last.index + 1 < last.options.count {
         made[made.count - 1].index += 1
@@ -112,7 +137,7 @@ final class Run: @unchecked Sendable {
   // More than any script needs: a run that goes on beyond it never ends.
   private static let mostSteps = 20_000
   private let bodies: [@Sendable () -> Void]
-  private var states: [State]
+  private var states: [State] = []
   private(set) var choices: Choices
   private var time: UInt64 = 1_000_000
   private var steps = 0
@@ -122,29 +147,39 @@ final class Run: @unchecked Sendable {
   init(_ bodies: [@Sendable () -> Void], _ choices: Choices) {
     self.bodies = bodies
     self.choices = choices
-    states = bodies.map { _ in State() }
   }
 
   /// Runs all threads to their end. Returns why that was not possible.
   func go() -> String? {
     if Explored.by == nil { Explored.by = Director.shared }
-    for (number, body) in bodies.enumerated() {
-      // A thread of its own for each run: what the library keeps of a thread must not outlive one.
-      _ = try? WorkerThread(name: "explored") { [self] in
-        let place = Place(self, number)
-        Director.place.value = place
-        states[number].turn.wait()
-        body()
-        withExtendedLifetime(place) { Director.place.value = nil }
-        end(number)
-      }
-    }
-    handOn()
+    for body in bodies { start(body) }
+    handOn(from: nil)
     done.wait()
     return problem
   }
 
   // MARK: What the threads do
+
+  /// One thread more, by one that has the turn: it goes on when it is chosen.
+  func start(_ body: @escaping @Sendable () -> Void) {
+    let (number, state) = (states.count, State())
+    states.append(state)
+    let turn = state.turn
+    // The caller is in no run meanwhile: a thread that is being made takes locks before it waits for its turn.
+    let place = Director.place.value
+    Director.place.value = nil
+    defer { Director.place.value = place }
+    // A thread of its own for each run: what the library keeps of a thread must not outlive one.
+    let thread = try? WorkerThread(name: "explored") { [self] in
+      let place = Place(self, number)
+      Director.place.value = place
+      turn.wait()
+      body()
+      withExtendedLifetime(place) { Director.place.value = nil }
+      end(number)
+    }
+    if thread == nil { states[number].isOver = true }
+  }
 
   var now: UInt64 { time }
 
@@ -171,24 +206,30 @@ final class Run: @unchecked Sendable {
   private func pass(_ me: Int) {
     let next = choose(from: me)
     if next == me { return }
+    // Looked up before the turn is given away, with which the table is.
+    let turn = states[me].turn
     if let next { states[next].turn.signal() } else { giveUp() }
-    states[me].turn.wait()
+    turn.wait()
   }
 
-  private func handOn() {
-    if let next = choose(from: nil) { states[next].turn.signal() } else { giveUp() }
+  private func handOn(from last: Int?) {
+    if let next = choose(from: last) { states[next].turn.signal() } else { giveUp() }
   }
 
   private func choose(from current: Int?) -> Int? {
     steps += 1
-    let enabled = states.indices.filter { number in
-      let state = states[number]
-      if state.isOver || state.hasYielded { return false }
-      return state.isReady.map { $0() || state.deadline != .max } ?? true
+    var enabled = states.indices.filter { !states[$0].hasYielded && canGoOn($0) }
+    if enabled.isEmpty {
+      // What it waits for may have come between its look and this.
+      enabled = states.indices.filter(canGoOn)
     }
     guard !enabled.isEmpty, steps < Self.mostSteps else { return nil }
-    let stays = current.flatMap { states[$0].isReady == nil ? $0 : nil }
-    let next = choices.choose(enabled, current: stays)
+    let canStay = current.map { states[$0].isReady == nil && enabled.contains($0) } ?? false
+    let next = choices.choose(enabled, after: current, canStay: canStay)
+    guard enabled.contains(next) else {
+      problem = "the script took another way than it took before"
+      return nil
+    }
     if let isReady = states[next].isReady {
       if !isReady() {
         states[next].timedOut = true
@@ -199,18 +240,24 @@ final class Run: @unchecked Sendable {
     return next
   }
 
+  private func canGoOn(_ number: Int) -> Bool {
+    let state = states[number]
+    return !state.isOver && (state.isReady.map { $0() || state.deadline != .max } ?? true)
+  }
+
   private func end(_ me: Int) {
     states[me].isOver = true
     for other in states.indices { states[other].hasYielded = false }
-    if states.allSatisfy(\.isOver) { done.signal() } else { handOn() }
+    if states.allSatisfy(\.isOver) { done.signal() } else { handOn(from: me) }
   }
 
   /// Nobody can go on: a wake-up was lost, or a lock is held for ever. The threads stay where they are.
   private func giveUp() {
     let asleep = states.indices.filter { !states[$0].isOver }
     problem =
-      steps < Self.mostSteps
-      ? "threads \(asleep) sleep and nobody will wake them" : "it does not end: more than \(steps) steps"
+      problem
+      ?? (steps < Self.mostSteps
+        ? "threads \(asleep) sleep and nobody will wake them" : "it does not end: more than \(steps) steps")
     done.signal()
   }
 }

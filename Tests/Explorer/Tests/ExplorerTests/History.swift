@@ -1,11 +1,18 @@
 import Synchronization
 
-/// What the threads of a script did to a queue and what came of it, with the moments at which each call began and ended.
+/// What the threads of a script did to a few queues and what came of it, with the moments at which each call began and
+/// ended.
 final class History: Sendable {
   enum Action: Equatable { case put(Int), take, close }
-  enum Outcome: Equatable { case done, took(Int), closed, timedOut, nothing }
+  enum Outcome: Equatable {
+    case done, took(Int), closed, timedOut, nothing
+    /// A look at a queue that found no element, whether it was closed or not.
+    case empty
+  }
 
   struct Call {
+    /// The queue's number.
+    let queue: Int
     let action: Action
     let began: Int
     var ended: Int
@@ -21,37 +28,65 @@ final class History: Sendable {
   var calls: [Call] { state.withLock { $0.calls } }
 
   /// Makes a call and notes it.
-  func note(_ action: Action, _ body: () -> Outcome) {
-    let began = state.withLock { state in
+  func note(_ action: Action, at queue: Int = 0, _ body: () -> Outcome) {
+    note { [(queue, action, body())] }
+  }
+
+  /// Makes a call that is as good as several at once, and notes those.
+  func note(_ body: () -> [(queue: Int, action: Action, outcome: Outcome)]) {
+    let began = tick()
+    let results = body()
+    let ended = tick()
+    state.withLock { state in
+      for (queue, action, outcome) in results {
+        state.calls.append(Call(queue: queue, action: action, began: began, ended: ended, outcome: outcome))
+      }
+    }
+  }
+
+  private func tick() -> Int {
+    state.withLock { state in
       state.clock += 1
       return state.clock
     }
-    let outcome = body()
-    state.withLock { state in
-      state.clock += 1
-      state.calls.append(Call(action: action, began: began, ended: state.clock, outcome: outcome))
-    }
   }
 
-  /// Whether the calls could have happened one after another, each at one moment between its beginning and its end, on a
-  /// queue of so many elements. J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (1993).
-  func isLinearizable(capacity: Int) -> Bool {
+  /// Whether the calls could have happened one after another, each at one moment between its beginning and its end, on
+  /// queues of so many elements. J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (1993).
+  ///
+  /// A put and a take that meet at a queue without places happen at one moment, as one.
+  func isLinearizable(capacities: [Int]) -> Bool {
     var calls = calls
-    return Self.search(&calls, Model(capacity: capacity))
+    return Self.search(&calls, capacities.map { Model(capacity: $0) })
   }
 
-  private static func search(_ calls: inout [Call], _ model: Model) -> Bool {
+  private static func search(_ calls: inout [Call], _ models: [Model]) -> Bool {
     if calls.isEmpty { return true }
     let firstEnd = calls.map(\.ended).min() ?? 0
     // Only a call that began before any other had ended may have been the first.
-    for index in calls.indices where calls[index].began < firstEnd {
-      var next = model
-      guard next.allows(calls[index]) else { continue }
-      let call = calls.remove(at: index)
-      if search(&calls, next) { return true }
-      calls.insert(call, at: index)
+    let candidates = calls.indices.filter { calls[$0].began < firstEnd }
+    for index in candidates {
+      if search(&calls, models, first: [index]) { return true }
+      for other in candidates where areOne(calls[index], calls[other], models) {
+        if search(&calls, models, first: [index, other]) { return true }
+      }
     }
     return false
+  }
+
+  private static func search(_ calls: inout [Call], _ models: [Model], first: [Int]) -> Bool {
+    var models = models
+    let taken = first.map { calls[$0] }
+    if taken.count == 1, !models[taken[0].queue].allows(taken[0]) { return false }
+    var rest = calls.indices.filter { !first.contains($0) }.map { calls[$0] }
+    return search(&rest, models)
+  }
+
+  private static func areOne(_ put: Call, _ take: Call, _ models: [Model]) -> Bool {
+    guard put.queue == take.queue, models[put.queue].capacity == 0, !models[put.queue].isClosed,
+      case .put(let value) = put.action, put.outcome == .done, case .took(let taken) = take.outcome
+    else { return false }
+    return value == taken
   }
 
   /// The queue as everybody understands it.
@@ -71,6 +106,7 @@ final class History: Sendable {
       case (.take, .took(let value)): return !elements.isEmpty && elements.removeFirst() == value
       case (.take, .closed): return isClosed && elements.isEmpty
       case (.take, .timedOut), (.take, .nothing): return !isClosed && elements.isEmpty
+      case (.take, .empty): return elements.isEmpty
       case (.close, .done):
         isClosed = true
         return true

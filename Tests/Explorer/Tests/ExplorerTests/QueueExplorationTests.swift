@@ -1,104 +1,83 @@
-import Foundation
 import HeadgateThreads
 import Testing
 
 extension Explorations {
-  /// Small scripts of operations on a queue, in every interleaving up to the bound: none hangs, and each history is one
-  /// that a queue could have had.
+  /// Small scripts of operations on queues, in every interleaving up to the bound: none hangs, and each history is one
+  /// that queues could have had.
   @Suite struct QueueExplorationTests {
-    enum Step: Sendable { case put(Int), take, tryPut(Int), tryTake, takeSoon, putSoon(Int), close }
-
-    static let scripts: [(name: String, capacity: Int, threads: [[Step]])] = [
-      ("one puts, one takes", 2, [[.put(1), .put(2)], [.take, .take]]),
-      ("a place for one", 1, [[.put(1), .put(2)], [.take, .take]]),
-      ("two put, one takes", 1, [[.put(1)], [.put(2)], [.take, .take]]),
-      ("one puts, two take", 4, [[.put(1), .put(2)], [.take], [.take]]),
-      ("both try", 1, [[.tryPut(1), .tryPut(2)], [.tryTake, .tryTake]]),
-      ("a take that may time out, beside one that waits", 2, [[.put(1)], [.takeSoon], [.tryPut(2), .take]]),
-      ("a put that may time out", 1, [[.put(1), .putSoon(2)], [.takeSoon], [.tryTake]]),
-      ("closed while one waits to take", 2, [[.take], [.put(1), .close]]),
-      ("closed while one waits to put", 1, [[.put(1), .put(2)], [.close], [.tryTake]]),
-      ("closed, and what is there is taken", 2, [[.put(1), .close], [.take, .take]]),
+    static let scripts: [QueueScript] = [
+      .init("one puts, one takes", 2, [[.put(1), .put(2)], [.take, .take]]),
+      .init("a place for one", 1, [[.put(1), .put(2)], [.take, .take]]),
+      .init("two put, one takes", 1, [[.put(1)], [.put(2)], [.take, .take]]),
+      .init("one puts, two take", 4, [[.put(1), .put(2)], [.take], [.take]]),
+      .init("both try", 1, [[.tryPut(1), .tryPut(2)], [.tryTake, .tryTake]]),
+      .init("a take that may time out, beside one that waits", 2, [[.put(1)], [.takeSoon], [.tryPut(2), .take]]),
+      .init("a put that may time out", 1, [[.put(1), .putSoon(2)], [.takeSoon], [.tryTake]]),
+      .init("closed while one waits to take", 2, [[.take], [.put(1), .close]]),
+      .init("closed while one waits to put", 1, [[.put(1), .put(2)], [.close], [.tryTake]]),
+      .init("closed, and what is there is taken", 2, [[.put(1), .close], [.take, .take]]),
     ]
 
-    /// Two find more and take minutes: HEADGATE_PREEMPTIONS=2.
-    static let bound = ProcessInfo.processInfo.environment["HEADGATE_PREEMPTIONS"].flatMap { Int($0) } ?? 1
+    static let meetings: [QueueScript] = [
+      .init("one meets one, twice", 0, [[.put(1), .put(2)], [.take, .take]]),
+      .init("two put, one takes", 0, [[.put(1)], [.put(2)], [.take, .take]]),
+      .init("one puts, two take", 0, [[.put(1), .put(2)], [.take], [.take]]),
+      .init("both try", 0, [[.tryPut(1), .tryPut(2)], [.tryTake, .takeSoon]]),
+      .init("a try finds who waits to take", 0, [[.take], [.tryPutToTaker(1)]]),
+      .init("a try finds who waits to put", 0, [[.put(1)], [.tryTakeFromPutter]]),
+      .init("a take that may time out", 0, [[.tryPut(1)], [.takeSoon], [.tryPut(2)]]),
+      .init("a put that may time out, beside one that waits", 0, [[.putSoon(1)], [.put(2)], [.take, .close]]),
+      .init("a take that may time out, beside one that waits", 0, [[.takeSoon], [.take], [.put(1), .close]]),
+      .init("both may time out", 0, [[.putSoon(1)], [.takeSoon]]),
+      .init("closed while one waits to take", 0, [[.take], [.tryPut(1), .close]]),
+      .init("closed while one waits to put", 0, [[.put(1)], [.tryTake, .close]]),
+      .init("closed beside a meeting", 0, [[.put(1)], [.take], [.close]]),
+      .init("closed beside a put that may time out", 0, [[.putSoon(1)], [.close], [.tryTake]]),
+    ]
 
-    private func explore(_ capacity: Int, _ threads: [[Step]], preemptions: Int = Self.bound) throws(Explorer.Failure)
-      -> Int
-    {
-      try Explorer(preemptions: preemptions).explore {
-        let history = History()
-        // The capacity is no outside data.
-        guard let queue = try? BlockingQueue<Int>(capacity: capacity) else {
-          return Explorer.Script(threads: []) { "no queue" }
-        }
-        return Explorer.Script(
-          threads: threads.map { steps in
-            { @Sendable in for step in steps { Self.perform(step, on: queue, history) } }
-          }
-        ) {
-          history.isLinearizable(capacity: capacity) ? nil : "no queue does this: \(history.calls)"
-        }
-      }
-    }
-
-    private static func perform(_ step: Step, on queue: BlockingQueue<Int>, _ history: History) {
-      func put(_ value: Int, until deadline: Deadline = .distantFuture) {
-        history.note(.put(value)) {
-          do throws(WaitError) {
-            try queue.put(value, until: deadline) as Void
-            return .done
-          } catch {
-            return error.code == .closed ? .closed : .timedOut
-          }
-        }
-      }
-      func take(until deadline: Deadline = .distantFuture) {
-        history.note(.take) {
-          do throws(WaitError) { return .took(try queue.take(until: deadline)) } catch {
-            return error.code == .closed ? .closed : .timedOut
-          }
-        }
-      }
-      switch step {
-      case .put(let value): put(value)
-      case .putSoon(let value): put(value, until: .now + .milliseconds(1))
-      case .take: take()
-      case .takeSoon: take(until: .now + .milliseconds(1))
-      case .tryPut(let value):
-        history.note(.put(value)) {
-          do throws(WaitError) {
-            let isIn: Bool = try queue.tryPut(value)
-            return isIn ? .done : .nothing
-          } catch { return .closed }
-        }
-      case .tryTake:
-        history.note(.take) {
-          do throws(WaitError) {
-            guard let value = try queue.tryTake() else { return .nothing }
-            return .took(value)
-          } catch { return .closed }
-        }
-      case .close:
-        history.note(.close) {
-          queue.close()
-          return .done
-        }
-      }
-    }
+    static let selections: [QueueScript] = [
+      .init("each of two queues has one", [1, 1], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
+      .init("beside a taker", [1, 1], [[.select], [.take], [.put(1), .put(2), .at(1, .put(3))]]),
+      .init("beside a taker that may time out", [1, 1], [[.select], [.takeSoon], [.put(1), .put(2)]]),
+      .init("two select", [2, 2], [[.select], [.select], [.put(1), .at(1, .put(2))]]),
+      .init("both may time out, one of them selects", [1, 1], [[.selectSoon], [.takeSoon], [.put(1)]]),
+      .init("one is closed", [1, 1], [[.select], [.close], [.at(1, .put(1))]]),
+      .init("both are closed", [1, 1], [[.select], [.close, .at(1, .close)]]),
+      .init(
+        "one is closed after its last element", [1, 1], [[.select, .select], [.put(1), .close, .at(1, .close)]]),
+      .init("one of two has no places", [0, 1], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
+      .init("neither has places", [0, 0], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
+      .init("neither has places, and both are closed", [0, 0], [[.select], [.putSoon(1)], [.close, .at(1, .close)]]),
+      .init("beside a taker, without places", [0, 0], [[.select], [.take], [.put(1), .put(2)]]),
+      .init("a putter without places may time out", [0, 1], [[.selectSoon], [.putSoon(1)], [.at(1, .tryPut(2))]]),
+      .init("one without places is closed", [0, 0], [[.select], [.close], [.at(1, .put(1))]]),
+    ]
 
     @Test("P03 every interleaving of a script is a history of a queue, and none hangs", arguments: scripts.indices)
     func linearizable(index: Int) throws {
-      let script = Self.scripts[index]
-      #expect(try explore(script.capacity, script.threads) > 5, "\(script.name)")
+      #expect(try Self.scripts[index].explore() > 5, "\(Self.scripts[index].name)")
+    }
+
+    @Test(
+      "P05 every interleaving of a script without places pairs puts and takes, and none hangs",
+      arguments: meetings.indices)
+    func meets(index: Int) throws {
+      #expect(try Self.meetings[index].explore() > 5, "\(Self.meetings[index].name)")
+    }
+
+    @Test(
+      "P11 every interleaving of selections takes each element once, and no wake-up is lost to one that had no use for it",
+      arguments: selections.indices)
+    func selects(index: Int) throws {
+      #expect(try Self.selections[index].explore() > 5, "\(Self.selections[index].name)")
     }
 
     @Test("P10 without the look between lining up and sleeping, an interleaving is found in which a wake-up is lost")
     func withoutRecheck() {
       Explored.withoutRecheck = true
       defer { Explored.withoutRecheck = false }
-      #expect(throws: Explorer.Failure.self) { try explore(2, [[.put(1)], [.take]]) }
+      let script = QueueScript("a lost wake-up", 2, [[.put(1)], [.take]])
+      #expect(throws: Explorer.Failure.self) { try script.explore(preemptions: 1) }
     }
   }
 }

@@ -1,0 +1,124 @@
+@testable import HeadgateThreads
+
+/// A script of operations on a few queues, and what their histories are compared with.
+struct QueueScript: Sendable {
+  indirect enum Step: Sendable {
+    case put(Int), take, tryPut(Int), tryTake, takeSoon, putSoon(Int), close
+    /// Puts once somebody waits to take: that must not fail. And the other way round.
+    case tryPutToTaker(Int), tryTakeFromPutter
+    /// The same at another queue than the first.
+    case at(Int, Step)
+    /// From whichever of all queues is first.
+    case select, selectSoon
+  }
+
+  let name: String
+  let capacities: [Int]
+  let threads: [[Step]]
+
+  init(_ name: String, _ capacities: [Int], _ threads: [[Step]]) {
+    self.name = name
+    self.capacities = capacities
+    self.threads = threads
+  }
+
+  init(_ name: String, _ capacity: Int, _ threads: [[Step]]) { self.init(name, [capacity], threads) }
+
+  /// Every interleaving: none hangs, and each history is one that such queues could have had. Their number.
+  func explore(preemptions: Int = Explorer.usualBound) throws(Explorer.Failure) -> Int {
+    try Explorer(preemptions: preemptions).explore(name) {
+      let history = History()
+      // The capacities are no outside data.
+      let queues = capacities.compactMap { try? BlockingQueue<Int>(capacity: $0) }
+      Self.settleTurns(queues.count)
+      return Explorer.Script(
+        threads: threads.map { steps in
+          { @Sendable in for step in steps { Self.perform(step, at: 0, of: queues, history) } }
+        }
+      ) {
+        history.isLinearizable(capacities: capacities) ? nil : "no queue does this: \(history.calls)"
+      }
+    }
+  }
+
+  private static func perform(_ step: Step, at index: Int, of queues: [BlockingQueue<Int>], _ history: History) {
+    let queue = queues[index]
+    switch step {
+    case .at(let other, let step): perform(step, at: other, of: queues, history)
+    case .put(let value): history.note(.put(value), at: index) { put(value, into: queue, until: .distantFuture) }
+    case .putSoon(let value): history.note(.put(value), at: index) { put(value, into: queue, until: soon) }
+    case .take: history.note(.take, at: index) { take(from: queue, until: .distantFuture) }
+    case .takeSoon: history.note(.take, at: index) { take(from: queue, until: soon) }
+    case .tryPut(let value): history.note(.put(value), at: index) { tryPut(value, into: queue) }
+    case .tryTake: history.note(.take, at: index) { tryTake(from: queue) }
+    case .tryPutToTaker(let value):
+      while queue.waitingCounts.takers == 0 { lookAgain() }
+      history.note(.put(value), at: index) { tryPut(value, into: queue) == .done ? .done : .empty }
+    case .tryTakeFromPutter:
+      while queue.waitingCounts.putters == 0 { lookAgain() }
+      history.note(.take, at: index) {
+        let outcome = tryTake(from: queue)
+        if case .took = outcome { return outcome }
+        return .done
+      }
+    case .close:
+      history.note(.close, at: index) {
+        queue.close()
+        return .done
+      }
+    case .select: history.note { select(from: queues, until: .distantFuture) }
+    case .selectSoon: history.note { select(from: queues, until: soon) }
+    }
+  }
+
+  /// Selections look at another queue first each time: from run to run at the same one.
+  private static func settleTurns(_ count: Int) {
+    guard count > 1 else { return }
+    while firstToSelect(of: count) != count - 1 {}
+  }
+
+  private static var soon: Deadline { .now + .milliseconds(1) }
+
+  private static func lookAgain() { Explored.by?.yield() }
+
+  private static func put(_ value: Int, into queue: BlockingQueue<Int>, until deadline: Deadline) -> History.Outcome {
+    do throws(WaitError) {
+      try queue.put(value, until: deadline) as Void
+      return .done
+    } catch {
+      return error.code == .closed ? .closed : .timedOut
+    }
+  }
+
+  private static func take(from queue: BlockingQueue<Int>, until deadline: Deadline) -> History.Outcome {
+    do throws(WaitError) { return .took(try queue.take(until: deadline)) } catch {
+      return error.code == .closed ? .closed : .timedOut
+    }
+  }
+
+  private static func tryPut(_ value: Int, into queue: BlockingQueue<Int>) -> History.Outcome {
+    do throws(WaitError) {
+      let isIn: Bool = try queue.tryPut(value)
+      return isIn ? .done : .nothing
+    } catch { return .closed }
+  }
+
+  private static func tryTake(from queue: BlockingQueue<Int>) -> History.Outcome {
+    do throws(WaitError) {
+      guard let value = try queue.tryTake() else { return .nothing }
+      return .took(value)
+    } catch { return .closed }
+  }
+
+  /// A selection is a take from one queue; one that fails is a look at each of them, one after another.
+  private static func select(
+    from queues: [BlockingQueue<Int>], until deadline: Deadline
+  ) -> [(queue: Int, action: History.Action, outcome: History.Outcome)] {
+    do throws(WaitError) {
+      let selection = try BlockingQueue.select(from: queues, until: deadline)
+      return [(selection.index, .take, .took(selection.element))]
+    } catch {
+      return queues.indices.map { ($0, .take, error.code == .closed ? .closed : .empty) }
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import Testing
+
+@testable import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Queues whose memory comes and goes while others use them, and waits that the system disturbs.
+@Suite struct BlockingQueueRaceTests {
+  @Test("P12 a storm of signals ends no wait at a queue early, and costs none its wake-up", arguments: [0, 1, 100])
+  func signals(capacity: Int) throws {
+    var action = sigaction()
+    #if canImport(Darwin)
+    action.__sigaction_u.__sa_handler = { _ in }
+    #else
+    action.__sigaction_handler.sa_handler = { _ in }
+    #endif
+    // Without SA_RESTART, so that system calls do end; its action by default is to do nothing.
+    sigaction(SIGURG, &action, nil)
+    let queue = try BlockingQueue<Int>(capacity: capacity)
+    let taker = Locked<pthread_t?>(nil)
+    let isTaking = Latch()
+    let timedOut = Latch()
+    let isOver = Latch()
+    let results = Record<Ending>()
+    let wasEarly = Record<Bool>()
+    let thread = try WorkerThread(name: "test-taker") {
+      // A thread of the cooperative pool started this one and left it its mask, which keeps signals out.
+      var set = sigset_t()
+      sigemptyset(&set)
+      sigaddset(&set, SIGURG)
+      pthread_sigmask(SIG_UNBLOCK, &set, nil)
+      taker.withLock { $0 = pthread_self() }
+      isTaking.countDown()
+      let deadline = Deadline.after(.milliseconds(30))
+      results.add(ending { () throws(WaitError) in try queue.take(until: deadline) })
+      wasEarly.add(Deadline.now < deadline)
+      timedOut.countDown()
+      results.add(ending { () throws(WaitError) in try queue.take() })
+      // The thread must be there as long as signals are sent to it.
+      _ = isOver.wait()
+    }
+    #expect(isTaking.wait())
+    let target = try #require(taker.withLock { $0 })
+    let limit = Deadline.after(generous)
+    while results.events.isEmpty, .now < limit { pthread_kill(target, SIGURG) }
+    #expect(timedOut.wait())
+    #expect(until { queue.waitingCounts.takers == 1 })
+    for _ in 0..<1000 { pthread_kill(target, SIGURG) }
+    try inThread { try queue.put(5, until: .after(generous)) as Void }
+    #expect(until { results.events.count == 2 })
+    isOver.countDown()
+    try inThread { thread.join() }
+    #expect(results.events == [.error(.timedOut), .value(5)])
+    #expect(wasEarly.events == [false])
+  }
+
+  @Test(
+    "P17 a close beside the very first put: the element is in the queue, or back with its putter",
+    arguments: Kind.allCases)
+  func closedAtBirth(kind: Kind) throws {
+    let census = Census()
+    var accepted = 0
+    let rounds = 3000
+    let queues = try (0..<rounds).map { _ in try kind.make(Parcel.self) }
+    let results = Record<(Int, Bool)>()
+    try onThreads(2) { number in
+      for (round, queue) in queues.enumerated() {
+        if number == 0 { queue.close() } else { results.add((round, queue.tryPut(Parcel(round, census)).isAccepted)) }
+      }
+    }
+    for (round, isAccepted) in results.events {
+      let end = ending { () throws(WaitError) in try queues[round].take(until: .distantPast).number }
+      #expect(end == (isAccepted ? .value(round) : .error(.closed)))
+      accepted += isAccepted ? 1 : 0
+    }
+    #expect(census.alive == 0)
+    print("first puts that came before the close: \(accepted) of \(rounds)")
+  }
+
+  @Test(
+    "P26 who was woken may end its thread and let go of the queue while the other is still about to return",
+    arguments: [0, 1, 100, Int.max])
+  func goneAtOnce(capacity: Int) throws {
+    let census = Census()
+    let rounds = 1000
+    let ended = Latch(2 * rounds)
+    for round in 0..<rounds {
+      let queue = try BlockingQueue<Parcel>(capacity: capacity)
+      // Each holds the queue itself, and the last one to return ends it, whoever that is.
+      for isTaker in [true, false] {
+        _ = try WorkerThread(name: "test-guest") {
+          if isTaker {
+            let number = try? queue.take().number
+            #expect(number == round)
+          } else {
+            expectAccepted(queue.put(Parcel(round, census), until: .after(generous)))
+          }
+          ended.countDown()
+        }
+      }
+    }
+    #expect(ended.wait())
+    #expect(until { census.alive == 0 })
+  }
+}

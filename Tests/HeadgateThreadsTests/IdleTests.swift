@@ -1,0 +1,53 @@
+#if canImport(Glibc)
+import Glibc
+import HeadgateThreads
+import Testing
+
+/// What has nothing to do uses no processor time: its threads don't run at all.
+@Suite struct IdleTests {
+  @Test("An idle pool, queue, timer thread and loop let the processor alone")
+  func nobodyRuns() async {
+    // In a process of its own, where nobody gives them anything to do.
+    await #expect(processExitsWith: .success) {
+      let problem = try await onThread { () -> String? in
+        let pool = try ThreadPool(name: "idle-pool", size: 2, idleTime: .seconds(3600))
+        for _ in 0..<2 { try pool.submit {}.wait() }
+        let timers = TimerThread(name: "idle-timer")
+        try timers.perform(after: .seconds(3600)) {}
+        let called = Latch()
+        try timers.perform(after: .zero) { called.countDown() }
+        _ = called.wait()
+        let loop = try ThreadLoop(name: "idle-loop")
+        let watching = try ThreadLoop(name: "idle-watching")
+        let pipe = try TestPipe()
+        _ = try watching.watch(pipe.readEnd, for: .reading) {}
+        try loop.perform(after: .seconds(3600)) {}
+        for loop in [loop, watching] { try loop.performAndWait {} }
+        let queues = [try BlockingQueue<Int>(capacity: 0), try BlockingQueue<Int>(capacity: 1), BlockingQueue<Int>()]
+        for queue in queues {
+          _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-taker")) { _ = try queue.take() }
+        }
+        _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-select")) {
+          _ = try BlockingQueue.select(from: queues, until: .after(.seconds(3600)))
+        }
+        // Until all have gone to sleep; an idle thread may look a few times more before that.
+        var before = ProcessCensus.switches(of: "idle-")
+        var calm = 0
+        for _ in 0..<1000 where calm < 5 {
+          usleep(10_000)
+          let now = ProcessCensus.switches(of: "idle-")
+          calm = now == before ? calm + 1 : 0
+          before = now
+        }
+        guard before.count >= 8 else { return "only \(before.count) threads" }
+        usleep(200_000)
+        let after = ProcessCensus.switches(of: "idle-")
+        return withExtendedLifetime((pool, timers, loop, watching, queues, pipe)) {
+          before == after ? nil : "somebody ran: \(before), then \(after)"
+        }
+      }
+      exit(saying: problem)
+    }
+  }
+}
+#endif
