@@ -290,8 +290,11 @@ import Testing
       await bench.dispatcher.shutDown(.drain)
       order.add("down")
     }()
-    // The permit does not wait for the delegate.
+    // The permit does not wait for the delegate, and neither does the transport. The caller of the shutdown does.
+    while !bench.transport.isShutDown { await Task.yield() }
+    for _ in 0..<1_000 { await Task.yield() }
     #expect(bench.counts.running == 0)
+    #expect(order.count == 0)
     release.open()
     await down
     #expect(order.values == ["told", "down"])

@@ -16,7 +16,8 @@ import Testing
     func dispatchOperation(
       _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
     ) -> AuthenticationAnswer {
-      challenge.previousFailures == 0 ? .credential(user: "ada", password: "secret") : .cancel
+      if challenge.isProxy { return .default }
+      return challenge.previousFailures == 0 ? .credential(user: "ada", password: "secret") : .cancel
     }
 
     func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
