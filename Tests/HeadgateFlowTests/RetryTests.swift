@@ -66,7 +66,7 @@ import Testing
   @Test("Many threads at once take no more from a budget than there is")
   func budgetThreads() async throws {
     let budget = RetryBudget(ratio: 0.5, reserve: 100, limit: 1000)
-    let taken = Locked(0)
+    let taken = LockedBox(0)
     let threads = try (0..<4).map { _ in
       try ManagedThread.spawn {
         for _ in 0..<100 {

@@ -105,28 +105,33 @@ import Testing
     let loop = try ThreadLoop(name: "deliver")
     let other = try ThreadLoop(name: "other")
     let hand = Hand<Int>()
-    try await loop.performAndWait {
-      #expect(flowCode { try waitForCallback(calledOn: .loop(loop), hand.function(0)) } == .wouldDeadlock)
-      #expect(hand.started.events.isEmpty)
-      let code = flowCode {
-        try waitForCallback { (completion: Completion<Int, Oops>) in
-          hand.function(1)(completion)
-          completion.deliver(on: .loop(loop))
-        }
-      }
-      #expect(code == .wouldDeadlock)
-      #expect(hand.cancelled.events == [1])
-      // Another loop's delivery is no reason.
-      let value = flowValue {
-        try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
-          completion.deliver(on: .loop(other)).succeed(4)
-        }
-      }
-      #expect(value == 4)
-    }
+    let outcomes = try await loop.performAndWait { Self.waits(on: loop, beside: other, hand) }
+    #expect(outcomes == ["would_deadlock", "started []", "would_deadlock", "cancelled [1]", "4"])
     hand.drop(1)
     loop.stop()
     other.stop()
+  }
+
+  /// On the loop's thread.
+  private static func waits(on loop: ThreadLoop, beside other: ThreadLoop, _ hand: Hand<Int>) -> [String] {
+    let known = flowCode { try waitForCallback(calledOn: .loop(loop), hand.function(0)) }
+    let started = hand.started.events
+    let told = flowCode {
+      try waitForCallback { (completion: Completion<Int, Oops>) in
+        hand.function(1)(completion)
+        completion.deliver(on: .loop(loop))
+      }
+    }
+    // Another loop's delivery is no reason.
+    let delivered = flowValue {
+      try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
+        completion.deliver(on: .loop(other)).succeed(4)
+      }
+    }
+    return [
+      "\(known?.description ?? "-")", "started \(started)", "\(told?.description ?? "-")",
+      "cancelled \(hand.cancelled.events)", "\(delivered ?? 0)",
+    ]
   }
 
   @Test("P97 on the only thread of a pool that would have to deliver: refused; with two threads it is not")
