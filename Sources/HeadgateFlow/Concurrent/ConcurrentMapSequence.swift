@@ -165,7 +165,7 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
   }
 
   /// Does something with each element, several at the same time; the first failure cancels the rest and the source.
-  /// Structured, as ``mapConcurrently(limit:discard:_:)``, without results.
+  /// Structured, as `mapConcurrently`, without results.
   nonisolated(nonsending)
     public func forEachConcurrently<BodyFailure: Error>(
       limit: Int, _ body: @escaping @Sendable (Element) async throws(BodyFailure) -> Void

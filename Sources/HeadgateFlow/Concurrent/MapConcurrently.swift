@@ -49,7 +49,7 @@ extension Sequence where Element: Sendable {
   }
 
   /// Does something with each element, several at the same time; the first failure cancels the rest. Otherwise as
-  /// ``Swift/Sequence/mapConcurrently(limit:losers:discard:_:)``, without results.
+  /// `mapConcurrently`, without results.
   nonisolated(nonsending)
     public func forEachConcurrently<Failure: Error>(
       limit: Int, losers: Losers = .join, _ body: @escaping @Sendable (Element) async throws(Failure) -> Void

@@ -8,7 +8,7 @@ import HeadgateThreads
 /// an answer in time.
 ///
 /// - Parameters:
-///   - deadline: When it must have ended. One that has passed ends it at once; ``Deadline/distantFuture`` never.
+///   - deadline: When it must have ended. One that has passed ends it at once; `Deadline.distantFuture` never.
 ///   - losers: What becomes of it at the deadline, or when the task is cancelled: ``Losers/join`` waits for its end,
 ///     ``Losers/abandon`` returns at once.
 ///   - discard: Gets a success that came too late.
