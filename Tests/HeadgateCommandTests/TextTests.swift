@@ -54,7 +54,7 @@ import Testing
     )
     #expect(
       record.json == """
-        {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,"error":null,"bytes":5,\
+        {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,"error":null,"attempts":null,"bytes":5,\
         "file":"out/a","queued":0.250000,"dns":0.001000,"connect":0.002000,"tls":0.000000,"first_byte":0.010000,\
         "total":1.500000}
 
