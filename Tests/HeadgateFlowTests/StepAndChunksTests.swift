@@ -45,7 +45,10 @@ import Musl
   @Test("An error carries the name of the step where it happened, and of the steps around it")
   func steps() async throws {
     #expect(try step("fine") { 1 } == 1)
-    #expect(try await step("fine") { await Task.yield(); return 2 } == 2)
+    #expect(
+      try await step("fine") {
+        await Task.yield(); return 2
+      } == 2)
     let error = await #expect(throws: StepError.self) {
       try await step("upload") { () async throws(StepError) in
         try await step("part 3") { () async throws(Oops) -> Int in throw Oops(number: 3) }
@@ -53,7 +56,7 @@ import Musl
     }
     #expect(error?.step == "upload" && error?.path == ["upload", "part 3"])
     #expect(error?.cause as? Oops == Oops(number: 3))
-    #expect(error?.description == "upload > part 3: Oops(number: 3)")
+    #expect(error?.description.hasPrefix("upload > part 3: Oops(number: 3) after ") == true)
     let onThread = try await onThread {
       do throws(StepError) {
         try step("log in") { () throws(Oops) in throw Oops(number: 1) }
