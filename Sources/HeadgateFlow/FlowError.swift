@@ -7,29 +7,29 @@ import HeadgateThreads
 ///     } catch {
 ///       for failure in error.failures { … }    // what each mirror said, in their order, with its type
 ///     }
-///
-/// One word in size, so that arrays of results stay small.
 public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
+  /// The reason.
+  public let code: FlowErrorCode
+
+  /// The failure that decided; nil where none did (a deadline, a cancellation, a refusal).
+  public let failure: Failure?
+
   private let content: Content
 
   private final class Content: Sendable {
-    let code: FlowErrorCode
     let failures: [Failure]
     let inputs: [Int]
-    let deciding: Int?
     let operation: String
     let waited: Duration
     let offset: Int?
     let underlying: (any Error)?
 
     init(
-      _ code: FlowErrorCode, _ failures: [Failure], _ inputs: [Int], _ deciding: Int?, _ operation: String,
-      _ waited: Duration, _ offset: Int?, _ underlying: (any Error)?
+      _ failures: [Failure], _ inputs: [Int], _ operation: String, _ waited: Duration, _ offset: Int?,
+      _ underlying: (any Error)?
     ) {
-      self.code = code
       self.failures = failures
       self.inputs = inputs
-      self.deciding = deciding
       self.operation = operation
       self.waited = waited
       self.offset = offset
@@ -42,12 +42,10 @@ public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
     _ code: FlowErrorCode, failures: [Failure] = [], inputs: [Int]? = nil, deciding: Int? = nil, operation: String,
     waited: Duration = .zero, offset: Int? = nil, underlying: (any Error)? = nil
   ) {
-    content = Content(
-      code, failures, inputs ?? Array(failures.indices), deciding, operation, waited, offset, underlying)
+    self.code = code
+    failure = deciding.map { failures[$0] }
+    content = Content(failures, inputs ?? Array(failures.indices), operation, waited, offset, underlying)
   }
-
-  /// The reason.
-  public var code: FlowErrorCode { content.code }
 
   /// What the functions themselves failed with: in the order of the inputs, whoever failed first; for a retry, in the
   /// order of the attempts.
@@ -58,9 +56,6 @@ public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
 
   /// Which input each of ``failures`` is of, counted from 0; for a retry, which attempt.
   public var inputs: [Int] { content.inputs }
-
-  /// The failure that decided; nil where none did (a deadline, a cancellation, a refusal).
-  public var failure: Failure? { content.deciding.map { content.failures[$0] } }
 
   /// What was done, for people: `firstToSucceed of 3`.
   public var operation: String { content.operation }

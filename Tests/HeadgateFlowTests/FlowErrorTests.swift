@@ -23,9 +23,6 @@ import Testing
     #expect(cause.description.contains("its source failed (Oops(number: 7))"))
   }
 
-  @Test("It is one word in size, so that results stay small")
-  func size() { #expect(MemoryLayout<FlowError<Oops>>.size == MemoryLayout<Int>.size) }
-
   @Test("Codes are equal by name, and each has one of its own")
   func codes() {
     let codes: [FlowErrorCode] = [

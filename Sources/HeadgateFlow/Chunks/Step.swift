@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// The step of a flow in which it failed, and what with.
 public struct StepError: Error, CustomStringConvertible {
   /// The step's name.
@@ -6,6 +8,9 @@ public struct StepError: Error, CustomStringConvertible {
   /// What it failed with; a `StepError` again, where a step is made of steps.
   public let underlying: any Error
 
+  /// How long the step had taken.
+  public let waited: Duration
+
   /// The names of the steps from the outermost to the one that failed.
   public var path: [String] { [step] + ((underlying as? StepError)?.path ?? []) }
 
@@ -13,13 +18,14 @@ public struct StepError: Error, CustomStringConvertible {
   public var cause: any Error { (underlying as? StepError)?.cause ?? underlying }
 
   /// An error of a step.
-  public init(_ step: String, _ underlying: any Error) {
+  public init(_ step: String, _ underlying: any Error, waited: Duration = .zero) {
     self.step = step
     self.underlying = underlying
+    self.waited = waited
   }
 
-  /// For people: `upload > part 3: …`.
-  public var description: String { "\(path.joined(separator: " > ")): \(cause)" }
+  /// For people: `upload > part 3: …`, and after how long.
+  public var description: String { "\(path.joined(separator: " > ")): \(cause) after \(waited.inSeconds) s" }
 }
 
 /// Runs a part of a flow under a name, which its errors then carry.
@@ -41,10 +47,11 @@ nonisolated(nonsending)
     _ name: String, _ body: nonisolated(nonsending) () async throws(Failure) -> sending Success
   ) async throws(StepError) -> sending Success
 {
+  let start = Deadline.now
   do throws(Failure) {
     return try await body()
   } catch {
-    throw StepError(name, error)
+    throw StepError(name, error, waited: .now - start)
   }
 }
 
@@ -52,10 +59,11 @@ nonisolated(nonsending)
 public func step<Success: ~Copyable, Failure: Error>(
   _ name: String, _ body: () throws(Failure) -> sending Success
 ) throws(StepError) -> sending Success {
+  let start = Deadline.now
   do throws(Failure) {
     return try body()
   } catch {
-    throw StepError(name, error)
+    throw StepError(name, error, waited: .now - start)
   }
 }
 
@@ -64,11 +72,12 @@ public func step<Success: Sendable, Failure: Error>(
   _ name: String, _ function: @escaping CallbackFunction<Success, Failure>
 ) -> CallbackFunction<Success, StepError> {
   { completion in
+    let start = Deadline.now
     function(
       completion.beneath { (end: CallEnd<Success, Failure>) -> CallEnd<Success, StepError> in
         switch end {
         case .success(let value): .success(value)
-        case .failure(let failure): .failure(StepError(name, failure))
+        case .failure(let failure): .failure(StepError(name, failure, waited: .now - start))
         case .missing(let code, let error): .missing(code, error)
         }
       })

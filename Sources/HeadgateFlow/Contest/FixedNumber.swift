@@ -5,7 +5,8 @@ import HeadgateThreads
 
 /// Runs functions with different results at the same time, and returns all results; the first failure cancels the rest.
 ///
-///     let (user, news) = try await allSucceed({ try await client.user() }, { try await client.news() })
+///     let (user, news) = try await allSucceed(
+///       { @Sendable in try await client.user() }, { @Sendable in try await client.news() })
 ///
 /// Otherwise as the form for arrays; without functions the result is an empty tuple.
 nonisolated(nonsending)
@@ -63,7 +64,8 @@ public func allSettled<each Success: Sendable, Failure: Error>(
 /// Runs functions with different results at the same time; the first success is the result, at its place in the tuple,
 /// and nil at the others. Otherwise as the form for arrays.
 ///
-///     let (cached, fetched) = try await firstToSucceed({ try await cache.entry() }, { try await client.page() })
+///     let (cached, fetched) = try await firstToSucceed(
+///       { @Sendable in try await cache.entry() }, { @Sendable in try await client.page() })
 nonisolated(nonsending)
   public func firstToSucceed<each Success: Sendable, Failure: Error>(
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success

@@ -84,7 +84,8 @@ public struct Delivery: Sendable {
     case .loop(let loop): return duties.include(loop)
     case .pool(let pool): return duties.include(pool)
     #if canImport(Dispatch)
-    case .queue(let queue): return duties.isMain && queue === DispatchQueue.main
+    // By its label: on Linux each access to the main queue makes another object.
+    case .queue(let queue): return duties.isMain && queue.label == DispatchQueue.main.label
     #endif
     }
   }

@@ -8,8 +8,9 @@ final class HedgeStarts: Sendable {
 
   private struct State {
     var starts: [Int: Start] = [:]
-    // Failures that came before there was a start to bring on.
+    // Failures, and moments, that came before there was a start to bring on.
     var early = 0
+    var opened: Set<Int> = []
   }
 
   private let state = Locked(State())
@@ -17,6 +18,7 @@ final class HedgeStarts: Sendable {
   /// Has `start` called when its turn comes.
   func call(at index: Int, _ start: @escaping @Sendable () -> Void) {
     let isDue = state.withLock { state in
+      if state.opened.contains(index) { return true }
       if state.early > 0 {
         state.early -= 1
         return true
@@ -29,7 +31,10 @@ final class HedgeStarts: Sendable {
 
   /// The turn of one has come, if it was not made before.
   func open(_ index: Int) {
-    let start = state.withLock { $0.starts.removeValue(forKey: index) }
+    let start = state.withLock { state -> Start? in
+      state.opened.insert(index)
+      return state.starts.removeValue(forKey: index)
+    }
     start?.make()
   }
 

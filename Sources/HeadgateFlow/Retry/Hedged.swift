@@ -108,19 +108,19 @@ func hedgedCallback<Success: Sendable, Failure: Error>(
     let starts = HedgeStarts()
     let start = timers.now
     let calls = plan.asCallback { index, completion in
+      let timer = LockedBox<ScheduledTimer?>(nil)
       let attempt = completion.beneath { (end: CallEnd<Success, Failure>) -> CallEnd<Success, Failure> in
+        timer.withLock { $0.take() }?.cancel()
         // What ends because it was cancelled brings nothing on.
         if end.isFailure, !completion.isCancelled { starts.openNext() }
         return end
       }
       guard index > 0 else { return function(attempt) }
-      starts.call(at: index) { function(attempt) }
-      let timer = timers.schedule(at: turn(index, start, delay)) { starts.open(index) }
+      let scheduled = timers.schedule(at: turn(index, start, delay)) { starts.open(index) }
+      timer.withLock { $0 = scheduled }
       // Letting go of the start lets go of its completion, which ends it.
-      attempt.onCancel {
-        timer.cancel()
-        starts.drop(index)
-      }
+      attempt.onCancel { starts.drop(index) }
+      starts.call(at: index) { function(attempt) }
     }
     calls(completion)
   }

@@ -1,11 +1,16 @@
 import CHeadgate
 
+#if canImport(Dispatch)
+import Dispatch
+#endif
+
 /// What the calling thread does for others: what stands still while it blocks, so that a wait for just that is refused.
 ///
 /// A value, so that another thread may ask about the one that blocks.
 // Unchecked: the references are compared and never followed.
 package struct ThreadDuties: @unchecked Sendable {
-  /// Whether it is the thread that the process began with, which runs the main actor.
+  /// Whether it is what runs the main actor: the thread that the process began with, or whichever serves the main queue
+  /// (on Linux, libdispatch ends the first thread of a program that hands it over, and serves that queue from others).
   package let isMain: Bool
   // Kept, so that the addresses can't become another's meanwhile.
   private let loop: LoopCore?
@@ -20,8 +25,22 @@ package struct ThreadDuties: @unchecked Sendable {
       if one.worker != nil, one.core.settings.size == 1 { pools.append(one.core) }
       frame = one.outer
     }
-    return ThreadDuties(isMain: headgate_thread_is_main() != 0, loop: LoopCore.ofThread, pools: pools)
+    return ThreadDuties(
+      isMain: headgate_thread_is_main() != 0 || servesMainQueue, loop: LoopCore.ofThread, pools: pools)
   }
+
+  #if canImport(Dispatch)
+  // Unchecked: a key is only an address.
+  private nonisolated(unsafe) static let mainQueueKey = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  private static var servesMainQueue: Bool { DispatchQueue.getSpecific(key: mainQueueKey) == true }
+  #else
+  private static var servesMainQueue: Bool { false }
+  #endif
 
   /// Whether it is the thread of this loop.
   package func include(_ loop: ThreadLoop) -> Bool { self.loop === loop.core }

@@ -48,11 +48,11 @@ print("published")
 
 // Three requests of which any must succeed, then three of which all must.
 let paths = ["/status/503", "/bytes/5", "/status/404"]
-let any = try await firstToSucceed(paths.map { path in { try await client.get(path) } })
+let any = try await firstToSucceed(paths.map { path in { @Sendable in try await client.get(path) } })
 print("any of three:", any.utf8.count, "bytes")
 
 do {
-  let all = try await allSucceed(atMost: 1, paths.map { path in { try await client.get(path) } })
+  let all = try await allSucceed(atMost: 1, paths.map { path in { @Sendable in try await client.get(path) } })
   print("all of three:", all.count)
 } catch {
   print("all of three:", error.failures[0], "at number", error.inputs[0])
