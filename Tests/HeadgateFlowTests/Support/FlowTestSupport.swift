@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 /// How long a test waits for what must come, before it fails instead of hanging.
-let generous = Deadline.after(.seconds(60))
+var generous: Deadline { .after(.seconds(60)) }
 
 struct Oops: Error, Equatable {
   var number = 0
