@@ -127,13 +127,28 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a server that accepts no answer is given five, and hops of this kind are no redirects")
-  func endless() async throws {
+  @Test("a credential uses up no redirect")
+  func redirects() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }
     var request = try bench.request()
     request.maxRedirects = 1
     bench.dispatcher.dispatchShort(request, delegate: guest)
+    await bench.transport.next().respond(401, Self.asks)
+    await bench.transport.next().respond(302, [.location: "/new"])
+    let last = await bench.transport.next()
+    #expect(last.request.url == "http://a/new")
+    last.respond()
+    await bench.dispatcher.shutDown(.drain)
+    #expect(guest.calls.values == ["challenge 0", "response 200 200", "finished"])
+    #expect(bench.isClean())
+  }
+
+  @Test("a server that accepts no answer is given five")
+  func endless() async throws {
+    let bench = try Bench(requests: 1)
+    let guest = Guest { _ in Self.ada }
+    bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
     for number in 0..<6 {
       let exchange = await bench.transport.next()
       exchange.respond(401, Self.asks, body: "no")
