@@ -30,8 +30,7 @@ package struct ThreadDuties: @unchecked Sendable {
   }
 
   #if canImport(Dispatch)
-  // Unchecked: a key is only an address.
-  private nonisolated(unsafe) static let mainQueueKey = {
+  private static let mainQueueKey = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
     return key
