@@ -133,4 +133,18 @@ import Testing
     gate.requestPermit(for: endPoint) { (try? $0.get())?.release() }
     #expect(book.lines.count == 0)
   }
+
+  @Test("gates that go while others look round at the same end-point are left in peace")
+  func gatesThatGo() throws {
+    let endPoint = try EndPoint(host: "crowd.example", port: 80)
+    let threads = try (0..<4).map { number in
+      try WorkerThread(name: "gates") {
+        for _ in 0..<500 {
+          let gate = EndPointGate(timers: ManualClock(), logger: LogBook().logger())
+          gate.requestPermit(for: endPoint) { (try? $0.get())?.release() }
+        }
+      }
+    }
+    for thread in threads { thread.join() }
+  }
 }

@@ -13,7 +13,7 @@ import Synchronization
 /// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
 /// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for a redirect.
 public final class EndPointGate: Sendable {
-  let state: Locked<Scheduler<any GateClient>>
+  let state: GateState
   private let drained = Drain()
   private let census = GateCensus()
   let timers: any TimerService
@@ -33,13 +33,13 @@ public final class EndPointGate: Sendable {
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    self.state = Locked(Scheduler(limits: limits))
+    state = GateState(limits)
     self.timers = timers
     self.logger = logger
-    GateCensus.enter(self)
+    GateCensus.enter(state)
   }
 
-  deinit { GateCensus.leave(self) }
+  deinit { GateCensus.leave(state) }
 
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
   /// starts all that became eligible.
@@ -86,9 +86,6 @@ public final class EndPointGate: Sendable {
   /// Whether it takes nothing new.
   var isClosing: Bool { state.withLock { $0.closing != .open } }
 
-  /// Whether anything runs or waits for an end-point.
-  func isBusy(_ endPoint: EndPoint) -> Bool { state.withLock { $0.isBusy(endPoint) } }
-
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
     state.withLock { $0.setPriority(priority, of: ticket) }
   }
@@ -121,7 +118,7 @@ public final class EndPointGate: Sendable {
         mayStart: true)
       return (submission, scheduler.hasEffects, scheduler.metEndPoints)
     }
-    if met != census.met.load(ordering: .relaxed) { census.meets(endPoint, count: met, self) }
+    if met != census.met.load(ordering: .relaxed) { census.meets(endPoint, count: met, state, logger) }
     if case .started(let ticket, let limit) = submission {
       deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
     } else if hasMore {
