@@ -1,7 +1,7 @@
 import HeadgateFlow
 import Measure
 
-/// The combinators beside a task group written by hand: `Flow hand|headgate all|first|settled CHILDREN ROUNDS`. The
+/// The combinators beside a task group written by hand: `Flow hand|headgate all|first CHILDREN ROUNDS`. The
 /// children do nothing, so that only the combinator is measured. What is written by hand does the same: results in the
 /// order of the functions, every failure kept, the rest cancelled when it is decided.
 @main
@@ -13,7 +13,7 @@ struct FlowBenchmark {
     guard arguments.count == 5, let children = Int(arguments[3]), let rounds = Int(arguments[4]), children > 0,
       rounds > 0
     else {
-      complain("usage: \(arguments[0]) hand|headgate all|first|settled CHILDREN ROUNDS")
+      complain("usage: \(arguments[0]) hand|headgate all|first CHILDREN ROUNDS")
     }
     let functions: [Function] = (0..<children).map { number in { number } }
     let before = Usage.now
@@ -23,9 +23,7 @@ struct FlowBenchmark {
       case ("headgate", "all"): check(try await allSucceed(functions).count == children)
       case ("hand", "first"): check(try await firstByHand(functions) >= 0)
       case ("headgate", "first"): check(try await firstToSucceed(functions) >= 0)
-      case ("hand", "settled"): check(await settledByHand(functions).count == children)
-      case ("headgate", "settled"): check(try await allSettled(functions).count == children)
-      default: complain("by hand or headgate; all, first or settled")
+      default: complain("by hand or headgate; all or first")
       }
     }
     let used = Usage.now.since(before)
@@ -48,14 +46,14 @@ struct FlowBenchmark {
   }
 
   static func firstByHand(_ functions: [Function]) async throws -> Int {
-    try await withTaskGroup(of: (Int, Result<Int, any Error>).self) { group in
+    try await withThrowingTaskGroup(of: (Int, Result<Int, any Error>).self) { group in
       for (index, function) in functions.enumerated() {
         group.addTask {
           do { return (index, .success(try await function())) } catch { return (index, .failure(error)) }
         }
       }
       var errors: [(any Error)?] = []
-      while let (index, result) = await group.next() {
+      while let (index, result) = try await group.next() {
         switch result {
         case .success(let value):
           group.cancelAll()
@@ -66,19 +64,6 @@ struct FlowBenchmark {
         }
       }
       throw AllFailed(errors: errors.compactMap { $0 })
-    }
-  }
-
-  static func settledByHand(_ functions: [Function]) async -> [Result<Int, any Error>] {
-    await withTaskGroup(of: (Int, Result<Int, any Error>).self) { group in
-      for (index, function) in functions.enumerated() {
-        group.addTask {
-          do { return (index, .success(try await function())) } catch { return (index, .failure(error)) }
-        }
-      }
-      var results = [Result<Int, any Error>?](repeating: nil, count: functions.count)
-      while let (index, result) = await group.next() { results[index] = result }
-      return results.compactMap { $0 }
     }
   }
 }
