@@ -1,0 +1,96 @@
+/// What a gate was doing at one moment, end-point by end-point: for a person to read, or for a page that shows it.
+///
+///     print(dispatcher.gate.snapshot())
+///
+///     running 5 of 1024, waiting 37
+///     end-point             running  long  waiting  limit
+///     api.example.com:443         4     1       37  4 (2 long)
+///     cdn.example.com:443         1     0        0  6 (3 long), stopped by hand
+public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
+  /// One end-point where something ran or waited, or that was stopped by hand.
+  public struct Entry: Sendable, Hashable {
+    /// Which one.
+    public let endPoint: EndPoint
+    /// Its limits.
+    public let limits: EndPointLimits
+    /// Permits held, short and long together.
+    public let running: Int
+    /// Long ones among them.
+    public let runningLong: Int
+    /// Requests that waited in its short lane.
+    public let waitingShort: Int
+    /// Requests that waited in its long lane.
+    public let waitingLong: Int
+    /// Whether it was stopped by hand.
+    public let isPaused: Bool
+
+    /// Requests that waited, in both lanes.
+    public var waiting: Int { waitingShort + waitingLong }
+  }
+
+  /// The end-points, those with the most waiting first, then those with the most running, then by name.
+  public let endPoints: [Entry]
+  /// Permits held, over all end-points.
+  public let running: Int
+  /// Requests that waited, over all end-points.
+  public let waiting: Int
+  /// The total limit.
+  public let total: Int
+
+  init(_ endPoints: [Entry], running: Int, waiting: Int, total: Int) {
+    self.endPoints = endPoints.sorted { left, right in
+      if left.waiting != right.waiting { return left.waiting > right.waiting }
+      if left.running != right.running { return left.running > right.running }
+      return left.endPoint.description < right.endPoint.description
+    }
+    self.running = running
+    self.waiting = waiting
+    self.total = total
+  }
+
+  /// A table, one line for each end-point.
+  public var description: String {
+    let sum = "running \(running) of \(total), waiting \(waiting)"
+    guard !endPoints.isEmpty else { return sum }
+    let titles = ["end-point", "running", "long", "waiting", "limit"]
+    let rows = endPoints.map { entry in
+      [
+        entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
+        "\(entry.limits.requests) (\(entry.limits.long) long)" + (entry.isPaused ? ", stopped by hand" : ""),
+      ]
+    }
+    let widths = titles.indices.map { column in ([titles] + rows).map { $0[column].count }.max() ?? 0 }
+    let lines = ([titles] + rows).map { row in
+      row.indices.map { column in
+        let space = String(repeating: " ", count: widths[column] - row[column].count)
+        return column == 0 ? row[column] + space : column == row.count - 1 ? row[column] : space + row[column]
+      }
+      .joined(separator: "  ")
+    }
+    return ([sum] + lines).joined(separator: "\n")
+  }
+}
+
+extension EndPointGate {
+  /// What the gate is doing at this moment. O(n) in the end-points where something runs or waits, under the gate's lock.
+  public func snapshot() -> GateSnapshot { state.withLock { $0.snapshot() } }
+}
+
+extension Scheduler {
+  package func snapshot() -> GateSnapshot {
+    var entries = endPoints.busySlots.compactMap { slot -> GateSnapshot.Entry? in
+      let record = endPoints[slot]
+      guard let endPoint = record.endPoint else { return nil }
+      return GateSnapshot.Entry(
+        endPoint: endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
+        waitingShort: record.short.count, waitingLong: record.long.count, isPaused: record.isPaused)
+    }
+    for endPoint in paused where !isBusy(endPoint) {
+      entries.append(
+        GateSnapshot.Entry(
+          endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
+          isPaused: true))
+    }
+    return GateSnapshot(entries, running: running, waiting: waiting, total: limits.total)
+  }
+}

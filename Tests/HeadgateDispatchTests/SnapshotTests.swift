@@ -1,0 +1,36 @@
+import HeadgateDispatch
+import HeadgateTesting
+import Testing
+
+@Suite struct SnapshotTests {
+  @Test("a snapshot has each end-point where something runs or waits, or that was stopped, and reads as a table")
+  func snapshot() async throws {
+    let bench = try Bench(requests: 2, long: 1, total: 50)
+    let responses = Responses()
+    for _ in 0..<5 { bench.send(try bench.request(host: "busy.example"), into: responses) }
+    bench.send(try bench.request(host: "calm.example"), into: responses)
+    bench.dispatcher.gate.pause(try bench.request(host: "calm.example").endPoint)
+    bench.dispatcher.gate.pause(try bench.request(host: "idle.example").endPoint)
+    let snapshot = bench.dispatcher.gate.snapshot()
+    #expect((snapshot.running, snapshot.waiting, snapshot.total) == (3, 3, 50))
+    #expect(snapshot.endPoints.map(\.endPoint.host) == ["busy.example", "calm.example", "idle.example"])
+    let busy = snapshot.endPoints[0]
+    #expect((busy.running, busy.runningLong, busy.waitingShort, busy.waitingLong, busy.isPaused) == (2, 0, 3, 0, false))
+    #expect(
+      snapshot.description == """
+        running 3 of 50, waiting 3
+        end-point        running  long  waiting  limit
+        busy.example:80        2     0        3  2 (1 long)
+        calm.example:80        1     0        0  2 (1 long), stopped by hand
+        idle.example:80        0     0        0  2 (1 long), stopped by hand
+        """)
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a gate with nothing to do says so in a line")
+  func idle() throws {
+    let bench = try Bench(total: 7)
+    #expect(bench.dispatcher.gate.snapshot().description == "running 0 of 7, waiting 0")
+    #expect(bench.dispatcher.gate.snapshot().endPoints.isEmpty)
+  }
+}
