@@ -121,7 +121,7 @@ let package = Package(
     .testTarget(
       name: "ContractTests",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
         "HeadgateURLSession",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
