@@ -83,7 +83,7 @@ import Testing
     #expect(told() == ["thread_pool", "timer", "dispatcher", "thread", "queue", "flow"])
     bench.switches.disableAll()
     #expect(told() == [])
-    #expect(computed.events.count == 8)
+    #expect(computed.events.count == 9)
     // One logger a source, made when it was first needed.
     #expect(bench.labels.events.sorted() == computed.events.sorted().uniqued.map { "headgate.\($0)" })
   }
