@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Why a flow of control brought no result: the one error of everything in this library.
 ///
 ///     do throws(FlowError<MirrorError>) {
-///       page = try await firstToSucceed([fromFirst, fromSecond, fromThird])
+///       page = try await firstToSucceed(throwing: MirrorError.self, [fromFirst, fromSecond, fromThird])
 ///     } catch {
 ///       for failure in error.failures { … }    // what each mirror said, in their order, with its type
 ///     }

@@ -28,9 +28,12 @@ import Testing
 
   @Test("the first to succeed: losers are cancelled, their connections closed, their permits free at once")
   func firstWins() async throws {
-    let winner = try await firstToSucceed([get("/hold"), get("/hold"), get("/bytes/3")])
+    let winner = try await firstToSucceed(throwing: DispatchError.self, [get("/hold"), get("/hold"), get("/bytes/3")])
     #expect(winner == 3)
-    #expect(try await allSucceed([get("/bytes/1"), get("/bytes/1"), get("/bytes/1")]) == [1, 1, 1])
+    #expect(
+      try await allSucceed(throwing: DispatchError.self, [get("/bytes/1"), get("/bytes/1"), get("/bytes/1")]) == [
+        1, 1, 1,
+      ])
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted == 2 }, until: .after(.seconds(60))))
     await dispatcher.shutDown()
   }
@@ -38,9 +41,11 @@ import Testing
   @Test("all have to succeed: the first failure comes with its type, and the rest are cancelled")
   func allOrNothing() async throws {
     do throws(FlowError<DispatchError>) {
-      _ = try await allSucceed([
-        try Self.known(get("/hold")), try Self.known(get("/reset")), try Self.known(get("/hold")),
-      ])
+      _ = try await allSucceed(
+        throwing: DispatchError.self,
+        [
+          try Self.known(get("/hold")), try Self.known(get("/reset")), try Self.known(get("/hold")),
+        ])
       Issue.record("a reset connection succeeded")
     } catch {
       #expect(error.code == .failed)
@@ -48,7 +53,10 @@ import Testing
       #expect(error.failure?.endPoint?.host == "127.0.0.1")
     }
     #expect(await origin.waitUntil({ $0.requests == 0 }, until: .after(.seconds(60))))
-    #expect(try await allSucceed([get("/bytes/1"), get("/bytes/1"), get("/bytes/1")]) == [1, 1, 1])
+    #expect(
+      try await allSucceed(throwing: DispatchError.self, [get("/bytes/1"), get("/bytes/1"), get("/bytes/1")]) == [
+        1, 1, 1,
+      ])
     await dispatcher.shutDown()
   }
 
@@ -61,7 +69,7 @@ import Testing
   func allFailed() async throws {
     let functions = try [get("/reset"), get("/short?declared=10&sent=1"), get("/garbage")]
     do throws(FlowError<DispatchError>) {
-      _ = try await firstToSucceed(functions)
+      _ = try await firstToSucceed(throwing: DispatchError.self, functions)
       Issue.record("something succeeded")
     } catch {
       #expect(error.code == .allFailed)

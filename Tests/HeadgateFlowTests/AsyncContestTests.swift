@@ -19,23 +19,30 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
 
   static let forms: [Form] = [
     Form(name: "firstToSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [try await firstToSucceed(atMost: atMost, losers: losers, discard: discard, functions)]
+      [try await firstToSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
     },
     Form(name: "allSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      try await allSucceed(atMost: atMost, losers: losers, discard: discard, functions)
+      try await allSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
     },
     Form(name: "race") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [try await race(atMost: atMost, losers: losers, discard: discard, functions)]
+      [try await race(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
     },
     Form(name: "quorum") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      try await quorum(functions.count, of: functions, atMost: atMost, losers: losers, discard: discard)
+      try await quorum(
+        throwing: Oops.self, functions.count, of: functions, atMost: atMost, losers: losers, discard: discard)
     },
     Form(name: "firstMatching") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [try await firstMatching(functions, atMost: atMost, losers: losers, discard: discard) { $0 >= 0 }]
+      [
+        try await firstMatching(throwing: Oops.self, functions, atMost: atMost, losers: losers, discard: discard) {
+          $0 >= 0
+        }
+      ]
     },
     Form(name: "allSettled") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
       var values: [Int] = []
-      for result in try await allSettled(atMost: atMost, losers: losers, discard: discard, functions) {
+      for result in try await allSettled(
+        throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
+      {
         values.append(try result.get())
       }
       return values
@@ -101,7 +108,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("P91 all fail: one error that carries each in the order of the functions, whoever failed first")
   func allFail() async {
     let hand = Hand<Int>()
-    let running = Task { try await firstToSucceed(hand.asyncs(3)) }
+    let running = Task { try await firstToSucceed(throwing: Oops.self, hand.asyncs(3)) }
     await hand.started.wait(for: 3)
     for number in [2, 0, 1] { hand.end(number, .failure(Oops(number: number))) }
     let error = flowError(await running.result)
@@ -114,7 +121,9 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("P92 the first success wins and the rest is cancelled and waited for; each late success is discarded")
   func firstWins() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
-    let running = Task { try await firstToSucceed(discard: { discarded.add($0) }, hand.asyncs(3, heeds: false)) }
+    let running = Task {
+      try await firstToSucceed(throwing: Oops.self, discard: { discarded.add($0) }, hand.asyncs(3, heeds: false))
+    }
     await hand.started.wait(for: 3)
     hand.end(1, .success(10))
     await hand.cancelled.wait(for: 2)
@@ -130,7 +139,8 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   func abandons() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task {
-      try await firstToSucceed(losers: .abandon, discard: { discarded.add($0) }, hand.asyncs(2, heeds: false))
+      try await firstToSucceed(
+        throwing: Oops.self, losers: .abandon, discard: { discarded.add($0) }, hand.asyncs(2, heeds: false))
     }
     await hand.started.wait(for: 2)
     hand.end(0, .success(10))
@@ -146,7 +156,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("allSucceed: the first failure cancels the rest, and what had succeeded is discarded")
   func allOrFirstFailure() async {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
-    let running = Task { try await allSucceed(discard: { discarded.add($0) }, hand.asyncs(3)) }
+    let running = Task { try await allSucceed(throwing: Oops.self, discard: { discarded.add($0) }, hand.asyncs(3)) }
     await hand.started.wait(for: 3)
     hand.end(2, .success(20))
     await hand.ended.wait(for: 1)
@@ -162,7 +172,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("No more run at a time than the limit says, and they start in their order", arguments: losers)
   func limit(_ losers: Losers) async throws {
     let hand = Hand<Int>()
-    let running = Task { try await allSucceed(atMost: 2, losers: losers, hand.asyncs(4)) }
+    let running = Task { try await allSucceed(throwing: Oops.self, atMost: 2, losers: losers, hand.asyncs(4)) }
     await hand.started.wait(for: 2)
     #expect(hand.started.events.sorted() == [0, 1])
     hand.end(1, .success(1))
@@ -178,7 +188,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("race: a failure that comes first decides")
   func raceLost() async {
     let hand = Hand<Int>()
-    let running = Task { try await race(hand.asyncs(2)) }
+    let running = Task { try await race(throwing: Oops.self, hand.asyncs(2)) }
     await hand.started.wait(for: 2)
     hand.end(1, .failure(Oops(number: 1)))
     let error = flowError(await running.result)
@@ -189,7 +199,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   @Test("quorum: the successes in the order of the functions; missed as soon as too few are left; bad numbers refused")
   func quorums() async throws {
     let hand = Hand<Int>()
-    let running = Task { try await quorum(2, of: hand.asyncs(3)) }
+    let running = Task { try await quorum(throwing: Oops.self, 2, of: hand.asyncs(3)) }
     await hand.started.wait(for: 3)
     hand.end(2, .success(2))
     await hand.ended.wait(for: 1)
@@ -197,7 +207,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
     #expect(try await running.value == [0, 2])
 
     let other = Hand<Int>()
-    let missing = Task { try await quorum(2, of: other.asyncs(3)) }
+    let missing = Task { try await quorum(throwing: Oops.self, 2, of: other.asyncs(3)) }
     await other.started.wait(for: 3)
     other.end(0, .failure(Oops(number: 0)))
     await other.ended.wait(for: 1)
@@ -206,9 +216,11 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
     #expect(error?.code == .quorumMissed && error?.failures.count == 2)
     #expect(other.cancelled.events == [2])
 
-    #expect(try await quorum(0, of: [Self.failing(1)]) == [])
+    #expect(try await quorum(throwing: Oops.self, 0, of: [Self.failing(1)]) == [])
     for needed in [-1, 2] {
-      let refused = await #expect(throws: FlowError<Oops>.self) { try await quorum(needed, of: [Self.number(1)]) }
+      let refused = await #expect(throws: FlowError<Oops>.self) {
+        try await quorum(throwing: Oops.self, needed, of: [Self.number(1)])
+      }
       #expect(refused?.code == .invalidArgument)
     }
   }
@@ -218,12 +230,15 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
     let discarded = Record<Int>()
     #expect(
       try await firstMatching(
+        throwing: Oops.self,
         [Self.number(1), Self.failing(9), Self.number(4), Self.number(6)], atMost: 1, discard: { discarded.add($0) }
       ) { $0.isMultiple(of: 2) } == 4)
     #expect(discarded.events == [1])
-    #expect(try await firstMatching([Self.failing(9), Self.number(3)], atMost: 1) { $0 > 9 } == 3)
+    #expect(try await firstMatching(throwing: Oops.self, [Self.failing(9), Self.number(3)], atMost: 1) { $0 > 9 } == 3)
     let error = await #expect(throws: FlowError<Oops>.self) {
-      try await firstMatching([Self.failing(8), Self.number(3), Self.failing(9)], atMost: 1) { $0 > 9 }
+      try await firstMatching(throwing: Oops.self, [Self.failing(8), Self.number(3), Self.failing(9)], atMost: 1) {
+        $0 > 9
+      }
     }
     #expect(error?.failure == Oops(number: 9))
     #expect(error?.inputs == [0, 2])
@@ -231,7 +246,7 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
 
   @Test("allSettled: each end at its place, and no failure cancels another")
   func settled() async throws {
-    let results = try await allSettled([Self.number(1), Self.failing(2), Self.number(3)])
+    let results = try await allSettled(throwing: Oops.self, [Self.number(1), Self.failing(2), Self.number(3)])
     #expect(results.map { try? $0.get() } == [1, nil, 3])
     if case .failure(let error) = results[1] {
       #expect(error.code == .failed && error.failure == Oops(number: 2) && error.inputs == [1])
@@ -310,7 +325,9 @@ typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
   func destroyed(_ losers: Losers) async throws {
     let (census, hand) = (Census(), Hand<Census.Token>())
     do {
-      let running = Task { try await firstToSucceed(losers: losers, hand.asyncs(3, heeds: false)).number }
+      let running = Task {
+        try await firstToSucceed(throwing: Oops.self, losers: losers, hand.asyncs(3, heeds: false)).number
+      }
       await hand.started.wait(for: 3)
       hand.end(1, .success(census.token(1)))
       await hand.cancelled.wait(for: 2)

@@ -8,6 +8,7 @@ import HeadgateThreads
 /// They start in their order. An empty array gives an empty array.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - atMost: How many run at a time; 1 or more.
 ///   - losers: What becomes of those that run when the task is cancelled: ``Losers/join`` waits for their ends, which are
 ///     then in the result; ``Losers/abandon`` does not.
@@ -18,7 +19,8 @@ import HeadgateThreads
 /// - Throws: ``FlowError``: `invalidArgument` only.
 nonisolated(nonsending)
   public func allSettled<Success: Sendable, Failure: Error>(
-    atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
+    throwing failure: Failure.Type, atMost: Int = .max, losers: Losers = .join,
+    discard: (@Sendable (Success) -> Void)? = nil,
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> [Result<Success, FlowError<Failure>>]
 {
@@ -56,7 +58,7 @@ public func allSettled<Success: Sendable, Failure: Error>(
   settledPlan(functions.count, atMost, losers, discard).asCallback { functions[$0]($1) }
 }
 
-private func settledPlan<Success: Sendable, Failure: Error>(
+func settledPlan<Success: Sendable, Failure: Error>(
   _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
 ) -> ContestPlan<Success, Failure, [Result<Success, FlowError<Failure>>]> {
   ContestPlan("allSettled", .allSettled, .ends, count: count, atMost: atMost, losers: losers, discard: discard)

@@ -8,6 +8,7 @@ import HeadgateThreads
 /// They start in their order. An empty array gives an empty array. O(1) for each start and end, and O(n) memory.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - atMost: How many run at a time; 1 or more.
 ///   - losers: What becomes of those that still run at the first failure, or when the task is cancelled.
 ///   - discard: Gets each success if there is no result, also one that was there before the failure.
@@ -17,7 +18,8 @@ import HeadgateThreads
 ///   `cancelled` (the task was), `invalidArgument`.
 nonisolated(nonsending)
   public func allSucceed<Success: Sendable, Failure: Error>(
-    atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
+    throwing failure: Failure.Type, atMost: Int = .max, losers: Losers = .join,
+    discard: (@Sendable (Success) -> Void)? = nil,
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> [Success]
 {

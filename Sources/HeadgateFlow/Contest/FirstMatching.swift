@@ -8,6 +8,7 @@ import HeadgateThreads
 /// They start in their order. An empty array throws `noInput`.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - functions: What to run.
 ///   - atMost: How many run at a time; 1 or more.
 ///   - losers: What becomes of those that still run when one matches, or when the task is cancelled.
@@ -18,7 +19,8 @@ import HeadgateThreads
 ///   `noInput`, `invalidArgument`.
 nonisolated(nonsending)
   public func firstMatching<Success: Sendable, Failure: Error>(
-    _ functions: [@Sendable () async throws(Failure) -> Success], atMost: Int = .max, losers: Losers = .join,
+    throwing failure: Failure.Type, _ functions: [@Sendable () async throws(Failure) -> Success], atMost: Int = .max,
+    losers: Losers = .join,
     discard: (@Sendable (Success) -> Void)? = nil, _ predicate: @escaping @Sendable (Success) -> Bool
   ) async throws(FlowError<Failure>) -> Success
 {
@@ -57,7 +59,7 @@ public func firstMatching<Success: Sendable, Failure: Error>(
   matchPlan(functions.count, atMost, losers, discard, predicate).asCallback { functions[$0]($1) }
 }
 
-private func matchPlan<Success: Sendable, Failure: Error>(
+func matchPlan<Success: Sendable, Failure: Error>(
   _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?,
   _ predicate: @escaping @Sendable (Success) -> Bool
 ) -> ContestPlan<Success, Failure, Success> {

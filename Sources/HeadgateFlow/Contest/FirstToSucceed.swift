@@ -10,6 +10,7 @@ import HeadgateThreads
 /// stack and no thread; O(1) for each start and end.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - atMost: How many run at a time; 1 or more. With 1 the next one is tried when one has failed.
 ///   - losers: What becomes of those that still run at the first success, or when the task is cancelled. They are cancelled;
 ///     ``Losers/join`` waits for their ends (whatever they ignore), ``Losers/abandon`` returns at once.
@@ -20,7 +21,8 @@ import HeadgateThreads
 ///   `noInput`, `invalidArgument`.
 nonisolated(nonsending)
   public func firstToSucceed<Success: Sendable, Failure: Error>(
-    atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
+    throwing failure: Failure.Type, atMost: Int = .max, losers: Losers = .join,
+    discard: (@Sendable (Success) -> Void)? = nil,
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> Success
 {
@@ -59,7 +61,7 @@ public func firstToSucceed<Success: Sendable, Failure: Error>(
   firstPlan(functions.count, atMost, losers, discard).asCallback { functions[$0]($1) }
 }
 
-private func firstPlan<Success: Sendable, Failure: Error>(
+func firstPlan<Success: Sendable, Failure: Error>(
   _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
 ) -> ContestPlan<Success, Failure, Success> {
   ContestPlan(

@@ -17,7 +17,9 @@ nonisolated(nonsending)
   let slots = (repeat FixedSlot<each Success>())
   var functions: [@Sendable () async throws(Failure) -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
-  _ = try await allSucceed(losers: losers, functions)
+  // Not by way of `call`: this array was made by generic code.
+  _ = try await allPlan(functions.count, .max, losers, nil)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }
   return (repeat try (each slots).value(Failure.self))
 }
 
@@ -44,7 +46,8 @@ nonisolated(nonsending)
   let slots = (repeat FixedSlot<each Success>())
   var functions: [@Sendable () async throws(Failure) -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
-  var ends = try await allSettled(losers: losers, functions).makeIterator()
+  var ends = try await settledPlan(functions.count, .max, losers, nil)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }.makeIterator()
   return (repeat (each slots).result(ends.next()))
 }
 
@@ -74,7 +77,9 @@ nonisolated(nonsending)
   let slots = (repeat FixedSlot<each Success>())
   var functions: [@Sendable () async throws(Failure) -> Int] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winner: try await firstToSucceed(losers: losers, functions))
+  let winner = try await firstPlan(functions.count, .max, losers, nil)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }
+  var places = FixedPlaces(winner: winner)
   return (repeat (each slots).value(at: &places))
 }
 
@@ -101,7 +106,9 @@ nonisolated(nonsending)
   let slots = (repeat FixedSlot<each Success>())
   var functions: [@Sendable () async throws(Failure) -> Int] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winner: try await race(losers: losers, functions))
+  let winner = try await racePlan(functions.count, .max, losers, nil)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }
+  var places = FixedPlaces(winner: winner)
   return (repeat (each slots).value(at: &places))
 }
 

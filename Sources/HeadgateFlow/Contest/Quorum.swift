@@ -8,6 +8,7 @@ import HeadgateThreads
 /// They start in their order.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - needed: How many successes are needed: from 0, which gives an empty array and runs nothing, to the number of
 ///     functions.
 ///   - functions: What to run.
@@ -19,7 +20,8 @@ import HeadgateThreads
 ///   when more are needed than there are.
 nonisolated(nonsending)
   public func quorum<Success: Sendable, Failure: Error>(
-    _ needed: Int, of functions: [@Sendable () async throws(Failure) -> Success], atMost: Int = .max,
+    throwing failure: Failure.Type, _ needed: Int, of functions: [@Sendable () async throws(Failure) -> Success],
+    atMost: Int = .max,
     losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil
   ) async throws(FlowError<Failure>) -> [Success]
 {
@@ -58,7 +60,7 @@ public func quorum<Success: Sendable, Failure: Error>(
   quorumPlan(needed, functions.count, atMost, losers, discard).asCallback { functions[$0]($1) }
 }
 
-private func quorumPlan<Success: Sendable, Failure: Error>(
+func quorumPlan<Success: Sendable, Failure: Error>(
   _ needed: Int, _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
 ) -> ContestPlan<Success, Failure, [Success]> {
   ContestPlan("quorum", .quorum(needed), .values, count: count, atMost: atMost, losers: losers, discard: discard)

@@ -6,6 +6,7 @@ import HeadgateThreads
 /// They start in their order. An empty array throws `noInput`.
 ///
 /// - Parameters:
+///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - atMost: How many run at a time; 1 or more. With 1 only the first function ever runs.
 ///   - losers: What becomes of those that still run at the first end, or when the task is cancelled.
 ///   - discard: Gets each success that is not the result.
@@ -15,7 +16,8 @@ import HeadgateThreads
 ///   `invalidArgument`.
 nonisolated(nonsending)
   public func race<Success: Sendable, Failure: Error>(
-    atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
+    throwing failure: Failure.Type, atMost: Int = .max, losers: Losers = .join,
+    discard: (@Sendable (Success) -> Void)? = nil,
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> Success
 {
@@ -53,7 +55,7 @@ public func race<Success: Sendable, Failure: Error>(
   racePlan(functions.count, atMost, losers, discard).asCallback { functions[$0]($1) }
 }
 
-private func racePlan<Success: Sendable, Failure: Error>(
+func racePlan<Success: Sendable, Failure: Error>(
   _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
 ) -> ContestPlan<Success, Failure, Success> {
   ContestPlan("race", .race, .winner, count: count, atMost: atMost, losers: losers, discard: discard)
