@@ -12,11 +12,11 @@ import FoundationNetworking
 extension DispatchRequest {
   /// The request that a URLRequest stands for: address, method, fields and body.
   ///
-  /// Its `timeoutInterval` becomes ``DispatchRequest/timeout``, which counts from the permit and not from the submission:
+  /// Its `timeoutInterval` becomes `DispatchRequest/timeout`, which counts from the permit and not from the submission:
   /// waiting is not the network's fault. Zero and less mean no limit, as URLRequest has it. Cache policies and cookies are
   /// of no meaning here.
   ///
-  /// - Throws: ``DispatchError`` with `invalidURL` when it has no absolute http or https URL, and with `transportFailed`
+  /// - Throws: `DispatchError` with `invalidURL` when it has no absolute http or https URL, and with `transportFailed`
   ///   when its body is a stream, which can't be sent a second time.
   public init(_ request: URLRequest) throws(DispatchError) {
     guard let url = request.url else { throw DispatchError(.invalidURL, detail: "the URLRequest has none") }
@@ -58,7 +58,7 @@ extension DispatchResponse {
 extension URLDispatcher {
   /// Sends a short request, as `URLSession.data(for:)` does, and never more at once than the end-point tolerates.
   ///
-  /// - Throws: ``DispatchError``, as `data(for:class:)`; and as ``DispatchRequest/init(_:)-(URLRequest)`` where the request
+  /// - Throws: `DispatchError`, as `data(for:class:)`; and as `DispatchRequest/init(_:)-(URLRequest)` where the request
   ///   can't be sent.
   public func data(for request: URLRequest) async throws(DispatchError) -> (Data, URLResponse) {
     let response = try await data(for: DispatchRequest(request))
@@ -68,7 +68,7 @@ extension URLDispatcher {
   /// Sends a short request and returns at once; `completion` is called once, as that of `URLSession.dataTask` is: with the
   /// data and the response, or with the error. See `dispatchShort(_:completion:)` for where it runs.
   ///
-  /// - Throws: ``DispatchError`` where the request can't be sent; the completion is not called then.
+  /// - Throws: `DispatchError` where the request can't be sent; the completion is not called then.
   @discardableResult
   public func dispatchShort(
     _ request: URLRequest, completion: @escaping @Sendable (Data?, URLResponse?, DispatchError?) -> Void

@@ -13,7 +13,7 @@ extension URLDispatcher {
   /// - Returns: The response, whatever its status; redirects are followed.
   /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a timer's) and
   ///   in every callback of this dispatcher, which the answer might need to return first; `cancelled` when the calling
-  ///   ``ManagedThread`` is cancelled; the rest as ``data(for:class:)-(DispatchRequest,_)``.
+  ///   `ManagedThread` is cancelled; the rest as ``data(for:class:)-(DispatchRequest,_)``.
   @available(*, noasync)
   public func dispatchSynchronously(
     _ request: DispatchRequest, class requestClass: RequestClass = .short
