@@ -43,7 +43,7 @@ if command -v docc > /dev/null; then
   for module in HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin \
     HeadgateTesting Headgate; do
     mkdir -p "$graphs/$module"
-    find .build -path '*symbolgraph*' -name "$module*.symbols.json" -exec cp {} "$graphs/$module/" \;
+    find .build -path '*symbolgraph*' '(' -name "$module.symbols.json" -o -name "$module@*.symbols.json" ')' -exec cp {} "$graphs/$module/" \;
     docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
       --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
       --output-path "$graphs/$module.doccarchive" --warnings-as-errors
