@@ -32,9 +32,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       throw DispatchError(.bodyTooLarge, phase: .receiving, detail: "over \(cap) bytes")
     }
     // A small first piece is most often all there is: the head is looked into for the others only.
-    if body.isEmpty, bytes.count >= 8192, let declared = head[.contentLength].flatMap({ Int($0) }),
-      declared > bytes.count
-    {
+    if body.isEmpty, bytes.count >= 8192, let declared = head.declaredLength, declared > bytes.count {
       // A server may declare what it likes: no more than a megabyte is taken on trust.
       body.reserveCapacity(min(declared, cap, 1 << 20))
     }

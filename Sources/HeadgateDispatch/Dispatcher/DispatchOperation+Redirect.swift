@@ -17,7 +17,7 @@ extension DispatchOperation {
     do {
       let next = try Redirect.next(after: request, status: head.statusCode, location: location)
       state.withLock { $0.redirect = next }
-      return redirectBodyFlow(head[.contentLength].flatMap { Int($0) } ?? 0)
+      return redirectBodyFlow(head.declaredLength ?? 0)
     } catch {
       fail(error)
       return .abort

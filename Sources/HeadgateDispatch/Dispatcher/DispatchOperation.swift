@@ -62,26 +62,34 @@ final class DispatchOperation: Sendable {
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
+    let refusal = bring(
+      to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
+    if let refusal { return refusal }
+    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
+    if core.isClosed { fail(DispatchError(.shutDown)) }
+    return nil
+  }
+
+  /// Submits it to the gate, for its first attempt or another. Returns why that did not take it.
+  func bring(
+    to endPoint: EndPoint, _ lane: RequestClass, _ priority: RequestPriority,
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline
+  ) -> DispatchError? {
     switch core.gate.submit(
-      self, to: request.endPoint, submittedClass, priority: request.priority, patience: patience, mayBeHeld: mayBeHeld,
-      at: submitted)
+      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now)
     {
     case .started: break
     case .accepted(let ticket):
       accepted(ticket)
       sink.accepted()
     case .held(let ticket): accepted(ticket)
-    case .refused(.queueFull): return DispatchError(.refused, endPoint: request.endPoint)
-    case .refused(.longLaneFull): return DispatchError(.longLaneFull, endPoint: request.endPoint)
-    case .refused(.shutDown): return DispatchError(.shutDown, endPoint: request.endPoint)
+    case .refused(let refusal): return DispatchError(refusal.code, endPoint: endPoint)
     }
-    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
-    if core.isClosed { fail(DispatchError(.shutDown)) }
     return nil
   }
 
   /// It stands in the queue. What was asked of it on the way there is done now.
-  func accepted(_ ticket: Ticket) {
+  private func accepted(_ ticket: Ticket) {
     let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
     if let late { _ = core.gate.withdraw(late) }
     if let priority { _ = core.gate.setPriority(priority, of: ticket) }

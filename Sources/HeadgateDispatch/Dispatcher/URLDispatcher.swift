@@ -92,7 +92,6 @@ public final class URLDispatcher: Sendable {
   private func close(_ mode: ShutdownMode) {
     guard !ownsGate else {
       gate.close(mode.closing)
-      // A closed gate takes no further attempts.
       for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
       return
     }
@@ -102,6 +101,7 @@ public final class URLDispatcher: Sendable {
     for operation in operations() {
       if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
     }
+    for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
     core.ledger.leave()
   }
 
@@ -156,7 +156,8 @@ public final class URLDispatcher: Sendable {
 public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
-  /// Takes nothing new; finishes all that runs or waits.
+  /// Takes nothing new; finishes all that runs or waits. Nothing is sent again: a request that rests before another attempt
+  /// fails with `shutDown`, and one that fails from now on has failed.
   public static let drain = ShutdownMode(closing: .draining)
   /// Finishes what runs; what waits fails with `shutDown`.
   public static let graceful = ShutdownMode(closing: .ending)

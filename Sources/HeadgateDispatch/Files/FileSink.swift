@@ -54,7 +54,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
-    if isWanted, let declared = head[.contentLength].flatMap({ Int($0) }), declared > 0 {
+    if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
     return .more

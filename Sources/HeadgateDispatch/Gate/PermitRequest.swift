@@ -48,9 +48,7 @@ public final class PermitRequest: GateClient, Sendable {
         return state.completion == nil
       }
       if isOver { _ = gate.withdraw(ticket) }
-    case .refused(.shutDown): end(with: .shutDown)
-    case .refused(.longLaneFull): end(with: .longLaneFull)
-    case .refused(.queueFull): end(with: .refused)
+    case .refused(let refusal): end(with: refusal.code)
     }
   }
 
