@@ -106,19 +106,19 @@ public final class EndPointGate: Sendable {
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
-    guard DeliveryFrame.find(self) == nil else {
-      return perform {
-        $0.submit(
-          client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld)
-      }
-    }
-    let (submission, hasMore, met) = state.withLock { scheduler in
+    let isInside = DeliveryFrame.find(self) != nil
+    let (submission, hasMore, isNew) = state.withLock { scheduler in
+      let met = scheduler.metEndPoints
       let submission = scheduler.submit(
         client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: true)
-      return (submission, scheduler.hasEffects, scheduler.metEndPoints)
+        mayStart: !isInside)
+      return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
     }
-    if met != census.met.load(ordering: .relaxed) { census.meets(endPoint, count: met, state, logger) }
+    if isNew { census.meets(endPoint, state, logger) }
+    if isInside {
+      if hasMore { DeliveryFrame.find(self)?.pointee.hasMore = true }
+      return submission
+    }
     if case .started(let ticket, let limit) = submission {
       deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
     } else if hasMore {
