@@ -135,7 +135,7 @@ final class CurlEasy {
   private func setHeaders(_ request: DispatchRequest) {
     curl_slist_free_all(headers)
     headers = nil
-    for field in request.headerFields where !Self.own.contains(field.name.canonicalName) {
+    for field in request.headerFields where !field.name.isTransports {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
       append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
     }
@@ -147,9 +147,6 @@ final class CurlEasy {
     }
     ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
   }
-
-  // What belongs to the exchange and not to the request: a wrong length would break the connection's order.
-  private static let own: Set<String> = ["content-length", "connection", "transfer-encoding"]
 
   private func append(_ line: String) {
     // Null means that there was no memory, and then the old list is still good.
