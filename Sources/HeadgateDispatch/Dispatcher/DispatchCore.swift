@@ -5,12 +5,15 @@ import Synchronization
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
+  /// Who hears of its requests. Nil where that is nobody: then a request asks no further.
+  let observers: [any DispatchObserver]?
   let ledger = Ledger()
   let delegates = DelegatePool()
 
-  init(_ gate: EndPointGate, _ transport: any Transport) {
+  init(_ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver]) {
     self.gate = gate
     self.transport = transport
+    self.observers = observers.isEmpty ? nil : observers
   }
 
   // Requests between two attempts, of which the gate knows nothing.

@@ -14,14 +14,18 @@ final class DispatchOperation: Sendable {
   private let sink: any ResponseSink
   private let submitted: Deadline
   private let submittedClass: RequestClass
+  /// Who hears of it; nil, most often, for nobody.
+  let observation: Observation?
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
+    var request = request
+    submitted = core.now
+    observation = core.observers == nil ? nil : Observation(&request, requestClass, core, at: submitted)
     self.request = request
     submittedClass = requestClass
     self.core = core
     self.sink = sink
     core.ledger.enter()
-    submitted = core.now
     state = Locked(OperationState(request, requestClass, submitted: submitted))
   }
 
@@ -62,6 +66,7 @@ final class DispatchOperation: Sendable {
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
+    observeWaiting(.submission, at: submitted)
     let refusal = bring(
       to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
     if let refusal { return refusal }
@@ -111,6 +116,7 @@ final class DispatchOperation: Sendable {
   func deliver(_ outcome: OperationState.Outcome) {
     outcome.timers.cancel(on: core.gate.timers)
     if request.fields.mayRetry { core.leaveRest(self) }
+    observeEnd(outcome)
     DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
   }
 
@@ -169,6 +175,7 @@ extension DispatchOperation: GateClient {
 
   /// Starts the exchange, then its clocks.
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
+    observeSending(launch, at: now)
     let control = core.transport.start(
       Exchange(request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause), events: self)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
@@ -186,6 +193,7 @@ extension DispatchOperation: GateClient {
 
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
+    observeHead(head)
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
     if request.fields.mayRetry, let flow = retried(head) { return flow }
     return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
@@ -198,6 +206,7 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   func ended(_ end: ExchangeEnd) {
+    observeExchangeEnd(end)
     if request.fields.mayRetry { planRetry(after: end.failure) }
     let now = core.now
     let ending = state.withLock { $0.ended(end, of: request, at: now) }
