@@ -11,12 +11,8 @@ import HeadgateThreads
 ///     await dispatcher.shutDown()
 ///     #expect(recording.violations.isEmpty && recording.unfinished == 0)
 public final class RecordingObserver: DispatchObserver {
-  private struct State {
-    var requests: [RecordedRequest] = []
-    var finished = 0
-  }
-
-  private let state = Locked(State())
+  private let recorded = Locked<[RecordedRequest]>([])
+  private let finished = LockedBox(0)
   private let fields: [HTTPField]
 
   /// An observer that hears of every request.
@@ -27,16 +23,16 @@ public final class RecordingObserver: DispatchObserver {
   /// Notes a request.
   public func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     for field in fields { start.setHeaderField(field.name, to: field.value) }
-    let request = RecordedRequest(start) { [state] in state.withLock { $0.finished += 1 } }
-    state.withLock { $0.requests.append(request) }
+    let request = RecordedRequest(start) { [finished] in finished.withLock { $0 += 1 } }
+    recorded.withLock { $0.append(request) }
     return request
   }
 
   /// The requests so far, in the order of their submission.
-  public var requests: [RecordedRequest] { state.withLock { $0.requests } }
+  public var requests: [RecordedRequest] { recorded.withLock { $0 } }
 
   /// Requests whose end was not told yet.
-  public var unfinished: Int { state.withLock { $0.requests.count - $0.finished } }
+  public var unfinished: Int { recorded.withLock { $0.count } - finished.withLock { $0 } }
 
   /// What was told against the rules, of all requests.
   public var violations: [String] { requests.flatMap(\.violations) }

@@ -40,12 +40,17 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
-    let (whole, completion) = (body, completion)
-    (body, self.completion) = ([], nil)
-    completion?(
-      error.map { .failure($0) } ?? .success(DispatchResponse(head: head, body: whole, url: url, times: times)))
-    told.leave()
+    let whole = body
+    body = []
+    if let completion = completion.take() {
+      if let error {
+        completion(.failure(error))
+      } else {
+        completion(.success(DispatchResponse(head: head, body: whole, url: url, times: times)))
+      }
+    }
+    core.settle()
   }
 }

@@ -92,8 +92,8 @@ final class DelegateSink: ResponseSink {
     bytes.isEmpty ? .more : add(.data(Array(bytes)), bytes: bytes.count)
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
-    _ = add(.end(error, told), dropsData: error?.code == .cancelled)
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+    _ = add(.end(error, core.ledger), dropsData: error?.code == .cancelled)
   }
 
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
@@ -129,7 +129,7 @@ final class DelegateSink: ResponseSink {
     } comeBack: { [self] error in
       lost(because: error)
     }
-    DeliveryFrame.mark(operation.core.gate) { delivery.submit(turn) }
+    DeliveryFrame.mark(operation.core.gateIdentity) { delivery.submit(turn) }
   }
 
   /// Makes the calls that are there, on the target. What comes meanwhile takes its turn anew, so that one busy
@@ -164,7 +164,7 @@ final class DelegateSink: ResponseSink {
 
   private func make(_ call: Call, _ operation: DispatchOperation) {
     if let delegate {
-      DeliveryFrame.mark(operation.core.gate) { tell(delegate, call, URLDispatchOperation(operation: operation)) }
+      DeliveryFrame.mark(operation.core.gateIdentity) { tell(delegate, call, URLDispatchOperation(operation: operation)) }
     } else {
       // Nobody is left who would hear of the rest.
       operation.cancel()

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 // What a request's observers and the log are told of its way. Each of these costs a test for nil and a load of a word when

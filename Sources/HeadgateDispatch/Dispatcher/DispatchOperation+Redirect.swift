@@ -39,7 +39,7 @@ extension DispatchOperation {
       // Refused: the gate closes, or a verdict came since and has withdrawn the ticket, which still holds the permit.
       if case .refused = core.gate.move(ticket, to: next.endPoint) {
         fail(DispatchError(.shutDown))
-        core.gate.finish(ticket)
+        core.finish(ticket)
       }
     }
   }

@@ -40,8 +40,8 @@ extension DispatchOperation {
     observeResting(wait, at: now)
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
     core.enterRest(self)
-    core.gate.finish(ticket)
-    keep(core.gate.timers.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
+    core.finish(ticket)
+    keep(core.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
     if isClosing { fail(DispatchError(.shutDown)) }
     // A verdict that came before `enterRest` found nothing to take away.
     if state.withLock({ $0.isDecided }) { core.leaveRest(self) }

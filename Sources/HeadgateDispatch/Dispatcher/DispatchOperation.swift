@@ -19,14 +19,16 @@ final class DispatchOperation: Sendable {
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
     var request = request
-    submitted = core.now
-    observation = core.observers == nil ? nil : Observation(&request, requestClass, core, at: submitted)
+    let now = core.now
+    submitted = now
+    observation = core.isObserved ? Observation(&request, requestClass, core, at: now) : nil
     self.request = request
     submittedClass = requestClass
     self.core = core
     self.sink = sink
-    core.ledger.enter()
-    state = Locked(OperationState(request, requestClass, submitted: submitted))
+    core.owe()
+    let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
+    state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -80,7 +82,7 @@ final class DispatchOperation: Sendable {
     to endPoint: EndPoint, _ lane: RequestClass, _ priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline
   ) -> DispatchError? {
-    switch core.gate.submit(
+    switch core.submit(
       self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now)
     {
     case .started: break
@@ -109,15 +111,15 @@ final class DispatchOperation: Sendable {
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = core.gate.withdraw(ticket) }
     consequences.cancel?.cancel()
-    if let ticket = consequences.finish { core.gate.finish(ticket) }
+    if let ticket = consequences.finish { core.finish(ticket) }
     if let outcome = consequences.outcome { deliver(outcome) }
   }
 
   func deliver(_ outcome: OperationState.Outcome) {
-    outcome.timers.cancel(on: core.gate.timers)
+    core.cancel(outcome.timers)
     if request.fields.mayRetry { core.leaveRest(self) }
     observeEnd(outcome)
-    DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
+    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
   }
 
   /// Calls the sink, unless the verdict is there already.
@@ -137,7 +139,7 @@ final class DispatchOperation: Sendable {
     }
     var flow = BodyFlow.abort
     var fault: DispatchError?
-    DeliveryFrame.mark(core.gate) {
+    DeliveryFrame.mark(core.gateIdentity) {
       do throws(DispatchError) { flow = try body(sink, later ?? request) } catch { fault = error }
     }
     if let fault { fail(fault) }
@@ -163,7 +165,7 @@ extension DispatchOperation: GateClient {
   package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
     let now = moment ?? core.now
     guard let launch = state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else {
-      return core.gate.finish(ticket)
+      return core.finish(ticket)
     }
     sink.accepted()
     startExchange(launch, at: now)
@@ -216,7 +218,7 @@ extension DispatchOperation: ExchangeEvents {
 
   func conclude(_ ending: OperationState.Ending) {
     // The permit first: the next request starts here and now, before the caller of this one is told.
-    if let ticket = ending.ticket { core.gate.finish(ticket) }
+    if let ticket = ending.ticket { core.finish(ticket) }
     if let outcome = ending.outcome { deliver(outcome) }
   }
 }

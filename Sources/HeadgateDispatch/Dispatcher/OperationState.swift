@@ -93,10 +93,10 @@ struct OperationState {
   /// When the request's deadline passes; nil when it has none.
   let deadline: Deadline?
 
-  init(_ request: DispatchRequest, _ requestClass: RequestClass, submitted: Deadline) {
+  init(_ requestClass: RequestClass, submitted: Deadline, deadline: Deadline?) {
     self.requestClass = requestClass
     self.submitted = submitted
-    deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
+    self.deadline = deadline
     waitingSince = submitted
   }
 

@@ -8,6 +8,8 @@ struct OperationTimers {
   var deadline: TimerQueue.Key?
   var idle: TimerQueue.Key?
 
+  var isEmpty: Bool { timeout == nil && deadline == nil && idle == nil }
+
   /// Returns what stood there.
   mutating func set(_ timer: TimerQueue.Key?, _ kind: Kind) -> TimerQueue.Key? {
     switch kind {

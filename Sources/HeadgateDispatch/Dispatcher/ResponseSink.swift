@@ -19,8 +19,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// A piece of the body, valid during the call.
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
 
-  /// The end. Without an error the response was whole. `told.leave()` follows when the caller was told.
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger)
+  /// The end. Without an error the response was whole. `core.settle()` follows when the caller was told.
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
 
 extension ResponseSink {

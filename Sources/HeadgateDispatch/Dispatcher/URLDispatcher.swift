@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateThreads
+import Logging
 
 /// Dispatches any number of URL requests and never has more under way than an end-point tolerates.
 ///
@@ -23,12 +24,13 @@ public final class URLDispatcher: Sendable {
   ///   - transport: What carries the requests. It belongs to this dispatcher, which shuts it down at its end.
   ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
   ///   - timers: The clock that limits on time follow.
+  ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
   ///   - observers: Who hears of its requests; see ``DispatchObserver``.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
-    observers: [any DispatchObserver] = []
+    logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = []
   ) {
-    gate = EndPointGate(limits: limits, timers: timers)
+    gate = EndPointGate(limits: limits, timers: timers, logger: logger)
     core = DispatchCore(gate, transport, observers)
     ownsGate = true
     let ledger = core.ledger

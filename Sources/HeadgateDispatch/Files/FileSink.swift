@@ -67,7 +67,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return block.count >= Self.blockSize ? sendBlock() : .more
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let last = block
     block = []
@@ -77,7 +77,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
       completion?(finish(last, error, times, endPoint))
-      told.leave()
+      core.settle()
     }
   }
 

@@ -23,13 +23,12 @@ final class Observation: Sendable {
 
   /// Asks the dispatcher's observers who is interested, and puts their header fields into the request. Nil: nobody is.
   init?(_ request: inout DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline) {
-    guard let dispatchObservers = core.observers else { return nil }
     let id = Self.lastID.add(1, ordering: .relaxed).newValue
     let observed = ObservedRequest(request, requestClass, id: id)
     var start = RequestStart(observed, at: moment)
     var observers: [any RequestObserver] = []
-    DeliveryFrame.mark(core.gate) {
-      for observer in dispatchObservers { if let one = observer.requestStarted(&start) { observers.append(one) } }
+    DeliveryFrame.mark(core.gateIdentity) {
+      for observer in core.observers { if let one = observer.requestStarted(&start) { observers.append(one) } }
     }
     // Also those of an observer that wants to hear no more.
     if !start.added.isEmpty {
@@ -44,7 +43,7 @@ final class Observation: Sendable {
     self.core = core
     state = Locked(State(tree: SpanTree(observed)))
     // The dispatcher owes the observers their last call: its shutdown waits for that.
-    core.ledger.enter()
+    core.owe()
   }
 
   /// The request as observers see it.
@@ -57,14 +56,14 @@ final class Observation: Sendable {
       state.isTelling = true
       return true
     }
-    if mustTell { DeliveryFrame.mark(core.gate) { tell() } }
+    if mustTell { DeliveryFrame.mark(core.gateIdentity) { tell() } }
   }
 
   private func tell() {
     while let calls = takeLine() {
       for call in calls {
         for observer in observers { call.tell(observer) }
-        if case .requestEnded = call { core.ledger.leave() }
+        if case .requestEnded = call { core.settle() }
       }
     }
   }
