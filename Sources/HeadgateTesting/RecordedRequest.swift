@@ -26,7 +26,12 @@ public final class RecordedRequest: RequestObserver {
   private let onEnd: @Sendable () -> Void
   private let inside = Locked<(@Sendable (String) -> Void)?>(nil)
 
-  init(_ start: RequestStart, onEnd: @escaping @Sendable () -> Void) {
+  /// What is to be told of one request.
+  ///
+  /// - Parameters:
+  ///   - start: What it begins with.
+  ///   - onEnd: Called inside the last call.
+  public init(_ start: RequestStart, onEnd: @escaping @Sendable () -> Void = {}) {
     self.start = start
     self.onEnd = onEnd
     state = Locked(State(latest: start.at))

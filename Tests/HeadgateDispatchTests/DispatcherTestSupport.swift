@@ -61,13 +61,13 @@ struct Bench {
 
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
-    transport: ScriptedTransport = ScriptedTransport()
+    transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver] = []
   ) throws {
     self.transport = transport
     let limits = try GateLimits(
       endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
     // Many tests ask the same host at the same time, each through a gate of its own.
-    dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
+    dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers)
   }
 
   var counts: GateCounts { dispatcher.gate.counts }

@@ -33,7 +33,10 @@ extension DispatchOperation {
 
   /// The transport is done with the exchange.
   func observeExchangeEnd(_ end: borrowing ExchangeEnd) {
-    if let observation { observation.add(.exchangeOver(end.failure, end.times), at: core.now) }
+    guard let observation else { return }
+    // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
+    let verdict = state.withLock { $0.verdict }
+    observation.add(.exchangeOver(verdict ?? end.failure, end.times), at: core.now)
   }
 
   /// The outcome is decided, and the caller is about to be told.

@@ -39,9 +39,9 @@ public protocol DispatchObserver: Sendable {
 ///   before it; of those side by side the one ends before the next starts.
 /// - The calls of one request come one at a time, in the order of the tree, with no lock held. They come on whatever
 ///   thread brings them about (the caller's, the transport's, the timer's), so those of different requests come at once.
-/// - A request ends when its outcome is decided and about to be told to its caller. What is open then ends at that moment
-///   with the request's error, and nothing is told after `requestEnded`: an exchange that was cancelled may take a little
-///   longer to close its connection and give its permit back, which ``EndPointGate/snapshot()`` shows.
+/// - A request ends when its outcome is decided and about to be told to its caller. What is open then ends before it, with
+///   the request's error, and nothing is told after `requestEnded`: an exchange that was cancelled may take a little longer
+///   to close its connection and give its permit back, which ``EndPointGate/snapshot()`` shows.
 /// - A shutdown of the dispatcher returns after all `requestEnded` have returned.
 ///
 /// Calls must return soon: the transport's thread may be in them, with every other exchange behind it. They must not

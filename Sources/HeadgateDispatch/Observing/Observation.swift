@@ -41,7 +41,7 @@ final class Observation: Sendable {
     self.requestClass = requestClass
     self.observers = observers
     self.core = core
-    state = Locked(State(tree: SpanTree(observed)))
+    state = Locked(State(tree: SpanTree(observed, at: moment)))
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
   }

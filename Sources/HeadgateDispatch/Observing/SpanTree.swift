@@ -41,12 +41,16 @@ struct SpanTree {
   }
 
   private var open = Open.nothing
-  private var latest = Deadline.distantPast
+  private var latest: Deadline
   private var request: ObservedRequest
   private var statusCode: Int?
   private var exchanges = 0
 
-  init(_ request: ObservedRequest) { self.request = request }
+  /// The spans of a request that begins.
+  init(_ request: ObservedRequest, at moment: Deadline) {
+    self.request = request
+    latest = moment
+  }
 
   /// What follows from an event, in order.
   ///
