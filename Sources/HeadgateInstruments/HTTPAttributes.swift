@@ -14,14 +14,12 @@ enum HTTPAttributes {
     knownMethods.contains(method.rawValue) ? method.rawValue : "_OTHER"
   }
 
-  /// The value of `error.type`: the error's code, or a status that counts as an error for a client; nil for neither.
-  static func errorType(_ error: DispatchError?, status: Int?) -> String? {
+  /// The value of `error.type`: the error's code, or a status that is an error for a client; nil for neither.
+  static func errorType(_ error: DispatchError?, status code: Int?) -> String? {
     if let error { return error.code.description }
-    return isError(status: status) ? status.map { "\($0)" } : nil
+    guard let code, code >= 400 else { return nil }
+    return status(code).map { "\($0)" } ?? "_OTHER"
   }
-
-  /// Whether a client takes a status for an error.
-  static func isError(status: Int?) -> Bool { status.map { $0 >= 400 } ?? false }
 
   /// The value of `http.response.status_code`, for metrics: what is no status is left out.
   static func status(_ code: Int?) -> Int? { code.flatMap { (100...599).contains($0) ? $0 : nil } }

@@ -44,9 +44,9 @@ final class MeteredRequest: RequestObserver, @unchecked Sendable {
 
   func requestEnded(_ report: RequestReport) {
     let place = metrics.place(report.request.endPoint, report.request.method)
-    let status = HTTPAttributes.status(report.statusCode)
-    let error = HTTPAttributes.errorType(report.error, status: status)
-    let outcome = MetricsObserver.Outcome(place: place, status: status, error: error)
+    let outcome = MetricsObserver.Outcome(
+      place: place, status: HTTPAttributes.status(report.statusCode),
+      error: HTTPAttributes.errorType(report.error, status: report.statusCode))
     metrics.durations[outcome].recordNanoseconds(report.at.nanoseconds(since: submitted))
     switch report.error?.code {
     case .refused, .longLaneFull: metrics.refusals[outcome].increment()

@@ -12,7 +12,7 @@ import Testing
 
   @Test("a dispatcher without observers makes nothing for them")
   func none() throws {
-    let bench = try Bench()
+    let bench = try Bench(observers: [])
     let operation = bench.send(try bench.request(), into: responses)
     #expect(operation.operation.observation == nil)
     bench.dispatcher.dispose()
