@@ -71,8 +71,9 @@ import Testing
     for _ in 0..<4 { try bench.send("http://a.example/") }
     #expect(
       try metrics.expectCounter("headgate.client.requests.shed", outcome(nil, "displaced")).totalValue == 2)
-    bench.dispatcher.limits.waiting = 0
-    try bench.send("http://a.example/")
+    let full = try ObservedBench(requests: 1, waiting: 0, MetricsObserver(factory: metrics))
+    for _ in 0..<2 { try full.send("http://a.example/") }
+    full.dispatcher.dispose()
     #expect(
       try metrics.expectCounter("headgate.client.requests.refused", outcome(nil, "refused")).totalValue == 1)
     bench.dispatcher.dispose()
