@@ -196,7 +196,8 @@ import Testing
         "\($0.part) \(($0.from - begin) / .seconds(1)) \(($0.until - begin) / .seconds(1))"
       }
     }
-    #expect(spans(ExchangeTimes(name: 0.25, connect: 0.5, tls: 2)) == ["name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0"])
+    #expect(
+      spans(ExchangeTimes(name: 0.25, connect: 0.5, tls: 2)) == ["name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0"])
     #expect(spans(ExchangeTimes(connect: 0.5, firstByte: 3)) == ["connect 0.0 0.5"])
     #expect(spans(ExchangeTimes(total: 3)) == [])
   }

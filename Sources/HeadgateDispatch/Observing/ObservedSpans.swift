@@ -102,7 +102,8 @@ public struct ExchangeReport: Sendable {
     return parts.compactMap { part, until in
       guard until > 0 else { return nil }
       defer { earlier = max(earlier, until) }
-      return ConnectingSpan(part: part, from: start.at + .seconds(earlier), until: start.at + .seconds(max(earlier, until)))
+      return ConnectingSpan(
+        part: part, from: start.at + .seconds(earlier), until: start.at + .seconds(max(earlier, until)))
     }
   }
 }
