@@ -16,12 +16,15 @@ final class DispatchOperation: Sendable {
   private let submittedClass: RequestClass
   /// Who hears of it; nil, most often, for nobody.
   let observation: Observation?
+  /// Whether anybody hears of it, observers or the log.
+  let isWatched: Bool
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
     var request = request
     let now = core.now
     submitted = now
     observation = core.isObserved ? Observation(&request, requestClass, core, at: now) : nil
+    isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
     self.request = request
     submittedClass = requestClass
     self.core = core
