@@ -164,7 +164,9 @@ final class DelegateSink: ResponseSink {
 
   private func make(_ call: Call, _ operation: DispatchOperation) {
     if let delegate {
-      DeliveryFrame.mark(operation.core.gateIdentity) { tell(delegate, call, URLDispatchOperation(operation: operation)) }
+      DeliveryFrame.mark(operation.core.gateIdentity) {
+        tell(delegate, call, URLDispatchOperation(operation: operation))
+      }
     } else {
       // Nobody is left who would hear of the rest.
       operation.cancel()
