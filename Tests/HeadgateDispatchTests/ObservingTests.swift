@@ -190,6 +190,18 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("an exchange without a head has no status, whatever came before it")
+  func noStatus() throws {
+    let bench = try bench()
+    bench.send(try bench.request(), into: responses)
+    (try #require(bench.transport.takeStarted())).respond(302, [.location: "/there"])
+    (try #require(bench.transport.takeStarted())).end(DispatchError(.connectionLost, phase: .awaitingHead))
+    #expect(
+      try calls().suffix(3) == ["-head connection_lost", "-exchange connection_lost", "-request connection_lost"])
+    #expect(recording.requests[0].exchanges.map(\.statusCode) == [302, nil])
+    #expect(recording.requests[0].end?.statusCode == nil)
+  }
+
   @Test("a credential is another exchange under the same permit")
   func credential() async throws {
     let bench = try bench(requests: 1)

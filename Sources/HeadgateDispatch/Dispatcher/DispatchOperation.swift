@@ -20,12 +20,14 @@ final class DispatchOperation: Sendable {
   let isWatched: Bool
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
-    var request = request
     let now = core.now
     submitted = now
-    observation = core.isObserved ? Observation(&request, requestClass, core, at: now) : nil
+    if core.isObserved {
+      (self.request, observation) = Observation.begin(request, requestClass, core, at: now)
+    } else {
+      (self.request, observation) = (request, nil)
+    }
     isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
-    self.request = request
     submittedClass = requestClass
     self.core = core
     self.sink = sink

@@ -21,29 +21,38 @@ final class Observation: Sendable {
   private let core: DispatchCore
   private let state: Locked<State>
 
-  /// Asks the dispatcher's observers who is interested, and puts their header fields into the request. Nil: nobody is.
-  init?(_ request: inout DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline) {
-    let id = Self.lastID.add(1, ordering: .relaxed).newValue
-    let observed = ObservedRequest(request, requestClass, id: id)
-    var start = RequestStart(observed, at: moment)
+  /// Asks the dispatcher's observers who is interested, and puts their header fields into the request.
+  ///
+  /// - Returns: The request as it is to be sent, and its observation; nil: nobody is interested.
+  @inline(never)
+  static func begin(
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline
+  ) -> (DispatchRequest, Observation?) {
+    let id = lastID.add(1, ordering: .relaxed).newValue
+    var start = RequestStart(ObservedRequest(request, requestClass, id: id), at: moment)
     var observers: [any RequestObserver] = []
     DeliveryFrame.mark(core.gateIdentity) {
       for observer in core.observers { if let one = observer.requestStarted(&start) { observers.append(one) } }
     }
     // Also those of an observer that wants to hear no more.
+    var request = request
     if !start.added.isEmpty {
       var fields = request.headerFields
       for field in start.added { fields[field.name] = field.value }
       request.headerFields = fields
     }
-    guard !observers.isEmpty else { return nil }
-    self.id = id
-    self.requestClass = requestClass
-    self.observers = observers
-    self.core = core
-    state = Locked(State(tree: SpanTree(observed, at: moment)))
+    guard !observers.isEmpty else { return (request, nil) }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
+    return (request, Observation(start, observers, core))
+  }
+
+  private init(_ start: RequestStart, _ observers: [any RequestObserver], _ core: DispatchCore) {
+    id = start.request.id
+    requestClass = start.request.requestClass
+    self.observers = observers
+    self.core = core
+    state = Locked(State(tree: SpanTree(start.request, at: start.at)))
   }
 
   /// The request as observers see it.
