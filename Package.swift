@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
+    .library(name: "HeadgateInstruments", targets: ["HeadgateInstruments"]),
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
     .executable(name: "headgate", targets: ["HeadgateTool"]),
@@ -27,6 +28,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+    // For HeadgateInstruments only.
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
   ],
   targets: [
     .target(name: "CHeadgate"),
@@ -74,6 +78,16 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    .target(
+      name: "HeadgateInstruments",
+      dependencies: [
+        "HeadgateDispatch", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Metrics", package: "swift-metrics"),
+        .product(name: "Tracing", package: "swift-distributed-tracing"),
+      ],
+      swiftSettings: strict
+    ),
     .target(name: "HeadgateOrigin", dependencies: ["HeadgateThreads"], swiftSettings: strict),
     .target(
       name: "HeadgateTesting",
@@ -103,6 +117,18 @@ let package = Package(
       dependencies: [
         "HeadgateDispatch", "HeadgateFlow", "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "HeadgateInstrumentsTests",
+      dependencies: [
+        "Headgate", "HeadgateDispatch", "HeadgateFlow", "HeadgateInstruments", "HeadgateOrigin", "HeadgateTesting",
+        "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "MetricsTestKit", package: "swift-metrics"),
       ],
       swiftSettings: strict
     ),

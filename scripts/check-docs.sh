@@ -41,7 +41,7 @@ if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
   swift package dump-symbol-graph --minimum-access-level public > /dev/null
   for module in HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin \
-    HeadgateTesting Headgate; do
+    HeadgateTesting HeadgateInstruments Headgate; do
     mkdir -p "$graphs/$module"
     find .build -path '*symbolgraph*' '(' -name "$module.symbols.json" -o -name "$module@*.symbols.json" ')' -exec cp {} "$graphs/$module/" \;
     docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \

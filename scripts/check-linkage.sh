@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The core links neither NIO nor FoundationNetworking, and flow control no Foundation at all: builds programs that use
-# HeadgateDispatch or HeadgateFlow alone and asks the loader what they need.
+# The core links neither NIO nor FoundationNetworking nor metrics nor tracing, and flow control no Foundation at all: builds
+# programs that use HeadgateDispatch or HeadgateFlow alone, and asks the loader what they need and the linker what is in
+# them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(uname -s)" = Linux ] || { echo "checked on Linux only"; exit 0; }
@@ -22,11 +23,25 @@ if grep -qE 'Foundation|libcurl' <<< "$needed"; then
   echo "$needed" >&2
   exit 1
 fi
+# Swift packages are linked in: their symbols tell. A program that does use them shows that the test can see them.
+instruments='\$s[0-9]*(CoreMetrics|Metrics|Tracing|Instrumentation)[0-9]'
+for name in linkage flowlinkage; do
+  if nm "$programs/$name" | grep -E "$instruments" > .build-linkage/found; then
+    echo "$name holds metrics or tracing:" >&2
+    head -5 .build-linkage/found >&2
+    exit 1
+  fi
+done
+if ! nm "$programs/instrumentlinkage" | grep -E "$instruments" > .build-linkage/found; then
+  echo "metrics and tracing are not found where they must be: the test above sees nothing" >&2
+  exit 1
+fi
 if ls -d .build-linkage/checkouts/swift-nio* 2> /dev/null; then
   echo "a plain build fetches NIO" >&2
   exit 1
 fi
 "$program"
 "$programs/flowlinkage"
+"$programs/instrumentlinkage"
 rm -rf .build-linkage
 echo "linkage is as it should be"

@@ -43,10 +43,14 @@ extension URLDispatcher {
 
   /// A dispatcher over the platform's transport.
   ///
-  /// - Parameter limits: How many requests at once, for each end-point and in all; how many may wait.
+  /// - Parameters:
+  ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
+  ///   - observers: Who hears of its requests, such as the metrics and traces of `HeadgateInstruments`.
   /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
-  public convenience init(limits: GateLimits = .standard) throws(DispatchError) {
-    self.init(transport: try platformTransport(), limits: limits)
+  public convenience init(
+    limits: GateLimits = .standard, observers: [any DispatchObserver] = []
+  ) throws(DispatchError) {
+    self.init(transport: try platformTransport(), limits: limits, observers: observers)
   }
 }
 

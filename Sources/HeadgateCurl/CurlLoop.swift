@@ -289,7 +289,7 @@ final class CurlLoop: @unchecked Sendable {
     var times = ExchangeTimes()
     let wasBegun = transfer.easy != nil
     if let easy = transfer.easy {
-      times = easy.times
+      times = transfer.times(from: easy)
       // For one that is not done this closes its connection, before the permit goes back.
       remove(easy)
       transfer.easy = nil

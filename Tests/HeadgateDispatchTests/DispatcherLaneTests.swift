@@ -51,7 +51,7 @@ import Testing
   @Test("D54 a completion that submits to the saturated end-point neither deadlocks nor recurses")
   func submitInCompletion() async throws {
     let transport = ScriptedTransport { $0.respond(body: "x") }
-    let bench = try Bench(requests: 1, transport: transport)
+    let bench = try Bench(requests: 1, transport: transport, observers: [])
     let done = Gate()
     let left = LockedBox(many)
     let request = try bench.request()
@@ -77,7 +77,7 @@ import Testing
     let transport = ScriptedTransport { exchange in
       if isOpen.withLock({ $0 }) { exchange.respond() } else { first.add(exchange) }
     }
-    let bench = try Bench(requests: 1, waiting: many, transport: transport)
+    let bench = try Bench(requests: 1, waiting: many, transport: transport, observers: [])
     let count = LockedBox(0)
     let done = Gate()
     let request = try bench.request()

@@ -58,16 +58,20 @@ struct Bench {
   let clock = ManualClock()
   let transport: ScriptedTransport
   let dispatcher: URLDispatcher
+  /// Holds what every test does against what observers are promised.
+  let recording = RecordingObserver()
 
+  /// - Parameter observers: Who hears of its requests, instead of the recording observer.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
-    transport: ScriptedTransport = ScriptedTransport()
+    transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil
   ) throws {
     self.transport = transport
     let limits = try GateLimits(
       endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
     // Many tests ask the same host at the same time, each through a gate of its own.
-    dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
+    dispatcher = URLDispatcher(
+      transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording])
   }
 
   var counts: GateCounts { dispatcher.gate.counts }
@@ -85,7 +89,7 @@ struct Bench {
   /// Nothing is left behind: the last line of a test.
   func isClean() -> Bool {
     counts.running == 0 && counts.waiting == 0 && counts.endPoints == 0 && clock.pendingCount == 0
-      && transport.violations.isEmpty
+      && transport.violations.isEmpty && recording.violations.isEmpty && recording.unfinished == 0
   }
 }
 

@@ -7,22 +7,31 @@ import Testing
   func snapshot() async throws {
     let bench = try Bench(requests: 2, long: 1, total: 50)
     let responses = Responses()
-    for _ in 0..<5 { bench.send(try bench.request(host: "busy.example"), into: responses) }
+    for number in 0..<5 {
+      var request = try bench.request(host: "busy.example")
+      // The last one is the first in line, and not the oldest.
+      if number == 4 { request.priority = .urgent }
+      bench.send(request, into: responses)
+      bench.clock.advance(by: .milliseconds(500))
+    }
     bench.send(try bench.request(host: "calm.example"), into: responses)
     bench.dispatcher.gate.pause(try bench.request(host: "calm.example").endPoint)
     bench.dispatcher.gate.pause(try bench.request(host: "idle.example").endPoint)
-    let snapshot = bench.dispatcher.gate.snapshot()
+    bench.clock.advance(by: .seconds(10))
+    let snapshot = bench.dispatcher.snapshot()
     #expect((snapshot.running, snapshot.waiting, snapshot.total) == (3, 3, 50))
     #expect(snapshot.endPoints.map(\.endPoint.host) == ["busy.example", "calm.example", "idle.example"])
     let busy = snapshot.endPoints[0]
     #expect((busy.running, busy.runningLong, busy.waitingShort, busy.waitingLong, busy.isPaused) == (2, 0, 3, 0, false))
+    #expect(busy.oldestWait.map { $0 / .seconds(1) } == 11.5)
+    #expect(snapshot.endPoints[1].oldestWait == nil)
     #expect(
       snapshot.description == """
         running 3 of 50, waiting 3
-        end-point        running  long  waiting  limit
-        busy.example:80        2     0        3  2 (1 long)
-        calm.example:80        1     0        0  2 (1 long), stopped by hand
-        idle.example:80        0     0        0  2 (1 long), stopped by hand
+        end-point        running  long  waiting  oldest  limit
+        busy.example:80        2     0        3  11.5 s  2 (1 long)
+        calm.example:80        1     0        0       -  2 (1 long), stopped by hand
+        idle.example:80        0     0        0       -  2 (1 long), stopped by hand
         """)
     bench.dispatcher.dispose()
   }

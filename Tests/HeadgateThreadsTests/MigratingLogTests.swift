@@ -19,6 +19,7 @@ extension ProcessWideTests {
       #expect(HeadgateLog.isEnabled(.threadPool))
       HeadgateLog.disable(.threadPool)
       #expect(!HeadgateLog.isEnabled(.threadPool))
+      #expect(!HeadgateLog.isEnabled(.dispatcher))
       HeadgateLog.enableAll()
       #expect(HeadgateLog.Source.allCases.allSatisfy { HeadgateLog.isEnabled($0) })
       HeadgateLog.disableAll()

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Programs that use the core alone, for scripts/check-linkage.sh.
+// Programs that use the core alone, and one that does not, for scripts/check-linkage.sh.
 let package = Package(
   name: "linkage",
   platforms: [.macOS(.v15)],
@@ -9,6 +9,8 @@ let package = Package(
   targets: [
     .executableTarget(name: "linkage", dependencies: [.product(name: "HeadgateDispatch", package: "headgate")]),
     .executableTarget(name: "flowlinkage", dependencies: [.product(name: "HeadgateFlow", package: "headgate")]),
+    .executableTarget(
+      name: "instrumentlinkage", dependencies: [.product(name: "HeadgateInstruments", package: "headgate")]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -9,6 +9,10 @@ import Synchronization
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
+  /// Who hears of its requests.
+  let observers: [any DispatchObserver]
+  /// Whether anybody does: a request of a dispatcher without observers asks no further.
+  let isObserved: Bool
   let ledger = Ledger()
   let delegates = DelegatePool()
   /// The gate's identity, for delivery frames.
@@ -16,9 +20,11 @@ final class DispatchCore: Sendable {
   private let timers: any TimerService
   private let followsSystemClock: Bool
 
-  init(_ gate: EndPointGate, _ transport: any Transport) {
+  init(_ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver]) {
     self.gate = gate
     self.transport = transport
+    self.observers = observers
+    isObserved = !observers.isEmpty
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers
     followsSystemClock = gate.timers is TimerThread

@@ -37,6 +37,7 @@ extension DispatchOperation {
     let (ticket, hop) = state.withLock { ($0.beginRest(next, at: now), $0.hop) }
     guard let ticket else { return conclude(state.withLock { $0.over(at: now) }) }
     dropTimeout()
+    observeResting(wait, at: now)
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
     core.enterRest(self)
     core.finish(ticket)
@@ -51,6 +52,7 @@ extension DispatchOperation {
     dropTimeout()
     core.leaveRest(self)
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
+    observeWaiting(.retry, at: now)
     let refusal = bring(
       to: attempt.endPoint, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
     if let refusal { fail(refusal) }

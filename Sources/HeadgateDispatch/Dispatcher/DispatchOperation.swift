@@ -14,15 +14,24 @@ final class DispatchOperation: Sendable {
   private let sink: any ResponseSink
   private let submitted: Deadline
   private let submittedClass: RequestClass
+  /// Who hears of it; nil, most often, for nobody.
+  let observation: Observation?
+  /// Whether anybody hears of it, observers or the log.
+  let isWatched: Bool
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
-    self.request = request
+    let now = core.now
+    submitted = now
+    if core.isObserved {
+      (self.request, observation) = Observation.begin(request, requestClass, core, at: now)
+    } else {
+      (self.request, observation) = (request, nil)
+    }
+    isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
     submittedClass = requestClass
     self.core = core
     self.sink = sink
     core.owe()
-    let now = core.now
-    submitted = now
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
   }
@@ -64,6 +73,7 @@ final class DispatchOperation: Sendable {
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
+    observeWaiting(.submission, at: submitted)
     let refusal = bring(
       to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
     if let refusal { return refusal }
@@ -113,6 +123,7 @@ final class DispatchOperation: Sendable {
   func deliver(_ outcome: OperationState.Outcome) {
     core.cancel(outcome.timers)
     if request.fields.mayRetry { core.leaveRest(self) }
+    observeEnd(outcome)
     DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
   }
 
@@ -171,6 +182,7 @@ extension DispatchOperation: GateClient {
 
   /// Starts the exchange, then its clocks.
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
+    observeSending(launch, at: now)
     let control = core.transport.start(
       Exchange(request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause), events: self)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
@@ -188,6 +200,7 @@ extension DispatchOperation: GateClient {
 
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
+    observeHead(head)
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
     if request.fields.mayRetry, let flow = retried(head) { return flow }
     return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
@@ -200,6 +213,7 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   func ended(_ end: ExchangeEnd) {
+    observeExchangeEnd(end)
     if request.fields.mayRetry { planRetry(after: end.failure) }
     let now = core.now
     let ending = state.withLock { $0.ended(end, of: request, at: now) }

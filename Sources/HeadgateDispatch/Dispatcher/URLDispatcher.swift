@@ -25,12 +25,13 @@ public final class URLDispatcher: Sendable {
   ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
   ///   - timers: The clock that limits on time follow.
   ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
+  ///   - observers: Who hears of its requests; see ``DispatchObserver``.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
-    logger: Logger = Logger(label: "headgate.dispatcher")
+    logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = []
   ) {
     gate = EndPointGate(limits: limits, timers: timers, logger: logger)
-    core = DispatchCore(gate, transport)
+    core = DispatchCore(gate, transport, observers)
     ownsGate = true
     let ledger = core.ledger
     gate.whenDrained { transport.shutDown { ledger.leave() } }
@@ -44,9 +45,10 @@ public final class URLDispatcher: Sendable {
   /// - Parameters:
   ///   - transport: What carries the requests. It belongs to this dispatcher.
   ///   - gate: The gate: that of another dispatcher, or one of your own.
-  public init(transport: any Transport, sharing gate: EndPointGate) {
+  ///   - observers: Who hears of this dispatcher's requests; see ``DispatchObserver``.
+  public init(transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = []) {
     self.gate = gate
-    core = DispatchCore(gate, transport)
+    core = DispatchCore(gate, transport, observers)
     ownsGate = false
     let ledger = core.ledger
     ledger.countsAlone { transport.shutDown { ledger.leave() } }
@@ -70,6 +72,10 @@ public final class URLDispatcher: Sendable {
     gate.setLimits(limits, for: endPoint)
     core.transport.limitsChanged(to: gate.limits)
   }
+
+  /// What its gate is doing at this moment, end-point by end-point, for a person to read: see ``EndPointGate/snapshot()``.
+  /// Dispatchers that share a gate show the same.
+  public func snapshot() -> GateSnapshot { gate.snapshot() }
 
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
@@ -139,11 +145,11 @@ public final class URLDispatcher: Sendable {
   /// Runs `body` with a dispatcher that ends with it: after a return everything that was accepted is finished, after an
   /// error it is cancelled.
   public static func with<Value: Sendable>(
-    transport: any Transport, limits: GateLimits = .standard,
+    transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
     isolation: isolated (any Actor)? = #isolation,
     _ body: (URLDispatcher) async throws -> Value
   ) async throws -> Value {
-    let dispatcher = URLDispatcher(transport: transport, limits: limits)
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, observers: observers)
     do {
       let value = try await body(dispatcher)
       await dispatcher.shutDown(.drain)

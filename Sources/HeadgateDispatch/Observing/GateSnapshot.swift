@@ -1,11 +1,13 @@
+import HeadgateThreads
+
 /// What a gate was doing at one moment, end-point by end-point: for a person to read, or for a page that shows it.
 ///
 ///     print(dispatcher.gate.snapshot())
 ///
 ///     running 5 of 1024, waiting 37
-///     end-point             running  long  waiting  limit
-///     api.example.com:443         4     1       37  4 (2 long)
-///     cdn.example.com:443         1     0        0  6 (3 long), stopped by hand
+///     end-point             running  long  waiting  oldest  limit
+///     api.example.com:443         4     1       37   2.5 s  4 (2 long)
+///     cdn.example.com:443         1     0        0       -  6 (3 long), stopped by hand
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   /// One end-point where something ran or waited, or that was stopped by hand.
   public struct Entry: Sendable, Hashable {
@@ -21,6 +23,8 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     public let waitingShort: Int
     /// Requests that waited in its long lane.
     public let waitingLong: Int
+    /// How long the oldest of those that waited had been there, since its first submission; nil where nobody waited.
+    public let oldestWait: Duration?
     /// Whether it was stopped by hand.
     public let isPaused: Bool
 
@@ -52,10 +56,11 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   public var description: String {
     let sum = "running \(running) of \(total), waiting \(waiting)"
     guard !endPoints.isEmpty else { return sum }
-    let titles = ["end-point", "running", "long", "waiting", "limit"]
+    let titles = ["end-point", "running", "long", "waiting", "oldest", "limit"]
     let rows = endPoints.map { entry in
       [
         entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
+        entry.oldestWait?.words ?? "-",
         "\(entry.limits.requests) (\(entry.limits.long) long)" + (entry.isPaused ? ", stopped by hand" : ""),
       ]
     }
@@ -72,25 +77,41 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension EndPointGate {
-  /// What the gate is doing at this moment. O(n) in the end-points where something runs or waits, under the gate's lock.
-  public func snapshot() -> GateSnapshot { state.withLock { $0.snapshot() } }
+  /// What the gate is doing at this moment. O(n) in all that runs or waits, under the gate's lock.
+  public func snapshot() -> GateSnapshot {
+    let now = timers.now
+    return state.withLock { $0.snapshot(at: now) }
+  }
 }
 
 extension Scheduler {
-  package func snapshot() -> GateSnapshot {
+  package func snapshot(at moment: Deadline) -> GateSnapshot {
+    let oldest = oldestAges()
     var entries = endPoints.busySlots.compactMap { slot -> GateSnapshot.Entry? in
       let record = endPoints[slot]
       guard let endPoint = record.endPoint else { return nil }
       return GateSnapshot.Entry(
         endPoint: endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
-        waitingShort: record.short.count, waitingLong: record.long.count, isPaused: record.isPaused)
+        waitingShort: record.short.count, waitingLong: record.long.count,
+        oldestWait: oldest[slot].map { max(.zero, moment - Deadline(nanoseconds: $0)) }, isPaused: record.isPaused)
     }
     for endPoint in paused where !isBusy(endPoint) {
       entries.append(
         GateSnapshot.Entry(
           endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
-          isPaused: true))
+          oldestWait: nil, isPaused: true))
     }
     return GateSnapshot(entries, running: running, waiting: waiting, total: limits.total)
+  }
+
+  /// When the oldest of those that wait was submitted, by end-point. Not the first in line, who may just be more urgent.
+  private func oldestAges() -> [Int32: UInt64] {
+    guard waiting > 0 else { return [:] }
+    var oldest: [Int32: UInt64] = [:]
+    for place in nodes.nodes.indices where nodes.nodes[place].state == .waiting {
+      let (endPoint, age) = (nodes.nodes[place].endPoint, nodes.nodes[place].age)
+      oldest[endPoint] = min(age, oldest[endPoint] ?? .max)
+    }
+    return oldest
   }
 }

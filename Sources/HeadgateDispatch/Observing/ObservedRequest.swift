@@ -1,0 +1,64 @@
+import HTTPTypes
+
+/// What an observer sees of a request: where to and what for, and nothing that is secret by its place (header fields,
+/// credentials, the body).
+///
+/// A secret in a URL's path or in a tag can't be told from what is none.
+public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflectable {
+  /// A number of its own in this process, the same for all that is told of one request.
+  public let id: UInt64
+  /// The method.
+  public let method: HTTPRequest.Method
+  /// Where it goes.
+  public let endPoint: EndPoint
+  /// Whether it goes over TLS.
+  public let isSecure: Bool
+  /// The lane that it was submitted for.
+  public let requestClass: RequestClass
+  /// The priority that it was submitted with.
+  public let priority: RequestPriority
+  /// The word to cancel it by, if it has one.
+  public let tag: String?
+
+  private let address: String
+
+  init(_ request: DispatchRequest, _ requestClass: RequestClass, id: UInt64) {
+    self.id = id
+    self.requestClass = requestClass
+    method = request.method
+    endPoint = request.endPoint
+    isSecure = request.isSecure
+    priority = request.priority
+    tag = request.tag
+    address = request.url
+  }
+
+  /// The URL, without user information and fragment, which never get this far. In its query `REDACTED` stands for each
+  /// value, as OpenTelemetry has it, but for those of the parameters that are named. O(length).
+  ///
+  /// - Parameter names: The parameters whose values may be seen, as they are spelled in the URL.
+  public func url(showing names: Set<String> = []) -> String { RedactedURL.text(of: address, showing: names) }
+
+  /// Method and URL, without the query: `GET https://example.com/items`.
+  public var description: String { "\(method.rawValue) \(RedactedURL.withoutQuery(address))" }
+
+  /// Shows what the description shows, and none of the query.
+  public var customMirror: Mirror { Mirror(self, children: ["id": id, "request": description]) }
+}
+
+/// URLs for people and logs.
+enum RedactedURL {
+  /// The URL with the values in its query hidden. A part of the query that has no `=` is taken for a value.
+  static func text(of url: String, showing names: Set<String>) -> String {
+    guard let mark = url.firstIndex(of: "?") else { return url }
+    let parts = url[url.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false).map { part in
+      guard let equals = part.firstIndex(of: "=") else { return part.isEmpty ? "" : "REDACTED" }
+      let name = part[..<equals]
+      return names.contains(String(name)) ? String(part) : "\(name)=REDACTED"
+    }
+    return url[...mark] + parts.joined(separator: "&")
+  }
+
+  /// The URL up to its query.
+  static func withoutQuery(_ url: String) -> Substring { url.prefix { $0 != "?" } }
+}

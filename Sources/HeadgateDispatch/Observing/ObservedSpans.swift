@@ -1,0 +1,148 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// A request at its submission.
+public struct RequestStart: Sendable {
+  /// The request.
+  public let request: ObservedRequest
+  /// When it is submitted, by the dispatcher's clock.
+  public let at: Deadline
+
+  private(set) var added: [HTTPField] = []
+
+  init(_ request: ObservedRequest, at moment: Deadline) {
+    self.request = request
+    at = moment
+  }
+
+  /// Gives the request a header field, in the place of those of that name which it has: the context of a trace, a
+  /// request's number. It goes along at redirects and retries. Fields can be set here and not read.
+  ///
+  /// - Parameters:
+  ///   - name: The field's name.
+  ///   - value: Its value.
+  public mutating func setHeaderField(_ name: HTTPField.Name, to value: String) {
+    added.append(HTTPField(name: name, value: value))
+  }
+}
+
+/// A request that begins to wait for a permit.
+public struct WaitingStart: Sendable {
+  /// Why a request waits. More may be added.
+  public struct Reason: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs and metrics.
+    public let description: String
+
+    /// It was submitted.
+    public static let submission = Reason(description: "submission")
+    /// A redirect leads to another end-point.
+    public static let redirect = Reason(description: "redirect")
+    /// Another attempt is due.
+    public static let retry = Reason(description: "retry")
+  }
+
+  /// Whose permit it needs.
+  public let endPoint: EndPoint
+  /// Why.
+  public let reason: Reason
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}
+
+/// A request that rests between two attempts.
+public struct RestingStart: Sendable {
+  /// Where it failed, and where it is for.
+  public let endPoint: EndPoint
+  /// How long it is to rest.
+  public let duration: Duration
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}
+
+/// A request that is sent.
+public struct ExchangeStart: Sendable {
+  /// The request as it is sent: after a redirect that which follows from it, with the same ``ObservedRequest/id``.
+  public let request: ObservedRequest
+  /// How often it was sent before, for whatever reason: redirects, retries, credentials.
+  public let resends: Int
+  /// How many requests at once the end-point's limit allows at this moment.
+  public let limit: Int
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}
+
+/// The end of a span.
+public struct SpanEnd: Sendable {
+  /// Nil: it came to its end.
+  public let error: DispatchError?
+  /// The status code, where the response's head had come.
+  public let statusCode: Int?
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}
+
+/// How an exchange went.
+public struct ExchangeReport: Sendable {
+  /// What it began with.
+  public let start: ExchangeStart
+  /// Nil: the response was whole.
+  public let error: DispatchError?
+  /// The status code; nil if the response's head did not come.
+  public let statusCode: Int?
+  /// What took how long, as the transport measured it. All zero where the request ended before its exchange had.
+  public let times: ExchangeTimes
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+
+  /// The parts of making the connection, in their order. Empty on one that was open already, and where the transport
+  /// can't tell (see ``ExchangeTimes``).
+  public var connecting: [ConnectingSpan] {
+    var earlier = 0.0
+    let parts: [(ConnectingSpan.Part, Double)] = [(.name, times.name), (.connect, times.connect), (.tls, times.tls)]
+    return parts.compactMap { part, until in
+      guard until > 0 else { return nil }
+      defer { earlier = max(earlier, until) }
+      return ConnectingSpan(
+        part: part, from: start.at + .seconds(earlier), until: start.at + .seconds(max(earlier, until)))
+    }
+  }
+}
+
+/// A part of making a connection, as it was measured.
+public struct ConnectingSpan: Sendable, Hashable {
+  /// Which part. More may be added.
+  public struct Part: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs and metrics.
+    public let description: String
+
+    /// The look-up of the host's name.
+    public static let name = Part(description: "name")
+    /// Until the connection stood.
+    public static let connect = Part(description: "connect")
+    /// The TLS handshake.
+    public static let tls = Part(description: "tls")
+  }
+
+  /// Which part.
+  public let part: Part
+  /// When it began, by the dispatcher's clock.
+  public let from: Deadline
+  /// When it was done.
+  public let until: Deadline
+}
+
+/// How a request ended.
+public struct RequestReport: Sendable {
+  /// The request as it was sent last, or would have been.
+  public let request: ObservedRequest
+  /// Nil: the response was whole.
+  public let error: DispatchError?
+  /// The status code that came last; nil if the last exchange had no head of a response, or if there was none.
+  public let statusCode: Int?
+  /// How often it was sent; 0 for one that never had a permit.
+  public let exchanges: Int
+  /// What took how long.
+  public let times: DispatchTimes
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}

@@ -1,0 +1,142 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// What was told of one request, and what of that was against the rules.
+public final class RecordedRequest: RequestObserver {
+  /// The spans that can be open inside a request, the outer ones first.
+  private enum Span: String { case waiting, resting, exchange, head, body }
+
+  private struct State {
+    var calls: [String] = []
+    var violations: [String] = []
+    var open: [Span] = []
+    var isInside = false
+    var isOver = false
+    var latest: Deadline
+    var exchanges: [ExchangeReport] = []
+    var waits: [(start: WaitingStart, end: SpanEnd)] = []
+    var wait: WaitingStart?
+    var end: RequestReport?
+  }
+
+  /// What it began with.
+  public let start: RequestStart
+
+  private let state: Locked<State>
+  private let onEnd: @Sendable () -> Void
+  private let inside = Locked<(@Sendable (String) -> Void)?>(nil)
+
+  /// What is to be told of one request.
+  ///
+  /// - Parameters:
+  ///   - start: What it begins with.
+  ///   - onEnd: Called inside the last call.
+  public init(_ start: RequestStart, onEnd: @escaping @Sendable () -> Void = {}) {
+    self.start = start
+    self.onEnd = onEnd
+    state = Locked(State(latest: start.at))
+  }
+
+  /// The calls in order, in short: `+waiting`, `-waiting`, `-waiting cancelled`, `+exchange`, `-head 200`, `-request`.
+  public var calls: [String] { state.withLock { $0.calls } }
+  /// What was told against the rules.
+  public var violations: [String] { state.withLock { $0.violations } }
+  /// The exchanges that have ended.
+  public var exchanges: [ExchangeReport] { state.withLock { $0.exchanges } }
+  /// The waits that have ended, with their starts.
+  public var waits: [(start: WaitingStart, end: SpanEnd)] { state.withLock { $0.waits } }
+  /// How it ended; nil before.
+  public var end: RequestReport? { state.withLock { $0.end } }
+
+  /// Has a closure called inside each call that follows, with the call in short, as an observer might act there.
+  public func whenTold(_ action: (@Sendable (String) -> Void)?) { inside.withLock { $0 = action } }
+
+  // MARK: What is told
+
+  /// Notes it.
+  public func waitingStarted(_ start: WaitingStart) {
+    opens(.waiting, in: nil, at: start.at)
+    state.withLock { $0.wait = start }
+  }
+
+  /// Notes it.
+  public func waitingEnded(_ end: SpanEnd) {
+    state.withLock { state in
+      if let wait = state.wait.take() { state.waits.append((wait, end)) }
+    }
+    closes(.waiting, end)
+  }
+
+  /// Notes it.
+  public func restingStarted(_ start: RestingStart) { opens(.resting, in: nil, at: start.at) }
+  /// Notes it.
+  public func restingEnded(_ end: SpanEnd) { closes(.resting, end) }
+  /// Notes it.
+  public func exchangeStarted(_ start: ExchangeStart) { opens(.exchange, in: nil, at: start.at) }
+  /// Notes it.
+  public func awaitingHeadStarted(at moment: Deadline) { opens(.head, in: .exchange, at: moment) }
+  /// Notes it.
+  public func awaitingHeadEnded(_ end: SpanEnd) { closes(.head, end) }
+  /// Notes it.
+  public func receivingStarted(at moment: Deadline) { opens(.body, in: .exchange, at: moment) }
+  /// Notes it.
+  public func receivingEnded(_ end: SpanEnd) { closes(.body, end) }
+
+  /// Notes it.
+  public func exchangeEnded(_ report: ExchangeReport) {
+    state.withLock { $0.exchanges.append(report) }
+    closes(.exchange, report.error, report.statusCode, at: report.at)
+  }
+
+  /// Notes it.
+  public func requestEnded(_ report: RequestReport) {
+    told("-request" + Self.suffix(report.error, report.statusCode), at: report.at) { state in
+      defer {
+        state.isOver = true
+        state.end = report
+      }
+      return state.open.isEmpty ? nil : "\(state.open) is open"
+    }
+    onEnd()
+  }
+
+  // MARK: The grammar
+
+  private func opens(_ span: Span, in outer: Span?, at moment: Deadline) {
+    told("+\(span.rawValue)", at: moment) { state in
+      defer { state.open.append(span) }
+      return state.open.last == outer ? nil : "it starts inside \(state.open)"
+    }
+  }
+
+  private func closes(_ span: Span, _ end: SpanEnd) { closes(span, end.error, end.statusCode, at: end.at) }
+
+  private func closes(_ span: Span, _ error: DispatchError?, _ status: Int?, at moment: Deadline) {
+    told("-\(span.rawValue)" + Self.suffix(error, status), at: moment) { state in
+      guard state.open.last == span else { return "it ends inside \(state.open)" }
+      state.open.removeLast()
+      return nil
+    }
+  }
+
+  private func told(_ call: String, at moment: Deadline, _ fault: (inout State) -> String?) {
+    let action = inside.withLock { $0 }
+    state.withLock { state in
+      var faults: [String] = []
+      if state.isInside { faults.append("another call is not over") }
+      if state.isOver { faults.append("the request has ended") }
+      if moment < state.latest { faults.append("it is earlier than the call before") }
+      if let fault = fault(&state) { faults.append(fault) }
+      state.latest = max(state.latest, moment)
+      state.calls.append(call)
+      state.isInside = true
+      state.violations += faults.map { "request \(start.request.id): \(call): \($0), after \(state.calls)" }
+    }
+    action?(call)
+    state.withLock { $0.isInside = false }
+  }
+
+  private static func suffix(_ error: DispatchError?, _ status: Int?) -> String {
+    (error.map { " \($0.code)" } ?? "") + (status.map { " \($0)" } ?? "")
+  }
+}

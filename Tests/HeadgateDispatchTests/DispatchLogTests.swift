@@ -1,0 +1,66 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// What the log's source `dispatcher` tells.
+@Suite(.serialized) struct DispatchLogTests {
+  private final class Lines: HeadgateLogDelegate {
+    let lines = Outcomes<String>()
+    func headgateLog(_ line: String, source: HeadgateLog.Source) {
+      // Other tests may write at the same time.
+      guard source == .dispatcher, line.contains("): GET http://logged") else { return }
+      lines.add(String(line[line.index(after: line.firstIndex(of: ")") ?? line.startIndex)...].dropFirst(2)))
+    }
+  }
+
+  @Test("the source dispatcher tells where a request waits, starts, rests and ends, without the secrets of its URL")
+  func lines() throws {
+    let log = Lines()
+    HeadgateLog.delegate = log
+    HeadgateLog.enable(.dispatcher)
+    defer {
+      HeadgateLog.disable(.dispatcher)
+      HeadgateLog.delegate = nil
+    }
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    var request = try bench.request("/a?token=hunter2", host: "logged")
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
+    bench.send(request, into: responses)
+    (try #require(bench.transport.takeStarted())).end(
+      DispatchError(.connectionLost, phase: .awaitingHead, detail: "hunter2"))
+    bench.clock.advance(by: .seconds(2))
+    (try #require(bench.transport.takeStarted())).respond(302, [.location: "http://logged.example/b?hunter2"])
+    bench.clock.advance(by: .milliseconds(1500))
+    (try #require(bench.transport.takeStarted())).respond()
+    bench.send(request, into: responses).cancel()
+    #expect(
+      log.lines.values == [
+        "GET http://logged/a waits for a permit of logged:80 (submission)",
+        "GET http://logged/a starts",
+        "GET http://logged/a rests for 2.0 s before it is sent again",
+        "GET http://logged/a waits for a permit of logged:80 (retry)",
+        "GET http://logged/a starts, sent 1 times before",
+        "GET http://logged.example/b waits for a permit of logged.example:80 (redirect)",
+        "GET http://logged.example/b starts, sent 2 times before",
+        "GET http://logged.example/b ended with status 200 after 3.5 s, 0 ms of it in the queue",
+        "GET http://logged/a waits for a permit of logged:80 (submission)",
+        "GET http://logged/a starts",
+        "GET http://logged/a failed: cancelled while connecting after 0 ms, 0 ms of it in the queue",
+      ])
+  }
+
+  @Test("a source that is off tells nothing")
+  func off() throws {
+    let log = Lines()
+    HeadgateLog.delegate = log
+    defer { HeadgateLog.delegate = nil }
+    let bench = try Bench()
+    bench.send(try bench.request(host: "logged"), into: Responses())
+    bench.dispatcher.dispose()
+    #expect(log.lines.values == [])
+  }
+}

@@ -1,0 +1,204 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// How observers are called, and what they may do and see.
+@Suite struct ObserverCallTests {
+  private let recording = RecordingObserver()
+  private let responses = Responses()
+
+  @Test("a dispatcher without observers makes nothing for them")
+  func none() throws {
+    let bench = try Bench(observers: [])
+    let operation = bench.send(try bench.request(), into: responses)
+    #expect(operation.operation.observation == nil)
+    bench.dispatcher.dispose()
+  }
+
+  @Test("an observer that is not interested hears nothing, and costs no more")
+  func notInterested() throws {
+    struct Deaf: DispatchObserver {
+      func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
+        if let name = HTTPField.Name("traceparent") { start.setHeaderField(name, to: "00-1-2-01") }
+        return nil
+      }
+    }
+    let bench = try Bench(observers: [Deaf()])
+    let operation = bench.send(try bench.request(), into: responses)
+    #expect(operation.operation.observation == nil)
+    let sent = try #require(bench.transport.takeStarted()).request
+    #expect(try sent.headerFields[#require(HTTPField.Name("traceparent"))] == "00-1-2-01")
+    bench.dispatcher.dispose()
+  }
+
+  @Test("an observer that cancels its request inside a call hears of it after the call")
+  func cancelsInside() throws {
+    let bench = try Bench(observers: [recording])
+    let operation = bench.send(try bench.request(), into: responses)
+    let request = try #require(recording.requests.first)
+    let told = Outcomes<Int>()
+    request.whenTold { call in
+      guard call == "-head 200" else { return }
+      operation.cancel()
+      told.add(request.calls.count)
+    }
+    let exchange = try #require(bench.transport.takeStarted())
+    #expect(exchange.head(200) == .abort)
+    #expect(recording.violations == [])
+    #expect(told.values == [5])
+    #expect(
+      request.calls.suffix(5) == [
+        "-head 200", "+body", "-body cancelled 200", "-exchange cancelled 200", "-request cancelled 200",
+      ])
+    #expect(bench.isClean())
+  }
+
+  @Test("two threads that bring something at once: one tells both, one after the other")
+  func twoThreads() async throws {
+    let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false), observers: [recording])
+    let operation = bench.send(try bench.request(), into: responses)
+    let request = try #require(recording.requests.first)
+    let exchange = try #require(bench.transport.takeStarted())
+    let (inside, goesOn) = (Gate(), Gate())
+    request.whenTold { call in
+      guard call == "-head 200" else { return }
+      inside.open()
+      block(until: goesOn)
+    }
+    let thread = try ManagedThread.spawn(name: "transport") { _ = exchange.head(200) }
+    await inside.wait()
+    operation.cancel()
+    // The caller was told; the observer is still inside its call.
+    #expect(responses.last?.code == .cancelled)
+    #expect(request.calls.last == "-head 200")
+    goesOn.open()
+    _ = try await thread.value(until: .after(.seconds(60)))
+    exchange.end()
+    #expect(recording.violations == [])
+    #expect(request.calls.last == "-request cancelled 200")
+    #expect(bench.isClean())
+  }
+
+  @Test("a shutdown closes the transport only after the observers' last call has returned")
+  func shutDownWaits() async throws {
+    let bench = try Bench()
+    let transport = ScriptedTransport()
+    let sharing = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, observers: [recording])
+    let operation = sharing.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    let request = try #require(recording.requests.first)
+    let exchange = try #require(transport.takeStarted())
+    let (inside, goesOn) = (Gate(), Gate())
+    request.whenTold { call in
+      guard call == "-head 200" else { return }
+      inside.open()
+      block(until: goesOn)
+    }
+    let thread = try ManagedThread.spawn(name: "transport") { _ = exchange.head(200) }
+    await inside.wait()
+    operation.cancel()
+    sharing.beginShutDown(.drain)
+    #expect(responses.last?.code == .cancelled)
+    #expect(!transport.isShutDown)
+    goesOn.open()
+    _ = try await thread.value(until: .after(.seconds(60)))
+    #expect(transport.isShutDown)
+    await sharing.shutDown()
+    #expect(recording.unfinished == 0)
+  }
+
+  @Test("calls come with no lock held: inside of them everything may be asked, and blocking calls throw")
+  func noLock() async throws {
+    let bench = try Bench(observers: [recording])
+    let blocked = Outcomes<DispatchError.Code?>()
+    let request = try bench.request()
+    let result = try await onThread { () throws(DispatchError) -> Int in
+      let operation = bench.send(request, into: responses)
+      recording.requests.first?.whenTold { _ in
+        _ = bench.dispatcher.snapshot()
+        bench.dispatcher.limits.total = 50
+        _ = (operation.state, operation.endPoint, operation.error, operation.times)
+        do throws(DispatchError) {
+          _ = try bench.dispatcher.dispatchSynchronously(request)
+        } catch {
+          blocked.add(error.code)
+        }
+      }
+      bench.transport.takeStarted()?.respond()
+      return 1
+    }
+    #expect(try result.get() == 1)
+    #expect(blocked.values == Array(repeating: .wouldBlock, count: 5))
+    #expect(recording.violations == [])
+    #expect(bench.isClean())
+  }
+
+  @Test("fields that an observer gives a request stand in for its own of that name, and go along at a redirect")
+  func fields() throws {
+    let name = try #require(HTTPField.Name("X-Trace"))
+    let tracing = RecordingObserver(fields: [HTTPField(name: name, value: "new")])
+    let bench = try Bench(observers: [recording, tracing])
+    var request = try bench.request()
+    request.headerFields = [.accept: "text/plain", name: "old"]
+    bench.send(request, into: responses)
+    let first = try #require(bench.transport.takeStarted())
+    #expect(first.request.headerFields == [.accept: "text/plain", name: "new"])
+    first.respond(302, [.location: "http://b/"])
+    let second = try #require(bench.transport.takeStarted())
+    #expect(second.request.headerFields[name] == "new")
+    second.respond()
+    #expect(recording.requests.count == 1 && tracing.requests.count == 1)
+    #expect(recording.requests[0].start.request.id == tracing.requests[0].start.request.id)
+    #expect(recording.violations + tracing.violations == [])
+  }
+
+  @Test("no way of showing what an observer is told shows a credential, a field's value, a body or a query's values")
+  func secrets() throws {
+    let bench = try Bench(observers: [recording])
+    var request = try DispatchRequest(
+      "http://ada:hunter2@a/items?page=2&token=hunter2&hunter2&=hunter2#hunter2", method: .post,
+      body: RequestBody("hunter2"))
+    request.headerFields[.cookie] = "hunter2"
+    bench.send(request, into: responses)
+    (try #require(bench.transport.takeStarted())).respond(200, [.setCookie: "hunter2"], body: "hunter2")
+    let recorded = try #require(recording.requests.first)
+    let seen = recorded.start.request
+    #expect("\(seen)" == "POST http://a/items")
+    #expect(seen.url() == "http://a/items?page=REDACTED&token=REDACTED&REDACTED&=REDACTED")
+    #expect(seen.url(showing: ["page"]) == "http://a/items?page=2&token=REDACTED&REDACTED&=REDACTED")
+    var shown = ""
+    for value in [seen, recorded.exchanges, recorded.waits.map { $0.start }] as [Any] {
+      shown += "\(value)" + String(reflecting: value)
+      dump(value, to: &shown)
+    }
+    if let end = recorded.end { dump(end, to: &shown) }
+    dump(recorded.start, to: &shown)
+    #expect(!shown.contains("hunter2"))
+    #expect(shown.contains("POST http://a/items"))
+  }
+
+  @Test("a URL without a query is shown as it is, an empty one too")
+  func plainURLs() {
+    #expect(RedactedURL.text(of: "http://a/b", showing: []) == "http://a/b")
+    #expect(RedactedURL.text(of: "http://a/b?", showing: []) == "http://a/b?")
+    #expect(RedactedURL.text(of: "http://a/b?x=1&&y=2?", showing: ["y"]) == "http://a/b?x=REDACTED&&y=2?")
+  }
+
+  @Test("the parts of connecting follow each other from the exchange's start; what did not happen is left out")
+  func connecting() throws {
+    let request = ObservedRequest(try DispatchRequest("https://a/"), .short, id: 1)
+    let begin = Deadline(nanoseconds: 5_000_000_000)
+    func spans(_ times: ExchangeTimes) -> [String] {
+      let start = ExchangeStart(request: request, resends: 0, limit: 1, at: begin)
+      return ExchangeReport(start: start, error: nil, statusCode: 200, times: times, at: begin).connecting.map {
+        "\($0.part) \(($0.from - begin) / .seconds(1)) \(($0.until - begin) / .seconds(1))"
+      }
+    }
+    #expect(
+      spans(ExchangeTimes(name: 0.25, connect: 0.5, tls: 2)) == ["name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0"])
+    #expect(spans(ExchangeTimes(connect: 0.5, firstByte: 3)) == ["connect 0.0 0.5"])
+    #expect(spans(ExchangeTimes(total: 3)) == [])
+  }
+}

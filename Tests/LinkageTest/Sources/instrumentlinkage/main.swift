@@ -1,0 +1,3 @@
+import HeadgateInstruments
+
+print("observers:", MetricsObserver(maxEndPoints: 10), TracingObserver())
