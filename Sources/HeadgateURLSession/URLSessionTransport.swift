@@ -38,6 +38,16 @@ public final class URLSessionTransport: Transport {
 
   deinit { state.withLock { $0.session.take() }?.invalidateAndCancel() }
 
+  /// What the session can do that a request may ask for. Its proxies and its trust are the system's, and none of this
+  /// transport's.
+  public var capabilities: TransportCapabilities {
+    #if canImport(Darwin)
+    [.backPressure, .http2]
+    #else
+    []
+    #endif
+  }
+
   /// Starts an exchange.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let transfer = SessionExchange(exchange, events)

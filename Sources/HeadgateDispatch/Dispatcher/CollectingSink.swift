@@ -12,6 +12,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
   private var body: [UInt8] = []
+  private var trailers: HTTPFields = [:]
 
   init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
     self.cap = cap
@@ -42,12 +43,15 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
+  func received(trailers: HTTPFields) { self.trailers = trailers }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
     acceptance?.signal()
     let (whole, completion) = (body, completion)
     (body, self.completion) = ([], nil)
     completion?(
-      error.map { .failure($0) } ?? .success(DispatchResponse(head: head, body: whole, url: url, times: times)))
+      error.map { .failure($0) }
+        ?? .success(DispatchResponse(head: head, body: whole, trailers: trailers, url: url, times: times)))
     told.leave()
   }
 }

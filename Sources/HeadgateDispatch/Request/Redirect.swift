@@ -27,6 +27,10 @@ enum Redirect {
     } catch {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlying: error)
     }
+    // A server elsewhere must not make its client talk to a socket of this machine.
+    guard !address.endPoint.isUnixSocket || address.endPoint == request.endPoint else {
+      throw DispatchError(.badRedirect, phase: .awaitingHead, detail: "to the socket \(address.endPoint.host)")
+    }
     var method = request.method
     var body = request.body
     var fields = request.headerFields
