@@ -83,8 +83,7 @@ enum TLSFailure {
       case 10: return "the server's certificate has expired: it has to be renewed there (\(said))"
       case 9: return "the server's certificate is not valid yet: check this machine's clock (\(said))"
       case 2, 18, 19, 20, 21:
-        return "nobody who is trusted vouches for the server's certificate: give its authority to the transport, as its "
-          + "`trust` (\(said))"
+        return "nobody who is trusted vouches for the server's certificate (\(said))"
       default: return said
       }
     case CURLE_SSL_CONNECT_ERROR:
@@ -92,7 +91,7 @@ enum TLSFailure {
         return "what answers there speaks no TLS: check the port, or ask by http (\(said))"
       }
       if saidAny("protocol version", "unsupported protocol", "no protocols available") {
-        return "the server speaks no version of TLS that is new enough: see `minimumTLS` (\(said))"
+        return "the server speaks no version of TLS that is new enough (\(said))"
       }
       return clientCertificate(text, said) ?? said
     // With TLS 1.3 the server says so when the client takes the handshake to be over.
@@ -109,7 +108,6 @@ enum TLSFailure {
   private static func clientCertificate(_ text: String, _ said: String) -> String? {
     let isAboutUs = ["certificate required", "alert bad certificate", "alert unknown ca", "alert handshake failure"]
     guard isAboutUs.contains(where: { text.contains($0) }) else { return nil }
-    return "the server wants a certificate of the client that it knows: give the transport one, as its "
-      + "`clientCertificate` (\(said))"
+    return "the server wants a certificate of the client, one that it knows (\(said))"
   }
 }

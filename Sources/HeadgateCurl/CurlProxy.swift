@@ -76,7 +76,7 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
 
 /// Which requests go through which proxy.
 public struct CurlProxyRule: Sendable, Hashable {
-  enum Value: Hashable { case none, environment, fixed(CurlProxy, String) }
+  enum Value: Hashable { case none, environment(String?), fixed(CurlProxy, String) }
   let value: Value
 
   /// No proxy, whatever the environment says.
@@ -87,7 +87,12 @@ public struct CurlProxyRule: Sendable, Hashable {
   /// TLS, `all_proxy` or `ALL_PROXY` for what has none of its own, and `no_proxy` or `NO_PROXY` for hosts without one:
   /// names, which stand for all below them too, addresses, ranges of addresses (`10.0.0.0/8`), with commas in between, or
   /// `*` for all.
-  public static let environment = CurlProxyRule(value: .environment)
+  public static let environment = CurlProxyRule(value: .environment(nil))
+
+  /// As the environment says, but for the hosts without a proxy.
+  ///
+  /// - Parameter hosts: Hosts without a proxy, in the place of `no_proxy`.
+  public static func environment(except hosts: String) -> CurlProxyRule { CurlProxyRule(value: .environment(hosts)) }
 
   /// One proxy for all requests.
   ///

@@ -81,7 +81,8 @@ public final class CurlTransport: Transport {
   /// All but ``TransportCapabilities/serverTrustChallenge``: whom to trust is a matter of the configuration.
   public var capabilities: TransportCapabilities {
     [
-      .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .cookies,
+      .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
+      .cookies,
       .connectPhases,
     ]
   }

@@ -20,7 +20,9 @@ struct ProxyChoice: Sendable {
   init(_ rule: CurlProxyRule) throws(DispatchError) {
     switch rule.value {
     case .none: self.init()
-    case .environment: try self.init(environment: { name in getenv(name).map { String(cString: $0) } })
+    case .environment(let hosts):
+      try self.init(environment: { name in getenv(name).map { String(cString: $0) } })
+      if let hosts { exceptions = ProxyExceptions(hosts) }
     case .fixed(let proxy, let hosts):
       self.init()
       (plain, secure) = (proxy, proxy)

@@ -46,7 +46,9 @@ public final class ScriptedTransport: Transport {
       let running = state.running[endPoint, default: 0] + 1
       state.running[endPoint] = running
       state.peak[endPoint] = max(running, state.peak[endPoint] ?? 0)
-      if running > exchange.maxSockets, !state.multiplexing.contains(endPoint) { state.violations.append("\(running) at \(endPoint)") }
+      if running > exchange.maxSockets, !state.multiplexing.contains(endPoint) {
+        state.violations.append("\(running) at \(endPoint)")
+      }
       if state.isShutDown { state.violations.append("a start at \(endPoint) after the shutdown") }
       guard answer == nil else { return nil }
       if !state.waiters.isEmpty { return state.waiters.removeFirst() }

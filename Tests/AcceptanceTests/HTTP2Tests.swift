@@ -209,7 +209,8 @@ extension AcceptanceTests {
       #expect(nginx.requests.contains { $0.isHTTP2 } && nginx.requests.contains { !$0.isHTTP2 })
     }
 
-    @Test("D34 the time that a request with a permit waits for a socket counts as waiting, and not against its time-out")
+    @Test(
+      "D34 the time that a request with a permit waits for a socket counts as waiting, and not against its time-out")
     func waitingForSocket() async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: 1)
@@ -236,6 +237,31 @@ extension AcceptanceTests {
       #expect(response.times.queued >= 0.25)
       await dispatcher.shutDown(.drain)
       await nginx.stop()
+    }
+
+    @Test(
+      "trailers come with the response, over HTTP/1.1 and HTTP/2, in whole, streamed and filed responses",
+      arguments: [true, false])
+    func trailers(http2: Bool) async throws {
+      let (nginx, certificates) = try await startNginx(
+        "add_trailer X-Sum seven; add_trailer X-Sum eight;", http2: http2)
+      let dispatcher = try dispatcher(transport(certificates), requests: 2)
+      let request = try DispatchRequest(nginx.url("/large", scheme: "https"))
+      let name = try #require(HTTPField.Name("X-Sum"))
+      let response = try await dispatcher.data(for: request)
+      #expect(response.body.count == 4_000_000)
+      #expect(response.trailers[values: name] == ["seven", "eight"])
+      #expect(response.headerFields[name] == nil)
+      let streamed = try await dispatcher.stream(for: request)
+      #expect(try await streamed.body.collect(upTo: 5_000_000).count == 4_000_000)
+      #expect(streamed.body.trailers[values: name] == ["seven", "eight"])
+      let file = try await dispatcher.download(request, to: .replacing(folder.file("filed")))
+      #expect(file.trailers[values: name] == ["seven", "eight"])
+      // nginx has none for a response without a body of its own.
+      #expect(try await dispatcher.data(for: nginx.url("/bytes/0", scheme: "https")).statusCode == 200)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.contains(where: \.isHTTP2) == http2)
     }
 
     @Test("a server without HTTP/2, and a transport that is told not to use it: a socket for each request, none lost")

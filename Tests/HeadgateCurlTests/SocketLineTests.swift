@@ -11,7 +11,9 @@ import Testing
     return taken
   }
 
-  @Test("D88 the first who offers HTTP/2 goes on, the others wait for its handshake; who needs a socket of its own does not")
+  @Test(
+    "D88 the first who offers HTTP/2 goes on, the others wait for its handshake; who needs a socket of its own does not"
+  )
   func probe() {
     var line = SocketLine<Int>()
     #expect(line.arrive(1, offers: true) == true)
@@ -49,7 +51,9 @@ import Testing
     #expect(line.speech == .http1)
   }
 
-  @Test("with HTTP/2 one connection is made at a time; who is refused a socket waits in front, and is tried when something changes")
+  @Test(
+    "with HTTP/2 one connection is made at a time; who is refused a socket waits in front, and is tried when something changes"
+  )
   func refusal() {
     var line = SocketLine<Int>()
     _ = line.arrive(1, offers: true)
@@ -78,7 +82,9 @@ import Testing
     #expect(line.arrive(5, offers: false) == true)
   }
 
-  @Test("a hundred thousand random events: never more sockets than there may be, and nobody is left in the line", arguments: 0..<50)
+  @Test(
+    "a hundred thousand random events: never more sockets than there may be, and nobody is left in the line",
+    arguments: 0..<50)
   func random(seed: UInt64) {
     var exerciser = SocketLineExerciser(seed: seed)
     if let broken = exerciser.play(2_000) { Issue.record("seed \(seed): \(broken)") }

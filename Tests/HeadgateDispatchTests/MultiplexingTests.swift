@@ -25,7 +25,9 @@ import Testing
     for _ in 0..<count { dispatcher.dispatchShort(request) { result in ended.withLock { $0.append(result) } } }
   }
 
-  @Test("D90 no more run than there may be sockets, until the transport has seen HTTP/2; then as many as there may be requests")
+  @Test(
+    "D90 no more run than there may be sockets, until the transport has seen HTTP/2; then as many as there may be requests"
+  )
   func ceiling() async throws {
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
     try submit(30, ended)

@@ -34,6 +34,10 @@ import Testing
     #expect(try next(there, "http://localhost:81/z").url == "http://localhost:81/z")
     #expect(try next(there, "https://localhost/z").url == "https://localhost/z")
     #expect(try next(there, "http+unix://%2Frun%2Fx.sock/z").url == "http+unix://%2Frun%2Fx.sock/z")
+    var named = there
+    named.headerFields[try #require(HTTPField.Name("Host"))] = "docker"
+    #expect(try next(named, "http://docker/z").endPoint == there.endPoint)
+    #expect(try next(named, "http://localhost/z").url == "http://localhost/z")
     for (from, to) in [(there, "http+unix://%2Fy/"), (try request(), "http+unix://%2Frun%2Fx.sock/")] {
       let error = #expect(throws: DispatchError.self) { try next(from, to) }
       #expect(error?.code == .badRedirect)

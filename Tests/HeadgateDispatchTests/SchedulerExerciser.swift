@@ -105,7 +105,9 @@ struct SchedulerExerciser {
     switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
-      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).connections { return "a wrong limit was told" }
+      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).connections {
+        return "a wrong limit was told"
+      }
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 import Testing
 
@@ -37,6 +38,8 @@ import Testing
     #expect(try DispatchRequest("https+unix://%2Fx").url == "https+unix://%2Fx/")
     #expect(try DispatchRequest("https+unix://%2Fx?q").wireURL == "https://localhost/?q")
     #expect(try DispatchRequest("http://h/x").wireURL == "http://h/x")
+    let named = try DispatchRequest("https+unix://%2Fx/y", headerFields: [try #require(HTTPField.Name("Host")): "h:81"])
+    #expect(named.wireURL == "https://h:81/y")
     for url in ["http+unix://run/x", "http+unix://%2/x", "http+unix:///x"] {
       #expect(throws: DispatchError.self) { try DispatchRequest(url) }
     }

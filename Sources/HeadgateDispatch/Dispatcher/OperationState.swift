@@ -186,7 +186,8 @@ struct OperationState {
     guard verdict == nil else { return .unwanted }
     defer { missedResume = false }
     return .running(
-      mustResume: missedResume, needsTimeout: timers.timeout == nil && !timeoutIsOver && !isHeld, needsIdle: timers.idle == nil,
+      mustResume: missedResume, needsTimeout: timers.timeout == nil && !timeoutIsOver && !isHeld,
+      needsIdle: timers.idle == nil,
       ran: ran)
   }
 

@@ -106,7 +106,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What is wrong. More may be added.
   public struct Code: Hashable, Sendable {
-    private enum Value { case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName, invalidPath }
+    private enum Value {
+      case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName, invalidPath
+    }
     private let value: Value
 
     /// The text is no absolute URL.

@@ -4,6 +4,8 @@
 //
 // The form that Python's requests-unixsocket and others use. There is no registered one.
 
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -39,16 +41,18 @@ struct SocketAddress {
   var url: String { (isSecure ? "https" : "http") + "+unix://" + endPoint.hostInURL + target }
 
   /// The same for a server that has heard of no sockets: what its answers are relative to.
-  var plainURL: String { (isSecure ? "https" : "http") + "://localhost" + target }
+  ///
+  /// - Parameter host: What it takes itself for; `localhost` unless the request says otherwise.
+  func plainURL(host: String?) -> String { (isSecure ? "https" : "http") + "://" + (host ?? "localhost") + target }
 }
 
 extension RequestAddress {
-  /// Where a redirect of a server behind a socket leads: a path, or a URL of the `localhost` that it takes itself for, is
-  /// on the same socket. Nil: elsewhere.
-  init?(_ text: String, on socket: SocketAddress) {
-    guard let there = URL(text: text, relativeTo: URL(string: socket.plainURL))?.absoluteURL,
-      let scheme = there.scheme?.lowercased(), scheme == (socket.isSecure ? "https" : "http"),
-      there.host()?.lowercased() == "localhost", there.port == nil
+  /// Where a redirect of a server behind a socket leads: a path, or a URL of the host that it takes itself for, is on the
+  /// same socket. Nil: elsewhere.
+  init?(_ text: String, on socket: SocketAddress, host: String?) {
+    guard let base = URL(string: socket.plainURL(host: host)),
+      let there = URL(text: text, relativeTo: base)?.absoluteURL, there.scheme?.lowercased() == base.scheme,
+      there.host()?.lowercased() == base.host()?.lowercased(), there.port == base.port
     else { return nil }
     let target = Substring(there.absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2)
       .drop { !URLText.endsAuthority($0) }.prefix { $0 != UInt8(ascii: "#") }
@@ -63,9 +67,10 @@ extension RequestAddress {
 }
 
 extension DispatchRequest {
-  /// The URL as it goes over the wire: for a Unix-domain socket with the host `localhost`.
+  /// The URL as it goes over the wire: for a Unix-domain socket with the host that the request's `Host` field names, or
+  /// `localhost`. In TLS the server's certificate has to be for that.
   package var wireURL: String {
     guard endPoint.isUnixSocket, let address = try? SocketAddress(url) else { return url }
-    return address.plainURL
+    return address.plainURL(host: HTTPField.Name("Host").flatMap { headerFields[$0] })
   }
 }

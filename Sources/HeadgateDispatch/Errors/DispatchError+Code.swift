@@ -46,7 +46,8 @@ extension DispatchError {
       "delivery_failed", "the delegate could not be called where it asked to be",
       "keep the delegate's loop or pool running until its requests have ended")
     /// The URL can't be used.
-    public static let invalidURL = Code("invalid_url", "the URL can't be used", "use an absolute http, https or http+unix URL")
+    public static let invalidURL = Code(
+      "invalid_url", "the URL can't be used", "use an absolute http or https URL, or http+unix for a socket")
     /// The host's name has no address, or no name server answered.
     public static let nameNotResolved = Code(
       "name_not_resolved", "the host's name was not found", "check its spelling and the name service")
@@ -55,7 +56,9 @@ extension DispatchError {
       "connect_failed", "no connection could be made", "check that the server runs and that the port is right")
     /// The server's certificate was not accepted, or the handshake failed.
     public static let tlsFailed = Code(
-      "tls_failed", "TLS failed", "check the server's certificate, or give its authority to the transport")
+      "tls_failed", "TLS failed",
+      "check the server's certificate, and the transport's settings for TLS: authorities, the client's certificate, versions"
+    )
     /// The connection broke before the response was whole.
     public static let connectionLost = Code("connection_lost", "the connection broke", "ask again")
     /// What the server sent is no HTTP.

@@ -23,7 +23,8 @@ enum Redirect {
   ) throws(DispatchError) -> DispatchRequest {
     let address: RequestAddress
     do {
-      address = try RequestAddress(location, relativeTo: request.url)
+      let host = HTTPField.Name("Host").flatMap { request.headerFields[$0] }
+      address = try RequestAddress(location, relativeTo: request.url, host: host)
     } catch {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlying: error)
     }

@@ -12,7 +12,7 @@ struct RequestAddress {
   /// `user:password`, decoded; nil when the URL has none.
   let credentials: String?
 
-  init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
+  init(_ text: String, relativeTo base: String? = nil, host: String? = nil) throws(DispatchError) {
     // What a server behind a socket calls localhost is no TCP end-point.
     let isOnSocket = base?.hasPrefix("http+unix:") ?? false || base?.hasPrefix("https+unix:") ?? false
     if !isOnSocket, let plain = PlainAddress(text) {
@@ -25,7 +25,7 @@ struct RequestAddress {
         (url, endPoint, isSecure, credentials) = (socket.url, socket.endPoint, socket.isSecure, nil)
         return
       }
-      if let base, let socket = try SocketAddress(base), let there = RequestAddress(text, on: socket) {
+      if let base, let socket = try SocketAddress(base), let there = RequestAddress(text, on: socket, host: host) {
         self = there
         return
       }
