@@ -122,7 +122,7 @@ extension URLSessionTransport {
 extension GateLimits {
   /// The highest limit of any end-point.
   var highest: Int {
-    max(endPoint.requests, overrides.values.map(\.requests).max() ?? 1, rules.values.map(\.requests).max() ?? 1)
+    max(endPoint.connections, overrides.values.map(\.connections).max() ?? 1, rules.values.map(\.connections).max() ?? 1)
   }
 }
 
