@@ -177,7 +177,7 @@ final class CurlEasy {
     // A large buffer means few reads for streams and files. libcurl allocates it for each exchange, so a short response
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
-    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
+    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, Self.encodings) }
     setHeaders(request, tunnels: tunnels)
   }
 
@@ -185,7 +185,7 @@ final class CurlEasy {
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
     (headers, proxyHeaders) = (nil, nil)
-    for field in request.headerFields where !Self.own.contains(field.name.canonicalName) {
+    for field in request.headerFields where !field.name.isTransports {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
       let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
       // What is for the proxy would go through its tunnel to the end-point.
@@ -201,8 +201,10 @@ final class CurlEasy {
     ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
   }
 
-  // What belongs to the exchange and not to the request: a wrong length would break the connection's order.
-  private static let own: Set<String> = ["content-length", "connection", "transfer-encoding"]
+  // What servers speak, as far as this libcurl can read it. Its own list of all that it knows would name four, and it
+  // writes each letter of the field twice for every request.
+  private static let encodings: String? =
+    ccurl_reads_gzip() == 0 ? nil : ccurl_reads_brotli() == 0 ? "gzip" : "gzip, br"
 
   private func append(_ line: String) { append(line, to: &headers) }
 

@@ -8,12 +8,12 @@ extension CurlLoop {
   func begin(_ transfer: CurlTransfer) {
     if transfer.isOver { return }
     let endPoint = transfer.proxy?.endPoint ?? transfer.exchange.request.endPoint
-    let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
-    sockets[endPoint] = place
+    let place = place(of: endPoint)
     place.users += 1
     place.limit = transfer.proxy?.maxConnections ?? mostSockets(for: transfer.exchange)
     transfer.sockets = place
-    transfers[ObjectIdentifier(transfer)] = transfer
+    running += 1
+    _ = Unmanaged.passRetained(transfer)
     let goesOn = place.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
     if goesOn { launch(transfer) } else { hold(transfer) }
   }
@@ -21,6 +21,7 @@ extension CurlLoop {
   private func launch(_ transfer: CurlTransfer) {
     if transfer.isHeld {
       transfer.isHeld = false
+      held[ObjectIdentifier(transfer)] = nil
       transfer.reached(.name)
       transfer.events.goesOn()
       transfer.begun = .now
@@ -100,7 +101,7 @@ extension CurlLoop {
       var pointer: UnsafeMutableRawPointer?
       ccurl_get_private(message.pointee.easy_handle, &pointer)
       guard let pointer else { continue }
-      // Unretained: `transfers` holds it until `end`.
+      // Unretained: what `begin` retained it by lasts until `end`.
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
       if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
         dialAgain(transfer, .anyAtLast)
@@ -116,6 +117,7 @@ extension CurlLoop {
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
     transfer.isOver = true
     var times = ExchangeTimes()
+    let wasBegun = transfer.sockets != nil
     if let easy = transfer.easy {
       times = easy.times
       // For one that is not done this closes its connection, before the permit goes back.
@@ -135,9 +137,12 @@ extension CurlLoop {
       forgetIfUnused(place)
       transfer.sockets = nil
     }
-    transfers[ObjectIdentifier(transfer)] = nil
+    if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
+    if wasBegun { running -= 1 }
     if failure == nil { transfer.tellTrailers() }
     transfer.events.ended(ExchangeEnd(failure: failure, times: times))
+    // The retain of `begin`, given back once: `sockets` is nil from here on.
+    if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }
 
   // MARK: The line before the sockets
@@ -145,6 +150,7 @@ extension CurlLoop {
   private func hold(_ transfer: CurlTransfer) {
     transfer.isHeld = true
     transfer.hasWaited = true
+    held[ObjectIdentifier(transfer)] = transfer
     transfer.reached(.held)
     transfer.events.waitsForSocket()
   }
@@ -202,7 +208,7 @@ extension CurlLoop {
     while let place = stirred.popLast() {
       place.isStirred = false
       while let member = place.line.next() {
-        guard let transfer = transfers[member] else { continue }
+        guard let transfer = held[member] else { continue }
         found = true
         launch(transfer)
       }

@@ -29,6 +29,7 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   let configuration: CurlTransport.Configuration
+  let maxHeadBytes: Int
   let socketCounts = SocketCounts()
   let proxies: ProxyChoice
   private let poller: Poller
@@ -37,19 +38,23 @@ final class CurlLoop: @unchecked Sendable {
 
   // For exchanges with a connection of their own, and for those that may share one.
   var multis: [CurlMulti] = []
-  // The exchanges under way: libcurl holds bare pointers to them.
-  var transfers: [ObjectIdentifier: CurlTransfer] = [:]
-  var spareHandles: [CurlEasy] = []
-  var sockets: [EndPoint: EndPointSockets] = [:]
+  // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
+  var running = 0
+  // Not checked at each access: none of their calls comes back to them.
+  @exclusivity(unchecked) var spareHandles: [CurlEasy] = []
+  @exclusivity(unchecked) var sockets: [EndPoint: EndPointSockets] = [:]
+  @exclusivity(unchecked) private var watches = WatchTable()
+  // Those that wait for a socket.
+  var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
   var stirred: [EndPointSockets] = []
-  private var watches = WatchTable()
   var isInsideCurl = false
   // The limits since they were changed for the first time.
   private var limits: GateLimits?
 
   init(_ configuration: CurlTransport.Configuration, _ proxies: ProxyChoice) throws(DispatchError) {
     self.configuration = configuration
+    maxHeadBytes = configuration.maxHeadBytes
     self.proxies = proxies
     Self.initializeLibrary
     do {
@@ -119,7 +124,7 @@ final class CurlLoop: @unchecked Sendable {
     while true {
       let hadCommands = takeCommands()
       for multi in multis {
-        while multi.timer <= .now {
+        while multi.timer != .distantFuture, multi.timer <= .now {
           multi.timer = .distantFuture
           action(CURL_SOCKET_TIMEOUT, 0, on: multi)
         }
@@ -150,7 +155,7 @@ final class CurlLoop: @unchecked Sendable {
 
   /// Whether it was told to end and nothing is left. From then on no command is taken.
   private func isDone() -> Bool {
-    guard transfers.isEmpty else { return false }
+    guard running == 0 else { return false }
     return inbox.withLock { inbox in
       inbox.isClosed = inbox.isClosing && inbox.commands.isEmpty
       return inbox.isClosed
@@ -187,6 +192,13 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = true
     curl_multi_socket_action(multi.handle, descriptor, mask, &running)
     isInsideCurl = false
+  }
+
+  func place(of endPoint: EndPoint) -> EndPointSockets {
+    if let place = sockets[endPoint] { return place }
+    let place = EndPointSockets(endPoint, self)
+    sockets[endPoint] = place
+    return place
   }
 
   /// The sockets that an exchange's end-point tolerates.

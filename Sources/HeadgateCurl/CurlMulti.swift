@@ -30,7 +30,12 @@ final class CurlMulti {
   }
 
   func setTimer(_ milliseconds: Int) {
-    timer = milliseconds < 0 ? .distantFuture : .after(.milliseconds(milliseconds))
+    switch milliseconds {
+    case ..<0: timer = .distantFuture
+    // At once, which is nearly always what is asked: the clock need not be read for that.
+    case 0: timer = .distantPast
+    default: timer = .now.advanced(byNanoseconds: Int64(min(milliseconds, 1 << 40)) * 1_000_000)
+    }
   }
 
   func cleanUp() { curl_multi_cleanup(handle) }

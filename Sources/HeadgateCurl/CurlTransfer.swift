@@ -19,7 +19,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var multi: CurlMulti?
   var sockets: EndPointSockets?
   /// The socket that it uses.
-  var use: EndPointSockets.Use?
+  var use: EndPointSockets.Socket?
   /// How often it was begun again because libcurl had tried often enough.
   var rounds = 0
   /// It waits in the line before the sockets, or has done so.
@@ -43,7 +43,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isOver = false
   var headIsTooLarge = false
 
-  private var head = HeadLines()
+  // Not checked at each access, which the many lines of heads make felt: its calls never come back here.
+  @exclusivity(unchecked) private var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -72,7 +73,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// What is left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
-  var maxHeadBytes: Int { loop.configuration.maxHeadBytes }
+  var maxHeadBytes: Int { loop.maxHeadBytes }
 
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }

@@ -23,28 +23,28 @@ final class EndPointSockets {
   /// The loop was told to look at the line.
   var isStirred = false
 
-  /// An exchange's hold on a socket.
-  struct Use {
+  /// A socket, as its exchanges hold it. An object: its users change with each exchange, and a dictionary's values are changed
+  /// at the price of allocations.
+  final class Socket {
     fileprivate let descriptor: Int32
-    fileprivate let number: UInt64
-  }
-
-  private struct Socket {
-    // Tells it from a later one with the same descriptor.
-    var number: UInt64
-    // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
-    var users = 0
-    var inode: UInt64
+    // Tells the socket from a later one of the same number.
+    fileprivate let inode: UInt64
     // The end-point behind a proxy that it leads to.
-    var origin: EndPoint?
+    fileprivate let origin: EndPoint?
+    // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
+    fileprivate var users = 0
     // 0 until it is asked for.
-    var localPort = 0
+    fileprivate var localPort = 0
+
+    fileprivate init(_ descriptor: Int32, inode: UInt64, origin: EndPoint?) {
+      (self.descriptor, self.inode, self.origin) = (descriptor, inode, origin)
+    }
   }
 
-  private var open: [Int32: Socket] = [:]
+  // Not checked at each access: no call of the dictionary's comes back to it.
+  @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
   // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
-  private var lastNumber: UInt64 = 0
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
   private unowned let loop: CurlLoop
 
@@ -72,8 +72,7 @@ final class EndPointSockets {
 
   /// libcurl has opened a socket for an exchange.
   func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
-    lastNumber += 1
-    open[descriptor] = Socket(number: lastNumber, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin)
+    open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin)
     loop.didOpen(descriptor)
     loop.socketCounts.set(open.count, of: endPoint)
     used(descriptor, by: transfer)
@@ -81,24 +80,23 @@ final class EndPointSockets {
 
   /// An exchange uses a socket, and no other one.
   func used(_ descriptor: Int32, by transfer: CurlTransfer) {
-    guard let socket = open[descriptor], transfer.use?.number != socket.number else { return }
+    guard let socket = open[descriptor], transfer.use !== socket else { return }
     released(by: transfer)
-    open[descriptor]?.users += 1
-    transfer.use = Use(descriptor: descriptor, number: socket.number)
+    socket.users += 1
+    transfer.use = socket
   }
 
   /// An exchange uses the socket with this local port: libcurl tells of no other name for it.
   func used(localPort port: Int, by transfer: CurlTransfer) {
-    for descriptor in open.keys {
-      if open[descriptor]?.localPort == 0 { open[descriptor]?.localPort = Self.localPort(of: descriptor) }
-      if open[descriptor]?.localPort == port { return used(descriptor, by: transfer) }
+    for (descriptor, socket) in open {
+      if socket.localPort == 0 { socket.localPort = Self.localPort(of: descriptor) }
+      if socket.localPort == port { return used(descriptor, by: transfer) }
     }
   }
 
   /// An exchange has ended: what it used, and nobody else uses, is idle.
   func released(by transfer: CurlTransfer) {
-    guard let use = transfer.use.take(), open[use.descriptor]?.number == use.number else { return }
-    open[use.descriptor]?.users -= 1
+    if let socket = transfer.use.take() { socket.users -= 1 }
   }
 
   func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }

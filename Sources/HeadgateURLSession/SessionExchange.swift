@@ -61,7 +61,7 @@ final class SessionExchange: ExchangeControl {
       fail(DispatchError(.badResponse, phase: .awaitingHead))
       return false
     }
-    let elapsed = (Deadline.now - started).seconds
+    let elapsed = (Deadline.now - started).inSeconds
     let isWanted = state.withLock { state in
       state.phase = .receiving
       state.times.firstByte = elapsed
@@ -109,7 +109,7 @@ final class SessionExchange: ExchangeControl {
 
   /// Tells of the end, once.
   func end(_ failure: DispatchError?) {
-    let elapsed = (Deadline.now - started).seconds
+    let elapsed = (Deadline.now - started).inSeconds
     let times = state.withLock { state -> ExchangeTimes? in
       guard !state.isOver else { return nil }
       state.isOver = true
@@ -118,12 +118,6 @@ final class SessionExchange: ExchangeControl {
       return state.times
     }
     if let times { events.ended(ExchangeEnd(failure: failure, times: times)) }
-  }
-}
-
-extension Duration {
-  fileprivate var seconds: Double {
-    Double(components.seconds) + Double(components.attoseconds) / 1e18
   }
 }
 

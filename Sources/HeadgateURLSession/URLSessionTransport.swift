@@ -134,7 +134,7 @@ extension URLRequest {
     self.init(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: URLSessionTransport.never)
     httpMethod = request.method.rawValue
     httpShouldHandleCookies = false
-    for field in request.headerFields where !Self.own.contains(field.name) {
+    for field in request.headerFields where !field.name.isTransports {
       addValue(field.value, forHTTPHeaderField: field.name.rawName)
     }
     // A body that may be paused must come as it is: nobody can stop in the middle of an inflated block.
@@ -143,7 +143,4 @@ extension URLRequest {
     }
     if let body = request.body { httpBody = Data(body.bytes) }
   }
-
-  // What the session sets itself.
-  private static let own: Set<HTTPField.Name> = [.contentLength, .connection, .transferEncoding]
 }

@@ -219,7 +219,38 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an attempt that comes back to a dispatcher that is closing ends there")
+  @Test("a shutdown ends what rests at a gate that goes on", arguments: [ShutdownMode.drain, .graceful, .now])
+  func sharedShutdown(mode: ShutdownMode) async throws {
+    let bench = try Bench()
+    let transport = ScriptedTransport()
+    let second = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate)
+    let responses = Responses()
+    second.dispatchShort(try request(bench)) { responses.add($0) }
+    transport.takeStarted()?.respond(503)
+    await second.shutDown(mode)
+    #expect(responses.values.map(\.code) == [.shutDown])
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel on the way into the rest leaves nothing behind")
+  func cancelledOnTheWay() async throws {
+    let clock = MeddlingClock()
+    let transport = ScriptedTransport()
+    let dispatcher = URLDispatcher(transport: transport, timers: clock)
+    let responses = Responses()
+    var request = try DispatchRequest("http://a/")
+    request.retry = Self.always
+    let operation = dispatcher.dispatchShort(request) { responses.add($0) }
+    // The exchange's limit on time is taken back before the rest begins.
+    clock.meddle { operation.cancel() }
+    (try #require(transport.takeStarted())).respond(503)
+    #expect(responses.values.map(\.code) == [.cancelled])
+    #expect(dispatcher.core.atRest.isEmpty)
+    #expect(clock.manual.pendingCount == 0)
+    await dispatcher.shutDown()
+  }
+
+  @Test("what fails once the dispatcher is closing is not sent again")
   func closesMeanwhile() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -227,7 +258,8 @@ import Testing
     let exchange = try #require(bench.transport.takeStarted())
     bench.dispatcher.beginShutDown(.drain)
     exchange.respond(503)
-    #expect(responses.values.map(\.code) == [.shutDown])
+    #expect(try responses.last?.get().statusCode == 503)
+    #expect(responses.count == 1)
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())
   }
@@ -287,5 +319,24 @@ import Testing
     bench.transport.takeStarted()?.respond(503)
     #expect(try responses.last?.get().statusCode == 503)
     #expect(try responses.last?.get().times.attempts == 1)
+  }
+}
+
+/// A manual clock that does something of the test's when a timer is taken back, once.
+private final class MeddlingClock: TimerService {
+  let manual = ManualClock()
+  private let action = Locked<(@Sendable () -> Void)?>(nil)
+
+  var now: Deadline { manual.now }
+
+  func meddle(_ action: @escaping @Sendable () -> Void) { self.action.withLock { $0 = action } }
+
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    manual.schedule(at: deadline, action)
+  }
+
+  func cancel(_ timer: ScheduledTimer) -> Bool {
+    action.withLock { $0.take() }?()
+    return manual.cancel(timer)
   }
 }

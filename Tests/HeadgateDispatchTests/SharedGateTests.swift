@@ -121,6 +121,25 @@ import Testing
     for permit in permits.values { permit.release() }
   }
 
+  @Test("a second gate is told of by a submission from inside a delivery too")
+  func insideDelivery() throws {
+    let book = LogBook()
+    let clock = ManualClock()
+    let endPoint = try EndPoint(host: "inside.example", port: 80)
+    let outer = try EndPoint(host: "outside.example", port: 80)
+    let first = EndPointGate(timers: clock, logger: book.logger())
+    let second = EndPointGate(timers: clock, logger: book.logger())
+    let permits = Outcomes<Permit>()
+    first.requestPermit(for: endPoint) { if let permit = try? $0.get() { permits.add(permit) } }
+    second.requestPermit(for: outer) { permit in
+      second.requestPermit(for: endPoint) { if let permit = try? $0.get() { permits.add(permit) } }
+      if let permit = try? permit.get() { permits.add(permit) }
+    }
+    #expect(permits.count == 3)
+    #expect(book.lines.values.count { $0.contains("inside.example:80") } == 1)
+    for permit in permits.values { permit.release() }
+  }
+
   @Test("a gate that is gone is no second gate")
   func gateIsGone() throws {
     let book = LogBook()

@@ -14,14 +14,7 @@ import Musl
 @Suite struct BlockingQueueRaceTests {
   @Test("P12 a storm of signals ends no wait at a queue early, and costs none its wake-up", arguments: [0, 1, 100])
   func signals(capacity: Int) throws {
-    var action = sigaction()
-    #if canImport(Darwin)
-    action.__sigaction_u.__sa_handler = { _ in }
-    #else
-    action.__sigaction_handler.sa_handler = { _ in }
-    #endif
-    // Without SA_RESTART, so that system calls do end; its action by default is to do nothing.
-    sigaction(SIGURG, &action, nil)
+    SignalStorm.install()
     let queue = try BlockingQueue<Int>(capacity: capacity)
     let taker = Locked<pthread_t?>(nil)
     let isTaking = Latch()
@@ -30,12 +23,8 @@ import Musl
     let results = Record<Ending>()
     let wasEarly = Record<Bool>()
     let thread = try WorkerThread(name: "test-taker") {
-      // A thread of the cooperative pool started this one and left it its mask, which keeps signals out.
-      var set = sigset_t()
-      sigemptyset(&set)
-      sigaddset(&set, SIGURG)
-      pthread_sigmask(SIG_UNBLOCK, &set, nil)
-      taker.withLock { $0 = pthread_self() }
+      let here = SignalStorm.expose()
+      taker.withLock { $0 = here }
       isTaking.countDown()
       let deadline = Deadline.after(.milliseconds(30))
       results.add(ending { () throws(WaitError) in try queue.take(until: deadline) })
@@ -48,10 +37,10 @@ import Musl
     #expect(isTaking.wait())
     let target = try #require(taker.withLock { $0 })
     let limit = Deadline.after(generous)
-    while results.events.isEmpty, .now < limit { pthread_kill(target, SIGURG) }
+    while results.events.isEmpty, .now < limit { SignalStorm.strike(target) }
     #expect(timedOut.wait())
     #expect(until { queue.waitingCounts.takers == 1 })
-    for _ in 0..<1000 { pthread_kill(target, SIGURG) }
+    for _ in 0..<1000 { SignalStorm.strike(target) }
     try inThread { try queue.put(5, until: .after(generous)) as Void }
     #expect(until { results.events.count == 2 })
     isOver.countDown()

@@ -139,26 +139,15 @@ import Musl
 
   @Test("P12 a storm of signals neither ends a park early nor costs it the token")
   func signals() throws {
-    var action = sigaction()
-    #if canImport(Darwin)
-    action.__sigaction_u.__sa_handler = { _ in }
-    #else
-    action.__sigaction_handler.sa_handler = { _ in }
-    #endif
-    // Without SA_RESTART, so that system calls do end; its action by default is to do nothing.
-    sigaction(SIGURG, &action, nil)
+    SignalStorm.install()
     let sleeper = Parker()
     let here = Parker()
     let isOver = Parker()
     let parked = Locked<pthread_t?>(nil)
     let stops = Record<Bool>()
     _ = try WorkerThread(name: "test-sleeper") {
-      // A thread of the cooperative pool started this one and left it its mask, which keeps signals out.
-      var set = sigset_t()
-      sigemptyset(&set)
-      sigaddset(&set, SIGURG)
-      pthread_sigmask(SIG_UNBLOCK, &set, nil)
-      parked.withLock { $0 = pthread_self() }
+      let thread = SignalStorm.expose()
+      parked.withLock { $0 = thread }
       here.unpark()
       let deadline = Deadline.after(.milliseconds(30))
       stops.add(sleeper.park(until: deadline))
@@ -172,8 +161,8 @@ import Musl
     let thread = try #require(parked.withLock { $0 })
     let limit = Deadline.after(generous)
     // The storm goes on until the sleeper says that its deadline has passed.
-    while !here.park(until: .distantPast), .now < limit { pthread_kill(thread, SIGURG) }
-    for _ in 0..<1000 { pthread_kill(thread, SIGURG) }
+    while !here.park(until: .distantPast), .now < limit { SignalStorm.strike(thread) }
+    for _ in 0..<1000 { SignalStorm.strike(thread) }
     sleeper.unpark()
     #expect(here.park(until: .after(generous)))
     #expect(stops.events == [false, false, true])

@@ -55,8 +55,7 @@ enum OptionValue {
     guard HTTPField.isValidValue(String(value)) else {
       throw OptionError("the value may have no control characters in it and no space at its end")
     }
-    let own: Set<String> = ["content-length", "transfer-encoding", "connection"]
-    guard !own.contains(name.canonicalName) else { throw OptionError("headgate itself sets \(name.rawName)") }
+    guard !name.isTransports else { throw OptionError("headgate itself sets \(name.rawName)") }
     return HTTPField(name: name, value: String(value))
   }
 }

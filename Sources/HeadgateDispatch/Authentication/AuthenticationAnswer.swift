@@ -1,11 +1,5 @@
 import HTTPTypes
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What a delegate answers to an ``AuthenticationChallenge``.
 public struct AuthenticationAnswer: Sendable {
   private enum Value: Sendable {
@@ -53,7 +47,7 @@ public struct AuthenticationAnswer: Sendable {
     case .cancel: return .cancel
     case .basic(let user, let password):
       guard challenge.schemes.contains("basic") else { return .proceed }
-      return .sendAgain(name, "Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
+      return .sendAgain(name, basicAuthorization("\(user):\(password)"))
     case .field(let scheme, let value):
       if let scheme, !challenge.schemes.contains(scheme) { return .proceed }
       return .sendAgain(name, value)

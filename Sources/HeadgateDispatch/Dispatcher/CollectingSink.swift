@@ -11,7 +11,8 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private let acceptance: Acceptance?
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
-  private var body: [UInt8] = []
+  // Not checked at each access: a piece is appended, and nobody is called meanwhile.
+  @exclusivity(unchecked) private var body: [UInt8] = []
   private var trailers: HTTPFields = [:]
 
   init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
@@ -33,9 +34,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       throw DispatchError(.bodyTooLarge, phase: .receiving, detail: "over \(cap) bytes")
     }
     // A small first piece is most often all there is: the head is looked into for the others only.
-    if body.isEmpty, bytes.count >= 8192, let declared = head[.contentLength].flatMap({ Int($0) }),
-      declared > bytes.count
-    {
+    if body.isEmpty, bytes.count >= 8192, let declared = head.declaredLength, declared > bytes.count {
       // A server may declare what it likes: no more than a megabyte is taken on trust.
       body.reserveCapacity(min(declared, cap, 1 << 20))
     }
@@ -45,13 +44,17 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
-    let (whole, completion) = (body, completion)
-    (body, self.completion) = ([], nil)
-    completion?(
-      error.map { .failure($0) }
-        ?? .success(DispatchResponse(head: head, body: whole, trailers: trailers, url: url, times: times)))
-    told.leave()
+    let whole = body
+    body = []
+    if let completion = completion.take() {
+      if let error {
+        completion(.failure(error))
+      } else {
+        completion(.success(DispatchResponse(head: head, body: whole, trailers: trailers, url: url, times: times)))
+      }
+    }
+    core.settle()
   }
 }

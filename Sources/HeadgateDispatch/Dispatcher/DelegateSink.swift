@@ -1,3 +1,4 @@
+import HeadgateFlow
 import HeadgateThreads
 
 /// Tells a delegate what comes, one call at a time, where it asked to be called; stops the transport, at the socket,
@@ -91,8 +92,8 @@ final class DelegateSink: ResponseSink {
     bytes.isEmpty ? .more : add(.data(Array(bytes)), bytes: bytes.count)
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
-    _ = add(.end(error, told), dropsData: error?.code == .cancelled)
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+    _ = add(.end(error, core.ledger), dropsData: error?.code == .cancelled)
   }
 
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
@@ -122,16 +123,18 @@ final class DelegateSink: ResponseSink {
 
   private func schedule() {
     guard let operation = state.withLock({ $0.operation }) else { return }
-    guard case .submit(let submit) = target.kind else { return pool.run { [self] in drain() } }
-    let job = DelegateJob(self)
-    DeliveryFrame.mark(operation.core.gate) {
-      do { try submit { job.run() } } catch { job.refused(because: error) }
+    guard let delivery = target.delivery else { return pool.run { [self] in drain() } }
+    let turn = Parcel { [self] in
+      drain()
+    } comeBack: { [self] error in
+      lost(because: error)
     }
+    DeliveryFrame.mark(operation.core.gateIdentity) { delivery.submit(turn) }
   }
 
   /// Makes the calls that are there, on the target. What comes meanwhile takes its turn anew, so that one busy
   /// operation does not keep a thread from others.
-  fileprivate func drain() {
+  private func drain() {
     guard let operation = state.withLock({ $0.operation }) else { return }
     for _ in 0..<state.withLock({ $0.count }) {
       guard let call = takeCall() else { break }
@@ -161,7 +164,9 @@ final class DelegateSink: ResponseSink {
 
   private func make(_ call: Call, _ operation: DispatchOperation) {
     if let delegate {
-      DeliveryFrame.mark(operation.core.gate) { tell(delegate, call, URLDispatchOperation(operation: operation)) }
+      DeliveryFrame.mark(operation.core.gateIdentity) {
+        tell(delegate, call, URLDispatchOperation(operation: operation))
+      }
     } else {
       // Nobody is left who would hear of the rest.
       operation.cancel()
@@ -222,10 +227,10 @@ final class DelegateSink: ResponseSink {
   // MARK: Silence
 
   /// The target takes no calls: the request ends, since nobody can hear of it.
-  fileprivate func lost(because error: (any Error)?) {
+  private func lost(because error: (any Error)?) {
     let operation = fallSilent()
     guard let operation else { return }
-    let cause = error.map { "\($0)" } ?? "the call was dropped"
+    let cause = error.map { "\($0)" } ?? "it takes no more calls"
     HeadgateLog.warn(
       .dispatcher, "A delegate of a request to \(operation.endPoint) could not be called where it asked to be: \(cause)"
     )
@@ -242,19 +247,4 @@ final class DelegateSink: ResponseSink {
     for case .end(_, let ledger) in calls { ledger.leave() }
     return operation
   }
-}
-
-/// One turn of a sink on its target. If that lets go of it without a call, the sink hears of it.
-private final class DelegateJob: Sendable {
-  private let sink: Locked<DelegateSink?>
-
-  init(_ sink: DelegateSink) { self.sink = Locked(sink) }
-
-  deinit { take()?.lost(because: nil) }
-
-  func run() { take()?.drain() }
-  func refused(because error: any Error) { take()?.lost(because: error) }
-
-  // Once: a target that calls twice changes nothing.
-  private func take() -> DelegateSink? { sink.withLock { $0.take() } }
 }

@@ -1,3 +1,4 @@
+import HeadgateFlow
 import HeadgateThreads
 
 #if canImport(Dispatch)
@@ -10,36 +11,27 @@ import Dispatch
 /// target that takes no more calls (a stopped loop, a pool that was disposed of or is full) ends the request: its
 /// ``URLDispatchOperation/error`` is `deliveryFailed`, the log says so, and the delegate is not called elsewhere.
 public struct DelegateTarget: Sendable {
-  /// Takes a closure, and calls it later.
-  typealias Submit = @Sendable (@escaping @Sendable () -> Void) throws -> Void
-
-  enum Kind: Sendable {
-    case ownPool
-    case submit(Submit)
-  }
-
-  let kind: Kind
+  /// Where; nil: on the dispatcher's own pool.
+  let delivery: Delivery?
 
   /// On the threads of the dispatcher's own pool: up to 8, started when needed, ended when idle. More delegates than
   /// that which take their time at once wait for each other there: give such ones a pool of their own.
-  public static var ownPool: DelegateTarget { DelegateTarget(kind: .ownPool) }
+  public static var ownPool: DelegateTarget { DelegateTarget(delivery: nil) }
 
   /// On a loop's thread.
   public static func loop(_ loop: ThreadLoop) -> DelegateTarget {
-    .submitting { call in
-      guard loop.perform({ call() }) else { throw DispatchError(.deliveryFailed, detail: "the loop has stopped") }
-    }
+    DelegateTarget(delivery: .loop(loop))
   }
 
   /// On a pool's threads. If its queue is full, nobody waits for room: the request ends.
   public static func pool(_ pool: ThreadPool) -> DelegateTarget {
-    .submitting { call in try pool.execute(until: .distantPast) { call() } }
+    DelegateTarget(delivery: .pool(pool))
   }
 
   #if canImport(Dispatch)
   /// On a dispatch queue, serial or concurrent.
   public static func queue(_ queue: DispatchQueue) -> DelegateTarget {
-    .submitting { call in queue.async { call() } }
+    DelegateTarget(delivery: .queue(queue))
   }
   #endif
 
@@ -55,6 +47,6 @@ public struct DelegateTarget: Sendable {
   public static func submitting(
     _ submit: @escaping @Sendable (@escaping @Sendable () -> Void) throws -> Void
   ) -> DelegateTarget {
-    DelegateTarget(kind: .submit(submit))
+    DelegateTarget(delivery: .submitting(submit))
   }
 }

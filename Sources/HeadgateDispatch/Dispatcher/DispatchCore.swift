@@ -2,21 +2,74 @@ import HeadgateThreads
 import Synchronization
 
 /// What all operations of one dispatcher share: the gate, the transport, and the count of what is owed.
+///
+/// What every request asks of the gate and the clock goes through methods that are never inlined: an operation keeps the
+/// core, and the core keeps those, so that no request counts references to objects which all threads share. Inlined, each
+/// access would: the counts would travel from processor to processor.
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
+  /// What the transport can do, asked once.
+  let capabilities: TransportCapabilities
   let ledger = Ledger()
   let delegates = DelegatePool()
+  /// The gate's identity, for delivery frames.
+  let gateIdentity: ObjectIdentifier
+  private let timers: any TimerService
+  private let followsSystemClock: Bool
 
   init(_ gate: EndPointGate, _ transport: any Transport) {
     self.gate = gate
     self.transport = transport
+    capabilities = transport.capabilities
+    gateIdentity = ObjectIdentifier(gate)
+    timers = gate.timers
+    followsSystemClock = gate.timers is TimerThread
   }
 
   // Requests between two attempts, of which the gate knows nothing.
   private let resting = Locked<[ObjectIdentifier: DispatchOperation]>([:])
 
-  var now: Deadline { gate.timers.now }
+  var now: Deadline { followsSystemClock ? .now : timersNow }
+
+  @inline(never) private var timersNow: Deadline { timers.now }
+
+  @inline(never)
+  func submit(
+    _ operation: DispatchOperation, to endPoint: EndPoint, _ lane: RequestClass, priority: RequestPriority,
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
+  ) -> Scheduler<any GateClient>.Submission {
+    gate.submit(operation, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment)
+  }
+
+  @inline(never)
+  func finish(_ ticket: Ticket) { gate.finish(ticket) }
+
+  @inline(never)
+  func note(multiplexes does: Bool, at endPoint: EndPoint) {
+    gate.perform { $0.setMultiplexing(does, at: endPoint) }
+  }
+
+  /// One operation more whose caller has to be told of its end.
+  @inline(never)
+  func owe() { ledger.enter() }
+
+  /// The caller of an operation was told.
+  @inline(never)
+  func settle() { ledger.leave() }
+
+  /// Takes an operation's timers back.
+  func cancel(_ operationTimers: OperationTimers) {
+    if !operationTimers.isEmpty { operationTimers.cancel(on: timers) }
+  }
+
+  @inline(never)
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> TimerQueue.Key {
+    timers.schedule(at: deadline, action).key
+  }
+
+  @inline(never)
+  func cancel(_ key: TimerQueue.Key) { ScheduledTimer(service: timers, key: key).cancel() }
 
   func enterRest(_ operation: DispatchOperation) { resting.withLock { $0[ObjectIdentifier(operation)] = operation } }
 

@@ -17,7 +17,7 @@ extension DispatchOperation {
     do {
       let next = try Redirect.next(after: request, status: head.statusCode, location: location)
       state.withLock { $0.redirect = next }
-      return redirectBodyFlow(head[.contentLength].flatMap { Int($0) } ?? 0)
+      return redirectBodyFlow(head.declaredLength ?? 0)
     } catch {
       fail(error)
       return .abort
@@ -38,7 +38,7 @@ extension DispatchOperation {
       // Refused: the gate closes, or a verdict came since and has withdrawn the ticket, which still holds the permit.
       if case .refused = core.gate.move(ticket, to: next.endPoint) {
         fail(DispatchError(.shutDown))
-        core.gate.finish(ticket)
+        core.finish(ticket)
       }
     }
   }

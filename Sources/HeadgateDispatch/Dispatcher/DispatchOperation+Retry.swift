@@ -10,7 +10,7 @@ extension DispatchOperation {
   func retried(_ head: ResponseHead) -> BodyFlow? {
     guard let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode) else { return nil }
     guard plan(policy, asked: head[.retryAfter].flatMap { RetryAfter.wait($0) }) else { return nil }
-    return redirectBodyFlow(head[.contentLength].flatMap { Int($0) } ?? 0)
+    return redirectBodyFlow(head.declaredLength ?? 0)
   }
 
   /// Plans another attempt after an exchange that failed.
@@ -20,6 +20,7 @@ extension DispatchOperation {
   }
 
   private func plan(_ policy: RetryPolicy, asked: Duration?) -> Bool {
+    guard !isClosing else { return false }
     let now = core.now
     guard let attempt = state.withLock({ $0.attempt(of: request, at: now) }), policy.mayRepeat(attempt.request) else {
       return false
@@ -38,25 +39,23 @@ extension DispatchOperation {
     dropTimeout()
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
     core.enterRest(self)
-    core.gate.finish(ticket)
-    keep(core.gate.timers.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
-    if core.isClosed || core.gate.isClosing { fail(DispatchError(.shutDown)) }
+    core.finish(ticket)
+    keep(core.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
+    if isClosing { fail(DispatchError(.shutDown)) }
+    // A verdict that came before `enterRest` found nothing to take away.
+    if state.withLock({ $0.isDecided }) { core.leaveRest(self) }
   }
 
   private func wake() {
     let now = core.now
     dropTimeout()
     core.leaveRest(self)
-    guard let next = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
-    let lane = state.withLock { $0.requestClass }
-    switch core.gate.submit(
-      self, to: next.endPoint, lane, priority: priority, patience: .waits, mayBeHeld: true, at: now)
-    {
-    case .started: break
-    case .accepted(let ticket), .held(let ticket): accepted(ticket)
-    case .refused(.queueFull): fail(DispatchError(.refused))
-    case .refused(.longLaneFull): fail(DispatchError(.longLaneFull))
-    case .refused(.shutDown): fail(DispatchError(.shutDown))
-    }
+    guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
+    let refusal = bring(
+      to: attempt.endPoint, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
+    if let refusal { fail(refusal) }
   }
+
+  /// Whether nothing is sent again, because the dispatcher or its gate takes no more.
+  private var isClosing: Bool { core.isClosed || core.gate.isClosing }
 }

@@ -4,14 +4,14 @@ import HeadgateThreads
 
 extension DispatchOperation {
   func armDeadline(at deadline: Deadline) {
-    keep(core.gate.timers.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, as: .deadline)
+    keep(core.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, as: .deadline)
   }
 
   /// What is left of the request's `timeout`, counted over the time that it ran only.
   func armTimeout(from now: Deadline, after ran: Int64, hop: Int) {
     guard let timeout = request.fields.timeoutNanoseconds else { return }
     let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
-    keep(core.gate.timers.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout, hop: hop)
+    keep(core.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }, as: .timeout, hop: hop)
   }
 
   func dropTimeout() {
@@ -20,7 +20,7 @@ extension DispatchOperation {
 
   /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
   func armIdle(from now: Deadline, after wait: Int64) {
-    keep(core.gate.timers.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in idleCheck() }, as: .idle)
+    keep(core.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in idleCheck() }, as: .idle)
   }
 
   /// The moment of something that came, for the idle limit: the clock is not read for a request that has none.
@@ -38,12 +38,9 @@ extension DispatchOperation {
   }
 
   /// Keeps a timer for as long as the operation is undecided; lets it go at once when it is not.
-  func keep(_ timer: ScheduledTimer, as kind: OperationTimers.Kind, hop: Int = 0) {
-    let key = timer.key
+  func keep(_ key: TimerQueue.Key, as kind: OperationTimers.Kind, hop: Int = 0) {
     if let superfluous = state.withLock({ $0.keep(key, as: kind, hop: hop) }) { drop(superfluous) }
   }
 
-  func drop(_ key: TimerQueue.Key) {
-    ScheduledTimer(service: core.gate.timers, key: key).cancel()
-  }
+  func drop(_ key: TimerQueue.Key) { core.cancel(key) }
 }

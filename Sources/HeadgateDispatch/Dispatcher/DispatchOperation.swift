@@ -20,9 +20,11 @@ final class DispatchOperation: Sendable {
     submittedClass = requestClass
     self.core = core
     self.sink = sink
-    core.ledger.enter()
-    submitted = core.now
-    state = Locked(OperationState(request, requestClass, submitted: submitted))
+    core.owe()
+    let now = core.now
+    submitted = now
+    let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
+    state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -62,26 +64,34 @@ final class DispatchOperation: Sendable {
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
-    switch core.gate.submit(
-      self, to: request.endPoint, submittedClass, priority: request.priority, patience: patience, mayBeHeld: mayBeHeld,
-      at: submitted)
+    let refusal = bring(
+      to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
+    if let refusal { return refusal }
+    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
+    if core.isClosed { fail(DispatchError(.shutDown)) }
+    return nil
+  }
+
+  /// Submits it to the gate, for its first attempt or another. Returns why that did not take it.
+  func bring(
+    to endPoint: EndPoint, _ lane: RequestClass, _ priority: RequestPriority,
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline
+  ) -> DispatchError? {
+    switch core.submit(
+      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now)
     {
     case .started: break
     case .accepted(let ticket):
       accepted(ticket)
       sink.accepted()
     case .held(let ticket): accepted(ticket)
-    case .refused(.queueFull): return DispatchError(.refused, endPoint: request.endPoint)
-    case .refused(.longLaneFull): return DispatchError(.longLaneFull, endPoint: request.endPoint)
-    case .refused(.shutDown): return DispatchError(.shutDown, endPoint: request.endPoint)
+    case .refused(let refusal): return DispatchError(refusal.code, endPoint: endPoint)
     }
-    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
-    if core.isClosed { fail(DispatchError(.shutDown)) }
     return nil
   }
 
   /// It stands in the queue. What was asked of it on the way there is done now.
-  func accepted(_ ticket: Ticket) {
+  private func accepted(_ ticket: Ticket) {
     let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
     if let late { _ = core.gate.withdraw(late) }
     if let priority { _ = core.gate.setPriority(priority, of: ticket) }
@@ -96,14 +106,14 @@ final class DispatchOperation: Sendable {
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = core.gate.withdraw(ticket) }
     consequences.cancel?.cancel()
-    if let ticket = consequences.finish { core.gate.finish(ticket) }
+    if let ticket = consequences.finish { core.finish(ticket) }
     if let outcome = consequences.outcome { deliver(outcome) }
   }
 
   func deliver(_ outcome: OperationState.Outcome) {
-    outcome.timers.cancel(on: core.gate.timers)
+    core.cancel(outcome.timers)
     if request.fields.mayRetry { core.leaveRest(self) }
-    DeliveryFrame.mark(core.gate) { sink.end(outcome.error, outcome.times, told: core.ledger) }
+    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
   }
 
   /// Calls the sink, unless the verdict is there already.
@@ -123,7 +133,7 @@ final class DispatchOperation: Sendable {
     }
     var flow = BodyFlow.abort
     var fault: DispatchError?
-    DeliveryFrame.mark(core.gate) {
+    DeliveryFrame.mark(core.gateIdentity) {
       do throws(DispatchError) { flow = try body(sink, later ?? request) } catch { fault = error }
     }
     if let fault { fail(fault) }
@@ -149,7 +159,7 @@ extension DispatchOperation: GateClient {
   package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
     let now = moment ?? core.now
     guard let launch = state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else {
-      return core.gate.finish(ticket)
+      return core.finish(ticket)
     }
     sink.accepted()
     startExchange(launch, at: now)
@@ -164,7 +174,7 @@ extension DispatchOperation: GateClient {
     let exchange = Exchange(
       request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause)
     // As of a transport that ends an exchange inside its start.
-    if let failure = exchange.unmet(by: core.transport.capabilities) { return ended(ExchangeEnd(failure: failure)) }
+    if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
     let control = core.transport.start(exchange, events: self)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
     case .past: break
@@ -202,7 +212,7 @@ extension DispatchOperation: ExchangeEvents {
 
   func conclude(_ ending: OperationState.Ending) {
     // The permit first: the next request starts here and now, before the caller of this one is told.
-    if let ticket = ending.ticket { core.gate.finish(ticket) }
+    if let ticket = ending.ticket { core.finish(ticket) }
     if let outcome = ending.outcome { deliver(outcome) }
   }
 }

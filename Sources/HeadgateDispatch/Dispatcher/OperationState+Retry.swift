@@ -29,11 +29,13 @@ extension OperationState {
     return ticket
   }
 
-  /// The rest is over. Returns what is to be brought to the gate; nil when it was decided meanwhile.
-  mutating func endRest(of first: DispatchRequest, at now: Deadline) -> DispatchRequest? {
+  /// The rest is over. Returns where the request is to be brought, and how; nil when it was decided meanwhile.
+  mutating func endRest(
+    of first: DispatchRequest, at now: Deadline
+  ) -> (endPoint: EndPoint, lane: RequestClass, priority: RequestPriority)? {
     guard case .resting = stage, !isDecided else { return nil }
     stage = .waiting
     waitingSince = now
-    return later ?? first
+    return ((later ?? first).endPoint, requestClass, priority ?? first.priority)
   }
 }

@@ -39,7 +39,7 @@ extension OperationState {
 extension DispatchOperation {
   func multiplexes(_ does: Bool) {
     let endPoint = endPoint
-    core.gate.perform { $0.setMultiplexing(does, at: endPoint) }
+    core.note(multiplexes: does, at: endPoint)
   }
 
   func waitsForSocket() {

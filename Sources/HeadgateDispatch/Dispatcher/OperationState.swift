@@ -98,10 +98,10 @@ struct OperationState {
   /// When the request's deadline passes; nil when it has none.
   let deadline: Deadline?
 
-  init(_ request: DispatchRequest, _ requestClass: RequestClass, submitted: Deadline) {
+  init(_ requestClass: RequestClass, submitted: Deadline, deadline: Deadline?) {
     self.requestClass = requestClass
     self.submitted = submitted
-    deadline = request.fields.deadlineNanoseconds.map { submitted.advanced(byNanoseconds: $0) }
+    self.deadline = deadline
     waitingSince = submitted
   }
 
@@ -164,7 +164,7 @@ struct OperationState {
   /// Takes a timer into keeping. Returns the one to cancel: this one, when the outcome is decided or the request has gone
   /// on to another hop meanwhile; or the one whose place it takes.
   mutating func keep(_ timer: TimerQueue.Key, as kind: OperationTimers.Kind, hop: Int) -> TimerQueue.Key? {
-    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver else { return timer }
+    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver && !isHeld else { return timer }
     return timers.set(timer, kind)
   }
 
@@ -386,34 +386,5 @@ struct OperationState {
       ran += now.nanoseconds(since: runningSince)
     }
     return error.at(error.endPoint, phase: known, waited: .nanoseconds(waited), ran: .nanoseconds(ran))
-  }
-}
-
-/// The timers that one operation keeps, by their keys: they all belong to the gate's one service.
-struct OperationTimers {
-  enum Kind { case timeout, deadline, idle }
-
-  var timeout: TimerQueue.Key?
-  var deadline: TimerQueue.Key?
-  var idle: TimerQueue.Key?
-
-  /// Returns what stood there.
-  mutating func set(_ timer: TimerQueue.Key?, _ kind: Kind) -> TimerQueue.Key? {
-    switch kind {
-    case .timeout: exchange(&timeout, timer)
-    case .deadline: exchange(&deadline, timer)
-    case .idle: exchange(&idle, timer)
-    }
-  }
-
-  private func exchange(_ place: inout TimerQueue.Key?, _ timer: TimerQueue.Key?) -> TimerQueue.Key? {
-    defer { place = timer }
-    return place
-  }
-
-  func cancel(on service: any TimerService) {
-    if let timeout { _ = service.cancel(ScheduledTimer(service: service, key: timeout)) }
-    if let deadline { _ = service.cancel(ScheduledTimer(service: service, key: deadline)) }
-    if let idle { _ = service.cancel(ScheduledTimer(service: service, key: idle)) }
   }
 }

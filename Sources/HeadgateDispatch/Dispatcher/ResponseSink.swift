@@ -23,8 +23,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// What came after the body.
   func received(trailers: HTTPFields)
 
-  /// The end. Without an error the response was whole. `told.leave()` follows when the caller was told.
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger)
+  /// The end. Without an error the response was whole. `core.settle()` follows when the caller was told.
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
 
 extension ResponseSink {

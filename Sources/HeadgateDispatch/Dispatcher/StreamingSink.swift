@@ -54,7 +54,7 @@ final class StreamingSink: ResponseSink {
 
   func received(trailers: HTTPFields) { state.withLock { $0.trailers = trailers } }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
       state.times = times
@@ -66,7 +66,7 @@ final class StreamingSink: ResponseSink {
     // A transport that ends well without a head is at fault, and its caller waits for one.
     onHead?(.failure(error ?? DispatchError(.badResponse, phase: .awaitingHead, detail: "no head came")))
     for waiter in waiters { waiter(error.map { .failure($0) } ?? .success(nil)) }
-    told.leave()
+    core.settle()
   }
 
   /// What took how long, once the transfer is over.

@@ -50,7 +50,7 @@ extension URLDispatcher {
   public func enqueue(
     _ request: DispatchRequest, completion: @escaping @Sendable (Result<DispatchResponse, DispatchError>) -> Void
   ) throws(DispatchError) -> URLDispatchOperation {
-    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(gate) else {
+    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(ObjectIdentifier(gate)) else {
       throw DispatchError(.wouldBlock, endPoint: request.endPoint)
     }
     let acceptance = Acceptance()

@@ -18,7 +18,7 @@ extension URLDispatcher {
   public func dispatchSynchronously(
     _ request: DispatchRequest, class requestClass: RequestClass = .short
   ) throws(DispatchError) -> DispatchResponse {
-    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(gate) else {
+    guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(ObjectIdentifier(gate)) else {
       throw DispatchError(.wouldBlock, endPoint: request.endPoint)
     }
     let waiter = Waiter.ofThread()

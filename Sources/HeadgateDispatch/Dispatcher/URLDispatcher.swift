@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateThreads
+import Logging
 
 /// Dispatches any number of URL requests and never has more under way than an end-point tolerates.
 ///
@@ -23,10 +24,12 @@ public final class URLDispatcher: Sendable {
   ///   - transport: What carries the requests. It belongs to this dispatcher, which shuts it down at its end.
   ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
   ///   - timers: The clock that limits on time follow.
+  ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
   public init(
-    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared
+    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
+    logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    gate = EndPointGate(limits: limits, timers: timers)
+    gate = EndPointGate(limits: limits, timers: timers, logger: logger)
     core = DispatchCore(gate, transport)
     ownsGate = true
     let ledger = core.ledger
@@ -92,7 +95,6 @@ public final class URLDispatcher: Sendable {
   private func close(_ mode: ShutdownMode) {
     guard !ownsGate else {
       gate.close(mode.closing)
-      // A closed gate takes no further attempts.
       for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
       return
     }
@@ -102,6 +104,7 @@ public final class URLDispatcher: Sendable {
     for operation in operations() {
       if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
     }
+    for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
     core.ledger.leave()
   }
 
@@ -156,7 +159,8 @@ public final class URLDispatcher: Sendable {
 public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
-  /// Takes nothing new; finishes all that runs or waits.
+  /// Takes nothing new; finishes all that runs or waits. Nothing is sent again: a request that rests before another attempt
+  /// fails with `shutDown`, and one that fails from now on has failed.
   public static let drain = ShutdownMode(closing: .draining)
   /// Finishes what runs; what waits fails with `shutDown`.
   public static let graceful = ShutdownMode(closing: .ending)

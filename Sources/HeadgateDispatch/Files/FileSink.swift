@@ -55,7 +55,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
-    if isWanted, let declared = head[.contentLength].flatMap({ Int($0) }), declared > 0 {
+    if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
     return .more
@@ -70,7 +70,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told: Ledger) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let last = block
     block = []
@@ -81,7 +81,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
       completion?(finish(last, error, times, endPoint, trailers))
-      told.leave()
+      core.settle()
     }
   }
 

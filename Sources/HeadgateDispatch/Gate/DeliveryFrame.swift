@@ -16,18 +16,18 @@ struct DeliveryFrame {
   var hasMore = false
 
   /// Runs `body` with a frame for the gate on top of this thread's chain.
-  static func with(_ gate: AnyObject, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void) {
+  static func with(_ gate: ObjectIdentifier, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void) {
     push(gate, delivers: true, body)
   }
 
   /// Runs `body`, which calls code of others: a completion, a delegate, a sink. What blocks until the gate goes on must
   /// refuse to do so in there, see ``isInside(_:)``.
-  static func mark(_ gate: AnyObject, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
+  static func mark(_ gate: ObjectIdentifier, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
 
   private static func push(
-    _ gate: AnyObject, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
+    _ gate: ObjectIdentifier, delivers: Bool, _ body: (UnsafeMutablePointer<DeliveryFrame>) -> Void
   ) {
-    var frame = DeliveryFrame(gate: ObjectIdentifier(gate), parent: top, delivers: delivers)
+    var frame = DeliveryFrame(gate: gate, parent: top, delivers: delivers)
     withUnsafeMutablePointer(to: &frame) { pointer in
       // The pointer stays on this thread's chain only until `body`, which does not suspend, has returned.
       headgate_frame_set(pointer)
@@ -37,20 +37,20 @@ struct DeliveryFrame {
   }
 
   /// This thread's frame for a gate, if it is delivering that gate's effects.
-  static func find(_ gate: AnyObject) -> UnsafeMutablePointer<DeliveryFrame>? {
+  static func find(_ gate: ObjectIdentifier) -> UnsafeMutablePointer<DeliveryFrame>? {
     var frame = top
     while let found = frame {
-      if found.pointee.delivers, found.pointee.gate == ObjectIdentifier(gate) { return found }
+      if found.pointee.delivers, found.pointee.gate == gate { return found }
       frame = found.pointee.parent
     }
     return nil
   }
 
   /// Whether the current thread is inside a delivery or a call of the gate's: there it must not wait for that gate.
-  static func isInside(_ gate: AnyObject) -> Bool {
+  static func isInside(_ gate: ObjectIdentifier) -> Bool {
     var frame = top
     while let found = frame {
-      if found.pointee.gate == ObjectIdentifier(gate) { return true }
+      if found.pointee.gate == gate { return true }
       frame = found.pointee.parent
     }
     return false

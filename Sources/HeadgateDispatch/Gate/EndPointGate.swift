@@ -28,7 +28,7 @@ public final class EndPointGate: Sendable {
   /// - Parameters:
   ///   - limits: How many at once, for each end-point and in all; how many may wait.
   ///   - timers: The clock that deadlines follow.
-  ///   - logger: Where leaked permits are told of.
+  ///   - logger: Where it tells of leaked permits, and of a second gate at the same end-point.
   public init(
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher")
@@ -106,19 +106,19 @@ public final class EndPointGate: Sendable {
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
-    guard DeliveryFrame.find(self) == nil else {
-      return perform {
-        $0.submit(
-          client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld)
-      }
-    }
-    let (submission, hasMore, met) = state.withLock { scheduler in
+    let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
+    let (submission, hasMore, isNew) = state.withLock { scheduler in
+      let met = scheduler.metEndPoints
       let submission = scheduler.submit(
         client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: true)
-      return (submission, scheduler.hasEffects, scheduler.metEndPoints)
+        mayStart: !isInside)
+      return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
     }
-    if met != census.met.load(ordering: .relaxed) { census.meets(endPoint, count: met, state, logger) }
+    if isNew { census.meets(endPoint, state, logger) }
+    if isInside {
+      if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
+      return submission
+    }
     if case .started(let ticket, let limit) = submission {
       deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
     } else if hasMore {
@@ -146,7 +146,7 @@ public final class EndPointGate: Sendable {
   func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
     -> Result
   {
-    if let frame = DeliveryFrame.find(self) {
+    if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
       let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }
       return result
@@ -166,7 +166,7 @@ public final class EndPointGate: Sendable {
 
   /// Does the first thing, then all that it and others leave to be done.
   private func deliver(_ hasMore: Bool, atMost limit: Int, _ first: () -> Void) {
-    DeliveryFrame.with(self) { frame in
+    DeliveryFrame.with(ObjectIdentifier(self)) { frame in
       frame.pointee.hasMore = hasMore
       first()
       var delivered = 1

@@ -11,8 +11,6 @@ final class GateCensus: Sendable {
   // Rejected: the gates themselves, by weak references, which would make every retain and release of a gate a slower one.
   private static let all = Locked<[GateState]>([])
 
-  /// How many end-points the gate had met when it looked round last.
-  let met = Atomic<Int>(0)
   private let hasWarned = Atomic<Bool>(false)
 
   static func enter(_ state: GateState) { all.withLock { $0.append(state) } }
@@ -23,8 +21,7 @@ final class GateCensus: Sendable {
   }
 
   /// A gate has met an end-point: says once if another gate is busy there.
-  func meets(_ endPoint: EndPoint, count: Int, _ state: GateState, _ logger: Logger) {
-    met.store(count, ordering: .relaxed)
+  func meets(_ endPoint: EndPoint, _ state: GateState, _ logger: Logger) {
     guard !hasWarned.load(ordering: .relaxed) else { return }
     let others = Self.all.withLock { states in states.count > 1 ? states : [] }
     let isShared = others.contains { $0 !== state && $0.isBusy(endPoint) }

@@ -48,9 +48,7 @@ public final class PermitRequest: GateClient, Sendable {
         return state.completion == nil
       }
       if isOver { _ = gate.withdraw(ticket) }
-    case .refused(.shutDown): end(with: .shutDown)
-    case .refused(.longLaneFull): end(with: .longLaneFull)
-    case .refused(.queueFull): end(with: .refused)
+    case .refused(let refusal): end(with: refusal.code)
     }
   }
 
@@ -66,7 +64,7 @@ public final class PermitRequest: GateClient, Sendable {
     guard let (completion, ticket) = takeCompletion() else { return }
     if let ticket { _ = gate.withdraw(ticket) }
     let error = DispatchError(code, endPoint: endPoint, waited: gate.timers.now - submitted)
-    DeliveryFrame.mark(gate) { completion(.failure(error)) }
+    DeliveryFrame.mark(ObjectIdentifier(gate)) { completion(.failure(error)) }
   }
 
   /// Whoever gets the completion decides how this ends.
@@ -90,7 +88,7 @@ public final class PermitRequest: GateClient, Sendable {
       return gate.finish(ticket)
     }
     let permit = Permit(gate, ticket, endPoint, waited: gate.timers.now - submitted, origin)
-    DeliveryFrame.mark(gate) { completion(.success(permit)) }
+    DeliveryFrame.mark(ObjectIdentifier(gate)) { completion(.success(permit)) }
   }
 
   package func admitted() {}

@@ -127,7 +127,7 @@ public struct DispatchRequest: Sendable {
     let address = try RequestAddress(url)
     var headerFields = headerFields
     if let credentials = address.credentials, headerFields[.authorization] == nil {
-      headerFields[.authorization] = "Basic " + Data(credentials.utf8).base64EncodedString()
+      headerFields[.authorization] = basicAuthorization(credentials)
     }
     storage = RequestFields(
       address, RequestFields.Settings(method: method, headerFields: headerFields, body: body))

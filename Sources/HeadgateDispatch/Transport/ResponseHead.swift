@@ -40,6 +40,9 @@ public struct ResponseHead: Sendable {
     }
   }
 
+  /// The length of the body in bytes, as the response declares it; nil where it does not, or says no number.
+  package var declaredLength: Int? { self[.contentLength].flatMap { Int($0) } }
+
   /// One field's value, without parsing the others; several of one name are joined by ", ". O(bytes).
   public subscript(name: HTTPField.Name) -> String? {
     switch storage {

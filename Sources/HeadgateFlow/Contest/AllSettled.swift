@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Runs functions at the same time, and returns how each of them ended, in the order of the functions. No failure cancels
 /// another.
 ///
-///     for result in try await allSettled(checks) { … }
+///     for result in try await allSettled(throwing: CheckError.self, checks) { … }
 ///
 /// They start in their order. An empty array gives an empty array.
 ///

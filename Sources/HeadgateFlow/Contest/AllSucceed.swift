@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Runs functions at the same time, and returns all their results in the order of the functions; the first failure
 /// cancels the rest.
 ///
-///     let pages = try await allSucceed(urls.map { url in { @Sendable in try await client.page(url) } })
+///     let pages = try await allSucceed(throwing: LoadError.self, loads)
 ///
 /// They start in their order. An empty array gives an empty array. O(1) for each start and end, and O(n) memory.
 ///

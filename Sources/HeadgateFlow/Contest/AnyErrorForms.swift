@@ -7,6 +7,8 @@
 
 /// Runs functions at the same time, and returns all their results in the order of the functions; the first failure
 /// cancels the rest. As `allSucceed(throwing:)`, for functions that throw any error.
+///
+///     let pages = try await allSucceed(urls.map { url in { @Sendable in try await client.page(url) } })
 nonisolated(nonsending)
   public func allSucceed<Success: Sendable>(
     atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
@@ -19,6 +21,8 @@ nonisolated(nonsending)
 
 /// Runs functions at the same time, and returns how each of them has ended. As `allSettled(throwing:)`, for functions that
 /// throw any error.
+///
+///     for result in try await allSettled(checks) { … }
 nonisolated(nonsending)
   public func allSettled<Success: Sendable>(
     atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
@@ -31,6 +35,10 @@ nonisolated(nonsending)
 
 /// Runs functions at the same time, and returns the first success; the rest are cancelled. As `firstToSucceed(throwing:)`,
 /// for functions that throw any error.
+///
+///     let page = try await firstToSucceed([
+///       { @Sendable in try await first.page() }, { @Sendable in try await second.page() },
+///     ])
 nonisolated(nonsending)
   public func firstToSucceed<Success: Sendable>(
     atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,

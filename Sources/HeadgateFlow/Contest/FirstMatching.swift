@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Runs functions at the same time; the first success that matches is the result, and the rest is cancelled. If none
 /// matches, the last to end decides: its success is the result all the same, or its failure is thrown.
 ///
-///     let reply = try await firstMatching(asks, { $0.isComplete })
+///     let reply = try await firstMatching(throwing: AskError.self, asks, { $0.isComplete })
 ///
 /// They start in their order. An empty array throws `noInput`.
 ///

@@ -2,9 +2,7 @@ import HeadgateThreads
 
 /// Runs functions at the same time; the first success is the result, and the rest is cancelled.
 ///
-///     let page = try await firstToSucceed([
-///       { @Sendable in try await first.page() }, { @Sendable in try await second.page() },
-///     ])
+///     let page = try await firstToSucceed(throwing: LoadError.self, [mirror.load, origin.load])
 ///
 /// They start in their order. An empty array throws `noInput`. With 100,000 functions as with two it needs one frame of
 /// stack and no thread; O(1) for each start and end.

@@ -17,7 +17,7 @@ nonisolated(nonsending)
   let slots = (repeat FixedSlot<each Success>())
   var functions: [@Sendable () async throws(Failure) -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
-  // Not by way of `call`: this array was made by generic code.
+  // By index, in code that is generic in the error as the code is that made the array: see the forms for any error.
   _ = try await allPlan(functions.count, .max, losers, nil)
     .run { [functions] index async throws(Failure) in try await functions[index]() }
   return (repeat try (each slots).value(Failure.self))

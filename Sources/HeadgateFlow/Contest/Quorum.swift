@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Runs functions at the same time until so many have succeeded; the rest is cancelled. It fails as soon as too few are
 /// left that can still succeed.
 ///
-///     let votes = try await quorum(2, of: [first, second, third])
+///     let votes = try await quorum(throwing: VoteError.self, 2, of: [first, second, third])
 ///
 /// They start in their order.
 ///

@@ -51,7 +51,7 @@ public struct Delivery: Sendable {
   }
 
   /// Has a parcel opened at the place. With no lock held.
-  func submit(_ parcel: Parcel) {
+  package func submit(_ parcel: Parcel) {
     do {
       switch kind {
       case .inline: parcel.open()

@@ -1,7 +1,7 @@
 import HeadgateThreads
 
 /// What is to be delivered: it is opened once, or comes back once, also when whoever carries it lets go of it.
-final class Parcel: Sendable {
+package final class Parcel: Sendable {
   private struct Content: Sendable {
     let deliver: @Sendable () -> Void
     let comeBack: @Sendable ((any Error)?) -> Void
@@ -9,7 +9,7 @@ final class Parcel: Sendable {
 
   private let content: Locked<Content?>
 
-  init(_ deliver: @escaping @Sendable () -> Void, comeBack: @escaping @Sendable ((any Error)?) -> Void) {
+  package init(_ deliver: @escaping @Sendable () -> Void, comeBack: @escaping @Sendable ((any Error)?) -> Void) {
     content = Locked(Content(deliver: deliver, comeBack: comeBack))
   }
 
