@@ -185,7 +185,9 @@ final class CurlEasy {
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
     (headers, proxyHeaders) = (nil, nil)
-    for field in request.headerFields where !field.name.isTransports {
+    // One field, which HTTPFields holds taken apart: servers read the first one only.
+    if let cookies = request.headerFields[.cookie] { append("Cookie: \(cookies)") }
+    for field in request.headerFields where !field.name.isTransports && field.name != .cookie {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
       let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
       // What is for the proxy would go through its tunnel to the end-point.

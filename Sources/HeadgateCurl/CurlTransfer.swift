@@ -120,10 +120,11 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var headIsDone: Bool { head.isDone }
 
   /// Whether it may use HTTP/2: over TLS, and if it can't be paused. What a paused stream holds back on a shared
-  /// connection libcurl keeps in memory, up to 32 MB for each (7.88).
+  /// connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at the end of
+  /// a body with a declared length, before any trailers.
   private(set) lazy var offersHTTP2 =
     exchange.request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayPause && proxy == nil
-    && !exchange.request.endPoint.isUnixSocket
+    && !exchange.request.endPoint.isUnixSocket && !exchange.request.requires.contains(.trailers)
 
   /// The proxy that it goes through.
   private(set) lazy var proxy: CurlProxy? = loop.proxies.proxy(for: exchange.request)

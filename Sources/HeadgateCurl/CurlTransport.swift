@@ -17,7 +17,9 @@ import Synchronization
 /// connections: the first one to an end-point makes one, and the others wait for its handshake. Give an end-point more
 /// `requests` than `connections` to make use of it. Responses that their consumer may hold (streams, files, delegates) have
 /// an HTTP/1.1 connection of their own, since libcurl would keep what is held back in memory. A request that has its
-/// permit and finds neither a connection to share nor room for a socket waits for one; that counts as waiting.
+/// permit and finds neither a connection to share nor room for a socket waits for one; that counts as waiting. Over HTTP/2
+/// libcurl brings no trailers of a body whose length the server declares: a request whose `requires` has `trailers` goes by
+/// HTTP/1.1.
 ///
 /// **Proxies** are used as the environment says, unless told otherwise: see ``CurlProxy``. **Unix-domain sockets** are
 /// asked by `http+unix://` URLs, over HTTP/1.1 and with the host `localhost`. **Cookies** are kept if the configuration has

@@ -1,6 +1,8 @@
 import HeadgateOrigin
 import Testing
 
+@testable import HeadgateCommand
+
 extension AcceptanceTests {
   /// The command's options about connections, against the servers that they are for.
   @Suite struct ConnectionOptionTests {
@@ -116,7 +118,7 @@ extension AcceptanceTests {
       #expect(try await text("--cookie-jar", "@/jar") == "none")
       #expect(folder.text(of: "jar")?.hasPrefix("# Netscape HTTP Cookie File\n") == true)
       #expect(try await text("-b", folder.file("jar")) == "fresh=1")
-      #expect(try await Fetched([url, "-b", folder.file("none")], in: folder).status == 3)
+      await #expect(throws: FetchProblem.self) { try await Fetched([url, "-b", folder.file("none")], in: folder) }
     }
   }
 }
