@@ -15,9 +15,10 @@ import Musl
 /// libcurl keeps them, by the rules of RFC 6265 and the list of public suffixes where it was built with that. A jar may
 /// serve several transports, and all loops of each; it has a lock of its own. A request with a `Cookie` field of its own
 /// sends that beside the jar's. Unix-domain sockets neither set nor get any: they all have the host `localhost`.
-// Unchecked: libcurl takes its share's locks, which are ours, round everything that it does with the share, and `access` is
-// used under `guarded` only.
 public final class CookieJar: @unchecked Sendable, Hashable {
+  // Unchecked: libcurl takes its share's locks, which are ours, round everything that it does with the share, and `access`
+  // is used under `guarded` only.
+
   // Freed in deinit: every handle that uses it belongs to a transport's loop, which keeps the jar.
   let share: UnsafeMutableRawPointer
   private let access: UnsafeMutableRawPointer
