@@ -58,8 +58,9 @@ final class EndPointSockets {
 
   /// Whether libcurl may open a socket for an exchange. Ends idle ones for it.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
-    trim(roomFor: 1)
+    // First, since the number of one that was closed without a word may be another's by now.
     if open.count >= limit { sweep() }
+    trim(roomFor: 1)
     var hasRoom = open.count < limit
     if let (origin, most) = transfer.tunnel {
       trim(roomFor: 1, of: origin, atMost: most)
