@@ -13,6 +13,8 @@ final class DispatchCore: Sendable {
   let observers: [any DispatchObserver]
   /// Whether anybody does: a request of a dispatcher without observers asks no further.
   let isObserved: Bool
+  /// What the transport can do, asked once.
+  let capabilities: TransportCapabilities
   let ledger = Ledger()
   let delegates = DelegatePool()
   /// The gate's identity, for delivery frames.
@@ -25,6 +27,7 @@ final class DispatchCore: Sendable {
     self.transport = transport
     self.observers = observers
     isObserved = !observers.isEmpty
+    capabilities = transport.capabilities
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers
     followsSystemClock = gate.timers is TimerThread
@@ -47,6 +50,11 @@ final class DispatchCore: Sendable {
 
   @inline(never)
   func finish(_ ticket: Ticket) { gate.finish(ticket) }
+
+  @inline(never)
+  func note(multiplexes does: Bool, at endPoint: EndPoint) {
+    gate.perform { $0.setMultiplexing(does, at: endPoint) }
+  }
 
   /// One operation more whose caller has to be told of its end.
   @inline(never)

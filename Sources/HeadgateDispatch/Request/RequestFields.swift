@@ -17,6 +17,7 @@ final class RequestFields: Sendable {
     var priority = RequestPriority.normal
     var tag: String?
     var retry: RetryPolicy?
+    var requires: TransportCapabilities = []
   }
 
   let address: RequestAddress
@@ -40,6 +41,7 @@ final class RequestFields: Sendable {
   var priority: RequestPriority { settings.priority }
   var tag: String? { settings.tag }
   var retry: RetryPolicy? { settings.retry }
+  var requires: TransportCapabilities { settings.requires }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address
