@@ -25,7 +25,7 @@ import Testing
       HeadgateLog.disable(.dispatcher)
       HeadgateLog.delegate = nil
     }
-    let bench = try Bench(requests: 1)
+    let bench = try Bench(requests: 1, observers: [])
     let responses = Responses()
     var request = try bench.request("/a?token=hunter2", host: "logged")
     request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
