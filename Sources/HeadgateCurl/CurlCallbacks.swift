@@ -12,7 +12,7 @@ import Musl
 /// What libcurl calls, on the loop's thread. Each finds its object through the pointer that was set for the exchange.
 enum CurlCallbacks {
   // Unretained: the loop keeps the object for as long as libcurl may call with it (see CurlEasy.prepare).
-  private static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
+  static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
     Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
   }
 
@@ -56,7 +56,10 @@ enum CurlCallbacks {
   }
 
   static let prerequest: curl_prereq_callback = { pointer, _, _, _, _ in
-    if let pointer { transfer(pointer).reached(.awaitingHead) }
+    if let pointer {
+      transfer(pointer).reached(.awaitingHead)
+      transfer(pointer).upload?.begins()
+    }
     return CURL_PREREQFUNC_OK
   }
 

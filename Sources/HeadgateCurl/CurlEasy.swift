@@ -37,13 +37,13 @@ final class CurlEasy {
 
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
-    let wantsPlain = request.method == .get && request.headerFields.isEmpty && request.body == nil
+    let wantsPlain = request.method == .get && request.headerFields.isEmpty && transfer.upload == nil
     let inflates = !transfer.exchange.mayPause
     if !(isPlain && wantsPlain && self.inflates == inflates && connectTimeout == request.connectTimeout) {
       curl_easy_reset(handle)
       isIPv4Only = false
       setCommonOptions()
-      set(request, inflates: inflates)
+      set(request, transfer.upload, inflates: inflates)
       isPlain = wantsPlain
       self.inflates = inflates
       connectTimeout = request.connectTimeout
@@ -53,7 +53,10 @@ final class CurlEasy {
     // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
     // and the sockets while one of them is open or an exchange uses them.
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-    for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA] {
+    for option in [
+      CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA,
+      CURLOPT_READDATA, CURLOPT_SEEKDATA,
+    ] {
       ccurl_set_pointer(handle, option, pointer)
     }
     ccurl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, pointer)
@@ -106,21 +109,12 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds ?? Int(Int32.max))
   }
 
-  private func set(_ request: DispatchRequest, inflates: Bool) {
+  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, inflates: Bool) {
     setConnectTimeout(request.connectTimeout)
     if request.method == .head {
       ccurl_set_long(handle, CURLOPT_NOBODY, 1)
-    } else if let body = request.body {
-      // libcurl takes a copy, after the size was said. A null pointer would mean that a callback is to be asked.
-      ccurl_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.bytes.count))
-      _ = body.bytes.withUnsafeBytes { bytes in
-        if let base = bytes.baseAddress, !bytes.isEmpty {
-          ccurl_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, base)
-        } else {
-          ccurl_set_string(handle, CURLOPT_COPYPOSTFIELDS, "")
-        }
-      }
-      if request.method != .post { ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue) }
+    } else if let upload {
+      set(upload, request.method)
     } else if request.method != .get {
       ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
     }
@@ -129,19 +123,22 @@ final class CurlEasy {
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
     if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
-    setHeaders(request)
+    setHeaders(request, upload)
   }
 
-  private func setHeaders(_ request: DispatchRequest) {
+  /// Takes the question back that the server did not understand.
+  func askNoMore(_ transfer: CurlTransfer) { setHeaders(transfer.exchange.request, transfer.upload) }
+
+  private func setHeaders(_ request: DispatchRequest, _ upload: CurlUpload?) {
     curl_slist_free_all(headers)
     headers = nil
-    for field in request.headerFields where !field.name.isTransports {
+    for field in request.headerFields where !field.name.isTransports && field.name != .expect {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
       append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
     }
-    if request.body != nil {
-      // libcurl would wait a second for a server that ignores the question.
-      if !request.headerFields.contains(.expect) { append("Expect:") }
+    if let upload {
+      // libcurl asks by itself where there is no field. One that is given it would repeat after a 417.
+      if let expect = upload.expectField { append(expect) }
       // It would call every body a form.
       if !request.headerFields.contains(.contentType) { append("Content-Type:") }
     }

@@ -15,6 +15,7 @@ final class CurlLoop: @unchecked Sendable {
     case start(CurlTransfer)
     case cancel(CurlTransfer)
     case resume(CurlTransfer)
+    case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
     case limits(GateLimits)
   }
@@ -84,6 +85,7 @@ final class CurlLoop: @unchecked Sendable {
 
   func cancel(_ transfer: CurlTransfer) { _ = send(.cancel(transfer)) }
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
+  func sendOn(_ transfer: CurlTransfer) { _ = send(.sendOn(transfer)) }
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
 
@@ -127,7 +129,9 @@ final class CurlLoop: @unchecked Sendable {
       poller.wait(until: timer, into: &events)
       for event in events where watches.isWanted(event.descriptor, poller) {
         var mask: Int32 = 0
-        if event.readable { mask |= CURL_CSELECT_IN }
+        // A socket that could be written to is read first: an answer that ends the sending may have come, and behind it
+        // the end of the connection, of which a write would take notice first.
+        if event.readable || event.writable && hasArrived(at: event.descriptor) { mask |= CURL_CSELECT_IN }
         if event.writable { mask |= CURL_CSELECT_OUT }
         if event.closed && !event.readable { mask |= CURL_CSELECT_ERR }
         action(event.descriptor, mask)
@@ -164,6 +168,7 @@ final class CurlLoop: @unchecked Sendable {
       case .start(let transfer): begin(transfer)
       case .cancel(let transfer): abandon(transfer)
       case .resume(let transfer): goOn(transfer)
+      case .sendOn(let transfer): goOnSending(transfer)
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
       case .limits(let limits):
@@ -245,10 +250,28 @@ final class CurlLoop: @unchecked Sendable {
     transfer.isPaused = false
     guard transfer.isHeldBack, !transfer.isOver, let easy = transfer.easy else { return }
     transfer.isHeldBack = false
+    unpause(transfer, easy)
+  }
+
+  /// The body has more to send, or is not wanted any more.
+  private func goOnSending(_ transfer: CurlTransfer) {
+    guard !transfer.isOver, let easy = transfer.easy, let upload = transfer.upload else { return }
+    // What is left of the body is not sent: the connection is closed with it.
+    if upload.endsHere { return end(transfer, nil) }
+    guard upload.isHeld else { return }
+    upload.isHeld = false
+    unpause(transfer, easy)
+  }
+
+  /// Tells libcurl what of the exchange is to go on: each direction is paused by itself.
+  private func unpause(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    let receiving = transfer.isHeldBack ? CURLPAUSE_RECV : CURLPAUSE_RECV_CONT
+    let sending = transfer.upload?.isHeld == true ? CURLPAUSE_SEND : CURLPAUSE_SEND_CONT
     isInsideCurl = true
-    let result = curl_easy_pause(easy.handle, CURLPAUSE_CONT)
+    let result = curl_easy_pause(easy.handle, receiving | sending)
     isInsideCurl = false
     // What was held back is delivered in there; if the consumer refused it, libcurl leaves the ending to us.
+    guard result != CURLE_OK || transfer.isAborted else { return }
     if let failure = CurlFailure.error(result, of: transfer) { end(transfer, failure) }
   }
 
@@ -268,10 +291,20 @@ final class CurlLoop: @unchecked Sendable {
       if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
         dialAgain(transfer, .anyAtLast)
       } else {
-        end(transfer, CurlFailure.error(result, of: transfer))
+        finish(transfer, result)
       }
     }
     return found
+  }
+
+  private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
+    if result == CURLE_OK, let easy = transfer.easy, transfer.upload?.asksNoMore() == true {
+      remove(easy)
+      easy.askNoMore(transfer)
+      return add(transfer, easy)
+    }
+    if result == CURLE_OK { transfer.tellRefusal() }
+    end(transfer, CurlFailure.error(result, of: transfer))
   }
 
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {

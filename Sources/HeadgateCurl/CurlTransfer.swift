@@ -16,6 +16,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The handle while the exchange is under way.
   var easy: CurlEasy?
   var sockets: EndPointSockets?
+  /// The request's body; nil when it has none.
+  let upload: CurlUpload?
   /// Sockets that were opened for it: more than one when an address did not answer.
   var opened = 0
   /// Which addresses of its host's name it dials.
@@ -38,6 +40,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.exchange = exchange
     self.events = events
     self.loop = loop
+    upload = exchange.request.method == .head ? nil : exchange.body.map { CurlUpload($0, exchange.request) }
   }
 
   /// The addresses that an exchange dials, one after another.
@@ -65,6 +68,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
+  func sendOn() { loop.sendOn(self) }
 
   // MARK: Phases
 
@@ -91,12 +95,21 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       headIsTooLarge = true
       return false
     case .last(let status, let block):
+      let response = ResponseHead(statusCode: status, block: block)
+      if let upload, !upload.answered(response) {
+        head = HeadLines()
+        return true
+      }
       reached(.receiving)
-      return follow(events.received(ResponseHead(statusCode: status, block: block)))
+      let goesOn = follow(events.received(response))
+      if upload?.endsHere == true { sendOn() }
+      return goesOn
     }
   }
 
-  var headIsDone: Bool { head.isDone }
+  /// An answer that libcurl did not make known at its time was told at the end.
+  var isToldLate = false
+  var headIsDone: Bool { head.isDone || isToldLate }
 
   /// A piece of the body. Returns what libcurl wants to hear: all, none (which ends the exchange) or "later".
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -104,10 +117,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       isHeldBack = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
-    return follow(events.received(bytes)) ? bytes.count : 0
+    if let upload, !upload.answerBrought(bytes) { return bytes.count }
+    let goesOn = follow(events.received(bytes))
+    if upload?.endsHere == true { sendOn() }
+    return goesOn ? bytes.count : 0
   }
 
-  private func follow(_ flow: BodyFlow) -> Bool {
+  func follow(_ flow: BodyFlow) -> Bool {
     switch flow {
     case .more: break
     case .pause: isPaused = true

@@ -11,7 +11,9 @@ final class DispatchOperation: Sendable {
 
   let core: DispatchCore
   let state: Locked<OperationState>
-  private let sink: any ResponseSink
+  let sink: any ResponseSink
+  /// Counts what is sent of its body; nil for a request that has none.
+  let meter: UploadMeter?
   private let submitted: Deadline
   private let submittedClass: RequestClass
 
@@ -20,6 +22,7 @@ final class DispatchOperation: Sendable {
     submittedClass = requestClass
     self.core = core
     self.sink = sink
+    meter = request.body == nil ? nil : UploadMeter(core)
     core.owe()
     let now = core.now
     submitted = now
@@ -171,8 +174,7 @@ extension DispatchOperation: GateClient {
 
   /// Starts the exchange, then its clocks.
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
-    let control = core.transport.start(
-      Exchange(request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause), events: self)
+    let control = carry(launch)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
     case .past: break
     case .unwanted: control.cancel()
