@@ -163,6 +163,44 @@ import Testing
     await dispatcher.shutDown()
   }
 
+  @Test(
+    "D05 an early answer that takes its time is delivered whole, whether its length and the body's are known or not",
+    arguments: [true, false], [true, false])
+  func slowAnswer(isDeclared: Bool, hasLength: Bool) async throws {
+    for staysOpen in [false, true] {
+      origin.setScript(
+        OriginScript { request in
+          guard request.method == "PUT" else { return nil }
+          var answer =
+            isDeclared
+            ? OriginAnswer.pattern(count: 3_000_000) : .stream(chunks: 20, size: 1000, every: .milliseconds(2))
+          answer.status = 413
+          return answer.early(after: 100_000, stayingOpen: staysOpen)
+        })
+      let pieces = Pieces(100, of: 1_000_000)
+      let body = hasLength ? RequestBody([UInt8](repeating: 1, count: 100_000_000)) : pieces.body
+      let response = try await dispatcher.data(for: request("/", body))
+      #expect(response.statusCode == 413)
+      #expect(response.body.count == (isDeclared ? 3_000_000 : 20_000))
+      let accepted = origin.counts().accepted
+      #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+      #expect(origin.counts().accepted == accepted + 1, "half a body is on the connection")
+    }
+    #expect(origin.counts().bodyBytes < 100_000_000)
+    await dispatcher.shutDown()
+  }
+
+  @Test("D05 a server that answers and resets: the answer is delivered, not the broken pipe", arguments: [200, 413])
+  func abrupt(_ status: Int) async throws {
+    for _ in 0..<20 {
+      let response = try await dispatcher.data(
+        for: request(
+          "/early?after=100000&abrupt=1&status=\(status)", RequestBody([UInt8](repeating: 1, count: 20_000_000))))
+      #expect((response.statusCode, response.text) == (status, "too large\n"))
+    }
+    await dispatcher.shutDown()
+  }
+
   @Test("D05 a success that comes early with the connection's end is delivered, and the rest not sent")
   func earlySuccess() async throws {
     let pieces = Pieces(200, of: 1_000_000, isReplayable: true)
