@@ -303,6 +303,9 @@ final class CurlLoop: @unchecked Sendable {
       easy.askNoMore(transfer)
       return add(transfer, easy)
     }
+    if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.tellRescued() {
+      return end(transfer, transfer.isAborted ? DispatchError(.cancelled, phase: transfer.phase) : nil)
+    }
     if result == CURLE_OK { transfer.tellRefusal() }
     end(transfer, CurlFailure.error(result, of: transfer))
   }
@@ -320,6 +323,7 @@ final class CurlLoop: @unchecked Sendable {
     transfer.fallback.take()?.cancel()
     if let place = transfer.sockets {
       place.users -= 1
+      if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
       if failure != nil || transfer.opened > 1 { place.sweep() }

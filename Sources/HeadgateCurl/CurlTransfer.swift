@@ -34,7 +34,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isOver = false
   var headIsTooLarge = false
 
-  private var head = HeadLines()
+  private(set) var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -83,6 +83,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// libcurl watches a socket for this exchange.
   func uses(_ descriptor: Int32) {
     sockets?.used(descriptor, by: self)
+    if let upload { sockets?.uploads[descriptor] = upload }
   }
 
   // MARK: What libcurl brings

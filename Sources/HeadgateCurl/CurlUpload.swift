@@ -25,6 +25,9 @@ final class CurlUpload {
   let source: RequestBodySource
   /// Whether the server is asked first.
   private(set) var expectsContinue: Bool
+  let isSecure: Bool
+  /// What lay in the connection's socket when it was closed.
+  var remnant: [UInt8] = []
   /// libcurl was told to wait for the body.
   var isHeld = false
 
@@ -41,6 +44,7 @@ final class CurlUpload {
 
   init(_ source: RequestBodySource, _ request: DispatchRequest) {
     self.source = source
+    isSecure = request.isSecure
     expectsContinue =
       request.headerFields.contains(.expect)
       || request.expectsContinue ?? ((source.length ?? .max) > Self.mostUnasked)

@@ -13,6 +13,9 @@ struct HeadLines {
   private var block: [UInt8] = []
   private(set) var isDone = false
 
+  /// Whether something of a head has come, or all of it.
+  var hasBegun: Bool { isDone || !block.isEmpty }
+
   mutating func append(_ line: UnsafeRawBufferPointer, atMost cap: Int) -> Line {
     if isDone { return .inside }
     if block.isEmpty { block.reserveCapacity(512) }
