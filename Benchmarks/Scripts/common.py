@@ -62,8 +62,11 @@ class Server:
     """The CPU seconds of nginx's worker."""
     with open(os.path.join(self.dir, "nginx.pid")) as file:
       master = file.read().strip()
-    with open("/proc/%s/task/%s/children" % (master, master)) as file:
-      worker = file.read().split()[0]
+    workers = []
+    while not workers:  # the master answers before it has made its worker
+      with open("/proc/%s/task/%s/children" % (master, master)) as file:
+        workers = file.read().split()
+    worker = workers[0]
     with open("/proc/%s/stat" % worker) as file:
       fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS

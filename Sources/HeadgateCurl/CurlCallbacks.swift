@@ -16,16 +16,21 @@ enum CurlCallbacks {
     Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
   }
 
+  // As above, without counting a reference for the call: the loop's own lasts, since `end` runs outside of libcurl.
+  @inline(__always)
+  private static func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Result) -> Result {
+    Unmanaged<CurlTransfer>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+  }
+
   static let write: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    return transfer(pointer).received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    return with(pointer) { $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) }
   }
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    let transfer = transfer(pointer)
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return transfer.received(headLine: line, atMost: transfer.maxHeadBytes) ? size * count : 0
+    return with(pointer) { $0.received(headLine: line, atMost: $0.maxHeadBytes) ? size * count : 0 }
   }
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
@@ -57,8 +62,10 @@ enum CurlCallbacks {
 
   static let prerequest: curl_prereq_callback = { pointer, _, _, _, _ in
     if let pointer {
-      transfer(pointer).reached(.awaitingHead)
-      transfer(pointer).upload?.begins()
+      with(pointer) {
+        $0.reached(.awaitingHead)
+        $0.upload?.begins()
+      }
     }
     return CURL_PREREQFUNC_OK
   }
@@ -79,7 +86,7 @@ enum CurlCallbacks {
 
   static let setTimer: curl_multi_timer_callback = { _, milliseconds, pointer in
     guard let pointer else { return 0 }
-    Unmanaged<CurlLoop>.fromOpaque(pointer).takeUnretainedValue().setTimer(milliseconds)
+    Unmanaged<CurlLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
     return 0
   }
 }

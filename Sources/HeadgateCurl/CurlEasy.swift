@@ -122,7 +122,7 @@ final class CurlEasy {
     // A large buffer means few reads for streams and files. libcurl allocates it for each exchange, so a short response
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
-    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, "") }
+    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, Self.encodings) }
     setHeaders(request, upload)
   }
 
@@ -144,6 +144,11 @@ final class CurlEasy {
     }
     ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
   }
+
+  // What servers speak, as far as this libcurl can read it. Its own list of all that it knows would name four, and it
+  // writes each letter of the field twice for every request.
+  private static let encodings: String? =
+    ccurl_reads_gzip() == 0 ? nil : ccurl_reads_brotli() == 0 ? "gzip" : "gzip, br"
 
   private func append(_ line: String) {
     // Null means that there was no memory, and then the old list is still good.

@@ -29,6 +29,7 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   let configuration: CurlTransport.Configuration
+  let maxHeadBytes: Int
   let socketCounts = SocketCounts()
   private let poller: Poller
   private let inbox = Locked(Inbox())
@@ -36,17 +37,19 @@ final class CurlLoop: @unchecked Sendable {
 
   private let multi: UnsafeMutableRawPointer
   private var timer = Deadline.distantFuture
-  // The exchanges under way: libcurl holds bare pointers to them.
-  private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
-  private var spareHandles: [CurlEasy] = []
-  private var sockets: [EndPoint: EndPointSockets] = [:]
-  private var watches = WatchTable()
+  // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
+  private var running = 0
+  // Not checked at each access: none of their calls comes back to them.
+  @exclusivity(unchecked) private var spareHandles: [CurlEasy] = []
+  @exclusivity(unchecked) private var sockets: [EndPoint: EndPointSockets] = [:]
+  @exclusivity(unchecked) private var watches = WatchTable()
   private var isInsideCurl = false
   // The limits since they were changed for the first time.
   private var limits: GateLimits?
 
   init(_ configuration: CurlTransport.Configuration) throws(DispatchError) {
     self.configuration = configuration
+    maxHeadBytes = configuration.maxHeadBytes
     Self.initializeLibrary
     guard let multi = curl_multi_init() else { throw DispatchError(.transportFailed, detail: "curl_multi_init failed") }
     self.multi = multi
@@ -120,7 +123,7 @@ final class CurlLoop: @unchecked Sendable {
     var events: [PollEvent] = []
     while true {
       let hadCommands = takeCommands()
-      while timer <= .now {
+      while timer != .distantFuture, timer <= .now {
         timer = .distantFuture
         action(CURL_SOCKET_TIMEOUT, 0)
       }
@@ -151,7 +154,7 @@ final class CurlLoop: @unchecked Sendable {
 
   /// Whether it was told to end and nothing is left. From then on no command is taken.
   private func isDone() -> Bool {
-    guard transfers.isEmpty else { return false }
+    guard running == 0 else { return false }
     return inbox.withLock { inbox in
       inbox.isClosed = inbox.isClosing && inbox.commands.isEmpty
       return inbox.isClosed
@@ -197,17 +200,24 @@ final class CurlLoop: @unchecked Sendable {
       return end(transfer, DispatchError(.transportFailed, detail: "no memory for a handle"))
     }
     let endPoint = transfer.exchange.request.endPoint
-    let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
-    sockets[endPoint] = place
+    let place = place(of: endPoint)
     place.users += 1
     // An exchange that was granted before the limits changed still speaks of the old ones.
     place.limit = limits?.of(endPoint).requests ?? transfer.exchange.maxSockets
     transfer.easy = easy
     transfer.sockets = place
     if place.prefersIPv4 { transfer.dialling = .ipv4 }
-    transfers[ObjectIdentifier(transfer)] = transfer
+    running += 1
+    _ = Unmanaged.passRetained(transfer)
     easy.prepare(transfer)
     add(transfer, easy)
+  }
+
+  private func place(of endPoint: EndPoint) -> EndPointSockets {
+    if let place = sockets[endPoint] { return place }
+    let place = EndPointSockets(endPoint, self)
+    sockets[endPoint] = place
+    return place
   }
 
   private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
@@ -286,7 +296,7 @@ final class CurlLoop: @unchecked Sendable {
       var pointer: UnsafeMutableRawPointer?
       ccurl_get_private(message.pointee.easy_handle, &pointer)
       guard let pointer else { continue }
-      // Unretained: `transfers` holds it until `end`.
+      // Unretained: what `begin` retained it by lasts until `end`.
       let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
       if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
         dialAgain(transfer, .anyAtLast)
@@ -313,6 +323,7 @@ final class CurlLoop: @unchecked Sendable {
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
     transfer.isOver = true
     var times = ExchangeTimes()
+    let wasBegun = transfer.easy != nil
     if let easy = transfer.easy {
       times = easy.times
       // For one that is not done this closes its connection, before the permit goes back.
@@ -331,8 +342,10 @@ final class CurlLoop: @unchecked Sendable {
       forgetIfUnused(place)
       transfer.sockets = nil
     }
-    transfers[ObjectIdentifier(transfer)] = nil
+    if wasBegun { running -= 1 }
     transfer.events.ended(ExchangeEnd(failure: failure, times: times))
+    // The retain of `begin`, given back once: `easy` is nil from here on.
+    if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }
 
   // MARK: Sockets
@@ -359,6 +372,11 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   func setTimer(_ milliseconds: Int) {
-    timer = milliseconds < 0 ? .distantFuture : .after(.milliseconds(milliseconds))
+    switch milliseconds {
+    case ..<0: timer = .distantFuture
+    // At once, which is nearly always what is asked: the clock need not be read for that.
+    case 0: timer = .distantPast
+    default: timer = .now.advanced(byNanoseconds: Int64(min(milliseconds, 1 << 40)) * 1_000_000)
+    }
   }
 }

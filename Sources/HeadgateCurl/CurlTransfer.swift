@@ -20,6 +20,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   let upload: CurlUpload?
   /// Sockets that were opened for it: more than one when an address did not answer.
   var opened = 0
+  /// The socket that libcurl watched for it last, and how many it has used: more than one when a connection was gone.
+  private(set) var socket: Int32 = -1
+  private(set) var socketsUsed = 0
   /// Which addresses of its host's name it dials.
   var dialling = Dialling.any
   /// Goes over to IPv4 when an IPv6 address has not answered.
@@ -34,7 +37,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isOver = false
   var headIsTooLarge = false
 
-  private(set) var head = HeadLines()
+  // Not checked at each access, which the many lines of heads make felt: its calls never come back here.
+  @exclusivity(unchecked) private(set) var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -64,7 +68,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// What is left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
-  var maxHeadBytes: Int { loop.configuration.maxHeadBytes }
+  var maxHeadBytes: Int { loop.maxHeadBytes }
 
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
@@ -82,6 +86,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// libcurl watches a socket for this exchange.
   func uses(_ descriptor: Int32) {
+    guard descriptor != socket else { return }
+    socket = descriptor
+    socketsUsed += 1
     sockets?.used(descriptor, by: self)
     if let upload { sockets?.uploads[descriptor] = upload }
   }

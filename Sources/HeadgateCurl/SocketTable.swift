@@ -20,14 +20,21 @@ final class EndPointSockets {
   var uploads: [Int32: CurlUpload] = [:]
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
-  private struct Socket {
+  // An object: its owner changes with each exchange, and a dictionary's values are changed at the price of allocations.
+  private final class Socket {
     // Who uses it. A connection may go from one exchange to the next before the first one's end is told.
     var owner: ObjectIdentifier?
     // Tells the socket from a later one of the same number.
-    var inode: UInt64
+    let inode: UInt64
+
+    init(owner: ObjectIdentifier, inode: UInt64) {
+      self.owner = owner
+      self.inode = inode
+    }
   }
 
-  private var open: [Int32: Socket] = [:]
+  // Not checked at each access: no call of the dictionary's comes back to it.
+  @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
   // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
@@ -52,7 +59,12 @@ final class EndPointSockets {
 
   /// An exchange has ended: what it used, and nobody else uses since, is idle.
   func released(by transfer: CurlTransfer) {
-    for (descriptor, socket) in open where socket.owner == ObjectIdentifier(transfer) { open[descriptor]?.owner = nil }
+    let owner = ObjectIdentifier(transfer)
+    if transfer.socketsUsed == 1, transfer.opened == 0 {
+      if let socket = open[transfer.socket], socket.owner == owner { socket.owner = nil }
+      return
+    }
+    for socket in open.values where socket.owner == owner { socket.owner = nil }
   }
 
   func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }

@@ -66,6 +66,15 @@ static inline CURLcode ccurl_result(const CURLMsg *message) { return message->da
 // Values that are macros in C, which Swift does not import.
 static inline long ccurl_version_number(void) { return LIBCURL_VERSION_NUM; }
 static const long CCURL_HTTP_VERSION_1_1 = CURL_HTTP_VERSION_1_1;
+// What the libcurl that is loaded was built with, which may not be the one of these headers.
+static inline int ccurl_reads_gzip(void) { return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_LIBZ) != 0; }
+static inline int ccurl_reads_brotli(void) {
+#ifdef CURL_VERSION_BROTLI
+  return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_BROTLI) != 0;
+#else
+  return 0;
+#endif
+}
 
 // CURLOPT_QUICK_EXIT came with 7.87: without it a cancelled transfer blocks the loop until its name look-up ends.
 static inline CURLcode ccurl_set_quick_exit(CURL *easy) {

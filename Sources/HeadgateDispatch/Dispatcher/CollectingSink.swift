@@ -11,7 +11,8 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private let acceptance: Acceptance?
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
-  private var body: [UInt8] = []
+  // Not checked at each access: a piece is appended, and nobody is called meanwhile.
+  @exclusivity(unchecked) private var body: [UInt8] = []
 
   init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
     self.cap = cap

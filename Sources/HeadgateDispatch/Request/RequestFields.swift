@@ -45,13 +45,13 @@ final class RequestFields: Sendable {
   var expectsContinue: Bool? { settings.expectsContinue }
   var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { settings.onUploadProgress }
 
-  init(_ address: RequestAddress, _ settings: Settings) {
+  init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address
-    self.settings = settings
     timeoutNanoseconds = settings.timeout?.wholeNanoseconds
     deadlineNanoseconds = settings.deadline?.wholeNanoseconds
     idleNanoseconds = settings.idleTimeout?.wholeNanoseconds
     mayRetry = settings.retry != nil
+    self.settings = settings
   }
 
   /// The same with some settings changed, or to another address.
