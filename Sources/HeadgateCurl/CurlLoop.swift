@@ -307,17 +307,20 @@ final class CurlLoop: @unchecked Sendable {
     return found
   }
 
+  /// libcurl is done with an exchange, for better or worse.
   private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
-    if result == CURLE_OK, let easy = transfer.easy, transfer.upload?.asksNoMore() == true {
-      remove(easy)
-      easy.askNoMore(transfer)
-      return add(transfer, easy)
+    var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
+    if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
+      if upload.asksNoMore() {
+        remove(easy)
+        transfer.sockets?.sweep()
+        easy.askNoMore(transfer)
+        return add(transfer, easy)
+      }
+      transfer.tellRefusal()
+      isTold = true
     }
-    if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.tellRescued() {
-      return end(transfer, transfer.isAborted ? DispatchError(.cancelled, phase: transfer.phase) : nil)
-    }
-    if result == CURLE_OK { transfer.tellRefusal() }
-    end(transfer, CurlFailure.error(result, of: transfer))
+    end(transfer, isTold && !transfer.isAborted ? nil : CurlFailure.error(result, of: transfer))
   }
 
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {

@@ -106,7 +106,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       let response = ResponseHead(statusCode: status, block: block)
       if let upload, !upload.answered(response) {
         head = HeadLines()
-        return true
+        return false
       }
       reached(.receiving)
       let goesOn = follow(events.received(response))
@@ -115,9 +115,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     }
   }
 
-  /// An answer that libcurl did not make known at its time was told at the end.
-  var isToldLate = false
-  var headIsDone: Bool { head.isDone || isToldLate }
+  var headIsDone: Bool { head.isDone }
 
   /// A piece of the body. Returns what libcurl wants to hear: all, none (which ends the exchange) or "later".
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {
@@ -125,7 +123,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       isHeldBack = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
-    if let upload, !upload.answerBrought(bytes) { return bytes.count }
+    upload?.answerBrought(bytes.count)
     let goesOn = follow(events.received(bytes))
     if upload?.endsHere == true { sendOn() }
     return goesOn ? bytes.count : 0

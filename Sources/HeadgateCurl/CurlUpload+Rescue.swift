@@ -57,10 +57,9 @@ extension CurlTransfer {
     var start = 0
     while start < end, let line = bytes[start..<end].firstIndex(of: UInt8(ascii: "\n")) {
       let goesOn = bytes[start...line].withUnsafeBytes { received(headLine: $0, atMost: maxHeadBytes) }
-      guard goesOn else { return true }
+      guard goesOn else { return isAborted }
       start = line + 1
     }
-    // Passed over, or longer than it may be.
     guard headIsDone else { return false }
     if last > end { _ = bytes[end..<last].withUnsafeBytes { follow(events.received($0)) } }
     return true

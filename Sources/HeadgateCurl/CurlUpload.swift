@@ -25,6 +25,8 @@ final class CurlUpload {
   let source: RequestBodySource
   /// Whether the server is asked first.
   private(set) var expectsContinue: Bool
+  /// The bytes of a body that libcurl is to copy.
+  let copied: [UInt8]?
   let isSecure: Bool
   /// What lay in the connection's socket when it was closed.
   var remnant: [UInt8] = []
@@ -38,28 +40,24 @@ final class CurlUpload {
   private var answerCloses = false
   // The answer is a redirect or an error: nothing more is sent.
   private var isRefused = false
-  // An answer of 417, which libcurl follows by sending the request again without the question where it has put it
-  // itself and the connection stays (7.88); else that is done here.
-  private var refusal: (head: ResponseHead, body: [UInt8])?
+  // A head of 417. libcurl (7.88) sends such a request again on the connection that may have a part of the body on it, and
+  // never asks again with that handle: the exchange is ended before it can, and begun again here.
+  private var refusal: ResponseHead?
 
   init(_ source: RequestBodySource, _ request: DispatchRequest) {
     self.source = source
     isSecure = request.isSecure
-    expectsContinue =
+    let expects =
       request.headerFields.contains(.expect)
       || request.expectsContinue ?? ((source.length ?? .max) > Self.mostUnasked)
+    expectsContinue = expects
+    copied = expects ? nil : source.whole.flatMap { $0.count <= Self.mostCopied ? $0 : nil }
   }
 
   /// What libcurl must be told of the question; nil where it asks by itself.
   var expectField: String? {
     if !expectsContinue { return "Expect:" }
     return (source.length ?? .max) > Self.mostUnasked ? nil : "Expect: 100-continue"
-  }
-
-  /// The bytes of a body that libcurl is to copy.
-  var copied: [UInt8]? {
-    guard !expectsContinue, let whole = source.whole, whole.count <= Self.mostCopied else { return nil }
-    return whole
   }
 
   /// The request is about to be sent, on a connection that stands.
@@ -109,13 +107,12 @@ final class CurlUpload {
 
   // MARK: What the server answers
 
-  /// A final head came. False: it is passed over, since another follows.
+  /// A final head came. False: the exchange is to be ended, since the server did not understand the question.
   func answered(_ head: ResponseHead) -> Bool {
     if head.statusCode == 417, expectsContinue {
-      refusal = (head, [])
+      refusal = head
       return false
     }
-    refusal = nil
     guard !isSent else { return true }
     isRefused = head.statusCode >= 300
     answerCloses = head[.connection]?.lowercased().contains("close") ?? false
@@ -123,15 +120,8 @@ final class CurlUpload {
     return true
   }
 
-  /// A piece of the answer's body came. False: it belongs to an answer that is passed over.
-  func answerBrought(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    if refusal != nil {
-      if bytes.count <= Self.mostCopied - (refusal?.body.count ?? 0) { refusal?.body += bytes }
-      return false
-    }
-    answerLeft? -= Int64(bytes.count)
-    return true
-  }
+  /// A piece of the answer's body came.
+  func answerBrought(_ count: Int) { answerLeft? -= Int64(count) }
 
   /// The answer is whole, though the body was not sent: a connection that breaks now takes nothing away.
   var isAnswered: Bool { !isSent && answerLeft == 0 }
@@ -139,16 +129,19 @@ final class CurlUpload {
   /// And the server wants no more of it.
   var endsHere: Bool { isAnswered && answerCloses }
 
-  /// Whether the request is to be sent again, without the question.
+  /// Whether the exchange was ended for the question's sake.
+  var isQuestionRefused: Bool { refusal != nil }
+
+  /// Whether the request can be sent again, without the question.
   func asksNoMore() -> Bool {
-    guard refusal != nil, rewind(to: 0) else { return false }
+    guard rewind(to: 0) else { return false }
     refusal = nil
     expectsContinue = false
     return true
   }
 
-  /// The answer that was passed over, if none followed.
-  func takeRefusal() -> (head: ResponseHead, body: [UInt8])? { refusal.take() }
+  /// The answer to the question, where the request can't be sent again.
+  func takeRefusal() -> ResponseHead? { refusal.take() }
 }
 
 extension CurlTransfer {
@@ -157,13 +150,11 @@ extension CurlTransfer {
     upload?.send(into: buffer) { [self] in sendOn() } ?? 0
   }
 
-  /// Brings a request that was refused for its question, and can't be sent again without it, to its end.
+  /// Tells of the answer to the question, where the request can't be sent again: its head is all there is.
   func tellRefusal() {
-    guard let (head, body) = upload?.takeRefusal() else { return }
-    isToldLate = true
+    guard let head = upload?.takeRefusal() else { return }
     reached(.receiving)
-    guard follow(events.received(head)), !body.isEmpty else { return }
-    _ = body.withUnsafeBytes { follow(events.received($0)) }
+    _ = follow(events.received(head))
   }
 }
 
