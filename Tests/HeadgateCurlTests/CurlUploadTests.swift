@@ -129,7 +129,8 @@ import Testing
       OriginScript { request in
         request.header("Expect") == nil ? nil : .text("what?", status: 417).early(stayingOpen: !closes)
       })
-    for body in [Pieces(10, of: 100_000).body, RequestBody([UInt8](repeating: 1, count: 1_000_000))] {
+    let bodies = [Pieces(10, of: 100_000).body, RequestBody([UInt8](repeating: 1, count: 1_000_000))]
+    for (number, body) in bodies.enumerated() {
       origin.resetCounts()
       var request = try request("/sink", body)
       request.expectsContinue = true
@@ -137,7 +138,7 @@ import Testing
       #expect(response.statusCode == 200)
       #expect(response.text == "1000000")
       #expect(origin.counts().received == 2)
-      #expect(origin.counts().accepted == 2, "nobody knows what is on the first connection")
+      #expect(origin.counts().accepted == 2 - number, "nobody knows what is on the first connection")
     }
     origin.setScript(OriginScript { _ in .text("never", status: 417).early() })
     let never = try await dispatcher.data(for: request("/sink", RequestBody([UInt8](repeating: 1, count: 2_000_000))))
