@@ -87,8 +87,9 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.connectTimeout = newValue } }
   }
 
-  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body.
-  /// Rests while the consumer itself holds the transfer. Nil, which it is unless set: no limit.
+  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body. What
+  /// is sent of the request's own body counts as a word of it. Rests while the consumer itself holds the transfer, and
+  /// while the request's body is not there to be sent. Nil, which it is unless set: no limit.
   public var idleTimeout: Duration? {
     get { storage.idleTimeout }
     set { storage = storage.changed { $0.idleTimeout = newValue } }
