@@ -37,7 +37,10 @@ enum CurlCallbacks {
     guard let pointer, let address else { return -1 }
     let transfer = transfer(pointer)
     transfer.reached(.connecting)
-    transfer.sockets?.trim(roomFor: 1)
+    guard transfer.sockets?.mayOpen(for: transfer) ?? true else {
+      transfer.wasRefused = true
+      return -1
+    }
     if address.pointee.family == AF_INET6 { transfer.dialsIPv6() }
     #if canImport(Darwin)
     let descriptor = socket(address.pointee.family, address.pointee.socktype, address.pointee.protocol)
@@ -60,10 +63,10 @@ enum CurlCallbacks {
     return 0
   }
 
-  static let prerequest: curl_prereq_callback = { pointer, _, _, _, _ in
+  static let prerequest: curl_prereq_callback = { pointer, _, _, _, localPort in
     if let pointer {
       with(pointer) {
-        $0.reached(.awaitingHead)
+        $0.isConnected(localPort: Int(localPort))
         $0.upload?.begins()
       }
     }
@@ -75,18 +78,18 @@ enum CurlCallbacks {
     return CURLE_OK
   }
 
-  static let watchSocket: curl_socket_callback = { easy, descriptor, what, loopPointer, _ in
-    guard let loopPointer else { return 0 }
-    let loop = Unmanaged<CurlLoop>.fromOpaque(loopPointer).takeUnretainedValue()
+  static let watchSocket: curl_socket_callback = { easy, descriptor, what, multiPointer, _ in
+    guard let multiPointer else { return 0 }
+    let multi = Unmanaged<CurlMulti>.fromOpaque(multiPointer).takeUnretainedValue()
     var transferPointer: UnsafeMutableRawPointer?
     if let easy { ccurl_get_private(easy, &transferPointer) }
-    loop.watch(descriptor, what, transferPointer.map(transfer))
+    multi.loop.watch(descriptor, what, transferPointer.map(transfer), multi)
     return 0
   }
 
   static let setTimer: curl_multi_timer_callback = { _, milliseconds, pointer in
     guard let pointer else { return 0 }
-    Unmanaged<CurlLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
+    Unmanaged<CurlMulti>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
     return 0
   }
 }

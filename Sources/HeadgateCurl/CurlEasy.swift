@@ -18,11 +18,22 @@ final class CurlEasy {
   let handle: UnsafeMutableRawPointer
   private let configuration: CurlTransport.Configuration
   private var headers: UnsafeMutablePointer<curl_slist>?
+  private var proxyHeaders: UnsafeMutablePointer<curl_slist>?
   // The handle is set up for a GET without fields of its own: the next one of the kind needs its URL only.
-  private var isPlain = false
-  private var connectTimeout: Duration?
-  private var inflates = false
+  private var plainShape: Shape?
   private var isIPv4Only = false
+  // libcurl writes into it what went wrong. Freed in deinit, after the handle.
+  private let said = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+  /// What a handle is set up for besides the request's method, fields and body.
+  private struct Shape: Equatable {
+    var connectTimeout: Duration?
+    var inflates: Bool
+    var shares: Bool
+    var proxy: CurlProxy?
+    // The path of a Unix-domain socket; empty for none.
+    var socket: String
+  }
 
   init?(_ configuration: CurlTransport.Configuration) {
     guard let handle = curl_easy_init() else { return nil }
@@ -31,25 +42,30 @@ final class CurlEasy {
   }
 
   deinit {
-    curl_slist_free_all(headers)
     curl_easy_cleanup(handle)
+    curl_slist_free_all(headers)
+    curl_slist_free_all(proxyHeaders)
+    said.deallocate()
   }
 
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
     let wantsPlain = request.method == .get && request.headerFields.isEmpty && transfer.upload == nil
-    let inflates = !transfer.exchange.mayPause
-    if !(isPlain && wantsPlain && self.inflates == inflates && connectTimeout == request.connectTimeout) {
+    let shape = Shape(
+      connectTimeout: request.connectTimeout, inflates: !transfer.exchange.mayPause, shares: transfer.offersHTTP2,
+      proxy: transfer.proxy, socket: request.endPoint.isUnixSocket ? request.endPoint.host : "")
+    if !wantsPlain || plainShape != shape {
       curl_easy_reset(handle)
       isIPv4Only = false
       setCommonOptions()
-      set(request, transfer.upload, inflates: inflates)
-      isPlain = wantsPlain
-      self.inflates = inflates
-      connectTimeout = request.connectTimeout
+      set(shape)
+      set(
+        request, transfer.upload, inflates: shape.inflates, tunnels: shape.proxy?.tunnels(to: request) ?? false)
+      plainShape = wantsPlain ? shape : nil
     }
+    said[0] = 0
     if isIPv4Only || transfer.dialling == .ipv4 { dial(transfer.dialling, within: request.connectTimeout) }
-    ccurl_set_string(handle, CURLOPT_URL, request.url)
+    ccurl_set_string(handle, CURLOPT_URL, request.wireURL)
     // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
     // and the sockets while one of them is open or an exchange uses them.
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
@@ -69,22 +85,13 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     ccurl_set_quick_exit(handle)
     ccurl_set_protocols(handle)
-    ccurl_set_long(handle, CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
+    ccurl_set_pointer(handle, CURLOPT_ERRORBUFFER, said)
     ccurl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
-    ccurl_set_string(handle, CURLOPT_PROXY, "")
     ccurl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
     // One address after another: a second attempt beside the first would be a second socket.
     ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
     ccurl_set_string(handle, CURLOPT_USERAGENT, configuration.userAgent)
-    switch configuration.trust.value {
-    case .system: break
-    case .authority(let file):
-      ccurl_set_string(handle, CURLOPT_CAINFO, file)
-      ccurl_set_string(handle, CURLOPT_CAPATH, nil)
-    case .nobody:
-      ccurl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0)
-      ccurl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0)
-    }
+    setTLSOptions()
     ccurl_set_data_function(handle, CURLOPT_WRITEFUNCTION, CurlCallbacks.write)
     ccurl_set_data_function(handle, CURLOPT_HEADERFUNCTION, CurlCallbacks.header)
     ccurl_set_open_function(handle, CurlCallbacks.openSocket)
@@ -94,13 +101,56 @@ final class CurlEasy {
     ccurl_set_tls_function(handle, CurlCallbacks.tls)
   }
 
+  private func setTLSOptions() {
+    switch configuration.trust.value {
+    case .system: break
+    case .authority(let file):
+      ccurl_set_string(handle, CURLOPT_CAINFO, file)
+      ccurl_set_string(handle, CURLOPT_CAPATH, nil)
+    case .folder(let folder):
+      ccurl_set_string(handle, CURLOPT_CAINFO, nil)
+      ccurl_set_string(handle, CURLOPT_CAPATH, folder)
+    case .nobody:
+      ccurl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0)
+      ccurl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0)
+    }
+    ccurl_set_long(handle, CURLOPT_SSLVERSION, configuration.minimumTLS.number)
+    guard let certificate = configuration.clientCertificate else { return }
+    ccurl_set_string(handle, CURLOPT_SSLCERT, certificate.file)
+    ccurl_set_string(handle, CURLOPT_SSLKEY, certificate.keyFile)
+    // An empty one, or OpenSSL would ask on the terminal.
+    ccurl_set_string(handle, CURLOPT_KEYPASSWD, certificate.password ?? "")
+  }
+
+  private func set(_ shape: Shape) {
+    ccurl_set_long(handle, CURLOPT_HTTP_VERSION, shape.shares ? CCURL_HTTP_VERSION_2TLS : CCURL_HTTP_VERSION_1_1)
+    // An empty list of exceptions, or libcurl would look into the environment.
+    ccurl_set_string(handle, CURLOPT_NOPROXY, "")
+    if let proxy = shape.proxy {
+      ccurl_set_string(handle, CURLOPT_PROXY, "\(proxy.scheme)://\(proxy.endPoint)")
+      if !proxy.user.isEmpty { ccurl_set_string(handle, CURLOPT_PROXYUSERNAME, proxy.user) }
+      if !proxy.password.isEmpty { ccurl_set_string(handle, CURLOPT_PROXYPASSWORD, proxy.password) }
+      // The proxy's answer to the question for a tunnel is no response, and what is for the end-point is not for it.
+      ccurl_set_long(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+      ccurl_set_long(handle, CURLOPT_HEADEROPT, CCURL_HEADER_SEPARATE)
+    } else {
+      ccurl_set_string(handle, CURLOPT_PROXY, "")
+    }
+    if !shape.socket.isEmpty {
+      ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, shape.socket)
+    } else if let jar = configuration.cookies {
+      ccurl_set_share(handle, jar.share)
+      ccurl_set_string(handle, CURLOPT_COOKIEFILE, "")
+    }
+  }
+
   /// Says which addresses of a name are to be tried, and how long.
   func dial(_ dialling: CurlTransfer.Dialling, within limit: Duration?) {
     isIPv4Only = dialling == .ipv4
     ccurl_set_long(handle, CURLOPT_IPRESOLVE, Int(isIPv4Only ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER))
     setConnectTimeout(limit)
     // The next exchange has a limit of its own.
-    isPlain = false
+    plainShape = nil
   }
 
   private func setConnectTimeout(_ limit: Duration?) {
@@ -109,7 +159,7 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds ?? Int(Int32.max))
   }
 
-  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, inflates: Bool) {
+  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, inflates: Bool, tunnels: Bool) {
     setConnectTimeout(request.connectTimeout)
     if request.method == .head {
       ccurl_set_long(handle, CURLOPT_NOBODY, 1)
@@ -123,19 +173,28 @@ final class CurlEasy {
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
     if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, Self.encodings) }
-    setHeaders(request, upload)
+    setHeaders(request, upload, tunnels: tunnels)
   }
 
   /// Takes the question back that the server did not understand.
-  func askNoMore(_ transfer: CurlTransfer) { setHeaders(transfer.exchange.request, transfer.upload) }
+  func askNoMore(_ transfer: CurlTransfer) {
+    let request = transfer.exchange.request
+    setHeaders(request, transfer.upload, tunnels: transfer.proxy?.tunnels(to: request) ?? false)
+  }
 
-  private func setHeaders(_ request: DispatchRequest, _ upload: CurlUpload?) {
+  private func setHeaders(_ request: DispatchRequest, _ upload: CurlUpload?, tunnels: Bool) {
     curl_slist_free_all(headers)
-    headers = nil
-    for field in request.headerFields where !field.name.isTransports && field.name != .expect {
+    curl_slist_free_all(proxyHeaders)
+    (headers, proxyHeaders) = (nil, nil)
+    // One field, which HTTPFields holds taken apart: servers read the first one only.
+    if let cookies = request.headerFields[.cookie] { append("Cookie: \(cookies)") }
+    for field in request.headerFields where !field.name.isTransports && field.name != .cookie && field.name != .expect {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
-      append(field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)")
+      let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
+      // What is for the proxy would go through its tunnel to the end-point.
+      if tunnels, field.name == .proxyAuthorization { append(line, to: &proxyHeaders) } else { append(line) }
     }
+    if tunnels { ccurl_set_list(handle, CURLOPT_PROXYHEADER, proxyHeaders) }
     if let upload {
       // libcurl asks by itself where there is no field. One that is given it would repeat after a 417.
       if let expect = upload.expectField { append(expect) }
@@ -150,9 +209,26 @@ final class CurlEasy {
   private static let encodings: String? =
     ccurl_reads_gzip() == 0 ? nil : ccurl_reads_brotli() == 0 ? "gzip" : "gzip, br"
 
-  private func append(_ line: String) {
+  private func append(_ line: String) { append(line, to: &headers) }
+
+  private func append(_ line: String, to list: inout UnsafeMutablePointer<curl_slist>?) {
     // Null means that there was no memory, and then the old list is still good.
-    if let longer = curl_slist_append(headers, line) { headers = longer }
+    if let longer = curl_slist_append(list, line) { list = longer }
+  }
+
+  /// What libcurl says of the last failure; may be empty.
+  var message: String { String(cString: said) }
+
+  /// What a proxy answered when it was asked for a tunnel; 0 when it was not.
+  var proxyStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
+
+  /// OpenSSL's number for what was wrong with the server's certificate; 0 for nothing.
+  var certificateVerdict: Int { number(CURLINFO_SSL_VERIFYRESULT) }
+
+  private func number(_ info: CURLINFO) -> Int {
+    var value = 0
+    ccurl_get_long(handle, info, &value)
+    return value
   }
 
   /// The seconds that the parts of the exchange took.

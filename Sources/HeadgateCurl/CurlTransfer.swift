@@ -15,19 +15,27 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// The handle while the exchange is under way.
   var easy: CurlEasy?
+  /// The multi handle that the handle was added to.
+  var multi: CurlMulti?
   var sockets: EndPointSockets?
   /// The request's body; nil when it has none.
   let upload: CurlUpload?
+  /// The socket that it uses.
+  var use: EndPointSockets.Socket?
+  /// How often it was begun again because libcurl had tried often enough.
+  var rounds = 0
+  /// It waits in the line before the sockets, or has done so.
+  var isHeld = false
+  var hasWaited = false
+  /// libcurl wanted to open a socket for it, and was not allowed to.
+  var wasRefused = false
   /// Sockets that were opened for it: more than one when an address did not answer.
   var opened = 0
-  /// The socket that libcurl watched for it last, and how many it has used: more than one when a connection was gone.
-  private(set) var socket: Int32 = -1
-  private(set) var socketsUsed = 0
   /// Which addresses of its host's name it dials.
   var dialling = Dialling.any
   /// Goes over to IPv4 when an IPv6 address has not answered.
   var fallback: ScheduledTimer?
-  let begun = Deadline.now
+  var begun = Deadline.now
   /// The consumer wants no more for now; libcurl learns of it when it next has something.
   var isPaused = false
   /// libcurl was told, and holds data back.
@@ -76,19 +84,24 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   // MARK: Phases
 
-  private static let phases: [DispatchError.Phase] = [.name, .connecting, .securing, .awaitingHead, .receiving]
+  private static let phases: [DispatchError.Phase] = [
+    .name, .connecting, .securing, .awaitingHead, .receiving, .waiting,
+  ]
 
   var phase: DispatchError.Phase { Self.phases[Int(phaseNumber.load(ordering: .relaxed))] }
 
-  enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving }
+  enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving, held }
+
+  /// Its connection stands, and the request is about to be sent.
+  func isConnected(localPort: Int) {
+    reached(.awaitingHead)
+    loop.isConnected(self, localPort: localPort)
+  }
 
   func reached(_ step: Step) { phaseNumber.store(step.rawValue, ordering: .relaxed) }
 
   /// libcurl watches a socket for this exchange.
   func uses(_ descriptor: Int32) {
-    guard descriptor != socket else { return }
-    socket = descriptor
-    socketsUsed += 1
     sockets?.used(descriptor, by: self)
     if let upload { sockets?.uploads[descriptor] = upload }
   }
@@ -109,6 +122,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
         return false
       }
       reached(.receiving)
+      if offersHTTP2 { loop.learned(isHTTP2: head.isHTTP2, from: self) }
       let goesOn = follow(events.received(response))
       if upload?.endsHere == true { sendOn() }
       return goesOn
@@ -116,6 +130,30 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   }
 
   var headIsDone: Bool { head.isDone }
+
+  /// Whether it may use HTTP/2: over TLS, and if it can't be paused. What a paused stream holds back on a shared
+  /// connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at the end of
+  /// a body with a declared length, before any trailers.
+  private(set) lazy var offersHTTP2 =
+    exchange.request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayPause && proxy == nil
+    && !exchange.request.endPoint.isUnixSocket && !exchange.request.requires.contains(.trailers)
+
+  /// The proxy that it goes through.
+  private(set) lazy var proxy: CurlProxy? = loop.proxies.proxy(for: exchange.request)
+
+  /// The end-point behind a tunnel through a proxy, and how many sockets may lead there.
+  var tunnel: (origin: EndPoint, most: Int)? {
+    guard let proxy, proxy.tunnels(to: exchange.request) else { return nil }
+    let origin = exchange.request.endPoint
+    return (origin, loop.mostSockets(for: exchange))
+  }
+
+  /// What came after the body, where something did.
+  func tellTrailers() {
+    guard !head.trailers.isEmpty else { return }
+    let fields = HeaderBlock.fields(in: head.trailers)
+    if !fields.isEmpty { events.received(trailers: fields) }
+  }
 
   /// A piece of the body. Returns what libcurl wants to hear: all, none (which ends the exchange) or "later".
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {

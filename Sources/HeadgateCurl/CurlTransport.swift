@@ -1,74 +1,128 @@
 import CCurl
 import HeadgateDispatch
 import HeadgateThreads
+import Synchronization
 
 /// Carries requests over libcurl: the transport of Linux and of the command.
 ///
-/// One thread, with libcurl's multi interface over epoll (kqueue on macOS), drives every exchange; a permit that is
-/// freed there starts the next request there. HTTP/1.1; TLS is verified unless told otherwise; name look-ups run on
+/// One thread (or more, if asked for), with libcurl's multi interface over epoll (kqueue on macOS), drives every exchange;
+/// a permit that is freed there starts the next request there. TLS is verified unless told otherwise; name look-ups run on
 /// threads of libcurl's own and never stop the loop.
 ///
 /// Open sockets to an end-point, idle and closing ones included, never exceed its limit. For that, addresses of a name
 /// are tried one after another: of a name whose IPv6 address does not answer, the IPv4 address is tried when half of
 /// the request's `connectTimeout` has passed.
 ///
-/// Proxies, netrc files and cookies are not used.
+/// **HTTP/2** is spoken where a server offers it in the TLS handshake, HTTP/1.1 everywhere else. Requests then share
+/// connections: the first one to an end-point makes one, and the others wait for its handshake. Give an end-point more
+/// `requests` than `connections` to make use of it. Responses that their consumer may hold (streams, files, delegates) have
+/// an HTTP/1.1 connection of their own, since libcurl would keep what is held back in memory. A request that has its
+/// permit and finds neither a connection to share nor room for a socket waits for one; that counts as waiting. Over HTTP/2
+/// libcurl brings no trailers of a body whose length the server declares: a request whose `requires` has `trailers` goes by
+/// HTTP/1.1.
+///
+/// **Proxies** are used as the environment says, unless told otherwise: see ``CurlProxy``. **Unix-domain sockets** are
+/// asked by `http+unix://` URLs, over HTTP/1.1 and with the host `localhost`. **Cookies** are kept if the configuration has
+/// a ``CookieJar``. Netrc files are not used.
 public final class CurlTransport: Transport {
   /// How the transport behaves.
   public struct Configuration: Sendable {
     /// Whose certificates are believed.
     public var trust = CurlTrust.system
+    /// By what certificate servers know this client; none unless set.
+    public var clientCertificate: CurlClientCertificate?
+    /// The oldest version of TLS that is spoken.
+    public var minimumTLS = CurlTLSVersion.tls12
+    /// Which versions of HTTP are spoken.
+    public var httpVersion = CurlHTTPVersion.best
+    /// Which requests go through which proxy.
+    public var proxy = CurlProxyRule.environment
+    /// Where cookies are kept; nil, which it is unless set: nowhere, and none are sent.
+    public var cookies: CookieJar?
     /// What the server is told of the client, unless the request has its own `User-Agent`.
     public var userAgent = "headgate/0.1"
-    /// The largest head of a response, in bytes: 256 KB unless set.
+    /// The largest head of a response, in bytes: 256 KB unless set. Trailers may be as large again.
     public var maxHeadBytes = 256 * 1024
 
     /// The standard behaviour.
     public init() {}
   }
 
-  private let loop: CurlLoop
+  private let loops: [CurlLoop]
 
-  /// Starts the transport's thread.
+  /// Starts the transport's threads.
   ///
-  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
-  public init(configuration: Configuration = Configuration()) throws(DispatchError) {
-    loop = try CurlLoop(configuration)
+  /// - Parameters:
+  ///   - configuration: How it behaves.
+  ///   - loops: How many threads, 1 to 64. Each end-point belongs to one of them, and so do all its sockets; one is enough
+  ///     for some ten thousand requests a second. With a proxy there is one, whatever is asked: its sockets are one
+  ///     end-point's.
+  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give or `loops` is out
+  ///   of range, with `tlsFailed` when a file of certificates can't be read, with `proxyFailed` when a proxy's URL can't be
+  ///   used.
+  public init(
+    configuration: Configuration = Configuration(), loops: Int = 1
+  ) throws(DispatchError) {
+    guard (1...64).contains(loops) else {
+      throw DispatchError(.transportFailed, detail: "a transport has 1 to 64 loops, not \(loops)")
+    }
+    try configuration.check()
+    let proxies = try ProxyChoice(configuration.proxy)
+    var made: [CurlLoop] = []
+    do {
+      for _ in 0..<(proxies.isEmpty ? loops : 1) { made.append(try CurlLoop(configuration, proxies)) }
+    } catch {
+      for loop in made { loop.shutDown() }
+      throw error
+    }
+    self.loops = made
   }
 
-  deinit { loop.shutDown() }
+  deinit { for loop in loops { loop.shutDown() } }
 
-  /// Starts an exchange, at once when called on the transport's own thread.
+  /// All but ``TransportCapabilities/serverTrustChallenge``: whom to trust is a matter of the configuration.
+  public var capabilities: TransportCapabilities {
+    [
+      .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
+      .cookies, .connectPhases, .streamingUpload,
+    ]
+  }
+
+  /// Starts an exchange, at once when called on the thread that its end-point belongs to.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    let loop = loop(of: exchange.request.endPoint)
     let transfer = CurlTransfer(exchange, events, loop)
     loop.start(transfer)
     return transfer
   }
 
+  private func loop(of endPoint: EndPoint) -> CurlLoop {
+    loops.count == 1 ? loops[0] : loops[Int(UInt(bitPattern: endPoint.hashValue) % UInt(loops.count))]
+  }
+
   /// Shuts idle connections down that are beyond the new limits.
-  public func limitsChanged(to limits: GateLimits) { loop.limitsChanged(to: limits) }
+  public func limitsChanged(to limits: GateLimits) { for loop in loops { loop.limitsChanged(to: limits) } }
 
-  /// Ends the thread once nothing runs on it, and closes all idle connections; then calls `whenClosed`.
-  public func shutDown(whenClosed: @escaping @Sendable () -> Void) { loop.shutDown(whenClosed) }
+  /// Ends the threads once nothing runs on them, and closes all idle connections; then calls `whenClosed`.
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
+    let left = Countdown(loops.count)
+    for loop in loops { loop.shutDown { if left.countDown() { whenClosed() } } }
+  }
 
-  /// Sockets that are open to an end-point at this moment, idle ones included.
-  public func openSockets(to endPoint: EndPoint) -> Int { loop.socketCounts.count(of: endPoint) }
+  /// Sockets that are open to an end-point at this moment, idle ones included. Those of requests through a proxy are open to
+  /// the proxy.
+  public func openSockets(to endPoint: EndPoint) -> Int { loop(of: endPoint).socketCounts.count(of: endPoint) }
 
   /// The version of libcurl that is in use, for reports.
   public static var libraryVersion: String { String(cString: curl_version()) }
 }
 
-/// Whose certificates a transport believes.
-public struct CurlTrust: Sendable, Hashable {
-  enum Value: Hashable { case system, authority(String), nobody }
-  let value: Value
+/// Counts those that have yet to end.
+private final class Countdown: Sendable {
+  private let left: Atomic<Int>
 
-  /// The system's authorities.
-  public static let system = CurlTrust(value: .system)
+  init(_ count: Int) { left = Atomic(count) }
 
-  /// The authorities in a PEM file, instead of the system's.
-  public static func authority(file: String) -> CurlTrust { CurlTrust(value: .authority(file)) }
-
-  /// Anyone: the connection is encrypted, and nobody knows with whom. For tests with throw-away certificates.
-  public static let insecure = CurlTrust(value: .nobody)
+  /// True for the last one.
+  func countDown() -> Bool { left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 }
 }

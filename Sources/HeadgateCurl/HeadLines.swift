@@ -2,7 +2,7 @@
 struct HeadLines {
   /// What a line was.
   enum Line {
-    /// One of the head, or of a trailer, which nobody is told of.
+    /// One of the head, or of the trailers.
     case inside
     /// The empty line that ends the head: its status and all its lines.
     case last(status: Int, block: [UInt8])
@@ -12,12 +12,18 @@ struct HeadLines {
 
   private var block: [UInt8] = []
   private(set) var isDone = false
+  private(set) var isHTTP2 = false
+  /// The lines after the body.
+  private(set) var trailers: [UInt8] = []
 
   /// Whether something of a head has come, or all of it.
   var hasBegun: Bool { isDone || !block.isEmpty }
 
   mutating func append(_ line: UnsafeRawBufferPointer, atMost cap: Int) -> Line {
-    if isDone { return .inside }
+    if isDone {
+      trailers.append(contentsOf: line)
+      return trailers.count <= cap ? .inside : .tooLong
+    }
     if block.isEmpty { block.reserveCapacity(512) }
     block.append(contentsOf: line)
     guard block.count <= cap else { return .tooLong }
@@ -30,6 +36,7 @@ struct HeadLines {
       return .inside
     }
     isDone = true
+    isHTTP2 = block.starts(with: "HTTP/2".utf8)
     defer { block = [] }
     return .last(status: status, block: block)
   }

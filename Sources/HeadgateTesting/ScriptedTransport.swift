@@ -12,10 +12,14 @@ public final class ScriptedTransport: Transport {
     var running: [EndPoint: Int] = [:]
     var peak: [EndPoint: Int] = [:]
     var violations: [String] = []
+    // Where one socket carries several exchanges.
+    var multiplexing: Set<EndPoint> = []
     var isShutDown = false
   }
 
   private let state = Locked(State())
+  /// What it says that it can do.
+  public let capabilities: TransportCapabilities
   private let answer: (@Sendable (ScriptedExchange) -> Void)?
   let endsWhenCancelled: Bool
 
@@ -23,9 +27,14 @@ public final class ScriptedTransport: Transport {
   ///
   /// - Parameters:
   ///   - endsWhenCancelled: Whether a cancelled exchange ends at once; else the test ends it.
+  ///   - capabilities: What it says that it can do; nothing beyond the plain exchange unless given.
   ///   - answer: Plays each exchange inside its start; without it exchanges are handed out by ``next()``.
-  public init(endsWhenCancelled: Bool = true, answer: (@Sendable (ScriptedExchange) -> Void)? = nil) {
+  public init(
+    endsWhenCancelled: Bool = true, capabilities: TransportCapabilities = [],
+    answer: (@Sendable (ScriptedExchange) -> Void)? = nil
+  ) {
     self.endsWhenCancelled = endsWhenCancelled
+    self.capabilities = capabilities
     self.answer = answer
   }
 
@@ -37,7 +46,9 @@ public final class ScriptedTransport: Transport {
       let running = state.running[endPoint, default: 0] + 1
       state.running[endPoint] = running
       state.peak[endPoint] = max(running, state.peak[endPoint] ?? 0)
-      if running > exchange.maxSockets { state.violations.append("\(running) at \(endPoint)") }
+      if running > exchange.maxSockets, !state.multiplexing.contains(endPoint) {
+        state.violations.append("\(running) at \(endPoint)")
+      }
       if state.isShutDown { state.violations.append("a start at \(endPoint) after the shutdown") }
       guard answer == nil else { return nil }
       if !state.waiters.isEmpty { return state.waiters.removeFirst() }
@@ -82,6 +93,12 @@ public final class ScriptedTransport: Transport {
 
   /// Whether the dispatcher has shut it down.
   public var isShutDown: Bool { state.withLock { $0.isShutDown } }
+
+  func multiplexes(_ does: Bool, at endPoint: EndPoint) {
+    state.withLock { state in
+      if does { state.multiplexing.insert(endPoint) } else { state.multiplexing.remove(endPoint) }
+    }
+  }
 
   func ended(at endPoint: EndPoint) { state.withLock { $0.running[endPoint, default: 0] -= 1 } }
   func violated(_ rule: String) { state.withLock { $0.violations.append(rule) } }
@@ -144,6 +161,28 @@ public final class ScriptedExchange: ExchangeControl {
   public func body(_ bytes: [UInt8]) -> BodyFlow {
     guard mayTell("a piece of the body") else { return .abort }
     return bytes.withUnsafeBytes { events.received($0) }
+  }
+
+  /// The fields after the body come.
+  public func trailers(_ fields: HTTPFields) {
+    if mayTell("trailers") { events.received(trailers: fields) }
+  }
+
+  /// It has shown that its connection carries several requests at once, or that it does not.
+  public func multiplexes(_ does: Bool) {
+    guard mayTell("a kind of connection") else { return }
+    transport.multiplexes(does, at: exchange.request.endPoint)
+    events.multiplexes(does)
+  }
+
+  /// It waits for a socket.
+  public func waitForSocket() {
+    if mayTell("a wait") { events.waitsForSocket() }
+  }
+
+  /// It waits no longer.
+  public func goOn() {
+    if mayTell("the end of a wait") { events.goesOn() }
   }
 
   /// The exchange ends: whole, or with a failure.

@@ -70,7 +70,7 @@ final class BodyGathering: Sendable {
 
   private var tooLarge: DispatchError {
     DispatchError(
-      .transportFailed, phase: .sending,
+      .unsupported, phase: .sending,
       detail: "URLSession's bodies are held in memory, \(cap) bytes at most: send this one over libcurl, or in chunks")
   }
 

@@ -40,6 +40,16 @@ public final class URLSessionTransport: Transport {
 
   deinit { state.withLock { $0.session.take() }?.invalidateAndCancel() }
 
+  /// What the session can do that a request may ask for. Its proxies and its trust are the system's, and none of this
+  /// transport's.
+  public var capabilities: TransportCapabilities {
+    #if canImport(Darwin)
+    [.backPressure, .http2]
+    #else
+    []
+    #endif
+  }
+
   /// Starts an exchange.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let transfer = SessionExchange(exchange, events)
@@ -134,7 +144,8 @@ extension URLSessionTransport {
 extension GateLimits {
   /// The highest limit of any end-point.
   var highest: Int {
-    max(endPoint.requests, overrides.values.map(\.requests).max() ?? 1, rules.values.map(\.requests).max() ?? 1)
+    max(
+      endPoint.connections, overrides.values.map(\.connections).max() ?? 1, rules.values.map(\.connections).max() ?? 1)
   }
 }
 
@@ -149,6 +160,8 @@ extension URLRequest {
     for field in request.headerFields where !field.name.isTransports {
       addValue(field.value, forHTTPHeaderField: field.name.rawName)
     }
+    // HTTPFields holds it taken apart, and a comma is no separator of cookies.
+    if let cookies = request.headerFields[.cookie] { setValue(cookies, forHTTPHeaderField: "Cookie") }
     // A body that may be paused must come as it is: nobody can stop in the middle of an inflated block.
     if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
       setValue("identity", forHTTPHeaderField: "Accept-Encoding")

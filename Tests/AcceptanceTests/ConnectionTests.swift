@@ -109,21 +109,28 @@ extension AcceptanceTests {
     }
 
     @Test(
-      "The platform's environment proxies are not used",
+      "The environment's proxies are used as curl has it: http_proxy in small letters only, and not for no_proxy's hosts",
       .enabled(if: Tool.headgate != nil, "the program was not built along with the tests"))
     func proxies() async throws {
       try folder.write("direct\n".utf8, to: "files/text")
       let nginx = try await startNginx()
-      // Nobody listens there: whoever uses the proxy fails.
-      let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]
-      var environment = Dictionary(uniqueKeysWithValues: names.map { ($0, "http://127.0.0.1:1") })
-      for name in ["no_proxy", "NO_PROXY"] { environment[name] = "" }
       let headgate = try #require(Tool.headgate)
-      let fetched = try await Tool(headgate, ["fetch", nginx.url("/text")], environment: environment)
-      #expect(fetched.status == 0, "\(fetched.messages)")
-      #expect(fetched.output == Array("direct\n".utf8))
+      // Nobody listens there: whoever uses the proxy fails.
+      let dead = "http://127.0.0.1:1"
+      let cases: [([String: String], Bool)] = [
+        (["http_proxy": dead], false), (["all_proxy": dead], false), (["ALL_PROXY": dead], false),
+        (["HTTP_PROXY": dead], true), (["https_proxy": dead, "HTTPS_PROXY": dead], true),
+        (["http_proxy": dead, "no_proxy": "h.test, 127.0.0.1"], true), (["all_proxy": dead, "NO_PROXY": "*"], true),
+      ]
+      for (set, isDirect) in cases {
+        let none = ["http_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"].filter { set[$0] == nil }
+        let fetched = try await Tool(
+          "env", none.flatMap { ["-u", $0] } + [headgate, "fetch", nginx.url("/text")], environment: set)
+        #expect((fetched.status == 0) == isDirect, "\(set): \(fetched.messages)")
+        #expect(fetched.output == (isDirect ? Array("direct\n".utf8) : []))
+      }
       await nginx.stop()
-      #expect(nginx.requests.count == 1)
+      #expect(nginx.requests.count == cases.filter(\.1).count)
     }
   }
 }

@@ -10,17 +10,14 @@ import Testing
 /// A transport on trial, and what it says of itself that it can't do.
 struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   let testDescription: String
-  /// Whether sockets, idle ones included, keep to the limit; else only requests under way do.
-  let limitsSockets: Bool
-  /// Whether a paused body stays at the server; else it goes on into memory.
-  let pausesSockets: Bool
   let make: @Sendable () throws -> any Transport
 
+  /// What it says that it can do.
+  var capabilities: TransportCapabilities { (try? make().capabilities) ?? [] }
+
   static let all = [
-    TransportOnTrial(testDescription: "libcurl", limitsSockets: true, pausesSockets: true) { try CurlTransport() },
-    TransportOnTrial(testDescription: "URLSession", limitsSockets: false, pausesSockets: false) {
-      URLSessionTransport()
-    },
+    TransportOnTrial(testDescription: "libcurl") { try CurlTransport() },
+    TransportOnTrial(testDescription: "URLSession") { URLSessionTransport() },
   ]
 }
 
@@ -50,6 +47,36 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     } catch {
       return error
     }
+  }
+
+  private static let features: [TransportCapabilities] = (0..<12).map { TransportCapabilities(rawValue: 1 << $0) }
+
+  @Test(
+    "what a transport can't do ends a request that needs it, unsent and with an error that says so; the rest goes through",
+    arguments: TransportOnTrial.all, features)
+  func capabilities(_ trial: TransportOnTrial, feature: TransportCapabilities) async throws {
+    #expect(!feature.description.isEmpty)
+    let dispatcher = try dispatcher(trial)
+    var request = try DispatchRequest(origin.url("/"))
+    request.requires = feature
+    let error = await failure(dispatcher, request)
+    if trial.capabilities.contains(feature) {
+      #expect(error == nil, "\(String(describing: error))")
+    } else {
+      #expect(error?.code == .unsupported, "\(String(describing: error))")
+      #expect(error?.description.contains(feature.description) == true)
+      #expect(origin.counts().received == 0)
+    }
+    await dispatcher.shutDown()
+  }
+
+  @Test(
+    "a Unix-domain socket is asked, or the request ends with an error that says so", arguments: TransportOnTrial.all)
+  func unixSocket(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let error = await failure(dispatcher, try DispatchRequest("http+unix://%2Fnowhere%2Fx.sock/"))
+    #expect(error?.code == (trial.capabilities.contains(.unixSockets) ? .connectFailed : .unsupported))
+    await dispatcher.shutDown()
   }
 
   @Test("status, fields, body and times of a response", arguments: TransportOnTrial.all)
@@ -119,7 +146,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     #expect(await origin.waitUntil({ $0.served == 60 }, until: .after(.seconds(60))))
     let counts = origin.counts()
     #expect(counts.peakRequests == 3)
-    if trial.limitsSockets { #expect(counts.peakSockets == 3) }
+    if trial.capabilities.contains(.socketLimits) { #expect(counts.peakSockets == 3) }
     await dispatcher.shutDown()
   }
 
@@ -157,10 +184,10 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   @Test("a body comes in pieces while it is sent, and is held by who reads it", arguments: TransportOnTrial.all)
   func stream(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
-    let size = trial.pausesSockets ? 30_000_000 : 3_000_000
+    let size = trial.capabilities.contains(.backPressure) ? 30_000_000 : 3_000_000
     let response = try await dispatcher.stream(for: patient("/bytes/\(size)"), class: .long)
     #expect(response.head.statusCode == 200)
-    if trial.pausesSockets { #expect(origin.counts().served == 0) }
+    if trial.capabilities.contains(.backPressure) { #expect(origin.counts().served == 0) }
     var count = 0
     var isRight = true
     for try await piece in response.body {

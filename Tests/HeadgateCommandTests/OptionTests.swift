@@ -88,7 +88,10 @@ import Testing
     ["-H", "nocolon", "http://a/"],
     ["-H", "a b: c", "http://a/"], ["-H", ": c", "http://a/"], ["-H", "a: b\r\nc: d", "http://a/"],
     ["-H", "Content-Length: 1", "http://a/"], ["-q", "-v", "http://a/"], ["--overwrite", "http://a/"],
-    ["--insecure", "--cacert", "x", "http://a/"], ["-i", "-", "-i", "-"], ["--log", "-", "http://a/"],
+    ["--insecure", "--cacert", "x", "http://a/"], ["-i", "-", "-i", "-"],
+    ["--proxy", "ftp://p", "http://a/"], ["--proxy", "p:x", "http://a/"], ["--key", "x", "http://a/"],
+    ["--pass", "x", "http://a/"], ["--unix-socket", "relative", "http://a/"], ["--cookie-jar", "", "http://a/"],
+    ["--log", "-", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
   func `Misuse is told before anything is fetched`(arguments: [String]) async {

@@ -77,6 +77,24 @@ import Testing
     #expect(try EndPointLimits(requests: 1, long: 1).long == 1)
   }
 
+  @Test("D90 sockets are as many as requests unless said; fewer may be, more not, and long requests leave one free")
+  func connections() throws {
+    #expect(try EndPointLimits(requests: 6).connections == 6)
+    let limits = try EndPointLimits(requests: 100, connections: 4)
+    #expect((limits.requests, limits.long, limits.connections) == (100, 2, 4))
+    #expect(try EndPointLimits(requests: 100, connections: 1).long == 1)
+    #expect(try EndPointLimits(requests: 100, long: 3, connections: 4).long == 3)
+    #expect(try EndPointLimits.allLong(requests: 100, connections: 4).long == 4)
+    #expect(throws: LimitError.self) { try EndPointLimits(requests: 100, long: 4, connections: 4) }
+    for connections in [0, -1, 101] {
+      #expect(throws: LimitError.self) { try EndPointLimits(requests: 100, connections: connections) }
+      #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 100, connections: connections) }
+    }
+    let gate = EndPointGate(limits: try GateLimits(endPoint: limits))
+    try gate.setMaxLongRequests(1)
+    #expect(gate.limits.endPoint == (try EndPointLimits(requests: 100, long: 1, connections: 4)))
+  }
+
   @Test("All may be long where that is asked for by name", arguments: [1, 2, 6])
   func allLong(requests: Int) throws {
     let limits = try EndPointLimits.allLong(requests: requests)

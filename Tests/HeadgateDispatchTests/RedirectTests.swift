@@ -25,6 +25,25 @@ import Testing
     #expect((0...999).filter { Redirect.isRedirect($0) } == [301, 302, 303, 307, 308])
   }
 
+  @Test("D71 a server behind a socket that thinks it is localhost stays there; nobody else leads to a socket")
+  func sockets() throws {
+    let there = try request("http+unix://%2Frun%2Fx.sock/b/c")
+    #expect(try next(there, "d?e").url == "http+unix://%2Frun%2Fx.sock/b/d?e")
+    #expect(try next(there, "/").url == "http+unix://%2Frun%2Fx.sock/")
+    #expect(try next(there, "http://localhost/z").endPoint == there.endPoint)
+    #expect(try next(there, "http://localhost:81/z").url == "http://localhost:81/z")
+    #expect(try next(there, "https://localhost/z").url == "https://localhost/z")
+    #expect(try next(there, "http+unix://%2Frun%2Fx.sock/z").url == "http+unix://%2Frun%2Fx.sock/z")
+    var named = there
+    named.headerFields[try #require(HTTPField.Name("Host"))] = "docker"
+    #expect(try next(named, "http://docker/z").endPoint == there.endPoint)
+    #expect(try next(named, "http://localhost/z").url == "http://localhost/z")
+    for (from, to) in [(there, "http+unix://%2Fy/"), (try request(), "http+unix://%2Frun%2Fx.sock/")] {
+      let error = #expect(throws: DispatchError.self) { try next(from, to) }
+      #expect(error?.code == .badRedirect)
+    }
+  }
+
   @Test(
     "The method that follows, by status",
     arguments: [

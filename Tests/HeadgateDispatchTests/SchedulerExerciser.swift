@@ -37,6 +37,7 @@ struct SchedulerExerciser {
   private var now: UInt64 = 1_000_000
   private var lastAge: UInt64 = 0
   private var paused: Set<Int> = []
+  private var multiplexing: Set<Int> = []
 
   init(seed: UInt64) throws {
     self.seed = seed
@@ -67,7 +68,8 @@ struct SchedulerExerciser {
     case 90..<93: return move()
     case 93..<94: return reclass()
     case 94..<96: return changePriority()
-    case 96..<98: return pauseOrResume()
+    case 96..<97: return pauseOrResume()
+    case 97..<98: return multiplex()
     default: return changeLimits()
     }
   }
@@ -103,7 +105,9 @@ struct SchedulerExerciser {
     switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
-      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).requests { return "a wrong limit was told" }
+      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).connections {
+        return "a wrong limit was told"
+      }
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
@@ -227,10 +231,21 @@ struct SchedulerExerciser {
     return nil
   }
 
+  private mutating func multiplex() -> String? {
+    let place = Int.random(in: 0..<endPoints.count, using: &random)
+    let multiplexes = Bool.random(using: &random)
+    // Where nobody was told so since there is no room but for as many as there are sockets.
+    if multiplexes { multiplexing.insert(place) } else { multiplexing.remove(place) }
+    scheduler.setMultiplexing(multiplexes, at: endPoints[place])
+    return nil
+  }
+
   private mutating func changeLimits() -> String? {
     do {
       let requests = Int.random(in: 1...8, using: &random)
-      let changed = try EndPointLimits(requests: requests, weight: Int.random(in: 1...4, using: &random))
+      let connections = Bool.random(using: &random) ? requests : Int.random(in: 1...requests, using: &random)
+      let changed = try EndPointLimits(
+        requests: requests, connections: connections, weight: Int.random(in: 1...4, using: &random))
       switch Int.random(in: 0..<6, using: &random) {
       case 0: limits.endPoint = changed
       case 1: limits.total = Int.random(in: 1...40, using: &random)
@@ -287,6 +302,9 @@ struct SchedulerExerciser {
     if paused.contains(entry.endPoint) { return "something started at an end-point that was stopped" }
     let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
     if running[entry.endPoint] > own.requests { return "an end-point's limit was exceeded" }
+    if running[entry.endPoint] > own.connections, !multiplexing.contains(entry.endPoint) {
+      return "more started than there may be sockets"
+    }
     if runningLong[entry.endPoint] > own.long, entry.requestClass == .long { return "a long lane was exceeded" }
     let total = running.reduce(0, +)
     if total > limits.total { return "the total was exceeded" }

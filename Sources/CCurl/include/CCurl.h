@@ -43,6 +43,14 @@ static inline CURLcode ccurl_set_tls_function(CURL *easy, curl_ssl_ctx_callback 
 static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
   return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
+  return curl_easy_getinfo(easy, info, value);
+}
+// The list is the caller's to free.
+static inline struct curl_slist *ccurl_get_cookies(CURL *easy) {
+  struct curl_slist *list = NULL;
+  return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK ? list : NULL;
+}
 static inline CURLcode ccurl_get_private(CURL *easy, void **value) {
   return curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)value);
 }
@@ -60,12 +68,28 @@ static inline CURLMcode ccurl_multi_set_timer_function(CURLM *multi, curl_multi_
   return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
 }
 
+static inline CURLcode ccurl_set_share(CURL *easy, CURLSH *share) {
+  return curl_easy_setopt(easy, CURLOPT_SHARE, share);
+}
+static inline CURLSHcode ccurl_share_set_locks(
+    CURLSH *share, curl_lock_function lock, curl_unlock_function unlock, void *pointer) {
+  CURLSHcode result = curl_share_setopt(share, CURLSHOPT_LOCKFUNC, lock);
+  if (result == CURLSHE_OK) result = curl_share_setopt(share, CURLSHOPT_UNLOCKFUNC, unlock);
+  if (result == CURLSHE_OK) result = curl_share_setopt(share, CURLSHOPT_USERDATA, pointer);
+  return result;
+}
+static inline CURLSHcode ccurl_share_cookies(CURLSH *share) {
+  return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
+}
+
 // The result of a message that says that a transfer is done.
 static inline CURLcode ccurl_result(const CURLMsg *message) { return message->data.result; }
 
 // Values that are macros in C, which Swift does not import.
 static inline long ccurl_version_number(void) { return LIBCURL_VERSION_NUM; }
 static const long CCURL_HTTP_VERSION_1_1 = CURL_HTTP_VERSION_1_1;
+static const long CCURL_HTTP_VERSION_2TLS = CURL_HTTP_VERSION_2TLS;
+static const long CCURL_HEADER_SEPARATE = CURLHEADER_SEPARATE;
 // What the libcurl that is loaded was built with, which may not be the one of these headers.
 static inline int ccurl_reads_gzip(void) { return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_LIBZ) != 0; }
 static inline int ccurl_reads_brotli(void) {

@@ -40,6 +40,11 @@ enum OptionValue {
     }
   }
 
+  /// The path of a Unix-domain socket.
+  static func socket(_ path: String) throws(OptionError) -> EndPoint {
+    do { return try EndPoint(unixSocket: path) } catch { throw OptionError("\(error)") }
+  }
+
   /// `Name: value`.
   static func header(_ text: String) throws(OptionError) -> HTTPField {
     guard let colon = text.firstIndex(of: ":") else { throw OptionError("write it as 'Name: value'") }

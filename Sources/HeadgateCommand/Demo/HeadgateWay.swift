@@ -15,7 +15,10 @@ struct HeadgateWay {
   static func limited() throws -> HeadgateWay { HeadgateWay(limits: try GateLimits(endPoint: .classic, total: 100)) }
 
   func run(_ workload: DemoWorkload) async throws -> DemoOutcome {
-    let dispatcher = URLDispatcher(transport: try CurlTransport(), limits: limits)
+    // The server is the demo's own, on this machine.
+    var configuration = CurlTransport.Configuration()
+    configuration.proxy = .none
+    let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
     let outcome = await withTaskGroup { group in
       for url in workload.streams {
         group.addTask { await Self.result { try await Self.stream(url, dispatcher) } }

@@ -109,11 +109,8 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var headers: [HTTPField] = []
 
-  @Option(help: ArgumentHelp("Believe the authorities in this PEM file, not the system's.", valueName: "file"))
-  var cacert: String?
-
-  @Flag(help: "Take any certificate. Nobody knows then who answers.")
-  var insecure = false
+  @OptionGroup(title: "Connection")
+  var connection: ConnectionOptions
 
   @Option(
     help: ArgumentHelp(
@@ -136,9 +133,6 @@ struct FetchCommand: AsyncParsableCommand {
     guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
     guard !overwrite || folder != nil || here else {
       throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
-    }
-    guard !(insecure && cacert != nil) else {
-      throw ValidationError("--insecure and --cacert exclude each other; give one of them.")
     }
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("The standard input can be read only once; give -i - once.")
@@ -173,8 +167,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.overwrites = overwrite
     options.log = log
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
-    options.authority = cacert
-    options.isInsecure = insecure
+    options.connection = connection
     return options
   }
 

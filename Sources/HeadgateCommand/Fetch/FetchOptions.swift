@@ -36,14 +36,13 @@ struct FetchOptions: Sendable {
   var overwrites = false
   var log: String?
   var verbosity = Verbosity.normal
-  /// The file with the authorities to believe, in place of the system's.
-  var authority: String?
-  /// Whether any certificate is good enough.
-  var isInsecure = false
+  /// How connections are made; nil: as nobody said anything.
+  var connection: ConnectionOptions?
 
   /// A URL as a request with these limits and fields.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
-    var request = try DispatchRequest(url)
+    var request = try request(over: connection?.unixSocket, url)
+    if let cookie = connection?.cookieField { request.headerFields[.cookie] = cookie }
     for field in headerFields { request.headerFields.append(field) }
     // No budget: whoever asks for so many of each URL means that.
     if retries > 0 { request.retry = RetryPolicy(attempts: retries + 1, backoff: .polite, budget: nil) }
@@ -51,6 +50,26 @@ struct FetchOptions: Sendable {
     request.connectTimeout = connectTimeout
     request.idleTimeout = idleTimeout
     return request
+  }
+}
+
+extension FetchOptions {
+  /// A request to a URL, or to what it names on a Unix-domain socket, with its host for a name.
+  private func request(over socket: EndPoint?, _ url: String) throws(DispatchError) -> DispatchRequest {
+    let request = try DispatchRequest(url)
+    guard let socket, !request.endPoint.isUnixSocket else { return request }
+    let parts = request.url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+    let path = socket.host.split(separator: "/").map { "%2F" + $0.utf8.map(Self.escaped).joined() }.joined()
+    var asked = try DispatchRequest(
+      (request.isSecure ? "https" : "http") + "+unix://" + path + "/" + (parts.count > 3 ? parts[3] : ""),
+      headerFields: request.headerFields)
+    if let host = HTTPField.Name("Host") { asked.headerFields[host] = String(parts[2]) }
+    return asked
+  }
+
+  private static func escaped(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16, uppercase: true)
+    return "%" + (digits.count == 1 ? "0" : "") + digits
   }
 }
 

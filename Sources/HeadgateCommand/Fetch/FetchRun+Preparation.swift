@@ -39,11 +39,24 @@ extension FetchRun {
   }
 
   static func checkTrust(_ options: FetchOptions) throws(FetchProblem) {
-    guard let file = options.authority else { return }
-    do throws(SystemError) {
-      Descriptor.close(try Descriptor.openForReading(file))
+    let connection = options.connection
+    for file in [connection?.cacert, connection?.cert, connection?.key].compactMap({ $0 }) {
+      do throws(SystemError) {
+        Descriptor.close(try Descriptor.openForReading(file))
+      } catch {
+        throw FetchProblem("the certificates in \(file) can't be read: \(error)")
+      }
+    }
+  }
+
+  /// The jar for servers' cookies; nil when nobody asked for it.
+  static func makeJar(_ options: FetchOptions) throws(FetchProblem) -> CookieJar? {
+    guard let connection = options.connection, connection.keepsCookies else { return nil }
+    do throws(DispatchError) {
+      if let file = connection.cookieFile { return try CookieJar(file: file) }
+      return try CookieJar()
     } catch {
-      throw FetchProblem("the certificates in \(file) can't be read: \(error)")
+      throw FetchProblem(error.detail)
     }
   }
 
@@ -58,12 +71,11 @@ extension FetchRun {
 
   static func makeDispatcher(
     _ options: FetchOptions,
-    isMetered: Bool
+    isMetered: Bool,
+    _ cookies: CookieJar?
   ) throws(FetchProblem) -> (URLDispatcher, MeteredTransport?) {
-    var configuration = CurlTransport.Configuration()
-    configuration.trust =
-      options.isInsecure ? .insecure : options.authority.map { CurlTrust.authority(file: $0) } ?? .system
     do {
+      let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
       let limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,

@@ -31,6 +31,7 @@ final class FetchRun: Sendable {
   private let total = Locked(Int?.none)
   private let showsStatus: Bool
   private let meter: MeteredTransport?
+  private let cookies: CookieJar?
   private let messages: Int32
 
   /// Opens all that the run needs.
@@ -47,7 +48,8 @@ final class FetchRun: Sendable {
     // Bodies and a status line on one terminal would spoil each other.
     let mixesWithBodies = options.target == .output && Descriptor.isTerminal(streams.output)
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
-    (dispatcher, meter) = try FetchRun.makeDispatcher(options, isMetered: showsStatus)
+    cookies = try FetchRun.makeJar(options)
+    (dispatcher, meter) = try FetchRun.makeDispatcher(options, isMetered: showsStatus, cookies)
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, on: crew),
@@ -68,6 +70,9 @@ final class FetchRun: Sendable {
     ticker?.stop()
     timer?.cancel()
     await dispatcher.shutDown(.drain)
+    if let file = options.connection?.cookieJar, let cookies {
+      do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
+    }
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }
 

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
@@ -15,6 +16,8 @@ final class MeteredTransport: Transport {
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     inside.start(exchange, events: MeteredEvents(events, meter))
   }
+
+  var capabilities: TransportCapabilities { inside.capabilities }
 
   func limitsChanged(to limits: GateLimits) { inside.limitsChanged(to: limits) }
 
@@ -41,5 +44,9 @@ private final class MeteredEvents: ExchangeEvents {
     return inside.received(bytes)
   }
 
+  func received(trailers: HTTPFields) { inside.received(trailers: trailers) }
+  func multiplexes(_ does: Bool) { inside.multiplexes(does) }
+  func waitsForSocket() { inside.waitsForSocket() }
+  func goesOn() { inside.goesOn() }
   func ended(_ end: ExchangeEnd) { inside.ended(end) }
 }

@@ -8,16 +8,18 @@ enum ErrorText {
     // The detail says it all: which file, and what the system has against it.
     if error.code == .fileFailed { return error.detail }
     let rest = sent > 0 ? "; its first \(Amount.bytes(sent)) are in the output" : ""
-    return place + error.account + rest + advice(error.code)
+    return place + error.account + rest + advice(error)
   }
 
-  private static func advice(_ code: DispatchError.Code) -> String {
-    switch code {
+  private static func advice(_ error: DispatchError) -> String {
+    switch error.code {
     case .timedOut: "; raise --max-time, or lower --per-host"
     case .deadlineExceeded: "; raise --deadline"
     case .connectTimedOut: "; raise --connect-timeout"
     case .idleTimedOut: "; raise --idle-timeout"
-    case .tlsFailed: "; give the server's authority with --cacert"
+    case .tlsFailed where error.detail.contains("of the client"): "; give one with --cert and --key"
+    case .tlsFailed where error.detail.contains("vouches"): "; give the server's authority with --cacert"
+    case .proxyFailed: "; see --proxy and --noproxy"
     default: ""
     }
   }

@@ -13,6 +13,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private var url = ""
   // Not checked at each access: a piece is appended, and nobody is called meanwhile.
   @exclusivity(unchecked) private var body: [UInt8] = []
+  private var trailers: HTTPFields = [:]
 
   init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
     self.cap = cap
@@ -41,6 +42,8 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     return .more
   }
 
+  func received(trailers: HTTPFields) { self.trailers = trailers }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let whole = body
@@ -49,7 +52,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       if let error {
         completion(.failure(error))
       } else {
-        completion(.success(DispatchResponse(head: head, body: whole, url: url, times: times)))
+        completion(.success(DispatchResponse(head: head, body: whole, trailers: trailers, url: url, times: times)))
       }
     }
     core.settle()

@@ -9,6 +9,8 @@ import Synchronization
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
+  /// What the transport can do, asked once.
+  let capabilities: TransportCapabilities
   let ledger = Ledger()
   let delegates = DelegatePool()
   /// The gate's identity, for delivery frames.
@@ -19,6 +21,7 @@ final class DispatchCore: Sendable {
   init(_ gate: EndPointGate, _ transport: any Transport) {
     self.gate = gate
     self.transport = transport
+    capabilities = transport.capabilities
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers
     followsSystemClock = gate.timers is TimerThread
@@ -41,6 +44,11 @@ final class DispatchCore: Sendable {
 
   @inline(never)
   func finish(_ ticket: Ticket) { gate.finish(ticket) }
+
+  @inline(never)
+  func note(multiplexes does: Bool, at endPoint: EndPoint) {
+    gate.perform { $0.setMultiplexing(does, at: endPoint) }
+  }
 
   /// One operation more whose caller has to be told of its end.
   @inline(never)

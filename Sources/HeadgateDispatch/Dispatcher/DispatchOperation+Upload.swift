@@ -3,15 +3,13 @@ import HeadgateThreads
 
 extension DispatchOperation {
   /// Hands an exchange to the transport: with its body, if it has one.
-  func carry(_ launch: OperationState.Launch) -> any ExchangeControl {
-    let request = launch.later ?? self.request
-    guard let body = request.body, let meter, request.method != .head else {
-      return core.transport.start(
-        Exchange(request: request, maxSockets: launch.maxSockets, mayPause: sink.mayPause), events: self)
+  func carry(_ exchange: Exchange) -> any ExchangeControl {
+    guard let body = exchange.request.body, let meter, exchange.request.method != .head else {
+      return core.transport.start(exchange, events: self)
     }
     let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
     let upload = UploadExchange(
-      request, maxSockets: launch.maxSockets, mayPause: sink.mayPause, report, self)
+      exchange.request, maxSockets: exchange.maxSockets, mayPause: exchange.mayPause, report, self)
     upload.start(body, over: core.transport)
     return upload
   }

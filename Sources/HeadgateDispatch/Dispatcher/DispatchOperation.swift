@@ -120,7 +120,7 @@ final class DispatchOperation: Sendable {
   }
 
   /// Calls the sink, unless the verdict is there already.
-  private func enterSink(
+  func enterSink(
     with bytes: Int, _ head: ResponseHead? = nil, asks: Bool = false,
     _ body: (any ResponseSink, DispatchRequest) throws(DispatchError) -> BodyFlow
   ) -> BodyFlow {
@@ -174,7 +174,11 @@ extension DispatchOperation: GateClient {
 
   /// Starts the exchange, then its clocks.
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
-    let control = carry(launch)
+    let exchange = Exchange(
+      request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause)
+    // As of a transport that ends an exchange inside its start.
+    if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
+    let control = carry(exchange)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
     case .past: break
     case .unwanted: control.cancel()

@@ -8,6 +8,9 @@ public struct DispatchResponse: Sendable {
   /// The body, decompressed.
   public let body: [UInt8]
 
+  /// The fields that came after the body; empty when there were none, and from a transport that does not bring them.
+  public let trailers: HTTPFields
+
   /// The URL that answered: after redirects, the last one.
   public let url: String
 
@@ -55,6 +58,9 @@ public struct FileResponse: Sendable {
 
   /// The length of the body in bytes.
   public let bytes: Int
+
+  /// The fields that came after the body; empty when there were none, and from a transport that does not bring them.
+  public let trailers: HTTPFields
 
   /// What took how long.
   public let times: DispatchTimes

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// The pure half of one operation: what may happen to a request between its submission and its end.
@@ -55,6 +56,8 @@ struct OperationState {
   private(set) var requestClass: RequestClass
   /// The last head that the sink was told of.
   var head: ResponseHead?
+  /// What came after the body.
+  var trailers: HTTPFields = [:]
   /// A head that asks for a credential, until the consumer has answered.
   var challenge: ResponseHead?
   /// How many hops were no redirects: the same request, with a credential.
@@ -80,6 +83,8 @@ struct OperationState {
   var timeoutIsOver = false
   var lastActivity: Deadline = .distantPast
   private(set) var isPaused = false
+  /// The exchange waits for a socket: see OperationState+Socket.swift.
+  var isHeld = false
   private var resumes = 0
   // A consumer had room again before the transport's control was known here.
   private var missedResume = false
@@ -114,7 +119,7 @@ struct OperationState {
 
   /// Whether bytes could come now.
   var isListening: Bool {
-    if case .running = stage { return !isPaused }
+    if case .running = stage { return !isPaused && !isHeld }
     return false
   }
 
@@ -159,7 +164,7 @@ struct OperationState {
   /// Takes a timer into keeping. Returns the one to cancel: this one, when the outcome is decided or the request has gone
   /// on to another hop meanwhile; or the one whose place it takes.
   mutating func keep(_ timer: TimerQueue.Key, as kind: OperationTimers.Kind, hop: Int) -> TimerQueue.Key? {
-    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver else { return timer }
+    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver && !isHeld else { return timer }
     return timers.set(timer, kind)
   }
 
@@ -181,7 +186,8 @@ struct OperationState {
     guard verdict == nil else { return .unwanted }
     defer { missedResume = false }
     return .running(
-      mustResume: missedResume, needsTimeout: timers.timeout == nil && !timeoutIsOver, needsIdle: timers.idle == nil,
+      mustResume: missedResume, needsTimeout: timers.timeout == nil && !timeoutIsOver && !isHeld,
+      needsIdle: timers.idle == nil,
       ran: ran)
   }
 
@@ -196,6 +202,7 @@ struct OperationState {
   /// A verdict from outside or from the sink. The first one counts; nil for all others.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Consequences? {
     guard !isDecided else { return nil }
+    leaveHold(at: now)
     verdict = measured(error, phase, at: now)
     var consequences = Consequences()
     switch stage {
@@ -277,6 +284,7 @@ struct OperationState {
   /// The exchange is over.
   mutating func ended(_ end: borrowing ExchangeEnd, of first: DispatchRequest, at now: Deadline) -> Ending {
     times = end.times
+    leaveHold(at: now)
     if !isDecided {
       if let redirect { return Ending(next: redirect, rest: rest) }
       if challenge != nil {

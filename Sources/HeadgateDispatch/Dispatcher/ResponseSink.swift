@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// Where a response goes: into memory, a stream, a file. Its calls come one at a time, in this order, with no lock
@@ -23,6 +24,9 @@ protocol ResponseSink: AnyObject, Sendable {
   /// A piece of the body, valid during the call.
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
 
+  /// What came after the body.
+  func received(trailers: HTTPFields)
+
   /// The end. Without an error the response was whole. `core.settle()` follows when the caller was told.
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
@@ -31,6 +35,7 @@ extension ResponseSink {
   var mayPause: Bool { false }
   func accepted() {}
   func sent(_ progress: UploadProgress) {}
+  func received(trailers: HTTPFields) {}
   func asks(about head: ResponseHead) -> Bool { false }
 }
 

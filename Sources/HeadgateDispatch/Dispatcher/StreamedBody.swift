@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// A response's body as it comes: pieces of bytes in order, as large as the transport makes them.
@@ -22,6 +23,10 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
   /// What took how long; nil until the transfer is over, which it is when the last piece has been read.
   public var times: DispatchTimes? { reader.times }
+
+  /// The fields that came after the body. Empty until the transfer is over, which it is when the last piece has been read,
+  /// when there were none, and from a transport that does not bring them.
+  public var trailers: HTTPFields { reader.trailers }
 
   /// Reads the rest into memory.
   ///
@@ -80,6 +85,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
     deinit { operation.cancel() }
 
     var times: DispatchTimes? { sink.times }
+    var trailers: HTTPFields { sink.trailers }
 
     func next() async throws(DispatchError) -> [UInt8]? {
       let result = await withTaskCancellationHandler {

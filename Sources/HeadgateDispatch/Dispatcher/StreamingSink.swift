@@ -19,6 +19,7 @@ final class StreamingSink: ResponseSink {
     var isStopped = false
     var end: Result<Void, DispatchError>?
     var times: DispatchTimes?
+    var trailers: HTTPFields = [:]
     var waiters: [Waiter] = []
     var onHead: (@Sendable (Head) -> Void)?
   }
@@ -51,6 +52,8 @@ final class StreamingSink: ResponseSink {
     return isStopped ? .pause : .more
   }
 
+  func received(trailers: HTTPFields) { state.withLock { $0.trailers = trailers } }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
@@ -68,6 +71,9 @@ final class StreamingSink: ResponseSink {
 
   /// What took how long, once the transfer is over.
   var times: DispatchTimes? { state.withLock { $0.times } }
+
+  /// What came after the body.
+  var trailers: HTTPFields { state.withLock { $0.trailers } }
 
   /// Calls `waiter` once, with the next piece, the end (nil) or the error. Returns whether the transport is to go on.
   func next(_ waiter: @escaping Waiter) -> Bool {

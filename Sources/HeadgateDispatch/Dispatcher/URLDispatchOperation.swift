@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// The handle of one request on its way through a dispatcher: waiting, running, ended.
@@ -32,6 +33,10 @@ public struct URLDispatchOperation: Sendable, Hashable {
   /// Status and header fields, as soon as they have come; nil before, and for one that never got any. Redirects that are
   /// followed don't count.
   public var response: ResponseHead? { operation.state.withLock { $0.head } }
+
+  /// The fields that came after the body. Empty before the end, when there were none, and from a transport that does not
+  /// bring them (see ``TransportCapabilities/trailers``).
+  public var trailers: HTTPFields { operation.state.withLock { $0.trailers } }
 
   /// Why it did not come to its end, `cancelled` included; nil while it waits or runs, and when the response was whole.
   public var error: DispatchError? { operation.state.withLock { $0.verdict } }

@@ -7,9 +7,14 @@ import Foundation
 extension EndPoint {
   /// The end-point of an absolute URL.
   ///
+  /// - Parameter url: `http://host:port/path`, or `http+unix://%2Frun%2Fx.sock/path` for a Unix-domain socket.
   /// - Throws: ``EndPointError`` when the text is no absolute URL, its host is empty or invalid, or its scheme has no
   ///   default port and it gives none.
   public init(_ url: String) throws(EndPointError) {
+    if let address = try SocketAddress(url) {
+      self = address.endPoint
+      return
+    }
     guard let parsed = URL(text: url) else {
       throw EndPointError(.malformed, url)
     }

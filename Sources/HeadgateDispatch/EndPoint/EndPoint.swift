@@ -6,6 +6,8 @@
 /// `xn--bcher-kva.example`), and the zone of an IPv6 address tells two of them apart. User information never counts. Names are not resolved: two names of
 /// one machine are two end-points.
 ///
+/// A Unix-domain socket is an end-point too: its path stands in the place of host and port.
+///
 /// Comparing and hashing cost O(1) in practice: the hash is computed once.
 public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   private final class Storage: Sendable {
@@ -25,10 +27,11 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// The canonical host, an IPv6 address without its brackets and with its zone, if it has one: `fe80::1%en0`.
+  /// The canonical host, an IPv6 address without its brackets and with its zone, if it has one: `fe80::1%en0`. The path of
+  /// a Unix-domain socket, which begins with a slash.
   public var host: String { storage.host }
 
-  /// The port, 1 to 65535.
+  /// The port, 1 to 65535; 0 for a Unix-domain socket.
   public var port: Int { storage.port }
 
   /// An end-point by host and port.
@@ -42,21 +45,40 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     storage = Storage(host: try CanonicalHost.of(host), port: port)
   }
 
+  /// The end-point of a Unix-domain socket.
+  ///
+  /// - Parameter path: The socket's path, absolute. Slashes and dots that say nothing (`/run//x`, `/run/./x`) don't make
+  ///   another end-point; symbolic links and `..` do.
+  /// - Throws: ``EndPointError`` with `invalidPath` when the path is not absolute, is longer than 103 bytes (what every
+  ///   system takes) or has a zero byte in it.
+  public init(unixSocket path: String) throws(EndPointError) {
+    let parts = path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
+    let plain = parts.map { "/" + String(decoding: $0, as: UTF8.self) }.joined()
+    guard path.utf8.first == UInt8(ascii: "/"), (2...103).contains(plain.utf8.count), !plain.utf8.contains(0) else {
+      throw EndPointError(.invalidPath, path)
+    }
+    storage = Storage(host: plain, port: 0)
+  }
+
+  /// Whether it is a Unix-domain socket: then ``host`` is its path.
+  public var isUnixSocket: Bool { port == 0 }
+
   /// An end-point whose host is spelled canonically and whose port is in range.
   init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
 
   /// Whether the host is an IPv6 address, which stands in brackets in a URL.
-  public var isIPv6: Bool { host.utf8.contains(UInt8(ascii: ":")) }
+  public var isIPv6: Bool { !isUnixSocket && host.utf8.contains(UInt8(ascii: ":")) }
 
   /// The host as it stands in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
   var hostInURL: String {
+    if isUnixSocket { return URLText.escaped(host) }
     guard isIPv6 else { return host }
     let parts = host.split(separator: "%", maxSplits: 1)
     return "[" + parts.joined(separator: "%25") + "]"
   }
 
-  /// `host:port`, with brackets round an IPv6 address.
-  public var description: String { isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  /// `host:port`, with brackets round an IPv6 address; `unix:/path` for a Unix-domain socket.
+  public var description: String { isUnixSocket ? "unix:\(host)" : isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
   /// Whether host and port are the same.
   public static func == (left: EndPoint, right: EndPoint) -> Bool {
@@ -84,7 +106,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible {
   /// What is wrong. More may be added.
   public struct Code: Hashable, Sendable {
-    private enum Value { case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName }
+    private enum Value {
+      case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName, invalidPath
+    }
     private let value: Value
 
     /// The text is no absolute URL.
@@ -100,6 +124,8 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     /// A name in other letters that can be read in more than one way without Unicode's tables: accents that stand beside
     /// their letters, symbols, letters in presentation forms.
     public static let unclearName = Code(value: .unclearName)
+    /// A Unix-domain socket's path that can't be one.
+    public static let invalidPath = Code(value: .invalidPath)
   }
 
   /// What is wrong.
@@ -121,6 +147,7 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     case .invalidPort: "the port \(text) is not between 1 and 65535"
     case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have)"
     case .unclearName: "\"\(text)\" can't be read as a name without doubt; write it in its xn-- form"
+    case .invalidPath: "\"\(text)\" is no path of a socket; it must begin with / and have no more than 103 bytes"
     default: "\"\(text)\" is no absolute URL; write it as scheme://host/path"
     }
   }

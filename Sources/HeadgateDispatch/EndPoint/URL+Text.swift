@@ -22,7 +22,7 @@ extension URL {
   }
 }
 
-enum URLText {
+package enum URLText {
   static func encoded(_ text: String) -> String {
     guard text.utf8.contains(where: { !isPlain($0) }) else { return text }
     let bytes = Array(text.utf8)
@@ -45,6 +45,41 @@ enum URLText {
       }
     }
     return String(decoding: encoded, as: UTF8.self)
+  }
+
+  /// A text without its percent-encoding; nil when that is broken, or hides a zero byte or what is no UTF-8.
+  package static func unescaped(_ text: Substring) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        bytes.append(byte)
+        continue
+      }
+      let digits = rest.prefix(2)
+      guard digits.count == 2, digits.allSatisfy(isHex),
+        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16), value != 0
+      else { return nil }
+      bytes.append(value)
+      rest = rest.dropFirst(2)
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  /// Everything percent-encoded but letters, digits and `-._~`.
+  static func escaped(_ text: String) -> String {
+    var escaped: [UInt8] = []
+    let digits = Array("0123456789ABCDEF".utf8)
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        escaped.append(byte)
+      default: escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: escaped, as: UTF8.self)
   }
 
   static func endsAuthority(_ byte: UInt8) -> Bool {

@@ -46,7 +46,8 @@ extension DispatchError {
       "delivery_failed", "the delegate could not be called where it asked to be",
       "keep the delegate's loop or pool running until its requests have ended")
     /// The URL can't be used.
-    public static let invalidURL = Code("invalid_url", "the URL can't be used", "use an absolute http or https URL")
+    public static let invalidURL = Code(
+      "invalid_url", "the URL can't be used", "use an absolute http or https URL, or http+unix for a socket")
     /// The host's name has no address, or no name server answered.
     public static let nameNotResolved = Code(
       "name_not_resolved", "the host's name was not found", "check its spelling and the name service")
@@ -55,7 +56,9 @@ extension DispatchError {
       "connect_failed", "no connection could be made", "check that the server runs and that the port is right")
     /// The server's certificate was not accepted, or the handshake failed.
     public static let tlsFailed = Code(
-      "tls_failed", "TLS failed", "check the server's certificate, or give its authority to the transport")
+      "tls_failed", "TLS failed",
+      "check the server's certificate, and the transport's settings for TLS: authorities, the client's certificate, versions"
+    )
     /// The connection broke before the response was whole.
     public static let connectionLost = Code("connection_lost", "the connection broke", "ask again")
     /// What the server sent is no HTTP.
@@ -81,6 +84,12 @@ extension DispatchError {
       "body_failed", "the request's body could not be had", "look at the underlying error")
     /// The file could not be made or written.
     public static let fileFailed = Code("file_failed", "the file could not be written", "check the folder and the disk")
+    /// The request needs what the dispatcher's transport can't do; `detail` names it. Nothing was sent.
+    public static let unsupported = Code(
+      "unsupported", "the transport can't do that", "use another transport, or do without")
+    /// The proxy did not let the request through.
+    public static let proxyFailed = Code(
+      "proxy_failed", "the proxy failed", "check the proxy's address and what it asks for, or go without it")
     /// The transport failed in another way; see `detail`.
     public static let transportFailed = Code("transport_failed", "the transport failed")
   }

@@ -94,6 +94,8 @@ extension DispatchError {
     public static let name = Phase(description: "name", words: "during the name look-up")
     /// The connection is made.
     public static let connecting = Phase(description: "connecting", words: "while connecting")
+    /// A proxy is asked for its tunnel.
+    public static let tunnelling = Phase(description: "tunnelling", words: "while the proxy was asked for a tunnel")
     /// The TLS handshake.
     public static let securing = Phase(description: "securing", words: "during the TLS handshake")
     /// The request's body is read and sent.

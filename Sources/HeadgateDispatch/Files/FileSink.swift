@@ -5,7 +5,7 @@ import HeadgateThreads
 ///
 /// Bytes gather into blocks, and a few blocks may be on their way to the disk. A small body is one block, and its file
 /// is created, written, closed and renamed in one go.
-// Unchecked: `head`, `url`, `block` and `total` are touched only in the sink's calls, of which the operation makes one
+// Unchecked: `head`, `url`, `block`, `total` and `trailers` are touched only in the sink's calls, of which the operation makes one
 // at a time, each after it has taken its lock; `file` and `fault` only in jobs of `lane`, which runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   typealias Completion = @Sendable (Result<FileResponse, DispatchError>) -> Void
@@ -33,6 +33,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var isWanted = false
   private var block: [UInt8] = []
   private var total = 0
+  private var trailers: HTTPFields = [:]
 
   private var file: PartFile?
   private var fault: DispatchError?
@@ -67,6 +68,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return block.count >= Self.blockSize ? sendBlock() : .more
   }
 
+  func received(trailers: HTTPFields) { self.trailers = trailers }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let last = block
@@ -74,9 +77,10 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     // After this the operation is over: letting go of it here ends the cycle between the two.
     let operation = pressure.withLock { $0.operation.take() }
     let endPoint = operation?.endPoint
+    let trailers = trailers
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
-      completion?(finish(last, error, times, endPoint))
+      completion?(finish(last, error, times, endPoint, trailers))
       core.settle()
     }
   }
@@ -116,7 +120,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   private func finish(
-    _ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes, _ endPoint: EndPoint?
+    _ last: [UInt8], _ error: DispatchError?, _ times: DispatchTimes, _ endPoint: EndPoint?, _ trailers: HTTPFields
   ) -> Result<FileResponse, DispatchError> {
     do throws(DispatchError) {
       if let error = error ?? fault { throw error }
@@ -125,7 +129,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
         try store(last)
         path = try file.take()?.finish()
       }
-      return .success(FileResponse(head: head, url: url, path: path, bytes: total, times: times))
+      return .success(FileResponse(head: head, url: url, path: path, bytes: total, trailers: trailers, times: times))
     } catch {
       file.take()?.discard()
       // What fails here has been decided well before: only the file is at fault, and the times are those of the response.

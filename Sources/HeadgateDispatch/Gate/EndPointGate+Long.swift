@@ -37,7 +37,7 @@ extension EndPointGate {
   /// Changes how many long requests an end-point tolerates, and nothing else of its limit, in one step.
   ///
   /// - Parameters:
-  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:weight:)``.
+  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:connections:weight:)``.
   ///   - endPoint: For this one only, which has a limit of its own from then on; nil for all that have none.
   /// - Throws: ``LimitError`` for a number that is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
@@ -45,7 +45,7 @@ extension EndPointGate {
       var all = scheduler.limits
       do throws(LimitError) {
         let own = endPoint.map { all.of($0) } ?? all.endPoint
-        let changed = try EndPointLimits(requests: own.requests, long: long, weight: own.weight)
+        let changed = try own.with(long: long)
         if let endPoint { all.overrides[endPoint] = changed } else { all.endPoint = changed }
       } catch {
         return .failure(error)

@@ -1,48 +1,81 @@
-/// How many requests an end-point tolerates at once: in all, and how many of them may be long. And its share of the total.
+/// How many requests an end-point tolerates at once: in all, how many of them may be long, and over how many sockets. And
+/// its share of the total.
 public struct EndPointLimits: Hashable, Sendable {
-  /// Requests under way at once, short and long together. At least 1.
+  /// Requests under way at once, short and long together. At least 1. Over HTTP/2 that is streams, as far as sockets go
+  /// round: see `connections`.
   public let requests: Int
 
-  /// Long requests among them. At least 1, and below `requests` unless that is 1 or it was asked for by name.
+  /// Long requests among them. At least 1, and below `connections` unless that is 1 or it was asked for by name.
   public let long: Int
+
+  /// Sockets open at once, idle and closing ones included; at least 1, at most `requests`, which it is unless given.
+  ///
+  /// Below `requests` it is for servers that speak HTTP/2, where one socket carries many requests: `requests` limits the
+  /// streams then, and this the sockets. Until the end-point has shown that it does, and whenever it does not (HTTP/1.1,
+  /// a transport that can't tell), no more requests run than there may be sockets; the others wait in the queue.
+  public let connections: Int
 
   /// How many requests it starts in a row when its turn comes, while the total over all end-points is what everybody
   /// waits for: twice the weight, twice the share. 1 to 1,000; 1 unless given.
   public let weight: Int
 
   /// Six, of which three may be long: what browsers allow themselves with HTTP/1.1.
-  public static let standard = EndPointLimits(unchecked: 6, 3, 1)
+  public static let standard = EndPointLimits(unchecked: 6, 3, 6, 1)
 
   /// Four, of which two may be long: what the classic dispatcher allowed on a phone.
-  public static let classic = EndPointLimits(unchecked: 4, 2, 1)
+  public static let classic = EndPointLimits(unchecked: 4, 2, 4, 1)
 
   /// A limit for an end-point.
   ///
   /// - Parameters:
   ///   - requests: Requests at once, 1 or more.
-  ///   - long: Long ones among them, 1 or more, fewer than `requests` (or 1 when that is 1). Half of `requests` unless
-  ///     given.
+  ///   - long: Long ones among them, 1 or more, fewer than `connections` (or 1 when that is 1): each may need a socket of
+  ///     its own. Half of `connections` unless given.
+  ///   - connections: Sockets at once, 1 or more and no more than `requests`; as many as `requests` unless given.
   ///   - weight: Its share of the total, beside those of other end-points.
   /// - Throws: ``LimitError`` for a number that is out of range: nothing is clamped in silence, and 0 never means "no
   ///   limit".
-  public init(requests: Int, long: Int? = nil, weight: Int = 1) throws(LimitError) {
-    guard requests >= 1 else { throw LimitError("an end-point's limit must be at least 1, not \(requests)") }
-    let share = long ?? max(1, requests / 2)
+  public init(
+    requests: Int, long: Int? = nil, connections: Int? = nil, weight: Int = 1
+  ) throws(LimitError) {
+    let sockets = try Self.checked(requests, connections ?? requests)
+    let share = long ?? max(1, sockets / 2)
     guard share >= 1 else { throw LimitError("the long lane's limit must be at least 1, not \(share)") }
-    guard share < requests || requests == 1 && share == 1 else {
+    guard share < sockets || sockets == 1 && share == 1 else {
+      let whose = sockets == requests ? "the end-point's" : "that on its connections"
       throw LimitError(
-        "the long lane's limit (\(share)) must be below the end-point's (\(requests)), or long requests could shut "
+        "the long lane's limit (\(share)) must be below \(whose) (\(sockets)), or long requests could shut "
           + "out short ones; use EndPointLimits.allLong(requests:) where that is meant")
     }
-    self.init(unchecked: requests, share, try Self.checked(weight))
+    self.init(unchecked: requests, share, sockets, try Self.checked(weight))
   }
 
-  /// A limit whose every permit may be used by a long request: short ones then may have to wait for a stream's end.
+  /// A limit whose every socket may be used by a long request: short ones then may have to wait for a stream's end.
   ///
-  /// - Throws: ``LimitError`` when `requests` is below 1 or `weight` out of range.
-  public static func allLong(requests: Int, weight: Int = 1) throws(LimitError) -> EndPointLimits {
+  /// - Parameters:
+  ///   - requests: Requests at once, 1 or more.
+  ///   - connections: Sockets at once, as in ``init(requests:long:connections:weight:)``. As many requests may be long.
+  ///   - weight: Its share of the total, beside those of other end-points.
+  /// - Throws: ``LimitError`` for a number that is out of range.
+  public static func allLong(
+    requests: Int, connections: Int? = nil, weight: Int = 1
+  ) throws(LimitError) -> EndPointLimits {
+    let sockets = try checked(requests, connections ?? requests)
+    return EndPointLimits(unchecked: requests, sockets, sockets, try checked(weight))
+  }
+
+  /// The same with another limit on long requests.
+  func with(long: Int) throws(LimitError) -> EndPointLimits {
+    try EndPointLimits(requests: requests, long: long, connections: connections, weight: weight)
+  }
+
+  private static func checked(_ requests: Int, _ connections: Int) throws(LimitError) -> Int {
     guard requests >= 1 else { throw LimitError("an end-point's limit must be at least 1, not \(requests)") }
-    return EndPointLimits(unchecked: requests, requests, try checked(weight))
+    guard (1...requests).contains(connections) else {
+      throw LimitError(
+        "an end-point's connections must be at least 1 and at most its requests (\(requests)), not \(connections)")
+    }
+    return connections
   }
 
   private static func checked(_ weight: Int) throws(LimitError) -> Int {
@@ -50,9 +83,10 @@ public struct EndPointLimits: Hashable, Sendable {
     return weight
   }
 
-  private init(unchecked requests: Int, _ long: Int, _ weight: Int) {
+  private init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int) {
     self.requests = requests
     self.long = long
+    self.connections = connections
     self.weight = weight
   }
 }

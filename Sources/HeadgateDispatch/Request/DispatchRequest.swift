@@ -120,6 +120,13 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.retry = newValue } }
   }
 
+  /// What it can't do without: a transport that lacks some of it ends it with the error `unsupported`. Nothing unless
+  /// set. See ``TransportCapabilities``.
+  public var requires: TransportCapabilities {
+    get { storage.requires }
+    set { storage = storage.changed { $0.requires = newValue } }
+  }
+
   /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
   /// set.
   public var tag: String? {
@@ -127,7 +134,8 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.tag = newValue } }
   }
 
-  /// A request to an absolute http or https URL.
+  /// A request to an absolute http or https URL, or to one behind a Unix-domain socket:
+  /// `http+unix://%2Frun%2Fx.sock/path` (`https+unix` with TLS), the socket's path percent-encoded.
   ///
   /// User information in the URL becomes a Basic `Authorization` field. Characters that a URL can't hold are
   /// percent-encoded.

@@ -23,9 +23,14 @@ enum Redirect {
   ) throws(DispatchError) -> DispatchRequest {
     let address: RequestAddress
     do {
-      address = try RequestAddress(location, relativeTo: request.url)
+      let host = HTTPField.Name("Host").flatMap { request.headerFields[$0] }
+      address = try RequestAddress(location, relativeTo: request.url, host: host)
     } catch {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlying: error)
+    }
+    // A server elsewhere must not make its client talk to a socket of this machine.
+    guard !address.endPoint.isUnixSocket || address.endPoint == request.endPoint else {
+      throw DispatchError(.badRedirect, phase: .awaitingHead, detail: "to the socket \(address.endPoint.host)")
     }
     var method = request.method
     var body = request.body

@@ -12,11 +12,25 @@ struct RequestAddress {
   /// `user:password`, decoded; nil when the URL has none.
   let credentials: String?
 
-  init(_ text: String, relativeTo base: String? = nil) throws(DispatchError) {
-    if let plain = PlainAddress(text) {
+  init(_ text: String, relativeTo base: String? = nil, host: String? = nil) throws(DispatchError) {
+    // What a server behind a socket calls localhost is no TCP end-point.
+    let isOnSocket = base?.hasPrefix("http+unix:") ?? false || base?.hasPrefix("https+unix:") ?? false
+    if !isOnSocket, let plain = PlainAddress(text) {
       endPoint = EndPoint(canonical: plain.host, port: plain.port)
       (url, isSecure, credentials) = (text, plain.isSecure, nil)
       return
+    }
+    do {
+      if let socket = try SocketAddress(text) {
+        (url, endPoint, isSecure, credentials) = (socket.url, socket.endPoint, socket.isSecure, nil)
+        return
+      }
+      if let base, let socket = try SocketAddress(base), let there = RequestAddress(text, on: socket, host: host) {
+        self = there
+        return
+      }
+    } catch {
+      throw DispatchError(.invalidURL, detail: error.description, underlying: error)
     }
     let baseURL = base.flatMap { URL(string: $0) }
     guard let parsed = URL(text: text, relativeTo: baseURL)?.absoluteURL,

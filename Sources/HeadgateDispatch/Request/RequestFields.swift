@@ -19,6 +19,7 @@ final class RequestFields: Sendable {
     var retry: RetryPolicy?
     var expectsContinue: Bool?
     var onUploadProgress: (@Sendable (UploadProgress) -> Void)?
+    var requires: TransportCapabilities = []
   }
 
   let address: RequestAddress
@@ -44,6 +45,7 @@ final class RequestFields: Sendable {
   var retry: RetryPolicy? { settings.retry }
   var expectsContinue: Bool? { settings.expectsContinue }
   var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { settings.onUploadProgress }
+  var requires: TransportCapabilities { settings.requires }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address

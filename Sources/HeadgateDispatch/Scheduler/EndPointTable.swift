@@ -14,6 +14,8 @@ struct EndPointRecord: Sendable {
   var pass: UInt64 = 0
   // Stopped by hand: nothing starts.
   var isPaused = false
+  // One socket carries several requests, as the transport has seen: HTTP/2.
+  var multiplexes = false
   // Nothing runs or waits here.
   var isResting = false
   // It stands in the list of those that became idle, before this one.
@@ -35,8 +37,11 @@ struct EndPointRecord: Sendable {
   /// Whether somebody waits in a lane.
   func waits(_ requestClass: RequestClass) -> Bool { requestClass == .short ? !short.isEmpty : !long.isEmpty }
 
+  /// How many may run: without HTTP/2 each needs a socket of its own.
+  var most: Int { multiplexes ? limits.requests : limits.connections }
+
   func hasRoom(for requestClass: RequestClass) -> Bool {
-    running < limits.requests && !isPaused && (requestClass == .short || runningLong < limits.long)
+    running < most && !isPaused && (requestClass == .short || runningLong < limits.long)
   }
 
   /// Whether the long lane has no place left, counting those that wait for one.

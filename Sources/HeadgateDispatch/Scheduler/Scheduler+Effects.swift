@@ -7,7 +7,7 @@ extension Scheduler {
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
       if let item = nodes[slot].item {
-        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.requests)
+        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
       }
     }
     if !shed.isEmpty { return .shed(shed.removeFirst()) }

@@ -24,7 +24,7 @@ extension Scheduler {
     if mayStart, isNext(requestClass, at: place) {
       nodes[slot].state = .running
       count(place, requestClass)
-      return .started(nodes.ticket(slot), limit: endPoints[place].limits.requests)
+      return .started(nodes.ticket(slot), limit: endPoints[place].limits.connections)
     }
     enqueue(slot)
     proceed(at: place)
@@ -146,6 +146,17 @@ extension Scheduler {
     if isPaused, closing != .open { sweep = 0 }
     guard let place = endPoints.slot(of: endPoint) else { return }
     endPoints[place].isPaused = isPaused
+    proceed(at: place)
+  }
+
+  /// The transport has seen that an end-point's sockets carry several requests at once, or that they don't: as many may
+  /// run as it has requests, or as it has connections. Ends nothing. Forgotten with an end-point that is idle for long.
+  /// O(1) plus what starts.
+  package mutating func setMultiplexing(_ multiplexes: Bool, at endPoint: EndPoint) {
+    defer { checkInvariants() }
+    guard let place = endPoints.slot(of: endPoint), endPoints[place].multiplexes != multiplexes else { return }
+    endPoints[place].multiplexes = multiplexes
+    guard !endPoints[place].isResting else { return }
     proceed(at: place)
   }
 

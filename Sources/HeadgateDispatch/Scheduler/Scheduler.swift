@@ -12,7 +12,7 @@
 package struct Scheduler<Item: Sendable>: Sendable {
   /// What the driver has to do next, with no lock held.
   package enum Effect: Sendable {
-    /// The item got its permit, one of that many at its end-point: run it, then call `finish` once.
+    /// The item got its permit, at an end-point of that many sockets: run it, then call `finish` once.
     case start(Item, Ticket, limit: Int)
     /// The item's caller was held because too many waited, and may go on. The item itself still waits.
     case admit(Item)
@@ -28,7 +28,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// What became of a submission.
   package enum Submission: Sendable {
-    /// It runs from here on, one of that many at its end-point, as after a `start`. Only if `mayStart`.
+    /// It runs from here on, at an end-point of that many sockets, as after a `start`. Only if `mayStart`.
     case started(Ticket, limit: Int)
     /// It runs (a `start` follows) or waits.
     case accepted(Ticket)

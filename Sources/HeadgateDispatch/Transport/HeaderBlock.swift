@@ -3,8 +3,8 @@
 
 import HTTPTypes
 
-enum HeaderBlock {
-  static func fields(in block: [UInt8]) -> HTTPFields {
+package enum HeaderBlock {
+  package static func fields(in block: [UInt8]) -> HTTPFields {
     var fields = HTTPFields()
     forEachLine(in: block) { name, value in
       if let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) {

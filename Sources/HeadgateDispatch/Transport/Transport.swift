@@ -5,6 +5,10 @@ import HTTPTypes
 /// A transport is told to start an exchange only under a permit, so it needs no queue of its own. It follows no
 /// redirect, retries nothing and has no time-out but the request's `connectTimeout`: those are the dispatcher's.
 public protocol Transport: Sendable {
+  /// What it can do beyond the plain exchange. A request that needs more than that is not brought to it: see
+  /// ``TransportCapabilities``.
+  var capabilities: TransportCapabilities { get }
+
   /// Starts one exchange: one request, one response.
   ///
   /// May be called from any thread, also from inside `events`. The transport may call `events` before this returns. It
@@ -32,7 +36,8 @@ public struct Exchange: Sendable {
   /// The request, its URL in canonical form.
   public let request: DispatchRequest
 
-  /// The most sockets that may be open to the end-point, idle and closing ones included.
+  /// The most sockets that may be open to the end-point, idle and closing ones included. Over HTTP/2 more exchanges than
+  /// that are under way at once.
   public let maxSockets: Int
 
   /// Whether the consumer may pause it: then the response must come as it is, with no decompression, which can't be
@@ -68,6 +73,20 @@ public protocol ExchangeEvents: AnyObject, Sendable {
 
   /// The exchange is over, and its connection closed, reset or fit for another.
   func ended(_ end: ExchangeEnd)
+
+  /// The fields that came after the body, once, before the end; not told when there are none.
+  func received(trailers: HTTPFields)
+
+  /// Whether the end-point's connections carry several requests at once (HTTP/2), as far as this exchange has shown; at
+  /// any time before the end. Then more of them are started at once than there may be sockets.
+  func multiplexes(_ does: Bool)
+
+  /// Every socket that the end-point tolerates is taken: the exchange waits for one in the transport. May come before
+  /// `start` returns. This time counts as waiting, and the request's `timeout` rests.
+  func waitsForSocket()
+
+  /// The wait is over, until the next time.
+  func goesOn()
 }
 
 /// What the transport is to do next with the body.

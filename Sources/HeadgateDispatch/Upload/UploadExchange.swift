@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateThreads
 
 /// An exchange whose request has a body: opens it, carries it to the transport, and ends it with the exchange.
@@ -102,6 +103,11 @@ extension UploadExchange: ExchangeEvents {
   }
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { events.received(bytes) }
+
+  func received(trailers: HTTPFields) { events.received(trailers: trailers) }
+  func multiplexes(_ does: Bool) { events.multiplexes(does) }
+  func waitsForSocket() { events.waitsForSocket() }
+  func goesOn() { events.goesOn() }
 
   func ended(_ end: ExchangeEnd) { over(end) }
 

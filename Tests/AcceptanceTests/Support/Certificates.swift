@@ -21,13 +21,24 @@ struct Certificates {
     "ssl_certificate \(folder.file(name + ".pem")); ssl_certificate_key \(folder.file(name + ".key"));"
   }
 
-  private func sign(_ name: String, names: String) async throws {
+  /// A client's certificate of the authority, its key locked with a password.
+  func makeClient(password: String) async throws {
+    try await sign("client", names: "DNS:client.example")
+    try await openssl(
+      "ec", "-aes256", "-passout", "pass:\(password)", "-in", folder.file("client.key"), "-out",
+      folder.file("client.locked"))
+  }
+
+  /// A certificate for this machine that ended yesterday.
+  func makeExpired() async throws { try await sign("expired", names: "DNS:localhost,IP:127.0.0.1", days: "-1") }
+
+  private func sign(_ name: String, names: String, days: String = "2") async throws {
     try await openssl(
       "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=\(name)", "-keyout",
       folder.file(name + ".key"), "-out", folder.file(name + ".request"))
     try folder.write("subjectAltName=\(names)\n".utf8, to: name + ".names")
     try await openssl(
-      "x509", "-req", "-days", "2", "-in", folder.file(name + ".request"), "-CA", authority, "-CAkey",
+      "x509", "-req", "-days", days, "-in", folder.file(name + ".request"), "-CA", authority, "-CAkey",
       folder.file("authority.key"), "-CAcreateserial", "-extfile", folder.file(name + ".names"), "-out",
       folder.file(name + ".pem"))
   }

@@ -20,6 +20,7 @@ final class Nginx: Sendable {
     var connection: Int
     /// The connections that were open when its response was sent.
     var open: Int
+    var isHTTP2: Bool
   }
 
   let ports: [Int]
@@ -96,7 +97,7 @@ final class Nginx: Sendable {
       fastcgi_temp_path nginx-fastcgi;
       uwsgi_temp_path nginx-uwsgi;
       scgi_temp_path nginx-scgi;
-      log_format counts "$server_port $status $connection $connections_active";
+      log_format counts "$server_port $status $connection $connections_active $server_protocol";
       access_log nginx-requests counts;
       keepalive_requests 100000;
       root files;
@@ -139,7 +140,9 @@ final class Nginx: Sendable {
     (folder.text(of: "nginx-requests") ?? "").split(separator: "\n").compactMap { line in
       let numbers = line.split(separator: " ").compactMap { Int($0) }
       guard numbers.count == 4 else { return nil }
-      return Request(port: numbers[0], status: numbers[1], connection: numbers[2], open: numbers[3])
+      return Request(
+        port: numbers[0], status: numbers[1], connection: numbers[2], open: numbers[3],
+        isHTTP2: line.hasSuffix(" HTTP/2.0"))
     }
   }
 

@@ -1,0 +1,108 @@
+import ArgumentParser
+import HeadgateCurl
+import HeadgateDispatch
+
+/// How connections are made: options with the names that users of curl know.
+struct ConnectionOptions: ParsableArguments {
+  @Flag(name: .customLong("http1.1"), help: "HTTP/1.1 only; else HTTP/2 where a server offers it over TLS.")
+  var http1 = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Go through this proxy ([scheme://][user:password@]host[:port], with the scheme http, https, socks4, socks4a, "
+        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none.",
+      valueName: "url"
+    )
+  )
+  var proxy: String?
+
+  @Option(
+    name: .customLong("noproxy"),
+    help: ArgumentHelp(
+      "Hosts without a proxy, with commas in between: names and all below them, addresses, ranges of addresses, or *. In "
+        + "the place of no_proxy.",
+      valueName: "hosts"
+    )
+  )
+  var noProxy: String?
+
+  @Option(help: ArgumentHelp("Believe the authorities in this PEM file, not the system's.", valueName: "file"))
+  var cacert: String?
+
+  @Flag(help: "Take any certificate. Nobody knows then who answers.")
+  var insecure = false
+
+  @Option(help: ArgumentHelp("Show servers that ask for it the certificate in this PEM file.", valueName: "file"))
+  var cert: String?
+
+  @Option(help: ArgumentHelp("The PEM file with the certificate's key, if that is not in it.", valueName: "file"))
+  var key: String?
+
+  @Option(help: ArgumentHelp("What the key is locked with.", valueName: "phrase"))
+  var pass: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Ask all URLs over the Unix-domain socket of this path; --per-host is for the socket then.", valueName: "path"),
+    transform: OptionValue.socket
+  )
+  var unixSocket: EndPoint?
+
+  @Option(
+    name: [.customShort("b"), .long],
+    help: ArgumentHelp(
+      "Send these cookies: name=value, or else the file that they are in (as curl and browsers write it), which turns on "
+        + "that servers' cookies are kept for the run.",
+      valueName: "data|file"
+    )
+  )
+  var cookie: String?
+
+  @Option(
+    help: ArgumentHelp("Keep servers' cookies, and write all to this file at the end.", valueName: "file"))
+  var cookieJar: String?
+
+  func validate() throws {
+    guard !(insecure && cacert != nil) else {
+      throw ValidationError("--insecure and --cacert exclude each other; give one of them.")
+    }
+    guard cert != nil || key == nil && pass == nil else {
+      throw ValidationError("--key and --pass are about a certificate: give --cert as well.")
+    }
+    do {
+      _ = try proxyRule()
+    } catch {
+      throw ValidationError("--proxy: \(error.detail).")
+    }
+    guard cookieJar != "" else { throw ValidationError("--cookie-jar needs the name of a file.") }
+  }
+
+  /// The cookies to send as they stand; nil where `-b` names a file.
+  var cookieField: String? { cookie.flatMap { $0.contains("=") ? $0 : nil } }
+
+  /// The file with cookies; nil where `-b` has them itself.
+  var cookieFile: String? { cookie.flatMap { $0.contains("=") || $0.isEmpty ? nil : $0 } }
+
+  /// Whether cookies of servers are kept.
+  var keepsCookies: Bool { cookieJar != nil || cookie != nil && cookieField == nil }
+
+  private func proxyRule() throws(DispatchError) -> CurlProxyRule {
+    guard let proxy else { return noProxy.map { .environment(except: $0) } ?? .environment }
+    return proxy.isEmpty ? .none : .through(try CurlProxy(proxy), except: noProxy ?? "")
+  }
+
+  /// The transport's settings.
+  ///
+  /// - Parameter cookies: Where cookies are kept; nil: nowhere.
+  func configuration(_ cookies: CookieJar?) throws(DispatchError) -> CurlTransport.Configuration {
+    var configuration = CurlTransport.Configuration()
+    configuration.trust = insecure ? .insecure : cacert.map { .authority(file: $0) } ?? .system
+    configuration.httpVersion = http1 ? .http1 : .best
+    configuration.proxy = try proxyRule()
+    configuration.clientCertificate = cert.map {
+      CurlClientCertificate(file: $0, keyFile: key, password: pass)
+    }
+    configuration.cookies = cookies
+    return configuration
+  }
+}

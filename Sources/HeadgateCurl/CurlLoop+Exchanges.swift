@@ -1,0 +1,256 @@
+import CCurl
+import HeadgateDispatch
+import HeadgateThreads
+
+extension CurlLoop {
+  // MARK: Exchanges
+
+  func begin(_ transfer: CurlTransfer) {
+    if transfer.isOver { return }
+    let endPoint = transfer.proxy?.endPoint ?? transfer.exchange.request.endPoint
+    let place = place(of: endPoint)
+    place.users += 1
+    place.limit = transfer.proxy?.maxConnections ?? mostSockets(for: transfer.exchange)
+    transfer.sockets = place
+    running += 1
+    _ = Unmanaged.passRetained(transfer)
+    let goesOn = place.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
+    if goesOn { launch(transfer) } else { hold(transfer) }
+  }
+
+  private func launch(_ transfer: CurlTransfer) {
+    if transfer.isHeld {
+      transfer.isHeld = false
+      held[ObjectIdentifier(transfer)] = nil
+      transfer.reached(.name)
+      transfer.events.goesOn()
+      transfer.begun = .now
+    }
+    guard let easy = spareHandles.popLast() ?? CurlEasy(configuration) else {
+      return end(transfer, DispatchError(.transportFailed, detail: "no memory for a handle"))
+    }
+    transfer.easy = easy
+    transfer.wasRefused = false
+    transfer.opened = 0
+    if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
+    transfer.multi = multis[transfer.offersHTTP2 ? 1 : 0]
+    easy.prepare(transfer)
+    add(transfer, easy)
+  }
+
+  private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    isInsideCurl = true
+    let result = curl_multi_add_handle(transfer.multi?.handle, easy.handle)
+    isInsideCurl = false
+    if result != CURLM_OK {
+      end(transfer, DispatchError(.transportFailed, detail: String(cString: curl_multi_strerror(result))))
+    }
+  }
+
+  /// Gives up the connection that is being made and dials other addresses. The first socket is closed before the second
+  /// is opened: two at once could be one more than the end-point tolerates.
+  func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
+    guard !transfer.isOver, let easy = transfer.easy else { return }
+    remove(transfer, easy)
+    transfer.sockets?.sweep()
+    transfer.dialling = dialling
+    easy.dial(dialling, within: transfer.timeToConnect)
+    add(transfer, easy)
+  }
+
+  private func remove(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    isInsideCurl = true
+    curl_multi_remove_handle(transfer.multi?.handle, easy.handle)
+    isInsideCurl = false
+  }
+
+  func abandon(_ transfer: CurlTransfer) {
+    guard !transfer.isOver else { return }
+    guard transfer.sockets != nil else {
+      // It waits in the inbox behind this: it is never begun.
+      transfer.isOver = true
+      return transfer.events.ended(ExchangeEnd(failure: DispatchError(.cancelled, phase: .connecting)))
+    }
+    end(transfer, DispatchError(.cancelled, phase: transfer.phase))
+  }
+
+  func goOn(_ transfer: CurlTransfer) {
+    transfer.isPaused = false
+    guard transfer.isHeldBack, !transfer.isOver, let easy = transfer.easy else { return }
+    transfer.isHeldBack = false
+    unpause(transfer, easy)
+  }
+
+  /// The body has more to send, or is not wanted any more.
+  func goOnSending(_ transfer: CurlTransfer) {
+    guard !transfer.isOver, let easy = transfer.easy, let upload = transfer.upload else { return }
+    // What is left of the body is not sent: the connection is closed with it.
+    if upload.endsHere { return end(transfer, nil) }
+    guard upload.isHeld else { return }
+    upload.isHeld = false
+    unpause(transfer, easy)
+  }
+
+  /// Tells libcurl what of the exchange is to go on: each direction is paused by itself.
+  private func unpause(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    let receiving = transfer.isHeldBack ? CURLPAUSE_RECV : CURLPAUSE_RECV_CONT
+    let sending = transfer.upload?.isHeld == true ? CURLPAUSE_SEND : CURLPAUSE_SEND_CONT
+    isInsideCurl = true
+    let result = curl_easy_pause(easy.handle, receiving | sending)
+    isInsideCurl = false
+    // What was held back is delivered in there; if the consumer refused it, libcurl leaves the ending to us.
+    guard result != CURLE_OK || transfer.isAborted else { return }
+    if let failure = CurlFailure.error(result, of: transfer) { end(transfer, failure) }
+  }
+
+  /// Takes the exchanges that libcurl is done with. True if there were any: their successors may have work at once.
+  func finishTransfers() -> Bool {
+    // Both, whatever the first one had.
+    multis.reduce(false) { found, multi in finishTransfers(of: multi) || found }
+  }
+
+  private func finishTransfers(of multi: CurlMulti) -> Bool {
+    var found = false
+    var left: Int32 = 0
+    while let message = curl_multi_info_read(multi.handle, &left) {
+      guard message.pointee.msg == CURLMSG_DONE else { continue }
+      found = true
+      let result = ccurl_result(message)
+      var pointer: UnsafeMutableRawPointer?
+      ccurl_get_private(message.pointee.easy_handle, &pointer)
+      guard let pointer else { continue }
+      // Unretained: what `begin` retained it by lasts until `end`.
+      let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+      if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
+        dialAgain(transfer, .anyAtLast)
+      } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
+        putBack(transfer)
+      } else {
+        finish(transfer, result)
+      }
+    }
+    return found
+  }
+
+  /// libcurl is done with an exchange, for better or worse.
+  private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
+    var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
+    if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
+      if upload.asksNoMore() {
+        remove(transfer, easy)
+        transfer.sockets?.sweep()
+        easy.askNoMore(transfer)
+        return add(transfer, easy)
+      }
+      transfer.tellRefusal()
+      isTold = true
+    }
+    end(transfer, isTold && !transfer.isAborted ? nil : CurlFailure.error(result, of: transfer))
+  }
+
+  private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
+    transfer.isOver = true
+    var times = ExchangeTimes()
+    let wasBegun = transfer.sockets != nil
+    if let easy = transfer.easy {
+      times = easy.times
+      // For one that is not done this closes its connection, before the permit goes back.
+      remove(transfer, easy)
+      transfer.easy = nil
+      if spareHandles.count < 64 { spareHandles.append(easy) }
+    }
+    transfer.fallback.take()?.cancel()
+    if let place = transfer.sockets {
+      place.users -= 1
+      if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
+      if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
+      place.released(by: transfer)
+      place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
+      if failure != nil || transfer.opened > 1 { place.sweep() }
+      place.trim()
+      stir(place)
+      forgetIfUnused(place)
+      transfer.sockets = nil
+    }
+    if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
+    if wasBegun { running -= 1 }
+    if failure == nil { transfer.tellTrailers() }
+    transfer.events.ended(ExchangeEnd(failure: failure, times: times))
+    // The retain of `begin`, given back once: `sockets` is nil from here on.
+    if wasBegun { Unmanaged.passUnretained(transfer).release() }
+  }
+
+  // MARK: The line before the sockets
+
+  private func hold(_ transfer: CurlTransfer) {
+    transfer.isHeld = true
+    transfer.hasWaited = true
+    held[ObjectIdentifier(transfer)] = transfer
+    transfer.reached(.held)
+    transfer.events.waitsForSocket()
+  }
+
+  /// Whether libcurl has given up on an exchange that servers were not willing to take: over HTTP/2 one that ends its
+  /// connection (GOAWAY) says how far it has come, and the streams beyond that are begun again on another. libcurl does so
+  /// five times, which many streams at once and a server with short connections can use up.
+  private func mustGoRound(_ transfer: CurlTransfer) -> Bool {
+    guard transfer.offersHTTP2, !transfer.headIsDone, transfer.rounds < 10,
+      transfer.easy?.message.hasPrefix("Connection died, tried 5 times") == true
+    else { return false }
+    transfer.rounds += 1
+    return true
+  }
+
+  /// libcurl had to do without the socket that it wanted for an exchange: it waits in the line.
+  private func putBack(_ transfer: CurlTransfer) {
+    guard let easy = transfer.easy, let place = transfer.sockets else { return }
+    guard transfer.upload?.rewind(to: 0) ?? true else {
+      return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
+    }
+    remove(transfer, easy)
+    transfer.easy = nil
+    spareHandles.append(easy)
+    transfer.fallback.take()?.cancel()
+    place.released(by: transfer)
+    place.line.refused(
+      ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
+    hold(transfer)
+    stir(place)
+  }
+
+  /// An exchange's connection stands.
+  func isConnected(_ transfer: CurlTransfer, localPort: Int) {
+    guard let place = transfer.sockets else { return }
+    // Over HTTP/2 libcurl says of the first exchange on a connection only which socket it uses.
+    if transfer.offersHTTP2 { place.used(localPort: localPort, by: transfer) }
+    place.line.connected(ObjectIdentifier(transfer))
+    stir(place)
+  }
+
+  /// A response shows what the server speaks with those that offer HTTP/2.
+  func learned(isHTTP2: Bool, from transfer: CurlTransfer) {
+    transfer.sockets?.line.learned(http2: isHTTP2)
+    transfer.events.multiplexes(isHTTP2)
+  }
+
+  /// Something has changed in front of an end-point's sockets.
+  func stir(_ place: EndPointSockets) {
+    guard !place.line.isEmpty, !place.isStirred else { return }
+    place.isStirred = true
+    stirred.append(place)
+  }
+
+  /// Lets on who may go on from the lines. True if there was somebody.
+  func letOn() -> Bool {
+    var found = false
+    while let place = stirred.popLast() {
+      place.isStirred = false
+      while let member = place.line.next() {
+        guard let transfer = held[member] else { continue }
+        found = true
+        launch(transfer)
+      }
+    }
+    return found
+  }
+}

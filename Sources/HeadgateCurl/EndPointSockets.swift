@@ -1,0 +1,171 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The sockets of one end-point, or of one proxy. Touched by the loop's thread only.
+final class EndPointSockets {
+  let endPoint: EndPoint
+  /// The most that may be open.
+  var limit = Int.max
+  /// Its IPv6 address did not answer while an IPv4 one did: the next connections don't try.
+  var prefersIPv4 = false
+  /// Bodies on their way, by the connection that they are sent over.
+  var uploads: [Int32: CurlUpload] = [:]
+  /// Exchanges that know this object: libcurl holds a bare pointer to it.
+  var users = 0
+  /// Who waits for a socket.
+  var line = SocketLine<ObjectIdentifier>()
+  /// The loop was told to look at the line.
+  var isStirred = false
+
+  /// A socket, as its exchanges hold it. An object: its users change with each exchange, and a dictionary's values are changed
+  /// at the price of allocations.
+  final class Socket {
+    fileprivate let descriptor: Int32
+    // Tells the socket from a later one of the same number.
+    fileprivate let inode: UInt64
+    // The end-point behind a proxy that it leads to.
+    fileprivate let origin: EndPoint?
+    // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
+    fileprivate var users = 0
+    // 0 until it is asked for.
+    fileprivate var localPort = 0
+
+    fileprivate init(_ descriptor: Int32, inode: UInt64, origin: EndPoint?) {
+      (self.descriptor, self.inode, self.origin) = (descriptor, inode, origin)
+    }
+  }
+
+  // Not checked at each access: no call of the dictionary's comes back to it.
+  @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
+  // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
+  private var ended: Set<Int32> = []
+  // Unowned: the loop owns this object, and is alive whenever libcurl runs.
+  private unowned let loop: CurlLoop
+
+  init(_ endPoint: EndPoint, _ loop: CurlLoop) {
+    self.endPoint = endPoint
+    self.loop = loop
+  }
+
+  /// Nothing refers to it any more.
+  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty }
+
+  /// Whether libcurl may open a socket for an exchange. Ends idle ones for it.
+  func mayOpen(for transfer: CurlTransfer) -> Bool {
+    trim(roomFor: 1)
+    if open.count >= limit { sweep() }
+    var hasRoom = open.count < limit
+    if let (origin, most) = transfer.tunnel {
+      trim(roomFor: 1, of: origin, atMost: most)
+      hasRoom = hasRoom && count(of: origin) < most
+    }
+    return line.mayOpen(ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasRoom: hasRoom)
+  }
+
+  private func count(of origin: EndPoint) -> Int { open.values.count { $0.origin == origin } }
+
+  /// libcurl has opened a socket for an exchange.
+  func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
+    open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin)
+    loop.didOpen(descriptor)
+    loop.socketCounts.set(open.count, of: endPoint)
+    used(descriptor, by: transfer)
+  }
+
+  /// An exchange uses a socket, and no other one.
+  func used(_ descriptor: Int32, by transfer: CurlTransfer) {
+    guard let socket = open[descriptor], transfer.use !== socket else { return }
+    released(by: transfer)
+    socket.users += 1
+    transfer.use = socket
+  }
+
+  /// An exchange uses the socket with this local port: libcurl tells of no other name for it.
+  func used(localPort port: Int, by transfer: CurlTransfer) {
+    for (descriptor, socket) in open {
+      if socket.localPort == 0 { socket.localPort = Self.localPort(of: descriptor) }
+      if socket.localPort == port { return used(descriptor, by: transfer) }
+    }
+  }
+
+  /// An exchange has ended: what it used, and nobody else uses, is idle.
+  func released(by transfer: CurlTransfer) {
+    if let socket = transfer.use.take() { socket.users -= 1 }
+  }
+
+  func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }
+
+  /// Forgets the sockets that libcurl has closed without a word, as it does (7.88) with those that never connected.
+  func sweep() {
+    for (descriptor, socket) in open where Self.inode(descriptor) != socket.inode { forget(descriptor) }
+  }
+
+  private static func inode(_ descriptor: Int32) -> UInt64 {
+    var status = stat()
+    return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
+  }
+
+  /// -1 when it has none.
+  private static func localPort(of descriptor: Int32) -> Int {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    // The system writes an address of the family that it names.
+    return withUnsafeMutablePointer(to: &address) { pointer in
+      let raw = UnsafeMutableRawPointer(pointer)
+      guard getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &size) == 0 else { return -1 }
+      switch Int32(pointer.pointee.ss_family) {
+      case AF_INET: return Int(UInt16(bigEndian: raw.assumingMemoryBound(to: sockaddr_in.self).pointee.sin_port))
+      case AF_INET6: return Int(UInt16(bigEndian: raw.assumingMemoryBound(to: sockaddr_in6.self).pointee.sin6_port))
+      default: return -1
+      }
+    }
+  }
+
+  /// libcurl is done with a socket.
+  func close(_ descriptor: Int32) {
+    uploads.removeValue(forKey: descriptor)?.rescue(from: descriptor)
+    ended.remove(descriptor)
+    forget(descriptor)
+    loop.willClose(descriptor)
+    systemClose(descriptor)
+    loop.forgetIfUnused(self)
+  }
+
+  /// Ends idle connections beyond the limit. libcurl offers no call for that: the connection is shut down beneath it,
+  /// so that the server sees its end, and libcurl closes the socket when it next looks.
+  ///
+  /// Also called when libcurl wants another socket although one is idle, because that one does not fit (plain http to a
+  /// port that speaks TLS now): then there has to be room for one more.
+  func trim(roomFor more: Int = 0) { trim(open.count + more - limit) { _ in true } }
+
+  private func trim(roomFor more: Int, of origin: EndPoint, atMost most: Int) {
+    trim(count(of: origin) + more - most) { $0.origin == origin }
+  }
+
+  private func trim(_ excess: Int, where isMeant: (Socket) -> Bool) {
+    guard excess > 0 else { return }
+    let idle = open.filter { $0.value.users == 0 && isMeant($0.value) }.keys.sorted()
+    for descriptor in idle.prefix(excess) {
+      shutdown(descriptor, Int32(SHUT_RDWR))
+      ended.insert(descriptor)
+      forget(descriptor)
+    }
+  }
+
+  private func forget(_ descriptor: Int32) {
+    guard open.removeValue(forKey: descriptor) != nil else { return }
+    line.socketsChanged()
+    loop.stir(self)
+    loop.socketCounts.set(open.count, of: endPoint)
+  }
+}
+
+private func systemClose(_ descriptor: Int32) { close(descriptor) }

@@ -1,0 +1,63 @@
+/// What a transport can do beyond the plain exchange: a method, fields and a body from memory over TCP or TLS, and the
+/// response.
+///
+/// A transport says what it can (``Transport/capabilities``), and a request what it needs (`DispatchRequest/requires`).
+/// One that needs more than its dispatcher's transport can do ends with the error `unsupported`, which names what is
+/// missing; nothing is sent, and nothing is left out in silence.
+///
+/// Settings of a transport, a proxy or a client's certificate, belong to the transport itself: what one lacks can't be set
+/// there.
+public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomStringConvertible {
+  /// One bit for each.
+  public let rawValue: UInt32
+
+  /// A set by its bits.
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// HTTP/2, where a server offers it over TLS: several requests on one socket.
+  public static let http2 = TransportCapabilities(rawValue: 1)
+  /// Open sockets, idle ones included, never exceed an end-point's limit; else only requests under way do.
+  public static let socketLimits = TransportCapabilities(rawValue: 1 << 1)
+  /// A body that its consumer holds stays at the server; else it goes on into memory.
+  public static let backPressure = TransportCapabilities(rawValue: 1 << 2)
+  /// Proxies: from the environment, or one that is given.
+  public static let proxy = TransportCapabilities(rawValue: 1 << 3)
+  /// End-points that are paths of Unix-domain sockets. Needed by every request to one, whether it says so or not.
+  public static let unixSockets = TransportCapabilities(rawValue: 1 << 4)
+  /// A certificate by which the client shows who it is.
+  public static let clientCertificate = TransportCapabilities(rawValue: 1 << 5)
+  /// Authorities to believe in the place of the system's.
+  public static let ownAuthority = TransportCapabilities(rawValue: 1 << 6)
+  /// Fields that come after the body.
+  public static let trailers = TransportCapabilities(rawValue: 1 << 7)
+  /// Cookies, by choice.
+  public static let cookies = TransportCapabilities(rawValue: 1 << 8)
+  /// `connectTimeout`, and times and phases of the name look-up, the connection and the TLS handshake.
+  public static let connectPhases = TransportCapabilities(rawValue: 1 << 9)
+  /// Bodies that are sent as they are made.
+  public static let streamingUpload = TransportCapabilities(rawValue: 1 << 10)
+  /// A consumer that is asked about a server's certificate.
+  public static let serverTrustChallenge = TransportCapabilities(rawValue: 1 << 11)
+
+  private static let names = [
+    "HTTP/2", "limits on sockets", "back-pressure to the socket", "proxies", "Unix-domain sockets",
+    "client certificates", "authorities of one's own", "trailers", "cookies", "phases of connecting",
+    "streaming uploads", "challenges about a server's trust",
+  ]
+
+  /// Their names, for errors.
+  public var description: String {
+    Self.names.enumerated().filter { rawValue & 1 << $0.offset != 0 }.map(\.element).joined(separator: ", ")
+  }
+}
+
+extension Exchange {
+  /// Why a transport can't carry it; nil when it can.
+  func unmet(by capabilities: TransportCapabilities) -> DispatchError? {
+    var needed = request.requires
+    if request.endPoint.isUnixSocket { needed.insert(.unixSockets) }
+    let missing = needed.subtracting(capabilities)
+    guard !missing.isEmpty else { return nil }
+    return DispatchError(.unsupported, phase: .connecting, detail: "it lacks \(missing)")
+  }
+}

@@ -1,0 +1,286 @@
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// HTTP/2 by ALPN, against nginx, which counts connections; an origin behind it counts requests.
+  @Suite struct HTTP2Tests {
+    private let folder: TemporaryFolder
+    private let origin: Origin
+
+    init() throws {
+      folder = try TemporaryFolder()
+      try folder.write(Array(repeating: UInt8(ascii: "x"), count: 4_000_000), to: "files/large")
+      origin = try Origin()
+    }
+
+    /// One port with TLS, which offers HTTP/2 unless told otherwise. `/large` is a file, the rest is the origin's.
+    private func startNginx(_ directives: String = "", http2: Bool = true) async throws -> (Nginx, Certificates) {
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        server {
+          listen 127.0.0.1:\(ports[0]) ssl\(http2 ? " http2" : "");
+          \(certificates.directives("here"))
+          \(directives)
+          location /large { }
+          location / { proxy_pass http://127.0.0.1:\(origin.port); proxy_buffering off; }
+        }
+        """
+      }
+      return (nginx, certificates)
+    }
+
+    private func transport(
+      _ certificates: Certificates, _ change: (inout CurlTransport.Configuration) -> Void = { _ in }
+    ) throws -> CurlTransport {
+      var configuration = CurlTransport.Configuration()
+      configuration.trust = .authority(file: certificates.authority)
+      change(&configuration)
+      return try CurlTransport(configuration: configuration)
+    }
+
+    private func dispatcher(
+      _ transport: CurlTransport, requests: Int, long: Int? = nil, connections: Int? = nil
+    ) throws -> URLDispatcher {
+      URLDispatcher(
+        transport: transport,
+        limits: try GateLimits(endPoint: EndPointLimits(requests: requests, long: long, connections: connections)))
+    }
+
+    private func statuses(_ dispatcher: URLDispatcher, _ urls: [String]) async -> [Int?] {
+      await withTaskGroup(of: Int?.self) { group in
+        for url in urls {
+          group.addTask {
+            do {
+              return try await dispatcher.data(for: url).statusCode
+            } catch {
+              Issue.record("\(error)")
+              return nil
+            }
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+    }
+
+    @Test(
+      "D88 requests that come at once to an end-point that nobody knows make one connection, and share it",
+      arguments: [8, 2])
+    func oneConnection(connections: Int) async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: connections)
+      let url = nginx.url("/bytes/100?delay=20", scheme: "https")
+      #expect(await statuses(dispatcher, Array(repeating: url, count: 40)) == Array(repeating: 200, count: 40))
+      #expect(try await nginx.connections().accepted == 1)
+      #expect(origin.counts().peakRequests == 8)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.count == 40)
+      #expect(nginx.requests.allSatisfy { $0.isHTTP2 && $0.open == 1 })
+    }
+
+    @Test("D90 requests, connections or both are limited, each as the server sees it")
+    func bothLimits() async throws {
+      // The server takes four streams on a connection: sixteen requests need more than the two that there may be.
+      let (nginx, certificates) = try await startNginx("http2_max_concurrent_streams 4;")
+      let dispatcher = try dispatcher(transport(certificates), requests: 16, connections: 2)
+      let url = nginx.url("/bytes/100?delay=20", scheme: "https")
+      #expect(await statuses(dispatcher, Array(repeating: url, count: 100)) == Array(repeating: 200, count: 100))
+      #expect(try await nginx.connections().accepted == 2)
+      #expect(origin.counts().peakRequests <= 8)
+      #expect(origin.counts().peakRequests > 4)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.allSatisfy { $0.isHTTP2 && $0.open <= 2 })
+    }
+
+    @Test(
+      "D84 D85 a burst before the server has said how many streams it takes, and beyond that, is held to what it says",
+      arguments: [1, 3])
+    func settings(streams: Int) async throws {
+      let (nginx, certificates) = try await startNginx("http2_max_concurrent_streams \(streams);")
+      let dispatcher = try dispatcher(transport(certificates), requests: 30, connections: 1)
+      let url = nginx.url("/bytes/100?delay=5", scheme: "https")
+      #expect(await statuses(dispatcher, Array(repeating: url, count: 60)) == Array(repeating: 200, count: 60))
+      #expect(origin.counts().peakRequests <= streams)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.filter { $0.status == 200 }.count == 60)
+      #expect(nginx.requests.allSatisfy { $0.open <= 1 })
+    }
+
+    @Test("D86 a server that ends its connection after ten requests (GOAWAY) loses none, and never sees more sockets")
+    func goAway() async throws {
+      let (nginx, certificates) = try await startNginx("keepalive_requests 10;")
+      let transport = try transport(certificates)
+      let dispatcher = try dispatcher(transport, requests: 12, connections: 2)
+      let url = nginx.url("/bytes/100?delay=2", scheme: "https")
+      #expect(await statuses(dispatcher, Array(repeating: url, count: 300)) == Array(repeating: 200, count: 300))
+      #expect(transport.openSockets(to: try EndPoint(url)) <= 2)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.filter { $0.status == 200 }.count == 300)
+      #expect(Set(nginx.requests.map(\.connection)).count >= 25)
+      #expect(nginx.requests.allSatisfy { $0.isHTTP2 && $0.open <= 2 })
+    }
+
+    @Test("D89 streams that are cancelled in the middle hurt nobody else, and leave the connection what it can carry")
+    func cancelled() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 20, connections: 1)
+      let large = nginx.url("/large", scheme: "https")
+      _ = try await dispatcher.data(for: large)
+      for _ in 0..<10 {
+        await withTaskGroup(of: Void.self) { group in
+          for number in 0..<20 {
+            group.addTask {
+              if number % 4 == 0 {
+                #expect(try! await dispatcher.data(for: large).body.count == 4_000_000)
+              } else {
+                var request = try! DispatchRequest(large)
+                request.maxBodyBytes = 100_000
+                await #expect(throws: DispatchError.self) { try await dispatcher.data(for: request) }
+              }
+            }
+          }
+        }
+      }
+      #expect(try await dispatcher.data(for: large).body.count == 4_000_000)
+      #expect(try await nginx.connections().accepted == 1)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+    }
+
+    @Test("what may be held has an HTTP/1.1 connection of its own beside those who share, within the limit on sockets")
+    func streamsBeside() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 20, long: 2, connections: 3)
+      let short = nginx.url("/bytes/100?delay=5", scheme: "https")
+      #expect(try await dispatcher.data(for: short).statusCode == 200)
+      var streams: [StreamedResponse] = []
+      for _ in 0..<2 {
+        let request = try DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https"))
+        streams.append(try await dispatcher.stream(for: request, class: .long))
+      }
+      // Nobody reads the streams; the others share what is left.
+      #expect(await statuses(dispatcher, Array(repeating: short, count: 60)) == Array(repeating: 200, count: 60))
+      #expect(origin.counts().peakRequests > 10)
+      #expect(try await nginx.connections().accepted == 3)
+      var iterator = streams[0].body.makeAsyncIterator()
+      for _ in 0..<3 { #expect(try await iterator.next() != nil) }
+      for stream in streams { stream.body.cancel() }
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.filter(\.isHTTP2).count == 61)
+      #expect(nginx.requests.allSatisfy { $0.open <= 3 })
+    }
+
+    @Test("D19 one that needs a socket of its own gets it, although others keep sharing the only one there may be")
+    func noStarving() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: 1)
+      let short = nginx.url("/bytes/100?delay=2", scheme: "https")
+      #expect(try await dispatcher.data(for: short).statusCode == 200)
+      let isOver = LockedBox(false)
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<6 {
+          group.addTask {
+            while !isOver.withLock({ $0 }) { _ = await statuses(dispatcher, [short]) }
+          }
+        }
+        group.addTask {
+          for _ in 0..<5 {
+            let folder = folder.file("download")
+            let file = try? await dispatcher.download(
+              DispatchRequest(nginx.url("/large", scheme: "https")), to: .replacing(folder))
+            #expect(file?.bytes == 4_000_000)
+          }
+          isOver.withLock { $0 = true }
+        }
+      }
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.allSatisfy { $0.status == 200 && $0.open == 1 })
+      #expect(nginx.requests.contains { $0.isHTTP2 } && nginx.requests.contains { !$0.isHTTP2 })
+    }
+
+    @Test(
+      "D34 the time that a request with a permit waits for a socket counts as waiting, and not against its time-out")
+    func waitingForSocket() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: 1)
+      let short = nginx.url("/bytes/100", scheme: "https")
+      #expect(try await dispatcher.data(for: short).statusCode == 200)
+      let stream = try await dispatcher.stream(
+        for: DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https")), class: .long)
+      var request = try DispatchRequest(short)
+      request.timeout = .milliseconds(300)
+      var late = request
+      late.deadline = .milliseconds(300)
+      let waiting = Task { [request] in try await dispatcher.data(for: request) }
+      do throws(DispatchError) {
+        _ = try await dispatcher.data(for: late)
+        Issue.record("there is no socket for it")
+      } catch {
+        #expect(error.code == .deadlineExceeded, "\(error)")
+        #expect(error.phase == .waiting, "\(error)")
+        #expect(error.waited >= .milliseconds(250), "\(error)")
+      }
+      stream.body.cancel()
+      let response = try await waiting.value
+      #expect(response.statusCode == 200)
+      #expect(response.times.queued >= 0.25)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+    }
+
+    @Test(
+      "trailers come with the response, over HTTP/1.1 and HTTP/2, in whole, streamed and filed responses",
+      arguments: [true, false])
+    func trailers(http2: Bool) async throws {
+      let (nginx, certificates) = try await startNginx(
+        "add_trailer X-Sum seven; add_trailer X-Sum eight;", http2: http2)
+      let dispatcher = try dispatcher(transport(certificates), requests: 2)
+      var request = try DispatchRequest(nginx.url("/large", scheme: "https"))
+      request.requires = .trailers
+      let name = try #require(HTTPField.Name("X-Sum"))
+      let response = try await dispatcher.data(for: request)
+      #expect(response.body.count == 4_000_000)
+      #expect(response.trailers[values: name] == ["seven", "eight"])
+      #expect(response.headerFields[name] == nil)
+      let streamed = try await dispatcher.stream(for: request)
+      #expect(try await streamed.body.collect(upTo: 5_000_000).count == 4_000_000)
+      #expect(streamed.body.trailers[values: name] == ["seven", "eight"])
+      let file = try await dispatcher.download(request, to: .replacing(folder.file("filed")))
+      #expect(file.trailers[values: name] == ["seven", "eight"])
+      // Without a declared length they come over HTTP/2 too.
+      let chunked = try await dispatcher.data(for: nginx.url("/stream?chunks=3&every=1&size=10", scheme: "https"))
+      #expect(chunked.body.count == 30)
+      #expect(chunked.trailers[values: name] == ["seven", "eight"])
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.contains(where: \.isHTTP2) == http2)
+    }
+
+    @Test("a server without HTTP/2, and a transport that is told not to use it: a socket for each request, none lost")
+    func withoutHTTP2() async throws {
+      for (offered, wanted) in [(false, CurlHTTPVersion.best), (true, .http1)] {
+        let (nginx, certificates) = try await startNginx(http2: offered)
+        let transport = try transport(certificates) { $0.httpVersion = wanted }
+        let dispatcher = try dispatcher(transport, requests: 20, connections: 3)
+        let url = nginx.url("/bytes/100?delay=5", scheme: "https")
+        #expect(await statuses(dispatcher, Array(repeating: url, count: 60)) == Array(repeating: 200, count: 60))
+        #expect(try await nginx.connections().accepted == 3)
+        await dispatcher.shutDown(.drain)
+        await nginx.stop()
+        #expect(nginx.requests.allSatisfy { !$0.isHTTP2 && $0.open <= 3 })
+      }
+      #expect(origin.counts().peakRequests <= 3)
+    }
+  }
+}

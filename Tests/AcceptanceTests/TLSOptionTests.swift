@@ -1,0 +1,185 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// Certificates of clients, authorities of one's own, versions of TLS; and what is said when it does not come about.
+  @Suite struct TLSOptionTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+      folder = try TemporaryFolder()
+      try folder.write("secret\n".utf8, to: "files/secret.txt")
+    }
+
+    private func dispatcher(_ change: (inout CurlTransport.Configuration) -> Void) throws -> URLDispatcher {
+      var configuration = CurlTransport.Configuration()
+      change(&configuration)
+      return URLDispatcher(transport: try CurlTransport(configuration: configuration))
+    }
+
+    private func outcome(
+      _ url: String, _ change: (inout CurlTransport.Configuration) -> Void
+    ) async throws -> Result<Int, DispatchError> {
+      let dispatcher = try dispatcher(change)
+      defer { dispatcher.dispose() }
+      do throws(DispatchError) {
+        return .success(try await dispatcher.data(for: url).statusCode)
+      } catch {
+        return .failure(error)
+      }
+    }
+
+    private func failure(
+      _ url: String, _ change: (inout CurlTransport.Configuration) -> Void
+    ) async throws -> DispatchError? {
+      guard case .failure(let error) = try await outcome(url, change) else { return nil }
+      return error
+    }
+
+    @Test("a server that asks for a client's certificate gets it, its key locked or not")
+    func clientCertificate() async throws {
+      let certificates = try await Certificates(in: folder)
+      try await certificates.makeClient(password: "open sesame")
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        server {
+          listen 127.0.0.1:\(ports[0]) ssl http2; \(certificates.directives("here"))
+          ssl_client_certificate \(certificates.authority); ssl_verify_client on;
+        }
+        """
+      }
+      let url = nginx.url("/secret.txt", scheme: "https")
+      let (file, key, locked) = (folder.file("client.pem"), folder.file("client.key"), folder.file("client.locked"))
+      for certificate in [
+        CurlClientCertificate(file: file, keyFile: key),
+        CurlClientCertificate(file: file, keyFile: locked, password: "open sesame"),
+      ] {
+        let status = try await outcome(url) {
+          $0.trust = .authority(file: certificates.authority)
+          $0.clientCertificate = certificate
+        }
+        #expect(try status.get() == 200)
+      }
+      // nginx itself answers those without one, by HTTP.
+      #expect(try await outcome(url) { $0.trust = .authority(file: certificates.authority) }.get() == 400)
+      for password in [nil, "wrong"] {
+        let error = try await failure(url) {
+          $0.trust = .authority(file: certificates.authority)
+          $0.clientCertificate = CurlClientCertificate(file: file, keyFile: locked, password: password)
+        }
+        #expect(error?.code == .tlsFailed)
+        #expect(error?.description.contains("check the files and the password") == true, "\(error as Any)")
+      }
+      await nginx.stop()
+    }
+
+    @Test("an error in TLS says what was wrong, where, and what to do")
+    func words() async throws {
+      let certificates = try await Certificates(in: folder)
+      try await certificates.makeExpired()
+      let nginx = try await Nginx.start(ports: 5, in: folder) { ports in
+        """
+        server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }
+        server { listen 127.0.0.1:\(ports[1]) ssl; \(certificates.directives("other")) }
+        server { listen 127.0.0.1:\(ports[2]) ssl; \(certificates.directives("expired")) }
+        server { listen 127.0.0.1:\(ports[3]); }
+        server { listen 127.0.0.1:\(ports[4]) ssl; \(certificates.directives("here")) ssl_protocols TLSv1.2; }
+        """
+      }
+      let known = CurlTrust.authority(file: certificates.authority)
+      let cases: [(Int, CurlTrust, CurlTLSVersion, String)] = [
+        (0, .system, .tls12, "nobody who is trusted vouches for the server's certificate"),
+        (1, known, .tls12, "the certificate is for another name than 127.0.0.1"),
+        (2, known, .tls12, "has expired"),
+        (3, known, .tls12, "speaks no TLS: check the port"),
+        (4, known, .tls13, "no version of TLS that is new enough"),
+      ]
+      for (port, trust, version, words) in cases {
+        let url = nginx.url("/secret.txt", port: port, scheme: "https")
+        let error = try await failure(url) { configuration in
+          configuration.trust = trust
+          configuration.minimumTLS = version
+        }
+        #expect(error?.code == .tlsFailed, "\(error as Any)")
+        #expect(error?.phase == .securing, "\(error as Any)")
+        #expect(error?.description.hasPrefix("127.0.0.1:\(nginx.ports[port]): ") == true, "\(error as Any)")
+        #expect(error?.description.contains(words) == true, "\(error as Any)")
+      }
+      #expect(try await outcome(nginx.url("/secret.txt", port: 4, scheme: "https")) { $0.trust = known }.get() == 200)
+      await nginx.stop()
+    }
+
+    @Test(
+      "a server that ends the handshake for want of a client's certificate: the error says so",
+      arguments: ["-tls1_2", "-tls1_3"])
+    func certificateRequired(version: String) async throws {
+      let certificates = try await Certificates(in: folder)
+      var ended: DispatchError?
+      for _ in 0..<20 where ended == nil {
+        let port = Int.random(in: 10_000..<32_768)
+        let server = try ServerProcess(
+          [
+            "/usr/bin/env", "openssl", "s_server", "-accept", "127.0.0.1:\(port)", version, "-www", "-Verify", "1",
+            "-verify_return_error", "-CAfile", certificates.authority, "-cert", folder.file("here.pem"), "-key",
+            folder.file("here.key"),
+          ], in: folder.path, output: folder.file("openssl"))
+        ended = try await eventually("openssl's server answers") { () -> DispatchError? in
+          let error = try await failure("https://127.0.0.1:\(port)/") {
+            $0.trust = .authority(file: certificates.authority)
+          }
+          return error?.code == .connectFailed ? nil : error
+        }
+        await server.stop()
+      }
+      #expect(ended?.code == .tlsFailed, "\(ended as Any)")
+      #expect(ended?.description.contains("wants a certificate of the client") == true, "\(ended as Any)")
+    }
+
+    @Test("authorities in a folder are believed like those in a file")
+    func authorityFolder() async throws {
+      let certificates = try await Certificates(in: folder)
+      try folder.write(folder.bytes(of: "authority.pem") ?? [], to: "authorities/authority.pem")
+      let tool = try await Tool("openssl", ["rehash", folder.file("authorities")])
+      try #require(tool.status == 0, "\(tool.messages)")
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        "server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }"
+      }
+      let url = nginx.url("/secret.txt", scheme: "https")
+      #expect(try await outcome(url) { $0.trust = .authorities(folder: folder.file("authorities")) }.get() == 200)
+      #expect(try await failure(url) { $0.trust = .authorities(folder: folder.file("files")) }?.code == .tlsFailed)
+      await nginx.stop()
+    }
+
+    @Test(
+      "a file of certificates that is missing is found when the transport is made; one that is none, at the request")
+    func missing() async throws {
+      let none = folder.file("none")
+      let changes: [@Sendable (inout CurlTransport.Configuration) -> Void] = [
+        { $0.trust = .authority(file: none) }, { $0.trust = .authority(file: "") },
+        { $0.trust = .authorities(folder: none) },
+        { $0.clientCertificate = CurlClientCertificate(file: none) },
+      ]
+      for change in changes {
+        let error = #expect(throws: DispatchError.self) { try dispatcher(change) }
+        #expect(error?.code == .tlsFailed)
+        #expect(error?.description.contains("can't be read") == true)
+      }
+      // An authority that can't be used never means that there is nothing to verify.
+      let certificates = try await Certificates(in: folder)
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        "server { listen 127.0.0.1:\(ports[0]) ssl; \(certificates.directives("here")) }"
+      }
+      try folder.write([], to: "empty")
+      for file in ["empty", "files/secret.txt", "here.key"] {
+        let error = try await failure(nginx.url("/secret.txt", scheme: "https")) {
+          $0.trust = .authority(file: folder.file(file))
+        }
+        #expect(error?.code == .tlsFailed, "\(file): \(error as Any)")
+      }
+      await nginx.stop()
+      #expect(nginx.requests.isEmpty)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// A transport on several threads.
+@Suite struct CurlLoopsTests {
+  @Test("with several loops each end-point keeps to its limit, new limits reach all, and all of them end")
+  func limits() async throws {
+    let origin = try Origin(endPoints: 8, script: OriginScript(delay: .milliseconds(2)))
+    let transport = try CurlTransport(loops: 4)
+    let dispatcher = URLDispatcher(
+      transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: 3)))
+    let urls = (0..<8).map { origin.url("/bytes/100", endPoint: $0) }
+    func run() async {
+      await withTaskGroup(of: Void.self) { group in
+        for number in 0..<400 {
+          group.addTask { #expect((try? await dispatcher.data(for: urls[number % 8]).statusCode) == 200) }
+        }
+      }
+    }
+    await run()
+    for place in 0..<8 { #expect(origin.counts(endPoint: place).peakSockets == 3) }
+    dispatcher.limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    for place in 0..<8 {
+      #expect(await origin.waitUntil({ $0.sockets <= 1 }, endPoint: place, until: .after(.seconds(60))))
+    }
+    await run()
+    for place in 0..<8 { #expect(origin.counts(endPoint: place).sockets <= 1) }
+    await dispatcher.shutDown(.drain)
+    for place in 0..<8 {
+      #expect(await origin.waitUntil({ $0.sockets == 0 }, endPoint: place, until: .after(.seconds(60))))
+      #expect(transport.openSockets(to: try EndPoint(urls[place])) == 0)
+    }
+    origin.stop()
+  }
+
+  @Test("none, or more than there may be, is an error", arguments: [0, -1, 65])
+  func number(loops: Int) {
+    let error = #expect(throws: DispatchError.self) { try CurlTransport(loops: loops) }
+    #expect(error?.code == .transportFailed)
+  }
+}

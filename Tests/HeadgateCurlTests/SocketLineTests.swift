@@ -1,0 +1,236 @@
+import HeadgateTesting
+import Testing
+
+@testable import HeadgateCurl
+
+/// The line before an end-point's sockets, without sockets.
+@Suite struct SocketLineTests {
+  private func takeAll(_ line: inout SocketLine<Int>) -> [Int] {
+    var taken: [Int] = []
+    while let member = line.next() { taken.append(member) }
+    return taken
+  }
+
+  @Test(
+    "D88 the first who offers HTTP/2 goes on, the others wait for its handshake; who needs a socket of its own does not"
+  )
+  func probe() {
+    var line = SocketLine<Int>()
+    #expect(line.arrive(1, offers: true) == true)
+    #expect(line.arrive(2, offers: true) == false)
+    #expect(line.arrive(3, offers: true) == false)
+    #expect(line.arrive(4, offers: false) == true)
+    #expect(takeAll(&line) == [])
+    #expect(line.mayOpen(1, offers: true, hasRoom: true) == true)
+    line.connected(1)
+    #expect(takeAll(&line) == [2, 3])
+    #expect(line.arrive(5, offers: true) == true)
+  }
+
+  @Test("a first one that is cancelled hands its part on; one that fails lets all others go")
+  func probeEnds() {
+    var line = SocketLine<Int>()
+    for member in 1...4 { _ = line.arrive(member, offers: true) }
+    line.ended(1, hasFailed: false)
+    #expect(takeAll(&line) == [2])
+    line.ended(2, hasFailed: true)
+    #expect(takeAll(&line) == [3, 4])
+  }
+
+  @Test("with HTTP/1.1 nobody waits for anybody's handshake; what was learned last counts")
+  func learned() {
+    var line = SocketLine<Int>()
+    _ = line.arrive(1, offers: true)
+    line.connected(1)
+    line.learned(http2: true)
+    line.learned(http2: false)
+    for member in 2...4 {
+      #expect(line.arrive(member, offers: true) == true)
+      #expect(line.mayOpen(member, offers: true, hasRoom: true) == true)
+    }
+    #expect(line.speech == .http1)
+  }
+
+  @Test(
+    "with HTTP/2 one connection is made at a time; who is refused a socket waits in front, and is tried when something changes"
+  )
+  func refusal() {
+    var line = SocketLine<Int>()
+    _ = line.arrive(1, offers: true)
+    line.connected(1)
+    line.learned(http2: true)
+    #expect(line.arrive(2, offers: true) == true)
+    #expect(line.mayOpen(2, offers: true, hasRoom: true) == true)
+    #expect(line.arrive(3, offers: true) == true)
+    #expect(line.mayOpen(3, offers: true, hasRoom: true) == false)
+    line.refused(3, offers: true, hasWaited: false)
+    #expect(line.arrive(4, offers: false) == false)
+    #expect(takeAll(&line) == [])
+    line.connected(2)
+    #expect(takeAll(&line) == [3])
+    // Until it has its connection or none, nobody else is tried.
+    line.socketsChanged()
+    #expect(takeAll(&line) == [])
+    #expect(line.mayOpen(3, offers: true, hasRoom: false) == false)
+    line.refused(3, offers: true, hasWaited: true)
+    #expect(takeAll(&line) == [])
+    line.socketsChanged()
+    #expect(takeAll(&line) == [3])
+    line.connected(3)
+    #expect(takeAll(&line) == [4])
+    line.ended(4, hasFailed: false)
+    #expect(line.arrive(5, offers: false) == true)
+  }
+
+  @Test(
+    "a hundred thousand random events: never more sockets than there may be, and nobody is left in the line",
+    arguments: 0..<50)
+  func random(seed: UInt64) {
+    var exerciser = SocketLineExerciser(seed: seed)
+    if let broken = exerciser.play(2_000) { Issue.record("seed \(seed): \(broken)") }
+    #expect(exerciser.served > 200)
+  }
+}
+
+/// Plays an end-point with its sockets, as libcurl uses them, against the line.
+private struct SocketLineExerciser {
+  private struct Connection {
+    var shares: Bool
+    var isHTTP2: Bool
+    var isUp = false
+    var users: Set<Int> = []
+  }
+
+  private enum Stand { case waiting, dialling(Int), using(Int), refused }
+
+  private(set) var served = 0
+  private var random: SeededRandom
+  private var line = SocketLine<Int>()
+  private var limit: Int
+  private var streams: Int
+  private var isHTTP2: Bool
+  private var connections: [Int: Connection] = [:]
+  private var stands: [Int: Stand] = [:]
+  private var offers: [Int: Bool] = [:]
+  private var hasWaited: Set<Int> = []
+  private var nextNumber = 0
+
+  init(seed: UInt64) {
+    random = SeededRandom(seed: seed)
+    limit = Int.random(in: 1...4, using: &random)
+    streams = Int.random(in: 1...5, using: &random)
+    isHTTP2 = seed % 3 != 0
+  }
+
+  mutating func play(_ count: Int) -> String? {
+    for _ in 0..<count {
+      if let broken = step(Int.random(in: 0..<100, using: &random)) { return broken }
+    }
+    // No more come, and those who are under way end: the line empties itself.
+    for _ in 0..<100_000 where !stands.isEmpty {
+      if let broken = step(Int.random(in: 45..<97, using: &random)) { return broken }
+      if stands.allSatisfy({ if case .waiting = $0.value { true } else { false } }), !stands.isEmpty {
+        return "\(stands.count) wait and nobody runs"
+      }
+    }
+    return stands.isEmpty && line.isEmpty ? nil : "\(stands.count) are left"
+  }
+
+  private mutating func step(_ event: Int) -> String? {
+    switch event {
+    case 0..<45 where stands.count < 40: arrive()
+    case 45..<97: advance()
+    case 97..<98: isHTTP2.toggle()
+    case 98..<99: streams = Int.random(in: 1...5, using: &random)
+    default: closeIdle()
+    }
+    while let member = line.next() { start(member) }
+    if connections.count > limit { return "\(connections.count) sockets of \(limit)" }
+    return nil
+  }
+
+  private mutating func arrive() {
+    nextNumber += 1
+    let member = nextNumber
+    offers[member] = Int.random(in: 0..<4, using: &random) > 0
+    if line.arrive(member, offers: offers[member] == true) { start(member) } else { wait(member) }
+  }
+
+  private mutating func wait(_ member: Int) {
+    stands[member] = .waiting
+    hasWaited.insert(member)
+  }
+
+  private mutating func start(_ member: Int) {
+    let shares = offers[member] == true
+    let found = connections.first { _, connection in
+      connection.isUp && connection.shares == shares
+        && connection.users.count < (connection.isHTTP2 ? streams : 1)
+    }
+    if let (number, _) = found { return use(member, number) }
+    if connections.count >= limit, let idle = connections.first(where: { $0.value.users.isEmpty }) {
+      connections[idle.key] = nil
+      line.socketsChanged()
+    }
+    guard line.mayOpen(member, offers: shares, hasRoom: connections.count < limit) else {
+      stands[member] = .refused
+      return
+    }
+    nextNumber += 1
+    connections[nextNumber] = Connection(shares: shares, isHTTP2: shares && isHTTP2, users: [member])
+    stands[member] = .dialling(nextNumber)
+  }
+
+  private mutating func use(_ member: Int, _ number: Int) {
+    connections[number]?.users.insert(member)
+    connections[number]?.isUp = true
+    stands[member] = .using(number)
+    line.connected(member)
+  }
+
+  /// Something happens to one of those who are under way.
+  private mutating func advance() {
+    let active = stands.filter { if case .waiting = $0.value { false } else { true } }.keys.sorted()
+    // Now and then somebody who waits is cancelled.
+    let isForWaiting = active.isEmpty || Int.random(in: 0..<10, using: &random) == 0
+    let candidates = isForWaiting ? stands.keys.sorted() : active
+    guard let member = candidates.randomElement(using: &random), let stand = stands[member] else { return }
+    switch stand {
+    case .waiting:
+      end(member, hasFailed: false)
+    case .refused:
+      line.refused(member, offers: offers[member] == true, hasWaited: hasWaited.contains(member))
+      wait(member)
+    case .dialling(let number):
+      if Int.random(in: 0..<4, using: &random) > 0 { return use(member, number) }
+      connections[number] = nil
+      line.socketsChanged()
+      end(member, hasFailed: Bool.random(using: &random))
+    case .using(let number):
+      if connections[number]?.shares == true {
+        line.learned(http2: connections[number]?.isHTTP2 == true)
+      }
+      connections[number]?.users.remove(member)
+      // Some are closed with their last user.
+      if connections[number]?.users.isEmpty == true, Int.random(in: 0..<4, using: &random) == 0 {
+        connections[number] = nil
+        line.socketsChanged()
+      }
+      served += 1
+      end(member, hasFailed: false)
+    }
+  }
+
+  private mutating func end(_ member: Int, hasFailed: Bool) {
+    stands[member] = nil
+    offers[member] = nil
+    hasWaited.remove(member)
+    line.ended(member, hasFailed: hasFailed)
+  }
+
+  private mutating func closeIdle() {
+    guard let idle = connections.first(where: { $0.value.isUp && $0.value.users.isEmpty }) else { return }
+    connections[idle.key] = nil
+    line.socketsChanged()
+  }
+}

@@ -1,0 +1,181 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Limits on requests and on sockets, and what a transport tells of its connections.
+@Suite struct MultiplexingTests {
+  private let transport = ScriptedTransport(endsWhenCancelled: true)
+  private let clock = ManualClock()
+  private let dispatcher: URLDispatcher
+
+  init() throws {
+    dispatcher = URLDispatcher(
+      transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: 10, connections: 2)),
+      timers: clock)
+  }
+
+  private func submit(
+    _ count: Int, _ ended: LockedBox<[Result<DispatchResponse, DispatchError>]>,
+    _ change: (inout DispatchRequest) -> Void = { _ in }
+  ) throws {
+    var request = try DispatchRequest("https://h/")
+    change(&request)
+    for _ in 0..<count { dispatcher.dispatchShort(request) { result in ended.withLock { $0.append(result) } } }
+  }
+
+  @Test(
+    "D90 no more run than there may be sockets, until the transport has seen HTTP/2; then as many as there may be requests"
+  )
+  func ceiling() async throws {
+    let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
+    try submit(30, ended)
+    let endPoint = try EndPoint("https://h/")
+    #expect(transport.running(at: endPoint) == 2)
+    let first = await transport.next()
+    #expect(first.exchange.maxSockets == 2)
+    first.multiplexes(true)
+    #expect(transport.running(at: endPoint) == 10)
+    first.respond()
+    #expect(transport.running(at: endPoint) == 10)
+    #expect(dispatcher.gate.counts.waiting == 19)
+    #expect(transport.violations == [])
+  }
+
+  @Test("D87 an end-point that speaks HTTP/1.1 from now on loses nobody: what runs may end, what waits goes by sockets")
+  func backToHTTP1() async throws {
+    let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
+    try submit(30, ended)
+    let endPoint = try EndPoint("https://h/")
+    let first = await transport.next()
+    first.multiplexes(true)
+    first.multiplexes(false)
+    #expect(transport.running(at: endPoint) == 10)
+    first.respond()
+    while let exchange = transport.takeStarted() {
+      exchange.respond()
+      #expect(transport.running(at: endPoint) <= 9)
+    }
+    #expect(ended.withLock { $0.count } == 30)
+    #expect(transport.running(at: endPoint) == 0)
+    // It is known still: after HTTP/2 it would be ten.
+    try submit(5, ended)
+    #expect(transport.running(at: endPoint) == 2)
+  }
+
+  @Test("D34 the time in which an exchange waits for a socket is no running: its time-out rests, its deadline does not")
+  func waiting() async throws {
+    let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
+    try submit(1, ended) { $0.timeout = .seconds(1) }
+    let exchange = await transport.next()
+    clock.advance(by: .milliseconds(600))
+    exchange.waitForSocket()
+    clock.advance(by: .seconds(10))
+    #expect(ended.withLock { $0.isEmpty })
+    exchange.goOn()
+    clock.advance(by: .milliseconds(300))
+    #expect(ended.withLock { $0.isEmpty })
+    clock.advance(by: .milliseconds(100))
+    let failure = ended.withLock { results in
+      if case .failure(let error)? = results.first { error } else { nil as DispatchError? }
+    }
+    #expect(failure?.code == .timedOut)
+    #expect(failure?.ran == .seconds(1))
+    #expect(failure?.waited == .seconds(10))
+
+    try submit(1, ended) {
+      $0.timeout = .seconds(1)
+      $0.deadline = .seconds(5)
+    }
+    let second = await transport.next()
+    second.waitForSocket()
+    clock.advance(by: .seconds(5))
+    guard case .failure(let late)? = ended.withLock({ $0.last }) else {
+      Issue.record("it has not ended")
+      return
+    }
+    #expect(late.code == .deadlineExceeded)
+    #expect(late.waited == .seconds(5))
+    #expect(late.ran == .zero)
+  }
+
+  @Test("an exchange that waits for a socket inside its start has its time-out from the moment it goes on")
+  func waitingFromTheStart() async throws {
+    let held = LockedBox<ScriptedExchange?>(nil)
+    let transport = ScriptedTransport { exchange in
+      exchange.waitForSocket()
+      held.withLock { $0 = exchange }
+    }
+    let dispatcher = URLDispatcher(transport: transport, timers: clock)
+    let ended = LockedBox<DispatchError?>(nil)
+    var request = try DispatchRequest("https://h/")
+    request.timeout = .seconds(1)
+    request.idleTimeout = .seconds(1)
+    dispatcher.dispatchShort(request) { result in
+      if case .failure(let error) = result { ended.withLock { $0 = error } }
+    }
+    clock.advance(by: .seconds(100))
+    #expect(ended.withLock { $0 } == nil)
+    held.withLock { $0 }?.goOn()
+    clock.advance(by: .milliseconds(999))
+    #expect(ended.withLock { $0 } == nil)
+    clock.advance(by: .milliseconds(1))
+    #expect(ended.withLock { $0 }?.waited == .seconds(100))
+  }
+
+  @Test("trailers come with the response, whole or in pieces; a response without has none")
+  func trailers() async throws {
+    let name = try #require(HTTPField.Name("X-Sum"))
+    let collected = Task { [dispatcher] in try await dispatcher.data(for: "https://h/") }
+    let first = await transport.next()
+    first.head()
+    first.body([1])
+    first.trailers([name: "7"])
+    first.end()
+    #expect(try await collected.value.trailers[name] == "7")
+
+    let streamed = Task { [dispatcher] in try await dispatcher.stream(for: DispatchRequest("https://h/")) }
+    let second = await transport.next()
+    second.head()
+    let response = try await streamed.value
+    #expect(response.body.trailers.isEmpty)
+    second.trailers([name: "8"])
+    second.end()
+    #expect(try await response.body.collect(upTo: 10) == [])
+    #expect(response.body.trailers[name] == "8")
+
+    let ended = Gate()
+    let operation = dispatcher.dispatchShort(try DispatchRequest("https://h/")) { _ in ended.open() }
+    let third = await transport.next()
+    third.respond()
+    await ended.wait()
+    #expect(operation.trailers.isEmpty)
+  }
+
+  @Test("what a transport can't do ends the request before it is sent, and the error names it")
+  func unsupported() async throws {
+    var request = try DispatchRequest("https://h/")
+    request.requires = [.trailers, .http2]
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      Issue.record("it can't")
+    } catch {
+      #expect(error.code == .unsupported)
+      #expect(error.description.contains("HTTP/2, trailers"))
+      #expect(error.endPoint == request.endPoint)
+    }
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: "http+unix://%2Frun%2Fx/")
+      Issue.record("it can't")
+    } catch {
+      #expect(error.code == .unsupported)
+      #expect(error.description.contains("Unix-domain sockets"))
+    }
+    #expect(dispatcher.gate.counts.running == 0)
+    #expect(transport.takeStarted() == nil)
+
+    let able = ScriptedTransport(capabilities: [.trailers, .http2]) { $0.respond() }
+    #expect(try await URLDispatcher(transport: able).data(for: request).statusCode == 200)
+  }
+}
