@@ -12,7 +12,7 @@ import Musl
 /// What libcurl calls, on the loop's thread. Each finds its object through the pointer that was set for the exchange.
 enum CurlCallbacks {
   // Unretained: the loop keeps the object for as long as libcurl may call with it (see CurlEasy.prepare).
-  private static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
+  static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
     Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
   }
 
@@ -64,7 +64,12 @@ enum CurlCallbacks {
   }
 
   static let prerequest: curl_prereq_callback = { pointer, _, _, _, localPort in
-    if let pointer { with(pointer) { $0.isConnected(localPort: Int(localPort)) } }
+    if let pointer {
+      with(pointer) {
+        $0.isConnected(localPort: Int(localPort))
+        $0.upload?.begins()
+      }
+    }
     return CURL_PREREQFUNC_OK
   }
 

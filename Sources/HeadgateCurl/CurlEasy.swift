@@ -50,7 +50,7 @@ final class CurlEasy {
 
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
-    let wantsPlain = request.method == .get && request.headerFields.isEmpty && request.body == nil
+    let wantsPlain = request.method == .get && request.headerFields.isEmpty && transfer.upload == nil
     let shape = Shape(
       connectTimeout: request.connectTimeout, inflates: !transfer.exchange.mayPause, shares: transfer.offersHTTP2,
       proxy: transfer.proxy, socket: request.endPoint.isUnixSocket ? request.endPoint.host : "")
@@ -59,7 +59,8 @@ final class CurlEasy {
       isIPv4Only = false
       setCommonOptions()
       set(shape)
-      set(request, inflates: shape.inflates, tunnels: shape.proxy?.tunnels(to: request) ?? false)
+      set(
+        request, transfer.upload, inflates: shape.inflates, tunnels: shape.proxy?.tunnels(to: request) ?? false)
       plainShape = wantsPlain ? shape : nil
     }
     said[0] = 0
@@ -68,7 +69,10 @@ final class CurlEasy {
     // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
     // and the sockets while one of them is open or an exchange uses them.
     let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-    for option in [CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA] {
+    for option in [
+      CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA,
+      CURLOPT_READDATA, CURLOPT_SEEKDATA,
+    ] {
       ccurl_set_pointer(handle, option, pointer)
     }
     ccurl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, pointer)
@@ -155,21 +159,12 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds ?? Int(Int32.max))
   }
 
-  private func set(_ request: DispatchRequest, inflates: Bool, tunnels: Bool) {
+  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, inflates: Bool, tunnels: Bool) {
     setConnectTimeout(request.connectTimeout)
     if request.method == .head {
       ccurl_set_long(handle, CURLOPT_NOBODY, 1)
-    } else if let body = request.body {
-      // libcurl takes a copy, after the size was said. A null pointer would mean that a callback is to be asked.
-      ccurl_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.bytes.count))
-      _ = body.bytes.withUnsafeBytes { bytes in
-        if let base = bytes.baseAddress, !bytes.isEmpty {
-          ccurl_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, base)
-        } else {
-          ccurl_set_string(handle, CURLOPT_COPYPOSTFIELDS, "")
-        }
-      }
-      if request.method != .post { ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue) }
+    } else if let upload {
+      set(upload, request.method)
     } else if request.method != .get {
       ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
     }
@@ -178,25 +173,31 @@ final class CurlEasy {
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
     if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, Self.encodings) }
-    setHeaders(request, tunnels: tunnels)
+    setHeaders(request, upload, tunnels: tunnels)
   }
 
-  private func setHeaders(_ request: DispatchRequest, tunnels: Bool) {
+  /// Takes the question back that the server did not understand.
+  func askNoMore(_ transfer: CurlTransfer) {
+    let request = transfer.exchange.request
+    setHeaders(request, transfer.upload, tunnels: transfer.proxy?.tunnels(to: request) ?? false)
+  }
+
+  private func setHeaders(_ request: DispatchRequest, _ upload: CurlUpload?, tunnels: Bool) {
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
     (headers, proxyHeaders) = (nil, nil)
     // One field, which HTTPFields holds taken apart: servers read the first one only.
     if let cookies = request.headerFields[.cookie] { append("Cookie: \(cookies)") }
-    for field in request.headerFields where !field.name.isTransports && field.name != .cookie {
+    for field in request.headerFields where !field.name.isTransports && field.name != .cookie && field.name != .expect {
       // A field without a value is said with a semicolon; with a colon libcurl would leave it out.
       let line = field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(field.value)"
       // What is for the proxy would go through its tunnel to the end-point.
       if tunnels, field.name == .proxyAuthorization { append(line, to: &proxyHeaders) } else { append(line) }
     }
     if tunnels { ccurl_set_list(handle, CURLOPT_PROXYHEADER, proxyHeaders) }
-    if request.body != nil {
-      // libcurl would wait a second for a server that ignores the question.
-      if !request.headerFields.contains(.expect) { append("Expect:") }
+    if let upload {
+      // libcurl asks by itself where there is no field. One that is given it would repeat after a 417.
+      if let expect = upload.expectField { append(expect) }
       // It would call every body a form.
       if !request.headerFields.contains(.contentType) { append("Content-Type:") }
     }

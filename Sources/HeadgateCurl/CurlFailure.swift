@@ -5,6 +5,8 @@ import HeadgateDispatch
 enum CurlFailure {
   static func error(_ result: CURLcode, of transfer: CurlTransfer) -> DispatchError? {
     if transfer.isAborted { return DispatchError(.cancelled, phase: transfer.phase) }
+    // A server that has said all it had to say may break the connection while it is still sent to.
+    if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.upload?.isAnswered == true { return nil }
     if transfer.headIsTooLarge { return DispatchError(.headTooLarge, phase: .awaitingHead) }
     guard result != CURLE_OK else {
       // libcurl takes a connection that ends inside the head for a response that was whole.
@@ -12,7 +14,10 @@ enum CurlFailure {
       return DispatchError(.badResponse, phase: .awaitingHead, detail: "the connection ended inside the head")
     }
     let said = transfer.easy?.message ?? ""
-    let detail = said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
+    let detail =
+      result == CURLE_SEND_FAIL_REWIND
+      ? "an idle connection had been closed by the server, and the body can't be sent again on another"
+      : said.isEmpty ? String(cString: curl_easy_strerror(result)) : said
     if let failure = proxyFailure(result, transfer, detail) { return failure }
     if let words = TLSFailure.words(result, detail, transfer) {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
@@ -51,7 +56,9 @@ enum CurlFailure {
     case CURLE_COULDNT_CONNECT: .connectFailed
     // The only limit on time that libcurl is given is that on connecting.
     case CURLE_OPERATION_TIMEDOUT: .connectTimedOut
-    case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: .connectionLost
+    case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE,
+      CURLE_SEND_FAIL_REWIND:
+      .connectionLost
     // Over HTTP/2 a stream that breaks off comes as an error of the protocol.
     case CURLE_HTTP2_STREAM where phase == .receiving: .connectionLost
     case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2,

@@ -78,10 +78,28 @@ extension CurlLoop {
     transfer.isPaused = false
     guard transfer.isHeldBack, !transfer.isOver, let easy = transfer.easy else { return }
     transfer.isHeldBack = false
+    unpause(transfer, easy)
+  }
+
+  /// The body has more to send, or is not wanted any more.
+  func goOnSending(_ transfer: CurlTransfer) {
+    guard !transfer.isOver, let easy = transfer.easy, let upload = transfer.upload else { return }
+    // What is left of the body is not sent: the connection is closed with it.
+    if upload.endsHere { return end(transfer, nil) }
+    guard upload.isHeld else { return }
+    upload.isHeld = false
+    unpause(transfer, easy)
+  }
+
+  /// Tells libcurl what of the exchange is to go on: each direction is paused by itself.
+  private func unpause(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    let receiving = transfer.isHeldBack ? CURLPAUSE_RECV : CURLPAUSE_RECV_CONT
+    let sending = transfer.upload?.isHeld == true ? CURLPAUSE_SEND : CURLPAUSE_SEND_CONT
     isInsideCurl = true
-    let result = curl_easy_pause(easy.handle, CURLPAUSE_CONT)
+    let result = curl_easy_pause(easy.handle, receiving | sending)
     isInsideCurl = false
     // What was held back is delivered in there; if the consumer refused it, libcurl leaves the ending to us.
+    guard result != CURLE_OK || transfer.isAborted else { return }
     if let failure = CurlFailure.error(result, of: transfer) { end(transfer, failure) }
   }
 
@@ -108,10 +126,26 @@ extension CurlLoop {
       } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
         putBack(transfer)
       } else {
-        end(transfer, CurlFailure.error(result, of: transfer))
+        finish(transfer, result)
       }
     }
     return found
+  }
+
+  /// libcurl is done with an exchange, for better or worse.
+  private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
+    var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
+    if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
+      if upload.asksNoMore() {
+        remove(transfer, easy)
+        transfer.sockets?.sweep()
+        easy.askNoMore(transfer)
+        return add(transfer, easy)
+      }
+      transfer.tellRefusal()
+      isTold = true
+    }
+    end(transfer, isTold && !transfer.isAborted ? nil : CurlFailure.error(result, of: transfer))
   }
 
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
@@ -128,6 +162,7 @@ extension CurlLoop {
     transfer.fallback.take()?.cancel()
     if let place = transfer.sockets {
       place.users -= 1
+      if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
@@ -169,6 +204,9 @@ extension CurlLoop {
   /// libcurl had to do without the socket that it wanted for an exchange: it waits in the line.
   private func putBack(_ transfer: CurlTransfer) {
     guard let easy = transfer.easy, let place = transfer.sockets else { return }
+    guard transfer.upload?.rewind(to: 0) ?? true else {
+      return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
+    }
     remove(transfer, easy)
     transfer.easy = nil
     spareHandles.append(easy)

@@ -16,6 +16,7 @@ final class CurlLoop: @unchecked Sendable {
     case start(CurlTransfer)
     case cancel(CurlTransfer)
     case resume(CurlTransfer)
+    case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
     case limits(GateLimits)
   }
@@ -89,6 +90,7 @@ final class CurlLoop: @unchecked Sendable {
 
   func cancel(_ transfer: CurlTransfer) { _ = send(.cancel(transfer)) }
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
+  func sendOn(_ transfer: CurlTransfer) { _ = send(.sendOn(transfer)) }
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
 
@@ -135,7 +137,9 @@ final class CurlLoop: @unchecked Sendable {
       poller.wait(until: min(multis[0].timer, multis[1].timer), into: &events)
       for event in events where watches.isWanted(event.descriptor, poller) {
         var mask: Int32 = 0
-        if event.readable { mask |= CURL_CSELECT_IN }
+        // A socket that could be written to is read first: an answer that ends the sending may have come, and behind it
+        // the end of the connection, of which a write would take notice first.
+        if event.readable || event.writable && hasArrived(at: event.descriptor) { mask |= CURL_CSELECT_IN }
         if event.writable { mask |= CURL_CSELECT_OUT }
         if event.closed && !event.readable { mask |= CURL_CSELECT_ERR }
         action(event.descriptor, mask, on: multis[watches.isShared(event.descriptor) ? 1 : 0])
@@ -172,6 +176,7 @@ final class CurlLoop: @unchecked Sendable {
       case .start(let transfer): begin(transfer)
       case .cancel(let transfer): abandon(transfer)
       case .resume(let transfer): goOn(transfer)
+      case .sendOn(let transfer): goOnSending(transfer)
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
       case .limits(let limits):

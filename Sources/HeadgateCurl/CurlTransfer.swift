@@ -18,6 +18,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The multi handle that the handle was added to.
   var multi: CurlMulti?
   var sockets: EndPointSockets?
+  /// The request's body; nil when it has none.
+  let upload: CurlUpload?
   /// The socket that it uses.
   var use: EndPointSockets.Socket?
   /// How often it was begun again because libcurl had tried often enough.
@@ -44,12 +46,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var headIsTooLarge = false
 
   // Not checked at each access, which the many lines of heads make felt: its calls never come back here.
-  @exclusivity(unchecked) private var head = HeadLines()
+  @exclusivity(unchecked) private(set) var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
     self.events = events
     self.loop = loop
+    upload = exchange.request.method == .head ? nil : exchange.body.map { CurlUpload($0, exchange.request) }
   }
 
   /// The addresses that an exchange dials, one after another.
@@ -77,6 +80,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
+  func sendOn() { loop.sendOn(self) }
 
   // MARK: Phases
 
@@ -99,6 +103,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// libcurl watches a socket for this exchange.
   func uses(_ descriptor: Int32) {
     sockets?.used(descriptor, by: self)
+    if let upload { sockets?.uploads[descriptor] = upload }
   }
 
   // MARK: What libcurl brings
@@ -111,9 +116,16 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       headIsTooLarge = true
       return false
     case .last(let status, let block):
+      let response = ResponseHead(statusCode: status, block: block)
+      if let upload, !upload.answered(response) {
+        head = HeadLines()
+        return false
+      }
       reached(.receiving)
       if offersHTTP2 { loop.learned(isHTTP2: head.isHTTP2, from: self) }
-      return follow(events.received(ResponseHead(statusCode: status, block: block)))
+      let goesOn = follow(events.received(response))
+      if upload?.endsHere == true { sendOn() }
+      return goesOn
     }
   }
 
@@ -149,10 +161,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       isHeldBack = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
-    return follow(events.received(bytes)) ? bytes.count : 0
+    upload?.answerBrought(bytes.count)
+    let goesOn = follow(events.received(bytes))
+    if upload?.endsHere == true { sendOn() }
+    return goesOn ? bytes.count : 0
   }
 
-  private func follow(_ flow: BodyFlow) -> Bool {
+  func follow(_ flow: BodyFlow) -> Bool {
     switch flow {
     case .more: break
     case .pause: isPaused = true

@@ -16,6 +16,8 @@ final class EndPointSockets {
   var limit = Int.max
   /// Its IPv6 address did not answer while an IPv4 one did: the next connections don't try.
   var prefersIPv4 = false
+  /// Bodies on their way, by the connection that they are sent over.
+  var uploads: [Int32: CurlUpload] = [:]
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
   /// Who waits for a socket.
@@ -130,6 +132,7 @@ final class EndPointSockets {
 
   /// libcurl is done with a socket.
   func close(_ descriptor: Int32) {
+    uploads.removeValue(forKey: descriptor)?.rescue(from: descriptor)
     ended.remove(descriptor)
     forget(descriptor)
     loop.willClose(descriptor)

@@ -16,6 +16,9 @@ struct HeadLines {
   /// The lines after the body.
   private(set) var trailers: [UInt8] = []
 
+  /// Whether something of a head has come, or all of it.
+  var hasBegun: Bool { isDone || !block.isEmpty }
+
   mutating func append(_ line: UnsafeRawBufferPointer, atMost cap: Int) -> Line {
     if isDone {
       trailers.append(contentsOf: line)

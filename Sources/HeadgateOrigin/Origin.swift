@@ -28,7 +28,8 @@ import HeadgateThreads
 /// | `/garbage` | bytes that are not HTTP |
 /// | `/torn` | a head that breaks off |
 /// | `/spaced` | a status line with two spaces |
-/// | `/early` | 413 before the request's body is read, then the end of the connection |
+/// | `/early?after=N` | 413 (`&status=`) once N bytes of the request's body are read, then the end of the connection, at once with `&abrupt=1`; with `&to=URL` a redirect |
+/// | `/sink` | 200 with the number of bytes in the request's body; `?pause=N` reads no more than N or a little more before ``release()`` |
 ///
 /// Any other path is answered with 404, a bad parameter with 400. All answers but `/early` wait for the whole request.
 ///
@@ -109,7 +110,7 @@ public final class Origin: Sendable {
   /// Replaces the script. Requests and connections that come after this call meet the new one. From any thread.
   public func setScript(_ script: OriginScript) { shared.script = script }
 
-  /// Answers all requests that `/hold` keeps. Requests that are sent after this call are held anew. From any thread.
+  /// Answers all requests that `/hold` keeps, and reads on where `/sink` pauses. Requests that are sent after this call are held anew. From any thread.
   public func release() { shared.post(.release(epoch: shared.nextRelease())) }
 
   /// Waits until the counts of an end-point fulfil a condition.

@@ -61,7 +61,10 @@ extension OriginAnswer {
     case ("garbage", 1): return .garbage
     case ("torn", 1): return .torn
     case ("spaced", 1): return .spaced
-    case ("early", 1): return .early
+    case ("early", 1): return try early(request)
+    case ("sink", 1):
+      return .sink(
+        pausingAfter: request.parameter("pause") == nil ? nil : try request.number("pause", default: 0))
     default: return nil
     }
   }
@@ -77,6 +80,15 @@ extension OriginAnswer {
       answer.headers = [OriginHeader("Retry-After", value)]
     }
     return answer
+  }
+
+  private static func early(_ request: OriginRequest) throws(BadParameter) -> OriginAnswer {
+    let code = try request.number("status", default: 413, upTo: 999)
+    guard code >= 200 else { throw BadParameter(name: "status") }
+    var answer = request.parameter("to") == nil ? .early : try redirect(request)
+    answer.status = code
+    return answer.early(
+      after: try request.number("after", default: 0), abruptly: try request.number("abrupt", default: 0, upTo: 1) == 1)
   }
 
   private static func redirect(_ request: OriginRequest) throws(BadParameter) -> OriginAnswer {

@@ -16,8 +16,17 @@ public struct OriginAnswer: Sendable {
 
   var payload: Payload
   var conduct = Conduct.answer
-  /// Whether the request's body is read first. If not, the connection closes after the answer.
-  var awaitsBody = true
+  /// After how many bytes of the request's body the answer is sent; nil: after all of them. If not, the connection closes
+  /// after the answer.
+  var answersAfter: Int?
+  /// Whether the connection is closed at once then, and not when the client has had the time to read the answer.
+  var isAbrupt = false
+  /// Whether the connection stays then, for a client that has not begun the body.
+  var staysOpen = false
+  /// After how many bytes of the request's body nothing more is read until ``Origin/release()``.
+  var pausesAfter: Int?
+
+  var isEarly: Bool { answersAfter != nil }
 
   enum Conduct { case answer, hold, silence, reset }
 
@@ -116,9 +125,32 @@ extension OriginAnswer {
   public static var garbage: OriginAnswer { OriginAnswer(.raw(Array("\u{1}not HTTP at all\u{0}\r\n\r\n".utf8))) }
 
   /// Status 413 before the request's body has been read, and then the end of the connection.
-  public static var early: OriginAnswer {
-    var answer = text("too large\n", status: 413)
-    answer.awaitsBody = false
+  public static var early: OriginAnswer { text("too large\n", status: 413).early() }
+
+  /// This answer, sent before the request's body has been read to its end; then the connection ends.
+  ///
+  /// - Parameters:
+  ///   - count: After how many bytes of the body; a shorter body is read to its end.
+  ///   - staysOpen: Whether the connection stays, for a client that was asked to wait and sends no body now.
+  ///   - isAbrupt: Whether the connection is closed at once, which resets it while the client still sends; else what the
+  ///     client sends is read and passed over for a few seconds.
+  public func early(
+    after count: Int = 0, stayingOpen staysOpen: Bool = false, abruptly isAbrupt: Bool = false
+  ) -> OriginAnswer {
+    var answer = self
+    answer.answersAfter = max(0, count)
+    answer.isAbrupt = isAbrupt
+    answer.staysOpen = staysOpen
+    return answer
+  }
+
+  /// How many bytes the request's body has, in digits.
+  ///
+  /// - Parameter count: After how many of them reading stops until ``Origin/release()``; nil: it does not. Until then it
+  ///   is not noticed either when the client goes away.
+  public static func sink(pausingAfter count: Int? = nil) -> OriginAnswer {
+    var answer = OriginAnswer(.bodyCount)
+    answer.pausesAfter = count
     return answer
   }
 }

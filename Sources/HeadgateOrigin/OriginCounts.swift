@@ -31,6 +31,9 @@ public struct OriginCounts: Sendable, Hashable, Codable {
   /// Request heads read whole in all; malformed ones don't count.
   public var received = 0
 
+  /// Bytes of requests' bodies that were read.
+  public var bodyBytes = 0
+
   /// Counts that are all zero.
   public init() {}
 }

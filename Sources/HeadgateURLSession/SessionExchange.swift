@@ -19,13 +19,18 @@ final class SessionExchange: ExchangeControl {
     var isSuspended = false
     var phase = DispatchError.Phase.connecting
     var times = ExchangeTimes()
+    var sent: Int64 = 0
   }
 
   private let events: any ExchangeEvents
+  private let body: RequestBodySource?
   private let started = Deadline.now
   private let state = Locked(State())
 
-  init(_ exchange: Exchange, _ events: any ExchangeEvents) { self.events = events }
+  init(_ exchange: Exchange, _ events: any ExchangeEvents) {
+    self.events = events
+    body = exchange.body
+  }
 
   var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
@@ -55,12 +60,25 @@ final class SessionExchange: ExchangeControl {
 
   // MARK: The session's side
 
+  /// So many bytes of the body have been sent in all. Told again from the start where the session sends it anew.
+  func sent(_ total: Int64) {
+    let more = state.withLock { state in
+      defer { state.sent = max(state.sent, total) }
+      return max(0, total - state.sent)
+    }
+    body?.sent(Int(more))
+  }
+
+  // The session tells of the last bytes late or never. A server that answers well has them.
+  private func sentAll(_ status: Int) { if status < 300 { body?.sentAll() } }
+
   /// The head has come. False: the rest is not wanted.
   func received(_ response: URLResponse) -> Bool {
     guard let response = response as? HTTPURLResponse else {
       fail(DispatchError(.badResponse, phase: .awaitingHead))
       return false
     }
+    sentAll(response.statusCode)
     let elapsed = (Deadline.now - started).inSeconds
     let isWanted = state.withLock { state in
       state.phase = .receiving

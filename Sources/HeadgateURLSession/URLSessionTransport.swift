@@ -17,7 +17,9 @@ import FoundationNetworking
 /// What URLSession can't tell or do: it keeps idle connections as it likes (requests under way never exceed a limit,
 /// sockets may for a while); it has no limit on the time to connect alone (`connectTimeout` changes nothing, `timeout`
 /// and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
-/// a body that is paused goes on into memory. Cookies, caches and stored credentials are not used.
+/// a body that is paused goes on into memory. A request's body from a file or a sequence is gathered in memory before it
+/// is sent, up to ``mostGathered`` bytes, beyond which the request fails and says so; the server is asked first
+/// (`expectsContinue`) as the session thinks best. Cookies, caches and stored credentials are not used.
 public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
@@ -55,12 +57,32 @@ public final class URLSessionTransport: Transport {
       transfer.end(DispatchError(.invalidURL, phase: .connecting, detail: "\"\(exchange.request.url)\""))
       return transfer
     }
-    let task = session(for: exchange.maxSockets).dataTask(with: request)
+    guard let body = exchange.body, body.whole == nil else {
+      send(request, transfer, exchange.maxSockets)
+      return transfer
+    }
+    BodyGathering(body, upTo: Self.mostGathered) { [weak self] gathered in
+      switch gathered {
+      case .success(let bytes):
+        var request = request
+        request.httpBody = Data(bytes)
+        // Without the transport its dispatcher is gone too, and has ended the request.
+        self?.send(request, transfer, exchange.maxSockets)
+      case .failure(let error): transfer.end(error)
+      }
+    }.read()
+    return transfer
+  }
+
+  private func send(_ request: URLRequest, _ transfer: SessionExchange, _ maxSockets: Int) {
+    let task = session(for: maxSockets).dataTask(with: request)
     exchanges.add(transfer, for: task)
     transfer.attach(task)
     task.resume()
-    return transfer
   }
+
+  /// The largest body that is not from memory already, in bytes: 64 MiB.
+  public static let mostGathered = 64 << 20
 
   /// Lets the next request use a session of as many connections as the highest limit says.
   public func limitsChanged(to limits: GateLimits) { _ = session(for: limits.highest) }
@@ -144,6 +166,7 @@ extension URLRequest {
     if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
       setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
-    if let body = request.body { httpBody = Data(body.bytes) }
+    if let whole = exchange.body?.whole { httpBody = Data(whole) }
+    if request.expectsContinue == true { setValue("100-continue", forHTTPHeaderField: "Expect") }
   }
 }

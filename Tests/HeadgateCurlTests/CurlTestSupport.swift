@@ -27,4 +27,13 @@ final class TemporaryFolder {
   func size(of name: String) -> Int? {
     (try? FileManager.default.attributesOfItem(atPath: path + "/" + name))?[.size] as? Int
   }
+
+  /// A file of so many zeros that takes no room on the disk.
+  func sparseFile(of size: Int) throws -> String {
+    let path = path + "/sparse"
+    guard FileManager.default.createFile(atPath: path, contents: nil), truncate(path, off_t(size)) == 0 else {
+      throw CocoaError(.fileWriteUnknown)
+    }
+    return path
+  }
 }

@@ -10,6 +10,7 @@ import Testing
   private final class Download: URLDispatchDelegate {
     private let body = Locked<[UInt8]>([])
     let ends = Outcomes<String>()
+    let sent = Outcomes<UploadProgress>()
 
     var bytes: [UInt8] { body.withLock { $0 } }
 
@@ -26,6 +27,10 @@ import Testing
 
     func dispatchOperation(_ operation: URLDispatchOperation, didReceiveData data: [UInt8]) {
       body.withLock { $0 += data }
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {
+      sent.add(progress)
     }
 
     func dispatchOperationDidFinish(_ operation: URLDispatchOperation) {
@@ -93,6 +98,28 @@ import Testing
     #expect(dispatcher.limits.endPoint.requests == 4)
     await dispatcher.shutDown(.now)
     loop.stop()
+  }
+
+  @Test("LSURLDispatcher: what a request carries, and how much of that was sent")
+  func body() async throws {
+    let bench = try Bench()
+    let (file, download, sent) = (try BodyFileFixture([1, 2, 3]), Download(), Outcomes<UploadProgress>())
+    let path = file.path
+    var request = try DispatchRequest("http://a/", method: .put)
+    request.onUploadProgress = { sent.add($0) }
+    request.body = RequestBody("text")
+    bench.dispatcher.dispatchShort(request, delegate: download)
+    request.body = RequestBody(file: path)
+    bench.dispatcher.dispatchShort(request, delegate: download)
+    for _ in 0..<2 {
+      let exchange = await bench.transport.next()
+      _ = await exchange.restOfBody()
+      exchange.respond()
+    }
+    await download.ends.wait(for: 2)
+    #expect(sent.values.map(\.sent).sorted() == [3, 4])
+    #expect(download.sent.values.map(\.sent).sorted() == [3, 4])
+    await bench.dispatcher.shutDown(.drain)
   }
 
   @Test("LSURLDispatcher: long requests, their policies, and what can be asked")

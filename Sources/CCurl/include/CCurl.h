@@ -24,6 +24,9 @@ typedef size_t (*ccurl_data_function)(char *, size_t, size_t, void *);
 static inline CURLcode ccurl_set_data_function(CURL *easy, CURLoption option, ccurl_data_function value) {
   return curl_easy_setopt(easy, option, value);
 }
+static inline CURLcode ccurl_set_seek_function(CURL *easy, curl_seek_callback value) {
+  return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, value);
+}
 static inline CURLcode ccurl_set_open_function(CURL *easy, curl_opensocket_callback value) {
   return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, value);
 }

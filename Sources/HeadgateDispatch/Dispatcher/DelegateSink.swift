@@ -15,6 +15,7 @@ final class DelegateSink: ResponseSink {
     case challenge(AuthenticationChallenge)
     case response(ResponseHead)
     case data([UInt8])
+    case sent(UploadProgress)
     case end(DispatchError?, Ledger)
   }
 
@@ -30,6 +31,7 @@ final class DelegateSink: ResponseSink {
     var isScheduled = false
     // Nobody is told any more: the submission was refused aloud, or the target takes no calls.
     var isDeaf = false
+    var hasEnd = false
     // The challenge of the head that comes next, how many were answered with a credential, and whether what comes
     // still belongs to the response before the credential.
     var challenge: AuthenticationChallenge?
@@ -96,6 +98,17 @@ final class DelegateSink: ResponseSink {
     _ = add(.end(error, core.ledger), dropsData: error?.code == .cancelled)
   }
 
+  /// Only the latest count is kept while the delegate is busy.
+  func sent(_ progress: UploadProgress) {
+    let mustSchedule = state.withLock { state in
+      guard !state.isDeaf, !state.hasEnd else { return false }
+      if state.count > 0, case .sent = state.calls[state.calls.count - 1] { state.calls.removeLast() }
+      state.calls.append(.sent(progress))
+      return Self.mustSchedule(&state)
+    }
+    if mustSchedule { schedule() }
+  }
+
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
     let (dropped, isDeaf, isStopped, mustSchedule) = state.withLock { state in
       guard !state.isDeaf else { return ([Call](), true, false, false) }
@@ -103,6 +116,7 @@ final class DelegateSink: ResponseSink {
       var dropped: [Call] = []
       if dropsData { (dropped, state.calls, state.firstCall) = (state.calls, [], 0) }
       state.calls.append(call)
+      if case .end = call { state.hasEnd = true }
       state.bytes += bytes
       if state.bytes >= Self.highWater { state.isStopped = true }
       return (dropped, false, state.isStopped, Self.mustSchedule(&state))
@@ -172,7 +186,7 @@ final class DelegateSink: ResponseSink {
       operation.cancel()
     }
     switch call {
-    case .challenge, .response: break
+    case .challenge, .response, .sent: break
     case .data(let bytes):
       let resumes = state.withLock { state in
         state.bytes -= bytes.count
@@ -194,6 +208,7 @@ final class DelegateSink: ResponseSink {
     case .challenge(let challenge): ask(delegate, challenge, operation)
     case .response(let head): delegate.dispatchOperation(operation, didReceiveResponse: head)
     case .data(let bytes): delegate.dispatchOperation(operation, didReceiveData: bytes)
+    case .sent(let progress): delegate.dispatchOperation(operation, didSend: progress)
     case .end(nil, _): delegate.dispatchOperationDidFinish(operation)
     case .end(let error?, _) where error.code == .cancelled: delegate.dispatchOperationWasCancelled(operation)
     case .end(let error?, _): delegate.dispatchOperation(operation, didFailWith: error)

@@ -14,7 +14,7 @@ extension DispatchOperation {
       if let ending { conclude(ending) }
     case .sendAgain(let name, let value):
       var next = state.withLock { $0.later } ?? request
-      if let body = next.body, !body.canBeSentAgain {
+      if let body = next.body, !body.isReplayable {
         return fail(DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "for a credential"))
       }
       next.headerFields[name] = value

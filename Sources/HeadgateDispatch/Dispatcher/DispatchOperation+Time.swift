@@ -29,9 +29,13 @@ extension DispatchOperation {
   private func idleCheck() {
     guard let limit = request.fields.idleNanoseconds else { return }
     let now = core.now
+    let upload = state.withLock { $0.control } as? UploadExchange
+    let (lastSent, isHeld) = (upload?.lastSent ?? .distantPast, upload?.isHeldByProducer ?? false)
     let silence = state.withLock { state -> Int64 in
-      // It rests while the consumer holds the transfer, and while the request waits for a permit.
-      if !state.isListening { state.lastActivity = now }
+      // It rests while the consumer holds the transfer, while the request waits for a permit, and while its own body is
+      // not there.
+      if !state.isListening || isHeld { state.lastActivity = now }
+      state.lastActivity = max(state.lastActivity, lastSent)
       return now.nanoseconds(since: state.lastActivity)
     }
     if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(from: now, after: limit - silence) }

@@ -11,7 +11,9 @@ final class DispatchOperation: Sendable {
 
   let core: DispatchCore
   let state: Locked<OperationState>
-  private let sink: any ResponseSink
+  let sink: any ResponseSink
+  /// Counts what is sent of its body; nil for a request that has none.
+  let meter: UploadMeter?
   private let submitted: Deadline
   private let submittedClass: RequestClass
   /// Who hears of it; nil, most often, for nobody.
@@ -31,6 +33,7 @@ final class DispatchOperation: Sendable {
     submittedClass = requestClass
     self.core = core
     self.sink = sink
+    meter = request.body == nil ? nil : UploadMeter(core)
     core.owe()
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
@@ -187,7 +190,7 @@ extension DispatchOperation: GateClient {
       request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause)
     // As of a transport that ends an exchange inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
-    let control = core.transport.start(exchange, events: self)
+    let control = carry(exchange)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
     case .past: break
     case .unwanted: control.cancel()

@@ -14,6 +14,10 @@ protocol ResponseSink: AnyObject, Sendable {
   /// `answer`, until which nothing ends.
   func asks(about head: ResponseHead) -> Bool
 
+  /// So much of the request's body has been sent. At any time, perhaps while another call is made; passed over after the
+  /// end.
+  func sent(_ progress: UploadProgress)
+
   /// The head of the response that will be delivered: redirects that are followed are not told.
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow
 
@@ -30,6 +34,7 @@ protocol ResponseSink: AnyObject, Sendable {
 extension ResponseSink {
   var mayPause: Bool { false }
   func accepted() {}
+  func sent(_ progress: UploadProgress) {}
   func received(trailers: HTTPFields) {}
   func asks(about head: ResponseHead) -> Bool { false }
 }

@@ -24,6 +24,11 @@ public protocol URLDispatchDelegate: AnyObject, Sendable {
     _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
   ) -> AuthenticationAnswer
 
+  /// So much of the request's body has been sent: as ``DispatchRequest/onUploadProgress``, in the order of the other
+  /// calls. While the delegate is busy only the latest count waits. A body that is sent again is told of once it goes
+  /// beyond what was sent before.
+  func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress)
+
   /// Status and header fields have come; ``URLDispatchOperation/url`` says from where. May come more than once, where a
   /// transport brings several responses for one request: the data of the one before is void then.
   func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead)
@@ -47,6 +52,9 @@ extension URLDispatchDelegate {
   public func dispatchOperation(
     _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
   ) -> AuthenticationAnswer { .default }
+
+  /// Does nothing.
+  public func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {}
 
   /// Does nothing.
   public func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {}

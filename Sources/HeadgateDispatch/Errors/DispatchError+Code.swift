@@ -72,10 +72,16 @@ extension DispatchError {
     public static let tooManyRedirects = Code("too_many_redirects", "too many redirects", "raise `maxRedirects`")
     /// A redirect to what is no http or https URL.
     public static let badRedirect = Code("bad_redirect", "the redirect can't be followed")
-    /// A 307 or 308, or a credential, asks for a body again that can't be sent twice.
+    /// A 307 or 308, or a credential, asks for a body again that can't be sent twice: see
+    /// ``RequestBody/canBeSentAgain``.
     public static let bodyNotReplayable = Code(
       "body_not_replayable", "the body would have to be sent again",
-      "send it to where the redirect points, or with its credential")
+      "make it from memory, a file or a `replayable` sequence; or send it to where the redirect points, with its credential"
+    )
+    /// The request's body could not be had: ``DispatchError/underlying`` is a ``RequestBodyError`` (of a file, or of a
+    /// length that was not kept to), or what its sequence threw.
+    public static let bodyFailed = Code(
+      "body_failed", "the request's body could not be had", "look at the underlying error")
     /// The file could not be made or written.
     public static let fileFailed = Code("file_failed", "the file could not be written", "check the folder and the disk")
     /// The request needs what the dispatcher's transport can't do; `detail` names it. Nothing was sent.

@@ -98,6 +98,8 @@ extension DispatchError {
     public static let tunnelling = Phase(description: "tunnelling", words: "while the proxy was asked for a tunnel")
     /// The TLS handshake.
     public static let securing = Phase(description: "securing", words: "during the TLS handshake")
+    /// The request's body is read and sent.
+    public static let sending = Phase(description: "sending", words: "while the request's body was sent")
     /// The request is sent and the response's head awaited.
     public static let awaitingHead = Phase(description: "awaiting_head", words: "before the response's head")
     /// The response's body comes.

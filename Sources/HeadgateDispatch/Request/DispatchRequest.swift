@@ -46,6 +46,25 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.body = newValue } }
   }
 
+  /// Whether the server is asked, by `Expect: 100-continue`, before the body is sent: then one that refuses it says so
+  /// first, and nothing is sent in vain. A server that knows nothing of it is waited for a second. Nil, which it is
+  /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for.
+  public var expectsContinue: Bool? {
+    get { storage.expectsContinue }
+    set { storage = storage.changed { $0.expectsContinue = newValue } }
+  }
+
+  /// Told how much of the body has been sent: after a hundredth of it or 64 KB, whichever is more, and at its end. One
+  /// call at a time, never with less than before; a body that is sent again (a redirect, a retry, a credential) is told
+  /// of once it goes beyond what was sent before.
+  ///
+  /// Called on the thread of the transport that takes the bytes, where every other exchange waits: it must return soon,
+  /// and blocking calls of the dispatcher are refused. None begins after the request has ended.
+  public var onUploadProgress: (@Sendable (UploadProgress) -> Void)? {
+    get { storage.onUploadProgress }
+    set { storage = storage.changed { $0.onUploadProgress = newValue } }
+  }
+
   /// How long it may run, from the moment its permit is granted; waiting never counts, neither for the first permit
   /// nor for that of a redirect. A long request's ends when the response's head has come. 60 s unless set; nil: no
   /// limit. Zero or less ends it at once.
@@ -68,8 +87,9 @@ public struct DispatchRequest: Sendable {
     set { storage = storage.changed { $0.connectTimeout = newValue } }
   }
 
-  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body.
-  /// Rests while the consumer itself holds the transfer. Nil, which it is unless set: no limit.
+  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body. What
+  /// is sent of the request's own body counts as a word of it. Rests while the consumer itself holds the transfer, and
+  /// while the request's body is not there to be sent. Nil, which it is unless set: no limit.
   public var idleTimeout: Duration? {
     get { storage.idleTimeout }
     set { storage = storage.changed { $0.idleTimeout = newValue } }
@@ -143,22 +163,4 @@ public struct DispatchRequest: Sendable {
   }
 
   init(_ fields: RequestFields) { storage = fields }
-}
-
-/// What a request carries.
-public struct RequestBody: Sendable {
-  /// The bytes.
-  public let bytes: [UInt8]
-
-  /// Whether it may be sent a second time, to where a 307 or 308 points. True unless said otherwise.
-  public let canBeSentAgain: Bool
-
-  /// A body from memory.
-  public init(_ bytes: [UInt8], canBeSentAgain: Bool = true) {
-    self.bytes = bytes
-    self.canBeSentAgain = canBeSentAgain
-  }
-
-  /// A body of UTF-8 text.
-  public init(_ text: String) { self.init(Array(text.utf8)) }
 }

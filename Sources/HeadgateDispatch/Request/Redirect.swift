@@ -42,7 +42,7 @@ enum Redirect {
       for name in [.contentType, .contentEncoding, .contentLanguage, .contentLocation] as [HTTPField.Name] {
         fields[name] = nil
       }
-    } else if let body, !body.canBeSentAgain {
+    } else if let body, !body.isReplayable {
       throw DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "status \(status) to \(address.endPoint)")
     }
     if address.endPoint != request.endPoint || address.isSecure != request.isSecure {

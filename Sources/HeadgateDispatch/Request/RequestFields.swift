@@ -17,6 +17,8 @@ final class RequestFields: Sendable {
     var priority = RequestPriority.normal
     var tag: String?
     var retry: RetryPolicy?
+    var expectsContinue: Bool?
+    var onUploadProgress: (@Sendable (UploadProgress) -> Void)?
     var requires: TransportCapabilities = []
   }
 
@@ -41,6 +43,8 @@ final class RequestFields: Sendable {
   var priority: RequestPriority { settings.priority }
   var tag: String? { settings.tag }
   var retry: RetryPolicy? { settings.retry }
+  var expectsContinue: Bool? { settings.expectsContinue }
+  var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { settings.onUploadProgress }
   var requires: TransportCapabilities { settings.requires }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {

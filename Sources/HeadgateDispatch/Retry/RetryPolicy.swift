@@ -8,7 +8,7 @@ import HeadgateThreads
 ///
 /// Sent again is what the network lost and what a server puts off (408, 429, 502, 503, 504), where that can't do a thing
 /// twice: methods that may be repeated by RFC 9110 section 9.2.2, or any with an `Idempotency-Key` field; with a body only
-/// if it ``RequestBody/canBeSentAgain``. Nothing is sent again once its response's head has been handed on, or that ran
+/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. Nothing is sent again once its response's head has been handed on, or that ran
 /// into a limit on time.
 ///
 /// While it waits for its next attempt a request holds no permit: others go on. Its `deadline` and its `timeout` hold for
@@ -47,7 +47,7 @@ public struct RetryPolicy: Sendable {
 
   /// Whether a request may be sent twice.
   func mayRepeat(_ request: DispatchRequest) -> Bool {
-    if let body = request.body, !body.canBeSentAgain { return false }
+    if let body = request.body, !body.isReplayable { return false }
     if repeatsUnsafeMethods { return true }
     switch request.method.rawValue {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": return true

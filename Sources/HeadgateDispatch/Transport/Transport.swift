@@ -44,11 +44,21 @@ public struct Exchange: Sendable {
   /// paused in the middle of an inflated block.
   public let mayPause: Bool
 
+  /// The request's body, to be read as the transport has room for it; nil when it has none.
+  public let body: RequestBodySource?
+
   /// An exchange for a transport to start.
-  public init(request: DispatchRequest, maxSockets: Int, mayPause: Bool) {
+  ///
+  /// - Parameters:
+  ///   - request: The request.
+  ///   - maxSockets: The most sockets to the end-point.
+  ///   - mayPause: Whether the consumer may pause the response.
+  ///   - body: The request's body; made from the request's own bytes unless given.
+  public init(request: DispatchRequest, maxSockets: Int, mayPause: Bool, body: RequestBodySource? = nil) {
     self.request = request
     self.maxSockets = maxSockets
     self.mayPause = mayPause
+    self.body = body ?? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) }
   }
 }
 

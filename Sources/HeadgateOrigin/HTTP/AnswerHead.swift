@@ -10,7 +10,7 @@ struct Exchange {
   init(_ request: OriginRequest, _ answer: OriginAnswer) {
     self.request = request
     self.answer = answer
-    closes = request.wantsClose || answer.closesConnection || !answer.awaitsBody
+    closes = request.wantsClose || answer.closesConnection || answer.isEarly && !answer.staysOpen
   }
 
   init(malformed status: Int) {
@@ -21,10 +21,11 @@ struct Exchange {
   /// Whether the answer has no body because of the method or the status (RFC 9112, section 6.3).
   var isBodyless: Bool { request?.method == "HEAD" || [204, 304].contains(answer.status) }
 
-  /// Puts the request's own body and head lines into an answer that echoes them.
-  mutating func echo(body: [UInt8]) {
+  /// Puts the request's own body and head lines into an answer that echoes them, or the body's length.
+  mutating func echo(_ reader: BodyReader) {
+    if case .bodyCount = answer.payload { answer.payload = .bytes(Array("\(reader.count)".utf8)) }
     guard case .echo = answer.payload, let request else { return }
-    answer.payload = .bytes(body)
+    answer.payload = .bytes(reader.kept)
     answer.headers.append(OriginHeader("X-Method", request.method))
     for header in request.headers {
       answer.headers.append(OriginHeader("X-Echo-" + header.name, header.value))
@@ -72,6 +73,7 @@ private func reason(_ status: Int) -> String {
   case 308: "Permanent Redirect"
   case 400: "Bad Request"
   case 404: "Not Found"
+  case 417: "Expectation Failed"
   case 413: "Content Too Large"
   case 429: "Too Many Requests"
   case 431: "Request Header Fields Too Large"

@@ -18,6 +18,9 @@ struct BodyReader {
   private var state: State
   private let keeps: Bool
 
+  /// How many bytes of the body have come, what frames them left out.
+  private(set) var count = 0
+
   /// What has been kept.
   private(set) var kept: [UInt8] = []
 
@@ -84,6 +87,7 @@ struct BodyReader {
       kept.append(contentsOf: bytes[position..<position + count])
     }
     position += count
+    self.count += count
     return true
   }
 }

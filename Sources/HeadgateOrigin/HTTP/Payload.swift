@@ -12,6 +12,8 @@ enum Payload: Sendable {
   case raw([UInt8])
   /// The body of the request.
   case echo
+  /// How many bytes that has, in digits.
+  case bodyCount
 
   /// What the head declares; nil for chunked transfer.
   var declaredCount: Int? {
@@ -20,12 +22,15 @@ enum Payload: Sendable {
     case .pattern(let count), .trickle(let count, _): count
     case .zeros(let zeros): zeros.wireCount
     case .partial(let declared, _, _): declared
-    case .echo: 0
+    case .echo, .bodyCount: 0
     case .chunks: nil
     }
   }
 
   var contentType: String {
-    if case .bytes = self { "text/plain" } else { "application/octet-stream" }
+    switch self {
+    case .bytes, .bodyCount: "text/plain"
+    default: "application/octet-stream"
+    }
   }
 }

@@ -7,6 +7,8 @@ final class Connection {
     case head
     /// Reads a request's body.
     case body
+    /// Stopped in the middle of a request's body, until a release.
+    case paused
     /// The answer waits for its delay.
     case delayed
     /// The answer waits for a release.

@@ -11,7 +11,7 @@ extension OriginLoop {
 
   /// The request is whole: answers it, after its delay if it has one.
   func respond(_ connection: Connection) {
-    connection.exchange?.echo(body: connection.body.kept)
+    connection.exchange?.echo(connection.body)
     connection.body = BodyReader(.none, keeps: false)
     guard let delay = connection.exchange?.answer.delay, delay > .zero else { return act(connection) }
     connection.phase = .delayed
@@ -38,7 +38,7 @@ extension OriginLoop {
     for descriptor in held {
       guard let connection = connection(descriptor), connection.arrivalEpoch < epoch else { continue }
       held.remove(descriptor)
-      start(connection)
+      if connection.phase == .paused { readOn(connection) } else { start(connection) }
       advance(connection)
     }
   }
@@ -96,7 +96,7 @@ extension OriginLoop {
     }
   }
 
-  private func want(_ connection: Connection, _ interest: PollInterest) {
+  func want(_ connection: Connection, _ interest: PollInterest) {
     guard connection.interest != interest else { return }
     connection.interest = interest
     shared.poller.modify(connection.descriptor, interest)
@@ -111,6 +111,7 @@ extension OriginLoop {
     connection.source = .empty
     if exchange.closes || ending == .cut { linger(connection) } else { connection.phase = .head }
     if exchange.isCounted { change(connection.endPoint) { $0.ended(ending == .whole ? .served : .broken) } }
+    if exchange.answer.isAbrupt { close(connection, .served) }
   }
 
   /// Ends the sending side and waits for the client to close: closing at once, with something unread, would reset the

@@ -10,8 +10,9 @@ extension OriginLoop {
   /// whatever comes before it.
   func read(_ connection: Connection, toEnd: Bool) {
     // Everything is read even where nobody wants it: the end of a connection shows only once all before it is gone.
+    if toEnd, connection.phase == .paused { readOn(connection) }
     var turns = 0
-    while connection.phase != .closed, toEnd || turns < 16 {
+    while connection.phase != .closed, connection.phase != .paused, toEnd || turns < 16 {
       turns += 1
       switch Socket.receive(connection.descriptor, into: &received) {
       case .blocked:
@@ -25,13 +26,21 @@ extension OriginLoop {
     }
   }
 
+  /// Goes on with a body that was paused.
+  func readOn(_ connection: Connection) {
+    connection.exchange?.answer.pausesAfter = nil
+    connection.phase = .body
+    held.remove(connection.descriptor)
+    want(connection, .read)
+  }
+
   private func take(_ count: Int, _ connection: Connection) {
     if connection.phase == .lingering || connection.phase == .refused { return }
     connection.input.append(contentsOf: received[..<count])
     advance(connection)
     let isWaiting = connection.phase != .head && connection.phase != .body
     if isWaiting, connection.input.count - connection.taken > Self.aheadLimit {
-      if connection.exchange?.answer.awaitsBody == false {
+      if connection.exchange?.answer.isEarly == true {
         // The rest of a body that nobody reads.
         connection.input = []
         connection.taken = 0
@@ -58,8 +67,23 @@ extension OriginLoop {
           begin(connection, request)
         }
       case .body:
-        switch connection.body.read(connection.input, &connection.taken) {
-        case .more: return connection.dropTaken()
+        let before = connection.body.count
+        let progress = connection.body.read(connection.input, &connection.taken)
+        let more = connection.body.count - before
+        if more > 0 { change(connection.endPoint) { $0.bodyBytes += more } }
+        switch progress {
+        case .more:
+          connection.dropTaken()
+          guard let answer = connection.exchange?.answer else { return }
+          if let count = answer.answersAfter, connection.body.count >= count {
+            respond(connection)
+          } else if let count = answer.pausesAfter, connection.body.count >= count {
+            connection.phase = .paused
+            held.insert(connection.descriptor)
+            return want(connection, [])
+          } else {
+            return
+          }
         case .malformed: refuse(connection, 400)
         case .whole:
           connection.dropTaken()
@@ -79,7 +103,7 @@ extension OriginLoop {
     var answer = script.answerHook?(request) ?? OriginAnswer(for: request, script: script)
     answer.delay += script.delay
     connection.exchange = Exchange(request, answer)
-    guard answer.awaitsBody else { return respond(connection) }
+    if answer.answersAfter == 0 { return respond(connection) }
     var keeps = false
     if case .echo = answer.payload { keeps = true }
     connection.body = BodyReader(request.framing, keeps: keeps)

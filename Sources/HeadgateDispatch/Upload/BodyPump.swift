@@ -1,0 +1,211 @@
+/// The pure half of a body on its way: pieces come in when they were asked for, bytes go out as the transport has room.
+///
+/// A piece is asked for while less than `lowWater` of them wait, one at a time: so memory holds that and one piece, however
+/// long the body is. Where a length was declared, its last byte goes out only when the producer has ended, so that a body
+/// that is too long never looks whole to the server.
+struct BodyPump {
+  /// Below this many waiting bytes the producer is asked for more.
+  static let standardLowWater = 64 * 1024
+
+  typealias Wake = @Sendable () -> Void
+
+  /// What to do about an event, with no lock held.
+  struct Effects {
+    /// The producer is to bring a piece.
+    var asks = false
+    /// Bytes, the end or a fault are there for who waited.
+    var wakes: Wake?
+    /// Let go of outside the lock.
+    var drops: [[UInt8]] = []
+    var forgets: Wake?
+  }
+
+  /// What a read brought.
+  enum Outcome: Equatable {
+    case bytes(Int)
+    case end
+    case wait
+    case failed
+  }
+
+  let length: Int64?
+  private let lowWater: Int
+  private let isReplayable: Bool
+  // From memory: all of it is there at once, and again after a rewind.
+  private let whole: [UInt8]?
+
+  /// Tells the answers of a producer from those of one before a rewind.
+  private(set) var generation = 0
+  private var pieces: [[UInt8]] = []
+  // The pieces before this index went out, and so much of that one.
+  private var firstPiece = 0
+  private var offset = 0
+  /// How many bytes wait.
+  private(set) var bytes = 0
+  private(set) var produced: Int64 = 0
+  private(set) var taken: Int64 = 0
+  private(set) var isAsked = false
+  private(set) var hasEnded = false
+  private(set) var isStopped = false
+  private(set) var failure: (any Error)?
+  private var wake: Wake?
+
+  /// A body that a producer brings.
+  init(length: Int64?, isReplayable: Bool, lowWater: Int = standardLowWater) {
+    self.length = length
+    self.lowWater = lowWater
+    self.isReplayable = isReplayable
+    whole = nil
+  }
+
+  /// A body from memory.
+  init(_ bytes: [UInt8], isReplayable: Bool) {
+    length = Int64(bytes.count)
+    lowWater = 0
+    self.isReplayable = isReplayable
+    whole = bytes
+    fill(bytes)
+  }
+
+  private mutating func fill(_ bytes: [UInt8]) {
+    pieces = bytes.isEmpty ? [] : [bytes]
+    self.bytes = bytes.count
+    produced = Int64(bytes.count)
+    hasEnded = true
+  }
+
+  /// Whether the transport waits for the producer.
+  var isWaiting: Bool { wake != nil }
+
+  /// Whether all bytes have gone out.
+  var isTaken: Bool { hasEnded && bytes == 0 }
+
+  // The last byte of a declared length stays until the end is known.
+  private var free: Int { length == produced && !hasEnded ? max(0, bytes - 1) : bytes }
+
+  // MARK: The transport's side
+
+  /// Takes as many bytes as there are and fit. With `wait`, `wake` is called once there is something to read.
+  mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ wake: @escaping Wake) -> (Outcome, Effects) {
+    var effects = Effects()
+    guard !isStopped, failure == nil else { return (.failed, effects) }
+    let count = take(min(free, buffer.count), buffer, &effects)
+    effects.asks = wantsPiece()
+    if count > 0 || buffer.isEmpty { return (.bytes(count), effects) }
+    if isTaken { return (.end, effects) }
+    effects.forgets = self.wake
+    self.wake = wake
+    return (.wait, effects)
+  }
+
+  private mutating func take(
+    _ count: Int, _ buffer: UnsafeMutableRawBufferPointer, _ effects: inout Effects
+  ) -> Int {
+    var copied = 0
+    while copied < count {
+      let part = min(count - copied, pieces[firstPiece].count - offset)
+      pieces[firstPiece].withUnsafeBytes { piece in
+        UnsafeMutableRawBufferPointer(rebasing: buffer[copied..<copied + part])
+          .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece[offset..<offset + part]))
+      }
+      copied += part
+      offset += part
+      guard offset == pieces[firstPiece].count else { continue }
+      effects.drops.append(pieces[firstPiece])
+      pieces[firstPiece] = []
+      (firstPiece, offset) = (firstPiece + 1, 0)
+      if firstPiece * 2 >= pieces.count {
+        pieces.removeFirst(firstPiece)
+        firstPiece = 0
+      }
+    }
+    bytes -= copied
+    taken += Int64(copied)
+    return copied
+  }
+
+  private mutating func wantsPiece() -> Bool {
+    guard !isAsked, !hasEnded, !isStopped, failure == nil, bytes < lowWater else { return false }
+    isAsked = true
+    return true
+  }
+
+  /// Goes back to the start, for a transport that has to send the body anew. False: it can't be had again.
+  mutating func rewind() -> (done: Bool, effects: Effects) {
+    guard !isStopped, failure == nil else { return (false, Effects()) }
+    if taken == 0 { return (true, Effects()) }
+    guard isReplayable else { return (false, Effects()) }
+    var effects = Effects()
+    clear(&effects)
+    effects.forgets = wake.take()
+    generation += 1
+    (produced, taken, isAsked, hasEnded) = (0, 0, false, false)
+    if let whole { fill(whole) }
+    return (true, effects)
+  }
+
+  /// Nothing more is to go out. Whoever waits is woken, and reads that it failed.
+  mutating func stop() -> Effects {
+    var effects = Effects()
+    isStopped = true
+    effects.wakes = wake.take()
+    clear(&effects)
+    return effects
+  }
+
+  private mutating func clear(_ effects: inout Effects) {
+    effects.drops += pieces
+    (pieces, firstPiece, offset, bytes) = ([], 0, 0, 0)
+  }
+
+  // MARK: The producer's side
+
+  /// The piece that was asked for. With `last`, no other follows.
+  mutating func put(_ piece: [UInt8], last: Bool = false, of generation: Int) -> Effects {
+    guard isExpected(generation) else { return Effects(drops: [piece]) }
+    isAsked = false
+    produced += Int64(piece.count)
+    if let length, produced > length {
+      return fail(RequestBodyError(.tooLong, found: produced, expected: length))
+    }
+    if !piece.isEmpty {
+      pieces.append(piece)
+      bytes += piece.count
+    }
+    if last { return finish() }
+    return Effects(asks: wantsPiece(), wakes: free > 0 ? wake.take() : nil)
+  }
+
+  /// No piece follows.
+  mutating func end(of generation: Int) -> Effects {
+    guard isExpected(generation) else { return Effects() }
+    isAsked = false
+    return finish()
+  }
+
+  /// The producer can't go on.
+  mutating func fail(_ error: any Error, of generation: Int) -> Effects {
+    guard isExpected(generation) else { return Effects() }
+    isAsked = false
+    return fail(error)
+  }
+
+  private func isExpected(_ generation: Int) -> Bool {
+    generation == self.generation && isAsked && !isStopped && failure == nil
+  }
+
+  private mutating func finish() -> Effects {
+    if let length, produced < length {
+      return fail(RequestBodyError(.tooShort, found: produced, expected: length))
+    }
+    hasEnded = true
+    return Effects(wakes: wake.take())
+  }
+
+  private mutating func fail(_ error: any Error) -> Effects {
+    failure = error
+    var effects = Effects(wakes: wake.take())
+    clear(&effects)
+    return effects
+  }
+}

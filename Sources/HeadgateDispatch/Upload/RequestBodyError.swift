@@ -1,0 +1,62 @@
+/// Why the body of a request could not be had, as ``DispatchError/underlying`` of a `bodyFailed`.
+public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong. More may be added: a `switch` needs a `default`.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs.
+    public let description: String
+    let words: String
+
+    /// The file could not be opened or read: see ``RequestBodyError/errno``.
+    public static let unreadable = Code(description: "unreadable", words: "can't be read")
+    /// What the path names is no file that can be read from anywhere: a folder, a pipe, a device.
+    public static let notAFile = Code(description: "not_a_file", words: "is no regular file")
+    /// The range begins below 0 or goes beyond the file's end.
+    public static let outOfRange = Code(description: "out_of_range", words: "does not hold the range")
+    /// The file became shorter while it was sent.
+    public static let shrank = Code(description: "shrank", words: "became shorter while it was sent")
+    /// The file became longer while it was sent.
+    public static let grew = Code(description: "grew", words: "became longer while it was sent")
+    /// The sequence ended before its declared length.
+    public static let tooShort = Code(description: "too_short", words: "ended before its declared length")
+    /// The sequence brought more than its declared length, or declared less than none.
+    public static let tooLong = Code(description: "too_long", words: "brought more than its declared length")
+  }
+
+  /// What is wrong.
+  public let code: Code
+
+  /// The file's path; nil for a sequence.
+  public let path: String?
+
+  /// How many bytes there were: in the file, or from the sequence up to where it was noticed.
+  public let found: Int64
+
+  /// How many there should have been.
+  public let expected: Int64
+
+  /// The system's error number; 0 where no system call failed.
+  public let errno: Int32
+
+  init(_ code: Code, path: String? = nil, found: Int64 = 0, expected: Int64 = 0, errno: Int32 = 0) {
+    self.code = code
+    self.path = path
+    self.found = found
+    self.expected = expected
+    self.errno = errno
+  }
+
+  /// For people: what, which file, how many bytes.
+  public var description: String {
+    let name = path.map { "the file \"\($0)\"" } ?? "the body's sequence"
+    if code == .unreadable { return "\(name) \(code.words): error \(errno)" }
+    if code == .notAFile { return "\(name) \(code.words)" }
+    return "\(name) \(code.words): \(found) bytes instead of \(expected)"
+  }
+}
+
+extension DispatchError {
+  /// The body could not be had.
+  init(body error: any Error) {
+    self.init(.bodyFailed, phase: .sending, detail: "\(error)", underlying: error)
+  }
+}

@@ -1,0 +1,128 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// An exchange whose request has a body: opens it, carries it to the transport, and ends it with the exchange.
+///
+/// It stands between the operation and the transport, so that what holds for bodies holds over every transport: a body
+/// that can't be had is the exchange's failure, and a final answer that is no success ends the sending.
+final class UploadExchange: ExchangeControl {
+  private struct State {
+    var control: (any ExchangeControl)?
+    var source: RequestBodySource?
+    var isStarted = false
+    var isCancelled = false
+    var isOver = false
+    // The consumer had room again before the transport's control was known here.
+    var missedResume = false
+  }
+
+  private let request: DispatchRequest
+  private let maxSockets: Int
+  private let mayPause: Bool
+  private let report: UploadReport
+  private let events: any ExchangeEvents
+  private let state = Locked(State())
+
+  init(
+    _ request: DispatchRequest, maxSockets: Int, mayPause: Bool, _ report: UploadReport, _ events: any ExchangeEvents
+  ) {
+    self.request = request
+    self.maxSockets = maxSockets
+    self.mayPause = mayPause
+    self.report = report
+    self.events = events
+  }
+
+  func start(_ body: RequestBody, over transport: any Transport) {
+    body.open(report) { [self] opened in
+      switch opened {
+      case .success(let source): begin(source, transport)
+      case .failure(let error): over(ExchangeEnd(failure: error))
+      }
+    }
+  }
+
+  private func begin(_ source: RequestBodySource, _ transport: any Transport) {
+    let isWanted = state.withLock { state in
+      guard !state.isOver else { return false }
+      state.source = source
+      state.isStarted = true
+      return true
+    }
+    guard isWanted else { return source.stop() }
+    let control = transport.start(
+      Exchange(request: request, maxSockets: maxSockets, mayPause: mayPause, body: source), events: self)
+    let (mustCancel, mustResume) = state.withLock { state in
+      if !state.isOver { state.control = control }
+      return (state.isCancelled, state.missedResume)
+    }
+    if mustCancel { control.cancel() } else if mustResume { control.resume() }
+  }
+
+  // MARK: The operation's side
+
+  func cancel() {
+    let (control, source, isUnsent) = state.withLock { state in
+      state.isCancelled = true
+      return (state.control, state.source, !state.isStarted)
+    }
+    source?.stop()
+    control?.cancel()
+    // The file may take its time to open: nobody waits for that.
+    if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending))) }
+  }
+
+  func resume() {
+    let control = state.withLock { state in
+      if state.control == nil { state.missedResume = true }
+      return state.control
+    }
+    control?.resume()
+  }
+
+  var phase: DispatchError.Phase {
+    guard let control = state.withLock({ $0.control }) else { return .sending }
+    let phase = control.phase
+    return phase == .awaitingHead && !report.meter.isSent ? .sending : phase
+  }
+
+  /// Whether the body's own producer keeps the server waiting.
+  var isHeldByProducer: Bool { state.withLock { $0.source }?.isWaiting ?? true }
+
+  /// When something was sent last.
+  var lastSent: Deadline { report.meter.lastSent }
+}
+
+// MARK: - The transport's side
+
+extension UploadExchange: ExchangeEvents {
+  func received(_ head: ResponseHead) -> BodyFlow {
+    // The answer is there, and it is no: what is left of the body would be sent for nothing.
+    if head.statusCode >= 300 { state.withLock { $0.source }?.stop() }
+    return events.received(head)
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { events.received(bytes) }
+
+  func received(trailers: HTTPFields) { events.received(trailers: trailers) }
+  func multiplexes(_ does: Bool) { events.multiplexes(does) }
+  func waitsForSocket() { events.waitsForSocket() }
+  func goesOn() { events.goesOn() }
+
+  func ended(_ end: ExchangeEnd) { over(end) }
+
+  private func over(_ end: ExchangeEnd) {
+    let (isFirst, source, control) = state.withLock { state in
+      defer { state.isOver = true }
+      return (!state.isOver, state.source.take(), state.control.take())
+    }
+    guard isFirst else { return }
+    source?.stop()
+    _ = consume control
+    var end = end
+    if end.failure != nil, let cause = source?.failure {
+      end = ExchangeEnd(failure: cause as? DispatchError ?? DispatchError(body: cause), times: end.times)
+    }
+    events.ended(end)
+  }
+}

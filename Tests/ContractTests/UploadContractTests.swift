@@ -1,0 +1,196 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import HeadgateURLSession
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#endif
+
+/// Bodies of requests over every transport, seen by the origin.
+@Suite struct UploadContractTests {
+  private struct Broken: Error, Equatable {}
+
+  private let origin: Origin
+
+  init() throws { origin = try Origin(endPoints: 2) }
+
+  private func dispatcher(_ trial: TransportOnTrial) throws -> URLDispatcher {
+    URLDispatcher(transport: try trial.make(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+  }
+
+  private func request(_ path: String, _ body: RequestBody) throws -> DispatchRequest {
+    var request = try DispatchRequest(origin.url(path), method: .put, body: body)
+    request.timeout = .seconds(60)
+    return request
+  }
+
+  private func failure(_ dispatcher: URLDispatcher, _ request: DispatchRequest) async -> DispatchError? {
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func withFile<Value>(_ bytes: [UInt8], _ body: (String) async throws -> Value) async throws -> Value {
+    let path = FileManager.default.temporaryDirectory.appending(path: "headgate-\(UUID().uuidString)").path
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return try await body(path)
+  }
+
+  /// Pieces of these bytes.
+  private func pieces(_ bytes: [UInt8], of size: Int = 30_000) -> AsyncStream<ArraySlice<UInt8>> {
+    AsyncStream { continuation in
+      var start = 0
+      while start < bytes.count {
+        continuation.yield(bytes[start..<min(start + size, bytes.count)])
+        start += size
+      }
+      continuation.finish()
+    }
+  }
+
+  @Test(
+    "memory, a file, a range of it, a sequence with and without a length arrive whole", arguments: TransportOnTrial.all)
+  func whole(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let all = (0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    try await withFile(all) { path in
+      let bodies: [(RequestBody, [UInt8])] = [
+        (RequestBody(all), all), (RequestBody(Array(all[..<100])), Array(all[..<100])), (RequestBody([]), []),
+        (RequestBody(file: path), all), (RequestBody(file: path, range: 1_000_000..<1_000_001), [all[1_000_000]]),
+        (RequestBody(file: path, range: 10..<2_000_000), Array(all[10..<2_000_000])),
+        (RequestBody(file: path, range: 5..<5), []), (RequestBody(pieces(all)), all),
+        (RequestBody(pieces(all), length: 2_500_000), all), (RequestBody(pieces([])), []),
+      ]
+      for (number, (body, expected)) in bodies.enumerated() {
+        let response = try await dispatcher.data(for: request("/echo", body))
+        #expect(response.statusCode == 200)
+        #expect(response.body == expected, "body \(number)")
+      }
+    }
+    await dispatcher.shutDown()
+  }
+
+  @Test("progress rises to the whole", arguments: TransportOnTrial.all)
+  func progress(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let told = LockedBox<[UploadProgress]>([])
+    let size = 3_000_000
+    for body in [
+      RequestBody([UInt8](repeating: 1, count: size)), RequestBody(pieces([UInt8](repeating: 1, count: size))),
+    ] {
+      told.withLock { $0 = [] }
+      var request = try request("/sink", body)
+      request.onUploadProgress = { progress in told.withLock { $0.append(progress) } }
+      #expect(try await dispatcher.data(for: request).text == "\(size)")
+      let sent = told.withLock { $0 }.map(\.sent)
+      #expect(sent == sent.sorted())
+      #expect(sent.last == Int64(size))
+      #expect(sent.count < 60)
+    }
+    await dispatcher.shutDown()
+  }
+
+  @Test("a body that can't be had is the request's failure, and the permit goes on", arguments: TransportOnTrial.all)
+  func faults(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let broken = AsyncThrowingStream<[UInt8], any Error> { continuation in
+      continuation.yield([UInt8](repeating: 1, count: 300_000))
+      continuation.finish(throwing: Broken())
+    }
+    let missing = await failure(dispatcher, try request("/sink", RequestBody(file: "/nonexistent/file")))
+    #expect(missing?.code == .bodyFailed)
+    #expect(missing?.description.contains("/nonexistent/file") == true)
+    let thrown = await failure(dispatcher, try request("/sink", RequestBody(broken)))
+    #expect(thrown?.code == .bodyFailed)
+    #expect(thrown?.underlying is Broken)
+    for (length, code) in [(999, .tooLong), (1001, .tooShort)] as [(Int64, RequestBodyError.Code)] {
+      let error = await failure(
+        dispatcher,
+        try request("/sink", RequestBody(pieces([UInt8](repeating: 1, count: 1000), of: 10), length: length)))
+      #expect(error?.code == .bodyFailed)
+      #expect((error?.underlying as? RequestBodyError)?.code == code)
+    }
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    // What was begun was broken off: the origin never saw a whole one.
+    #expect(await origin.waitUntil({ $0.requests == 0 && $0.served == 1 }, until: .after(.seconds(60))))
+    await dispatcher.shutDown()
+  }
+
+  @Test(
+    "D05 an answer before the body was sent is delivered whole, and its permit goes on", arguments: TransportOnTrial.all
+  )
+  func early(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    for after in [0, 100_000] {
+      let response = try await dispatcher.data(
+        for: request("/early?after=\(after)", RequestBody([UInt8](repeating: 1, count: 20_000_000))))
+      #expect(response.statusCode == 413)
+      #expect(response.text == "too large\n")
+      #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    }
+    #expect(origin.counts().bodyBytes < 20_000_000)
+    await dispatcher.shutDown()
+  }
+
+  @Test("D82 a 307 before the body was sent takes it to where it points, whole", arguments: TransportOnTrial.all)
+  func earlyRedirect(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let target = origin.url("/sink", endPoint: 1)
+    try await withFile([UInt8](repeating: 1, count: 5_000_000)) { path in
+      for body in [RequestBody(file: path), RequestBody([UInt8](repeating: 1, count: 5_000_000))] {
+        let response = try await dispatcher.data(for: request("/early?after=1000&status=307&to=\(target)", body))
+        #expect(response.url == target)
+        #expect(response.text == "5000000")
+      }
+    }
+    await dispatcher.shutDown()
+  }
+
+  @Test("a cancel in the middle closes the connection, and the permit goes on", arguments: TransportOnTrial.all)
+  func cancel(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let held = try request("/sink?pause=100000", RequestBody([UInt8](repeating: 1, count: 30_000_000)))
+    let task = Task { await failure(dispatcher, held) }
+    #expect(await origin.waitUntil({ $0.bodyBytes >= 100_000 }, until: .after(.seconds(60))))
+    task.cancel()
+    #expect(await task.value?.code == .cancelled)
+    // What the system has taken stands before the end.
+    origin.release()
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted == 1 }, until: .after(.seconds(60))))
+    await dispatcher.shutDown()
+  }
+
+  @Test("URLSession gathers up to its cap and says so beyond it")
+  func cap() async throws {
+    let dispatcher = URLDispatcher(transport: URLSessionTransport())
+    let most = URLSessionTransport.mostGathered
+    let endless = AsyncStream<[UInt8]> { [UInt8](repeating: 1, count: 1 << 20) }
+    try await withFile([1]) { path in
+      #expect(truncate(path, off_t(most + 1)) == 0)
+      for body in [RequestBody(file: path), RequestBody(endless)] {
+        let error = await failure(dispatcher, try request("/sink", body))
+        #expect(error?.code == .unsupported)
+        #expect(error?.description.contains("\(most) bytes at most") == true)
+      }
+    }
+    #expect(origin.counts().received == 0)
+    await dispatcher.shutDown()
+  }
+}

@@ -1,0 +1,323 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A sequence of pieces that a test gives out, and that notes how it is used.
+final class PieceSource: Sendable {
+  private struct State {
+    var asked = 0
+    var made = 0
+    var waiters: [(count: Int, go: @Sendable () -> Void)] = []
+  }
+
+  private let state = Locked(State())
+  private let pieces: @Sendable (Int) async throws -> [UInt8]?
+  /// Opened when a task that waited for a piece was cancelled.
+  let cancelled = Gate()
+
+  /// - Parameter pieces: The piece of a number; nil after the last.
+  init(_ pieces: @escaping @Sendable (Int) async throws -> [UInt8]?) { self.pieces = pieces }
+
+  /// How many pieces were asked for, and how many sequences were made.
+  var asked: Int { state.withLock { $0.asked } }
+  var made: Int { state.withLock { $0.made } }
+
+  func asked(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isThere = state.withLock { state in
+        if state.asked >= count { return true }
+        state.waiters.append((count, { continuation.resume() }))
+        return false
+      }
+      if isThere { continuation.resume() }
+    }
+  }
+
+  var sequence: some AsyncSequence<[UInt8], any Error> & Sendable {
+    state.withLock { $0.made += 1 }
+    let index = LockedBox(0)
+    return AsyncThrowingStream<[UInt8], any Error> { [self] in
+      let number = index.withLock { index in
+        defer { index += 1 }
+        return index
+      }
+      let ready = state.withLock { state in
+        state.asked += 1
+        let ready = state.waiters.filter { $0.count <= state.asked }
+        state.waiters.removeAll { $0.count <= state.asked }
+        return ready
+      }
+      for waiter in ready { waiter.go() }
+      return try await withTaskCancellationHandler {
+        try await pieces(number)
+      } onCancel: {
+        cancelled.open()
+      }
+    }
+  }
+}
+
+/// A file that goes with the test.
+final class BodyFileFixture {
+  let path: String
+
+  init(_ bytes: [UInt8]) throws {
+    path = FileManager.default.temporaryDirectory.appending(path: "headgate-\(UUID().uuidString)").path
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  func change(to bytes: [UInt8]) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
+}
+
+struct SourceBroke: Error, Equatable { let number: Int }
+
+/// Where a body comes from, and what becomes of it.
+@Suite struct RequestBodyTests {
+  private func upload(_ bench: Bench, _ body: RequestBody?, path: String = "/") throws -> DispatchRequest {
+    var request = try bench.request(path)
+    request.method = .put
+    request.body = body
+    return request
+  }
+
+  private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
+
+  @Test("a body from memory, a file, a range of one, a sequence: the transport reads the same bytes")
+  func sameBytes() async throws {
+    let bench = try Bench()
+    let all = bytes(700_000)
+    let file = try BodyFileFixture(all)
+    let pieces = PieceSource { $0 < 7 ? Array(all[$0 * 100_000..<($0 + 1) * 100_000]) : nil }
+    let bodies: [(RequestBody, Int64?, [UInt8])] = [
+      (RequestBody(all), 700_000, all),
+      (RequestBody(file: file.path), nil, all),
+      (RequestBody(file: file.path, range: 300_000..<650_001), 350_001, Array(all[300_000..<650_001])),
+      (RequestBody(file: file.path, range: 7..<7), 0, []),
+      (RequestBody(pieces.sequence), nil, all),
+      (RequestBody(pieces.sequence, length: 700_000), 700_000, all),
+      (RequestBody(length: 700_000) { pieces.sequence }, 700_000, all),
+    ]
+    for (body, length, expected) in bodies {
+      let responses = Responses()
+      #expect(body.length == length)
+      bench.send(try upload(bench, body), into: responses)
+      let exchange = await bench.transport.next()
+      if length != nil { #expect(exchange.exchange.body?.length == length) }
+      #expect(await exchange.restOfBody() == expected)
+      exchange.respond()
+      #expect(try responses.last?.get().statusCode == 200)
+    }
+    #expect(bench.isClean())
+  }
+
+  @Test("a file's length is known when its exchange starts")
+  func fileLength() async throws {
+    let bench = try Bench()
+    let file = try BodyFileFixture(bytes(1000))
+    bench.send(try upload(bench, RequestBody(file: file.path)), into: Responses())
+    let exchange = await bench.transport.next()
+    #expect(exchange.exchange.body?.length == 1000)
+    exchange.respond()
+  }
+
+  @Test("a file that is missing, a folder, a range beyond the end: an error with the path, and no exchange")
+  func badFiles() async throws {
+    let bench = try Bench()
+    let file = try BodyFileFixture(bytes(10))
+    let folder = FileManager.default.temporaryDirectory.path
+    let cases: [(RequestBody, RequestBodyError.Code, String)] = [
+      (RequestBody(file: file.path + ".missing"), .unreadable, file.path + ".missing"),
+      (RequestBody(file: folder), .notAFile, folder),
+      (RequestBody(file: file.path, range: 5..<11), .outOfRange, file.path),
+      (RequestBody(file: file.path, range: -1..<5), .outOfRange, file.path),
+    ]
+    for (body, code, path) in cases {
+      let responses = Responses()
+      bench.send(try upload(bench, body), into: responses)
+      await responses.wait(for: 1)
+      let error = responses.last?.error
+      #expect(error?.code == .bodyFailed)
+      #expect(error?.phase == .sending)
+      let cause = error?.underlying as? RequestBodyError
+      #expect((cause?.code, cause?.path) == (code, path))
+      #expect(error?.description.contains(path) == true)
+    }
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "a file that becomes shorter or longer while it is sent fails before its last piece", arguments: [100_000, 900_000])
+  func changedFile(_ size: Int) async throws {
+    let bench = try Bench()
+    let file = try BodyFileFixture(bytes(800_000))
+    let responses = Responses()
+    bench.send(try upload(bench, RequestBody(file: file.path)), into: responses)
+    let exchange = await bench.transport.next()
+    let first = await exchange.nextBody()
+    #expect(first?.isEmpty == false)
+    try file.change(to: bytes(size))
+    #expect(await exchange.restOfBody() == nil)
+    exchange.end(DispatchError(.connectionLost, phase: .awaitingHead))
+    let error = responses.last?.error
+    #expect(error?.code == .bodyFailed)
+    let cause = error?.underlying as? RequestBodyError
+    #expect(cause?.code == (size < 800_000 ? .shrank : .grew))
+    #expect(cause?.path == file.path)
+    #expect(bench.isClean())
+  }
+
+  @Test("what is appended behind a range changes nothing")
+  func appendedBehindRange() async throws {
+    let bench = try Bench()
+    let all = bytes(400_000)
+    let file = try BodyFileFixture(all)
+    bench.send(try upload(bench, RequestBody(file: file.path, range: 0..<400_000)), into: Responses())
+    let exchange = await bench.transport.next()
+    try file.change(to: all + [1, 2, 3])
+    #expect(await exchange.restOfBody() == all)
+    exchange.respond()
+  }
+
+  @Test("a sequence is asked for a piece only while less than 64 KB wait")
+  func backPressure() async throws {
+    let bench = try Bench()
+    let pieces = PieceSource { _ in [UInt8](repeating: 7, count: 40_000) }
+    bench.send(try upload(bench, RequestBody(pieces.sequence)), into: Responses())
+    let exchange = await bench.transport.next()
+    #expect(pieces.asked == 0, "nothing is asked for before the transport has room")
+    #expect(exchange.takeBody(upTo: 1000).read == .wait)
+    await pieces.asked(2)
+    // With the second piece it is 80,000 bytes, whenever that comes: the third is asked for once 14,465 of them are gone.
+    var taken = 0
+    while taken < 14_000 { taken += await exchange.nextBody(upTo: 1000)?.count ?? 0 }
+    #expect(pieces.asked == 2)
+    while taken < 15_000 { taken += await exchange.nextBody(upTo: 1000)?.count ?? 0 }
+    await pieces.asked(3)
+    exchange.respond()
+    #expect(bench.isClean())
+  }
+
+  @Test("what a sequence throws fails the request, and is its underlying error")
+  func throwing() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let pieces = PieceSource { number in
+      if number == 2 { throw SourceBroke(number: number) }
+      return [1, 2, 3]
+    }
+    bench.send(try upload(bench, RequestBody(pieces.sequence)), into: responses)
+    let exchange = await bench.transport.next()
+    #expect(await exchange.restOfBody() == nil)
+    exchange.end(DispatchError(.transportFailed, phase: .awaitingHead))
+    let error = responses.last?.error
+    #expect(error?.code == .bodyFailed)
+    #expect(error?.underlying as? SourceBroke == SourceBroke(number: 2))
+    #expect(error?.endPoint?.host == "a")
+    #expect(bench.isClean())
+  }
+
+  @Test("too few bytes, too many bytes, a length below zero: an error that says both numbers", arguments: [5, 7, -1])
+  func wrongLength(_ length: Int64) async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let pieces = PieceSource { $0 < 2 ? [1, 2, 3] : nil }
+    bench.send(try upload(bench, RequestBody(pieces.sequence, length: length)), into: responses)
+    if length >= 0 {
+      let exchange = await bench.transport.next()
+      #expect(await exchange.restOfBody() == nil)
+      exchange.end(DispatchError(.connectionLost, phase: .awaitingHead))
+    }
+    let error = responses.last?.error
+    #expect(error?.code == .bodyFailed)
+    let cause = error?.underlying as? RequestBodyError
+    #expect(cause?.code == (length == 7 ? .tooShort : .tooLong))
+    #expect(cause?.expected == length)
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel ends the task that iterates, and nothing more is read")
+  func cancel() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let never = Gate()
+    let pieces = PieceSource { number in
+      if number > 0 { await never.wait() }
+      return [1, 2, 3]
+    }
+    let operation = bench.send(try upload(bench, RequestBody(pieces.sequence)), into: responses)
+    let exchange = await bench.transport.next()
+    #expect(await exchange.nextBody() == [1, 2, 3])
+    await pieces.asked(2)
+    operation.cancel()
+    await pieces.cancelled.wait()
+    #expect(exchange.takeBody().read == .failed)
+    #expect(responses.last?.code == .cancelled)
+    never.open()
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel while the file is opened ends the request at once, and no exchange starts")
+  func cancelWhileOpening() async throws {
+    let bench = try Bench()
+    let file = try BodyFileFixture(bytes(10))
+    // Whatever comes first, the opening or the cancel: one end, and no exchange after it.
+    for _ in 0..<50 {
+      let responses = Responses()
+      bench.send(try upload(bench, RequestBody(file: file.path)), into: responses).cancel()
+      await responses.wait(for: 1)
+      #expect(responses.last?.code == .cancelled)
+    }
+    await bench.dispatcher.shutDown(.drain)
+    while let exchange = bench.transport.takeStarted() { #expect(exchange.isCancelled) }
+    #expect(bench.isClean())
+  }
+
+  @Test("a final answer that is no success ends the sending; the response is delivered", arguments: [401, 413, 503])
+  func earlyAnswer(_ status: Int) async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let never = Gate()
+    let pieces = PieceSource { number in
+      if number > 0 { await never.wait() }
+      return [1, 2, 3]
+    }
+    bench.send(try upload(bench, RequestBody(pieces.sequence)), into: responses)
+    let exchange = await bench.transport.next()
+    #expect(await exchange.nextBody() == [1, 2, 3])
+    await pieces.asked(2)
+    exchange.head(status)
+    await pieces.cancelled.wait()
+    #expect(exchange.takeBody().read == .failed, "half a body must not look like a whole one")
+    exchange.body(Array("no".utf8))
+    exchange.end()
+    #expect(try responses.last?.get().statusCode == status)
+    #expect(try responses.last?.get().text == "no")
+    never.open()
+    #expect(bench.isClean())
+  }
+
+  @Test("a success that comes early ends nothing: the body may be what it answers to")
+  func earlySuccess() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let pieces = PieceSource { $0 < 3 ? [1, 2, 3] : nil }
+    bench.send(try upload(bench, RequestBody(pieces.sequence)), into: responses)
+    let exchange = await bench.transport.next()
+    exchange.head(200)
+    #expect(await exchange.restOfBody()?.count == 9)
+    exchange.end()
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(bench.isClean())
+  }
+}

@@ -1,0 +1,188 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// What is told of a body on its way.
+@Suite struct UploadProgressTests {
+  private func request(_ bench: Bench, _ body: RequestBody, _ told: Outcomes<UploadProgress>) throws -> DispatchRequest
+  {
+    var request = try bench.request()
+    request.method = .put
+    request.body = body
+    request.onUploadProgress = { told.add($0) }
+    return request
+  }
+
+  @Test("told after 64 KB or a hundredth, and at the end; never twice the same", arguments: [1_000_000, 10_000_000])
+  func steps(_ size: Int) async throws {
+    let bench = try Bench()
+    let told = Outcomes<UploadProgress>()
+    bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: size)), told), into: Responses())
+    let exchange = await bench.transport.next()
+    while let piece = await exchange.nextBody(upTo: 10_000), !piece.isEmpty {}
+    let sent = told.values.map(\.sent)
+    #expect(sent == Array(Set(sent)).sorted())
+    let step = max(65_536, size / 100)
+    #expect(zip(sent, sent.dropFirst()).dropLast().allSatisfy { $1 - $0 >= step && $1 - $0 < step + 10_000 })
+    #expect(told.last == UploadProgress(sent: Int64(size), total: Int64(size)))
+    #expect(told.last?.fraction == 1)
+    exchange.respond()
+  }
+
+  @Test("a body of unknown length has a total at its end, an empty one is told of once")
+  func unknownLength() async throws {
+    let bench = try Bench()
+    let told = Outcomes<UploadProgress>()
+    let source = PieceSource { $0 < 2 ? [UInt8](repeating: 1, count: 100_000) : nil }
+    bench.send(try request(bench, RequestBody(source.sequence), told), into: Responses())
+    let first = await bench.transport.next()
+    _ = await first.restOfBody()
+    first.respond()
+    #expect(told.values.dropLast().allSatisfy { $0.total == nil && $0.fraction == nil })
+    #expect(told.last == UploadProgress(sent: 200_000, total: 200_000))
+    let none = Outcomes<UploadProgress>()
+    bench.send(try request(bench, RequestBody([]), none), into: Responses())
+    let second = await bench.transport.next()
+    _ = await second.restOfBody()
+    #expect(second.takeBody().read == .end)
+    #expect(none.values == [UploadProgress(sent: 0, total: 0)])
+    second.respond()
+  }
+
+  @Test("D83 a body that is sent again counts once: it is told of where it goes beyond what was sent before")
+  func again() async throws {
+    let bench = try Bench()
+    let told = Outcomes<UploadProgress>()
+    bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told), into: Responses())
+    let first = await bench.transport.next()
+    for _ in 0..<50 { _ = await first.nextBody(upTo: 10_000) }
+    let before = told.values.count
+    first.respond(307, [.location: "/other"])
+    let second = await bench.transport.next()
+    for _ in 0..<50 { _ = await second.nextBody(upTo: 10_000) }
+    #expect(told.values.count == before)
+    while let piece = await second.nextBody(upTo: 10_000), !piece.isEmpty {}
+    let sent = told.values.map(\.sent)
+    #expect(sent == sent.sorted())
+    #expect(sent.last == 1_000_000)
+    second.respond()
+  }
+
+  @Test("a call that blocks on the dispatcher is refused inside")
+  func noBlocking() async throws {
+    let bench = try Bench()
+    let codes = Outcomes<DispatchError.Code?>()
+    var request = try bench.request()
+    request.method = .put
+    request.body = RequestBody("x")
+    let (dispatcher, other) = (bench.dispatcher, try bench.request("/other"))
+    request.onUploadProgress = { _ in codes.add(Self.blocked(dispatcher, other)) }
+    bench.send(request, into: Responses())
+    let exchange = await bench.transport.next()
+    _ = try await onThread { () throws(DispatchError) in exchange.takeBody().bytes.count }
+    #expect(codes.values == [.wouldBlock])
+    exchange.respond()
+  }
+
+  // Not in an async context: this is what a closure of a caller does.
+  private static func blocked(_ dispatcher: URLDispatcher, _ request: DispatchRequest) -> DispatchError.Code? {
+    do throws(DispatchError) {
+      _ = try dispatcher.dispatchSynchronously(request)
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  /// Hears of progress, slowly.
+  private final class Slow: URLDispatchDelegate {
+    let calls = Outcomes<String>()
+    let isInside = Gate()
+    let mayLeave = Gate()
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {
+      calls.add("sent \(progress.sent)")
+      isInside.open()
+      block(until: mayLeave)
+    }
+
+    func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
+      calls.add("response")
+    }
+
+    func dispatchOperationDidFinish(_ operation: URLDispatchOperation) { calls.add("finished") }
+  }
+
+  @Test("a delegate is told in the order of its other calls, and only of the latest while it is busy")
+  func delegate() async throws {
+    let bench = try Bench()
+    let slow = Slow()
+    var request = try bench.request()
+    request.method = .put
+    request.body = RequestBody([UInt8](repeating: 1, count: 1_000_000))
+    bench.dispatcher.dispatchShort(request, delegate: slow)
+    let exchange = await bench.transport.next()
+    #expect(await exchange.nextBody(upTo: 100_000)?.count == 100_000)
+    await slow.isInside.wait()
+    _ = await exchange.restOfBody()
+    exchange.respond()
+    slow.mayLeave.open()
+    await slow.calls.wait(for: 4)
+    #expect(slow.calls.values == ["sent 100000", "sent 1000000", "response", "finished"])
+    await bench.dispatcher.shutDown(.drain)
+    #expect(bench.isClean())
+  }
+
+  @Test("nothing is told once the request has ended")
+  func afterTheEnd() async throws {
+    let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false))
+    let told = Outcomes<UploadProgress>()
+    let responses = Responses()
+    var request = try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told)
+    request.timeout = .seconds(5)
+    bench.send(request, into: responses)
+    let exchange = await bench.transport.next()
+    bench.clock.advance(by: .seconds(6))
+    #expect(responses.last?.code == .timedOut)
+    exchange.exchange.body?.sent(500_000)
+    #expect(told.values.isEmpty)
+    exchange.end(DispatchError(.cancelled, phase: .awaitingHead))
+  }
+
+  @Test("the idle limit counts from what was sent last, and rests while the body itself is not there")
+  func idle() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    let next = Gate()
+    let source = PieceSource { number in
+      if number == 1 { await next.wait() }
+      return number < 2 ? [UInt8](repeating: 1, count: 100_000) : nil
+    }
+    var request = try bench.request()
+    request.method = .put
+    request.body = RequestBody(source.sequence)
+    (request.timeout, request.idleTimeout) = (nil, .seconds(10))
+    bench.send(request, into: responses)
+    let exchange = await bench.transport.next()
+    for _ in 0..<10 {
+      bench.clock.advance(by: .seconds(8))
+      #expect(await exchange.nextBody(upTo: 10_000)?.count == 10_000)
+    }
+    let ready = Gate()
+    var buffer = [UInt8](repeating: 0, count: 10)
+    #expect(buffer.withUnsafeMutableBytes { exchange.exchange.body?.read(into: $0) { ready.open() } } == .wait)
+    bench.clock.advance(by: .seconds(100))
+    #expect(responses.count == 0, "the server waits for us")
+    next.open()
+    await ready.wait()
+    #expect(await exchange.nextBody(upTo: 10_000)?.count == 10_000)
+    bench.clock.advance(by: .seconds(9))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(2))
+    #expect(responses.last?.code == .idleTimedOut)
+    #expect(bench.isClean())
+  }
+}

@@ -1,0 +1,65 @@
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+/// What the origin does with the bodies of requests.
+@Suite struct OriginUploadTests {
+  private let origin: Origin
+
+  init() throws { origin = try Origin() }
+
+  @Test("a sink counts what it reads, in either framing, and tells how much")
+  func sink() async throws {
+    let client = try RawClient(port: origin.port)
+    try client.request("/sink", method: "PUT", headers: ["Content-Length: 5"])
+    try client.send("12345")
+    #expect(try client.answer().text == "5")
+    try client.request("/sink", method: "PUT", headers: ["Transfer-Encoding: chunked"])
+    try client.send("3\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n")
+    #expect(try client.answer().text == "7")
+    #expect(origin.counts().bodyBytes == 12)
+  }
+
+  @Test("a sink that pauses reads on when it is released")
+  func pause() async throws {
+    let client = try RawClient(port: origin.port)
+    try client.request("/sink?pause=3", method: "PUT", headers: ["Content-Length: 10"])
+    try client.send("12345")
+    #expect(await origin.waitUntil({ $0.bodyBytes == 5 }, until: .after(.seconds(60))))
+    origin.release()
+    try client.send("67890")
+    #expect(try client.answer().text == "10")
+  }
+
+  @Test("a client that goes away while a sink pauses is noticed when it is released")
+  func goneWhilePaused() async throws {
+    let client = try RawClient(port: origin.port)
+    try client.request("/sink?pause=3", method: "PUT", headers: ["Content-Length: 10"])
+    try client.send("12345")
+    #expect(await origin.waitUntil({ $0.bodyBytes == 5 }, until: .after(.seconds(60))))
+    client.disconnect()
+    origin.release()
+    #expect(await origin.waitUntil({ $0.sockets == 0 && $0.aborted == 1 }, until: .after(.seconds(60))))
+  }
+
+  @Test("an early answer comes after so many bytes, with its status, and then the end", arguments: [0, 1])
+  func early(_ abrupt: Int) async throws {
+    let client = try RawClient(port: origin.port)
+    try client.request("/early?after=3&status=507&abrupt=\(abrupt)", method: "PUT", headers: ["Content-Length: 10"])
+    try client.send("12")
+    #expect(await origin.waitUntil({ $0.bodyBytes == 2 }, until: .after(.seconds(60))))
+    try client.send("345")
+    let response = try client.answer()
+    #expect(response.status == 507)
+    #expect(response.text == "too large\n")
+    #expect(try client.remainder().isEmpty)
+  }
+
+  @Test("an early redirect leads elsewhere")
+  func earlyRedirect() async throws {
+    let client = try RawClient(port: origin.port)
+    try client.request("/early?status=307&to=/sink", method: "PUT", headers: ["Content-Length: 10"])
+    let response = try client.answer()
+    #expect((response.status, response.headers["location"]) == (307, "/sink"))
+  }
+}
