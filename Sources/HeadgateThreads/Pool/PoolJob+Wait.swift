@@ -1,4 +1,15 @@
 extension PoolJob {
+  /// Blocks until the job has ended: nil, or why the wait ended without that, and after how long.
+  @usableFromInline
+  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration)? {
+    do throws(WaitError) {
+      try blockUntilEnd(deadline)
+      return nil
+    } catch {
+      return (PoolTaskErrorCode(error), error.waited)
+    }
+  }
+
   /// Blocks the calling thread until the job has ended; runs it here if this is a thread of its pool and it waits there.
   final func blockUntilEnd(_ deadline: Deadline) throws(WaitError) {
     let frame = PoolFrame.current

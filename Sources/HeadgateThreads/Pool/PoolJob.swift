@@ -64,6 +64,8 @@ public class PoolJob: @unchecked Sendable {
     self.work = work
   }
 
+  @usableFromInline final var poolName: String { core.name }
+
   /// Runs the body and keeps its result; true if it threw. Once, by who has claimed the job. What the body captured goes
   /// before anybody hears of the end.
   final func perform() -> Bool {
@@ -93,7 +95,7 @@ public class PoolJob: @unchecked Sendable {
   final var isQueued: Bool { word.load(ordering: .relaxed) & Word.phase == Word.queued }
 
   /// Why it never ran; nil if it did, or still may.
-  final var dropReason: PoolTaskErrorCode? {
+  @usableFromInline final var dropReason: PoolTaskErrorCode? {
     let word = word.load(ordering: .acquiring)
     return word & Word.phase == Word.dropped ? PoolTaskErrorCode(drop: word >> Word.shift) : nil
   }

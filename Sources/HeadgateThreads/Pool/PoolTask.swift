@@ -37,9 +37,11 @@ public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchec
   /// - Parameter deadline: When to give up; one that has passed only looks.
   /// - Throws: What the body threw, why the task never ran, or why the wait ended: see ``PoolTaskErrorCode``.
   @available(*, noasync, message: "blocks the thread; await value")
-  @discardableResult
+  @discardableResult @inlinable
   public func wait(until deadline: Deadline = .distantFuture) throws(PoolTaskError<Failure>) -> Success {
-    if !hasEnded { try mapped { () throws(WaitError) in try blockUntilEnd(deadline) } }
+    if !hasEnded, let end = waitForEnd(deadline) {
+      throw PoolTaskError(end.code, failure: nil, pool: poolName, waited: end.waited)
+    }
     return try outcome()
   }
 
@@ -58,21 +60,17 @@ public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchec
     }
   }
 
-  private func mapped(_ wait: () throws(WaitError) -> Void) throws(PoolTaskError<Failure>) {
-    do throws(WaitError) {
-      try wait()
-    } catch {
-      throw PoolTaskError(PoolTaskErrorCode(error), pool: core.name, waited: error.waited)
-    }
-  }
-
-  private func outcome() throws(PoolTaskError<Failure>) -> Success {
+  // Compiled for the caller's types, as the body is: the casts would look them up at every call.
+  @inlinable
+  func outcome() throws(PoolTaskError<Failure>) -> Success {
     switch result as? Result<Success, Failure> {
     case .success(let value): return value
-    case .failure(let error): throw PoolTaskError(.failed, failure: error, pool: core.name)
+    case .failure(let error):
+      throw PoolTaskError(.failed, failure: error, pool: poolName, waited: .zero)
     case nil:
-      if dropReason == nil, let nothing = () as? Success { return nothing }
-      throw PoolTaskError(dropReason ?? .cancelled, pool: core.name)
+      let reason = dropReason
+      if reason == nil, let nothing = () as? Success { return nothing }
+      throw PoolTaskError(reason ?? .cancelled, failure: nil, pool: poolName, waited: .zero)
     }
   }
 }

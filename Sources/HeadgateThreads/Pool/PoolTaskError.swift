@@ -12,6 +12,7 @@ public struct PoolTaskError<Failure: Error>: Error, CustomStringConvertible {
   /// How long the wait had lasted.
   public let waited: Duration
 
+  @usableFromInline
   init(_ code: PoolTaskErrorCode, failure: Failure? = nil, pool: String, waited: Duration = .zero) {
     self.code = code
     self.failure = failure
