@@ -214,6 +214,34 @@ import Testing
     await dispatcher.shutDown()
   }
 
+  @Test("D05 a success that comes early with the connection's end does not wait for a body that is not there")
+  func earlySuccessWhileWaiting() async throws {
+    let (never, number) = (Gate(), LockedBox(0))
+    let waiting = AsyncStream<[UInt8]> {
+      let isFirst = number.withLock { number in
+        number += 1
+        return number == 1
+      }
+      if isFirst { return [UInt8](repeating: 1, count: 200_000) }
+      await never.wait()
+      return nil
+    }
+    var request = try request("/early?after=100000&status=200", RequestBody(waiting))
+    request.expectsContinue = false
+    #expect(try await dispatcher.data(for: request).text == "too large\n")
+    never.open()
+    await dispatcher.shutDown()
+  }
+
+  @Test("D05 a success that comes early, and then the end of the connection without a word of it")
+  func earlySuccessThenEnd() async throws {
+    origin.setScript(
+      OriginScript { _ in .text("enough").early(after: 100_000, stayingOpen: true, abruptly: true) })
+    let response = try await dispatcher.data(for: request("/", RequestBody([UInt8](repeating: 1, count: 50_000_000))))
+    #expect((response.statusCode, response.text) == (200, "enough"))
+    await dispatcher.shutDown()
+  }
+
   @Test("a server that is asked again on a connection which it has closed gets the body from its start")
   func staleConnection() async throws {
     let number = LockedBox(0)

@@ -1,8 +1,9 @@
 import HTTPTypes
-import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
 import Testing
+
+@testable import HeadgateDispatch
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -267,19 +268,25 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("a cancel while the file is opened ends the request at once, and no exchange starts")
+  @Test("a cancel while the file waits to be opened ends the request at once, and no exchange starts")
   func cancelWhileOpening() async throws {
     let bench = try Bench()
-    let file = try BodyFileFixture(bytes(10))
-    // Whatever comes first, the opening or the cancel: one end, and no exchange after it.
-    for _ in 0..<50 {
-      let responses = Responses()
-      bench.send(try upload(bench, RequestBody(file: file.path)), into: responses).cancel()
-      await responses.wait(for: 1)
-      #expect(responses.last?.code == .cancelled)
-    }
-    await bench.dispatcher.shutDown(.drain)
-    while let exchange = bench.transport.takeStarted() { #expect(exchange.isCancelled) }
+    let file = try BodyFileFixture([1, 2, 3])
+    let responses = Responses()
+    let busy = Gate()
+    for _ in 0..<4 { SerialLane(on: FileSink.crew).run { block(until: busy) } }
+    let operation = bench.send(try upload(bench, RequestBody(file: file.path), path: "/first"), into: responses)
+    operation.cancel()
+    #expect(responses.last?.code == .cancelled)
+    #expect(responses.last?.error?.phase == .sending)
+    bench.send(try upload(bench, RequestBody(file: file.path), path: "/second"), into: responses)
+    busy.open()
+    // Opened after the first one, whose opening came to nothing.
+    let exchange = await bench.transport.next()
+    #expect(exchange.request.url.hasSuffix("/second"))
+    #expect(await exchange.restOfBody() == [1, 2, 3])
+    exchange.respond()
+    #expect(bench.transport.takeStarted() == nil)
     #expect(bench.isClean())
   }
 

@@ -96,7 +96,7 @@ final class SequenceProducer: BodyProducer {
     var feed: BodyFeed?
     // What the task has been asked for and works at.
     var current: BodyFeed?
-    var resting: CheckedContinuation<BodyFeed?, Never>?
+    var resting: CheckedContinuation<Void, Never>?
   }
 
   private let sequence: BodySequence
@@ -105,7 +105,7 @@ final class SequenceProducer: BodyProducer {
   init(_ sequence: BodySequence) { self.sequence = sequence }
 
   func ask(_ feed: BodyFeed) {
-    let (resting, starts) = state.withLock { state -> (CheckedContinuation<BodyFeed?, Never>?, Bool) in
+    let (resting, starts) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
       guard !state.isStopped else { return (nil, false) }
       if let resting = state.resting.take() {
         state.current = feed
@@ -115,7 +115,7 @@ final class SequenceProducer: BodyProducer {
       defer { state.isStarted = true }
       return (nil, !state.isStarted)
     }
-    resting?.resume(returning: feed)
+    resting?.resume()
     if starts { start() }
   }
 
@@ -135,23 +135,23 @@ final class SequenceProducer: BodyProducer {
       return (state.task.take(), state.resting.take())
     }
     task?.cancel()
-    resting?.resume(returning: nil)
+    resting?.resume()
   }
 
   // MARK: The task's side
 
   /// Suspends until a piece is wanted. Nil: none ever will be.
   func asked() async -> BodyFeed? {
-    await withCheckedContinuation { continuation in
-      let (feed, isKnown) = state.withLock { state -> (BodyFeed?, Bool) in
-        if state.isStopped { return (nil, true) }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isKnown = state.withLock { state in
+        if state.isStopped { return true }
         state.current = state.feed.take()
-        if let feed = state.current { return (feed, true) }
-        state.resting = continuation
-        return (nil, false)
+        if state.current == nil { state.resting = continuation }
+        return state.current != nil
       }
-      if isKnown { continuation.resume(returning: feed) }
+      if isKnown { continuation.resume() }
     }
+    return state.withLock { $0.current }
   }
 
   /// The sequence threw.
