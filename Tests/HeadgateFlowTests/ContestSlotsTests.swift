@@ -13,32 +13,21 @@ import Glibc
     var words = SIMD8<UInt64>(0, 1, 2, 3, 4, 5, 6, 7)
   }
 
-  @Test("Successes larger than failures, and failures larger than successes: each comes as it was brought")
-  func sizes() async throws {
-    let wide = try await allSettled(
-      throwing: Oops.self,
-      (0..<5).map { number in
-        { () async throws(Oops) in
-          if number == 3 { throw Oops(number: 3) }
-          return SIMD8<Double>(repeating: Double(number))
-        }
-      })
-    #expect(wide.map { try? $0.get() } == [0, 1, 2, nil, 4].map { $0.map(SIMD8<Double>.init(repeating:)) })
+  @Test("Successes larger than failures, and failures larger than successes: each stays as it was put")
+  func sizes() {
+    let wide = ContestSlots<SIMD8<Double>, Oops>(count: 3)
+    wide.putSuccess(SIMD8(repeating: 1), at: 0)
+    wide.putFailure(Oops(number: 2), at: 1)
+    wide.putSuccess(SIMD8(repeating: 3), at: 2)
+    #expect(wide.takeSuccess(0) == SIMD8(repeating: 1) && wide.takeSuccess(2) == SIMD8(repeating: 3))
+    #expect(wide.takeFailure(1) == Oops(number: 2))
 
-    let long = try await allSettled(
-      throwing: LongOops.self,
-      (0..<5).map { number in
-        { () async throws(LongOops) in
-          if number == 3 { throw LongOops() }
-          return UInt8(number)
-        }
-      })
-    #expect(long.map { try? $0.get() } == [0, 1, 2, nil, 4])
-    if case .failure(let error) = long[3] { #expect(error.failure == LongOops()) }
-
-    let empty = try await allSucceed(
-      throwing: LongOops.self, (0..<5).map { _ in { () async throws(LongOops) in } })
-    #expect(empty.count == 5)
+    let long = ContestSlots<UInt8, LongOops>(count: 3)
+    long.putFailure(LongOops(), at: 1)
+    long.putSuccess(1, at: 0)
+    long.putSuccess(3, at: 2)
+    #expect(long.takeSuccess(0) == 1 && long.takeSuccess(2) == 3)
+    #expect(long.takeFailure(1) == LongOops())
   }
 
   @Test("Failures that must be destroyed: none outlives the error that carries it, nor a result without it")

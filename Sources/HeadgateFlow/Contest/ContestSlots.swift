@@ -31,22 +31,16 @@ final class ContestSlots<Success: Sendable, Failure: Error>: Sendable {
 
   // MARK: Filling
 
-  func putSuccess(_ value: consuming Success, at index: Int) { success(index).initialize(to: value) }
+  @discardableResult
+  func putSuccess(_ value: consuming Success, at index: Int) -> ContestChild {
+    success(index).initialize(to: value)
+    return ContestChild(index: index, end: .success)
+  }
 
-  func putFailure(_ error: consuming Failure, at index: Int) { failure(index).initialize(to: error) }
-
-  /// Runs the function whose place it is. Inlined, since each frame of a child counts.
-  @inline(__always)
-  nonisolated(nonsending) func child(
-    _ index: Int, _ function: nonisolated(nonsending) () async throws(Failure) -> Success
-  ) async -> ContestChild {
-    do throws(Failure) {
-      putSuccess(try await function(), at: index)
-      return ContestChild(index: index, end: .success)
-    } catch {
-      putFailure(error, at: index)
-      return ContestChild(index: index, end: .failure)
-    }
+  @discardableResult
+  func putFailure(_ error: consuming Failure, at index: Int) -> ContestChild {
+    failure(index).initialize(to: error)
+    return ContestChild(index: index, end: .failure)
   }
 
   // MARK: Emptying

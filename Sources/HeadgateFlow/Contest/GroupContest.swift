@@ -67,7 +67,11 @@ extension ContestPlan {
     return try await join(title) { group, contest, slots in
       while let index = contest.start() {
         group.addTask {
-          await slots.child(index) { () async throws(Failure) in try await function(index) }
+          do throws(Failure) {
+            return slots.putSuccess(try await function(index), at: index)
+          } catch {
+            return slots.putFailure(error, at: index)
+          }
         }
       }
     }
@@ -85,7 +89,11 @@ extension ContestPlan {
         while let index = contest.start() {
           let function = functions[index]
           group.addTask {
-            await slots.child(index) { () async throws(Failure) in try await function() }
+            do throws(Failure) {
+              return slots.putSuccess(try await function(), at: index)
+            } catch {
+              return slots.putFailure(error, at: index)
+            }
           }
         }
       }
@@ -121,7 +129,13 @@ extension ContestPlan where Failure == any Error {
       functions.withUnsafeBufferPointer { functions in
         while let index = contest.start() {
           let function = functions[index]
-          group.addTask { await slots.child(index) { () async throws(any Error) in try await function() } }
+          group.addTask {
+            do throws(any Error) {
+              return slots.putSuccess(try await function(), at: index)
+            } catch {
+              return slots.putFailure(error, at: index)
+            }
+          }
         }
       }
     }

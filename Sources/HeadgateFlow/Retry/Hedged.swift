@@ -51,9 +51,13 @@ nonisolated(nonsending)
             return ContestChild(index: index, end: .missing)
           }
         }
-        let child = await slots.child(index, operation)
-        if child.end == .failure { starts.openNext() }
-        return child
+        do throws(Failure) {
+          return slots.putSuccess(try await operation(), at: index)
+        } catch {
+          let child = slots.putFailure(error, at: index)
+          starts.openNext()
+          return child
+        }
       }
     }
   }
