@@ -3,37 +3,105 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// The rules, without threads.
+/// The rules, and the slots that they speak of, without threads.
 @Suite struct ContestTests {
-  typealias Trial = Contest<Int, Oops>
+  /// How a function ended and what it brought, as a test makes it up.
+  enum Event {
+    case success(Int)
+    case failure(Oops)
+    case missing(FlowErrorCode)
+
+    var success: Int? { if case .success(let value) = self { value } else { nil } }
+  }
 
   private static let rules: [ContestRule] = [
     .allSucceed, .allSettled, .firstToSucceed, .race, .firstMatching, .quorum(0), .quorum(1), .quorum(2), .quorum(3),
   ]
 
-  /// What came of it, in words.
-  private static func words(_ outcome: ContestOutcome<Int, Oops>) -> String {
-    switch outcome {
-    case .winner(let index, let value): "winner \(index): \(value)"
-    case .values(let values): "values \(values)"
-    case .ends(let ends, let code):
-      "ends \(ends.map { $0.map { word($0) } ?? "-" }.joined(separator: " ")) \(code?.description ?? "")"
-    case .failure(let failure):
-      "\(failure.code) \(failure.failures.map(\.number)) of \(failure.inputs) by \(failure.deciding ?? -1)"
+  /// A contest with its slots, driven by hand. What stands in a slot is counted while it lives.
+  private struct Trial {
+    var contest: Contest
+    let slots: ContestSlots<Census.Token, Oops>
+    let census = Census()
+    /// What was handed to `discard`.
+    let discarded = Record<Int>()
+
+    init(_ rule: ContestRule, count: Int, atMost: Int = .max) {
+      contest = Contest(rule, count: count, atMost: atMost)
+      slots = ContestSlots(count: count)
+    }
+
+    mutating func end(_ index: Int, _ event: Event, matches: Bool = true) {
+      let (end, code): (ContestEnd, FlowErrorCode?)
+      switch event {
+      case .success(let value):
+        slots.putSuccess(census.token(value), at: index)
+        (end, code) = (.success, nil)
+      case .failure(let failure):
+        slots.putFailure(failure, at: index)
+        (end, code) = (.failure, nil)
+      case .missing(let reason): (end, code) = (.missing, reason)
+      }
+      if !contest.end(index, end, code: code, matches: matches) { drop(index, end) }
+    }
+
+    private func drop(_ index: Int, _ end: ContestEnd) {
+      slots.drop(index, end) { discarded.add($0.number) }
+    }
+
+    /// What came of it, in words, and the successes that are a part of that.
+    mutating func conclude() -> (words: String, successes: [Int]) {
+      let outcome = contest.conclude()
+      outcome.forEachLeftover(drop)
+      let title = ContestTitle("trial", of: contest.count)
+      func error<Output>(_ shape: ContestShape<Census.Token, Oops, Output>) -> FlowError<Oops>? {
+        do throws(FlowError<Oops>) {
+          _ = try shape.output(outcome, slots, title)
+          return nil
+        } catch {
+          return error
+        }
+      }
+      func word(_ error: FlowError<Oops>?) -> String {
+        guard let error else { return "no error" }
+        let deciding = error.failure.flatMap { failure in error.failures.firstIndex(of: failure) } ?? -1
+        return "\(error.code) \(error.failures.map(\.number)) of \(error.inputs) by \(deciding)"
+      }
+      switch outcome.verdict {
+      case .winner(let index):
+        let value = (try? ContestShape.winner.output(outcome, slots, title))?.number ?? -1
+        return ("winner \(index): \(value)", [value])
+      case .values:
+        let values = (try? ContestShape.values.output(outcome, slots, title))?.map(\.number) ?? [-1]
+        return ("values \(values)", values)
+      case .ends(let code):
+        let ends = (try? ContestShape.ends.output(outcome, slots, title)) ?? []
+        let words = ends.enumerated().map { index, end in
+          switch end {
+          case .success(let token): "\(token.number)"
+          case .failure(let error) where error.code == .failed: "!\(error.failure?.number ?? -1)"
+          case .failure(let error): outcome.ends[index] == nil ? "-" : "?\(error.code)"
+          }
+        }
+        return (
+          "ends \(words.joined(separator: " ")) \(code)", ends.compactMap { try? $0.get().number }
+        )
+      case .failure: return (word(error(ContestShape.winner)), [])
+      }
     }
   }
 
-  private static func word(_ end: ContestEnd<Int, Oops>) -> String {
+  private static func word(_ end: Event) -> String {
     switch end {
     case .success(let value): "\(value)"
     case .failure(let failure): "!\(failure.number)"
-    case .missing: "?"
+    case .missing(let code): "?\(code)"
     }
   }
 
   /// The outcome as the documentation says it, worked out anew from all that happened before it was decided.
   private static func expected(
-    _ rule: ContestRule, _ count: Int, _ events: [(Int, ContestEnd<Int, Oops>, matches: Bool)], _ code: FlowErrorCode?
+    _ rule: ContestRule, _ count: Int, _ events: [(Int, Event, matches: Bool)], _ code: FlowErrorCode?
   ) -> String? {
     func failure(_ code: FlowErrorCode, upTo last: Int? = nil, only: Int? = nil) -> String {
       var failed: [(Int, Oops)] = []
@@ -44,7 +112,7 @@ import Testing
       let deciding = last.flatMap { last in failed.firstIndex { $0.0 == last } } ?? -1
       return "\(code) \(failed.map(\.1.number)) of \(failed.map(\.0)) by \(deciding)"
     }
-    func failedBy(_ event: (Int, ContestEnd<Int, Oops>, matches: Bool), only: Int? = nil) -> String {
+    func failedBy(_ event: (Int, Event, matches: Bool), only: Int? = nil) -> String {
       if case .missing(let code) = event.1 { return failure(code, upTo: event.0, only: only) }
       return failure(.failed, upTo: event.0, only: only)
     }
@@ -78,7 +146,7 @@ import Testing
       if events.count == count || code != nil {
         var ends = [String](repeating: "-", count: count)
         for (index, end, _) in events { ends[index] = word(end) }
-        return "ends \(ends.joined(separator: " ")) \(code?.description ?? "")"
+        return "ends \(ends.joined(separator: " ")) \(code ?? .cancelled)"
       }
     }
     if let code { return failure(code) }
@@ -100,61 +168,58 @@ import Testing
   private func exercise(
     _ rule: ContestRule, _ count: Int, _ atMost: Int, _ random: inout SeededRandom, _ comment: Comment
   ) {
-    var contest = Trial(rule, count: count, atMost: atMost)
+    var trial = Trial(rule, count: count, atMost: atMost)
     var running: [Int] = []
     var startedCount = 0
-    var events: [(Int, ContestEnd<Int, Oops>, matches: Bool)] = []
+    var events: [(Int, Event, matches: Bool)] = []
     var code: FlowErrorCode?
-    var (given, kept) = (Set<Int>(), Set<Int>())
+    var given: [Int] = []
     while true {
-      while let index = contest.start() {
-        #expect(index == startedCount && !contest.isSettled, comment)
+      while let index = trial.contest.start() {
+        #expect(index == startedCount && !trial.contest.isSettled, comment)
         startedCount += 1
         running.append(index)
       }
-      #expect(running.count <= atMost && contest.running == running.count, comment)
-      #expect(contest.isSettled || running.count == min(atMost, count - events.count), "starts what it may: \(comment)")
-      if contest.isOver { break }
-      if Int.random(in: 0..<12, using: &random) == 0, !contest.isSettled {
+      #expect(running.count <= atMost && trial.contest.running == running.count, comment)
+      #expect(
+        trial.contest.isSettled || running.count == min(atMost, count - events.count), "starts what it may: \(comment)")
+      if trial.contest.isOver { break }
+      if Int.random(in: 0..<12, using: &random) == 0, !trial.contest.isSettled {
         code = .cancelled
-        contest.cancel(.cancelled)
-        #expect(contest.isSettled, comment)
+        trial.contest.cancel(.cancelled)
+        #expect(trial.contest.isSettled, comment)
         continue
       }
       let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
       let matches = Bool.random(using: &random)
-      let end: ContestEnd<Int, Oops> =
+      let end: Event =
         switch Int.random(in: 0..<5, using: &random) {
         case 0...2: .success(index * 10)
         case 3: .failure(Oops(number: index))
         default: .missing(.unanswered)
         }
-      if !contest.isSettled || rule == .allSettled { events.append((index, end, matches)) }
-      if let value = end.success { given.insert(value) }
-      if let leftover = contest.end(index, end, matches: matches) { #expect(kept.insert(leftover).inserted, comment) }
+      if !trial.contest.isSettled || rule == .allSettled { events.append((index, end, matches)) }
+      if let value = end.success { given.append(value) }
+      trial.end(index, end, matches: matches)
     }
-    #expect(contest.start() == nil, comment)
-    let (outcome, leftovers) = contest.conclude()
-    #expect(Self.words(outcome) == Self.expected(rule, count, events, code), comment)
-    for leftover in leftovers { #expect(kept.insert(leftover).inserted, comment) }
-    switch outcome {
-    case .winner(_, let value): kept.insert(value)
-    case .values(let values): kept.formUnion(values)
-    case .ends(let ends, _): kept.formUnion(ends.compactMap { $0?.success })
-    case .failure: break
-    }
-    #expect(kept == given, "every success is the result or handed back, once: \(comment)")
+    #expect(trial.contest.start() == nil, comment)
+    let (words, successes) = trial.conclude()
+    #expect(words == Self.expected(rule, count, events, code), comment)
+    #expect(
+      (successes + trial.discarded.events).sorted() == given.sorted(),
+      "every success is the result or discarded, once: \(comment)")
+    #expect(trial.census.alive == 0, "and none is left in its slot: \(comment)")
   }
 
   @Test("P94 without functions: an empty result where that is one, else no input")
   func empty() {
     func outcome(_ rule: ContestRule) -> String {
-      var contest = Trial(rule, count: 0)
-      #expect(contest.isOver)
-      return Self.words(contest.conclude().outcome)
+      var trial = Trial(rule, count: 0)
+      #expect(trial.contest.isOver)
+      return trial.conclude().words
     }
     #expect(outcome(.allSucceed) == "values []")
-    #expect(outcome(.allSettled) == "ends  ")
+    #expect(outcome(.allSettled) == "ends  cancelled")
     #expect(outcome(.quorum(0)) == "values []")
     for rule in [ContestRule.firstToSucceed, .race, .firstMatching] {
       #expect(outcome(rule) == "no_input [] of [] by -1")
@@ -163,12 +228,14 @@ import Testing
 
   @Test("It can be concluded as soon as it is settled, while others still run")
   func abandoned() {
-    var contest = Trial(.firstToSucceed, count: 3)
-    for index in 0..<3 { #expect(contest.start() == index) }
-    #expect(contest.end(1, .failure(Oops(number: 1))) == nil)
-    #expect(contest.end(2, .success(20)) == nil)
-    #expect(contest.isSettled && !contest.isOver)
-    #expect(Self.words(contest.conclude().outcome) == "winner 2: 20")
-    #expect(contest.end(0, .success(0)) == 0)
+    var trial = Trial(.firstToSucceed, count: 3)
+    for index in 0..<3 { #expect(trial.contest.start() == index) }
+    trial.end(1, .failure(Oops(number: 1)))
+    trial.end(2, .success(20))
+    #expect(trial.contest.isSettled && !trial.contest.isOver)
+    #expect(trial.conclude().words == "winner 2: 20")
+    trial.end(0, .success(10))
+    #expect(trial.discarded.events == [10])
+    #expect(trial.census.alive == 0)
   }
 }

@@ -24,8 +24,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> [Result<Success, FlowError<Failure>>]
 {
-  try await settledPlan(functions.count, atMost, losers, discard)
-    .run { index async throws(Failure) in try await functions[index]() }
+  try await settledPlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Calls callback functions, and blocks the calling thread until all have answered, or until the deadline.

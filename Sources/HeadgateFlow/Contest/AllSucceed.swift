@@ -23,8 +23,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws(Failure) -> Success]
   ) async throws(FlowError<Failure>) -> [Success]
 {
-  try await allPlan(functions.count, atMost, losers, discard)
-    .run { index async throws(Failure) in try await functions[index]() }
+  try await allPlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Calls callback functions, and blocks the calling thread until all have succeeded or one has failed.

@@ -15,8 +15,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws -> Success]
   ) async throws(FlowError<any Error>) -> [Success]
 {
-  try await allPlan(functions.count, atMost, losers, discard)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await allPlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Runs functions at the same time, and returns how each of them has ended. As `allSettled(throwing:)`, for functions that
@@ -29,8 +28,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws -> Success]
   ) async throws(FlowError<any Error>) -> [Result<Success, FlowError<any Error>>]
 {
-  try await settledPlan(functions.count, atMost, losers, discard)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await settledPlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Runs functions at the same time, and returns the first success; the rest are cancelled. As `firstToSucceed(throwing:)`,
@@ -45,8 +43,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws -> Success]
   ) async throws(FlowError<any Error>) -> Success
 {
-  try await firstPlan(functions.count, atMost, losers, discard)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await firstPlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Runs functions at the same time, and returns what the first to end brings. As `race(throwing:)`, for functions that
@@ -57,8 +54,7 @@ nonisolated(nonsending)
     _ functions: [@Sendable () async throws -> Success]
   ) async throws(FlowError<any Error>) -> Success
 {
-  try await racePlan(functions.count, atMost, losers, discard)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await racePlan(functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Runs functions at the same time, and returns so many successes. As `quorum(throwing:)`, for functions that throw any
@@ -69,8 +65,7 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil
   ) async throws(FlowError<any Error>) -> [Success]
 {
-  try await quorumPlan(needed, functions.count, atMost, losers, discard)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await quorumPlan(needed, functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Runs functions at the same time, and returns the first success that is what was looked for. As
@@ -81,6 +76,5 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil, _ predicate: @escaping @Sendable (Success) -> Bool
   ) async throws(FlowError<any Error>) -> Success
 {
-  try await matchPlan(functions.count, atMost, losers, discard, predicate)
-    .run { index async throws(any Error) in try await functions[index]() }
+  try await matchPlan(functions.count, atMost, losers, discard, predicate).run(functions)
 }

@@ -10,7 +10,7 @@ import HeadgateThreads
 /// A contest of callback functions under way.
 final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
   typealias Call = CallbackCall<Success, Failure>
-  typealias Outcome = ContestOutcome<Success, Failure>
+  typealias Slots = ContestSlots<Success, Failure>
 
   /// What it is about.
   struct Terms: Sendable {
@@ -24,11 +24,11 @@ final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
 
   /// What hears of the outcome, once.
   struct Listener: Sendable {
-    let conclude: @Sendable (Outcome) -> Void
+    let conclude: @Sendable (ContestOutcome, Slots) -> Void
   }
 
   private struct State {
-    var contest: Contest<Success, Failure>
+    var contest: Contest
     /// What runs, by number.
     var calls: [Call?]
     /// The threads that are in the loop of starts: what ends inside of one leaves the next start to it.
@@ -40,16 +40,19 @@ final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
   /// What a decision calls for, with no lock held.
   private struct Effects {
     var ended: Call?
-    var leftovers: [Success] = []
+    /// Whose slot nobody needs.
+    var unneeded: (Int, ContestEnd)?
     var losers: [Call] = []
-    var conclusion: (listener: Listener, outcome: Outcome)?
+    var conclusion: (listener: Listener, outcome: ContestOutcome)?
   }
 
   private let state: Locked<State>
+  private let slots: Slots
   private let terms: Terms
 
-  init(_ contest: Contest<Success, Failure>, _ terms: Terms, listener: Listener) {
+  init(_ contest: Contest, _ terms: Terms, listener: Listener) {
     state = Locked(State(contest: contest, calls: Array(repeating: nil, count: contest.count), listener: listener))
+    slots = Slots(count: contest.count)
     self.terms = terms
   }
 
@@ -98,24 +101,29 @@ final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
 
   private func end(_ index: Int, _ end: CallEnd<Success, Failure>) {
     var isMatch = true
-    var refusal: FlowErrorCode?
-    let how: ContestEnd<Success, Failure>
+    var missing: FlowErrorCode?
+    let how: ContestEnd
     switch end {
     case .success(let value):
+      slots.putSuccess(value, at: index)
       if let matches = terms.matches { isMatch = matches(value) }
-      how = .success(value)
-    case .failure(let failure): how = .failure(failure)
+      how = .success
+    case .failure(let failure):
+      slots.putFailure(failure, at: index)
+      how = .failure
     case .missing(let code, _):
-      // A thread waits for all of them, and this one needs it: none can be waited for.
-      if code == .wouldDeadlock { refusal = code }
-      how = .missing(code)
+      missing = code
+      how = .missing
     }
-    decide(lets: refusal != nil) { [isMatch, refusal] state, effects in
+    // A thread waits for all of them, and this one needs it: none can be waited for.
+    let refusal = missing == .wouldDeadlock ? missing : nil
+    decide(lets: refusal != nil) { [isMatch, missing] state, effects in
       if let refusal { state.contest.cancel(refusal) }
       // None: the losers were given up, this one among them.
-      guard let call = state.calls.isEmpty ? nil : state.calls[index].take() else { return }
-      effects.ended = call
-      if let leftover = state.contest.end(index, how, matches: isMatch) { effects.leftovers.append(leftover) }
+      effects.ended = state.calls.isEmpty ? nil : state.calls[index].take()
+      let isKept =
+        effects.ended != nil && state.contest.end(index, how, code: missing, matches: isMatch)
+      if !isKept { effects.unneeded = (index, how) }
     }
     advance()
   }
@@ -130,16 +138,15 @@ final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
       let mustEnd = state.contest.isSettled && abandons
       if mustEnd || state.contest.isSettled && !wasSettled { effects.losers = state.calls.compactMap { $0 } }
       if mustEnd || state.contest.isOver, let listener = state.listener.take() {
-        let (outcome, leftovers) = state.contest.conclude()
-        effects.leftovers += leftovers
-        effects.conclusion = (listener, outcome)
+        effects.conclusion = (listener, state.contest.conclude())
         state.calls = []
       }
       return effects
     }
-    if let discard = terms.discard { for leftover in effects.leftovers { discard(leftover) } }
+    if let (index, end) = effects.unneeded { slots.drop(index, end, terms.discard) }
+    effects.conclusion?.outcome.forEachLeftover { slots.drop($0, $1, terms.discard) }
     for loser in effects.losers { loser.cancel(letsGo ? .timedOut : .cancelled) }
     if abandons { for loser in effects.losers { loser.giveUp() } }
-    if let (listener, outcome) = effects.conclusion { listener.conclude(outcome) }
+    if let (listener, outcome) = effects.conclusion { listener.conclude(outcome, slots) }
   }
 }

@@ -1,5 +1,7 @@
 // The rules of firstToSucceed, allSucceed, allSettled, race, quorum and firstMatching, as one value: events go in, and it
-// says who may start, when it is decided, and what came of it. No time, no threads, no closures.
+// says who may start, when it is decided, and what came of it. No time, no threads, no closures, and no values: what a
+// function brought stands in `ContestSlots`, and here is only how it ended, so that the rules are compiled once and not
+// for every type of results.
 
 /// What decides a contest of functions.
 enum ContestRule: Hashable, Sendable {
@@ -8,20 +10,17 @@ enum ContestRule: Hashable, Sendable {
 }
 
 /// How one function ended.
-enum ContestEnd<Success, Failure: Error> {
-  case success(Success)
-  case failure(Failure)
+enum ContestEnd: Sendable {
+  case success, failure
   /// No answer came, and none will.
-  case missing(FlowErrorCode)
+  case missing
 }
 
 /// Functions that are started in the order of their numbers, never more than so many at a time, until it is decided.
 ///
-/// Whoever drives it starts what `start` names, tells `ended` of each end, cancels what runs once `isSettled`, and takes
+/// Whoever drives it starts what `start` names, tells `end` of each end, cancels what runs once `isSettled`, and takes
 /// the outcome when `isOver`, or, if it abandons the losers, as soon as it is settled.
-struct Contest<Success, Failure: Error> {
-  typealias End = ContestEnd<Success, Failure>
-
+struct Contest: Sendable {
   let rule: ContestRule
   let count: Int
   let atMost: Int
@@ -31,13 +30,16 @@ struct Contest<Success, Failure: Error> {
   /// Nothing is started any more, and what runs is to be cancelled.
   private(set) var isSettled = false
 
-  // How each has ended, as far as the outcome may need it. The places are made at once, or (for failures of rules that
-  // a success decides) when the first failure comes.
-  private var ends: [End?] = []
+  // How each has ended whose slot is kept, as far as the outcome may need it. The places are made at once, or (for
+  // failures of rules that a success decides) when the first failure comes. A winner has none.
+  private var ends: [ContestEnd?] = []
+  // Why there was no answer, where it was told.
+  private var codes: [Int: FlowErrorCode] = [:]
   private var ended = 0
   private var succeeded = 0
-  // Which input decided: its success or its failure.
+  // Which input decided: its success, then it is the winner, or its failure.
   private var deciding: Int?
+  private var hasWinner = false
   // Why it was ended from outside.
   private var code: FlowErrorCode?
 
@@ -74,24 +76,35 @@ struct Contest<Success, Failure: Error> {
     return started
   }
 
-  /// One has ended. Returns a success that the outcome does not need: it came too late, or is not what was looked for.
+  /// One has ended. Returns whether the outcome may need what it brought; if not it came too late, or is not what was
+  /// looked for, and its slot is to be emptied.
   ///
-  /// - Parameter matches: For `firstMatching`: whether a success is what was looked for.
-  mutating func end(_ index: Int, _ end: End, matches: Bool = true) -> Success? {
+  /// - Parameters:
+  ///   - index: Its number.
+  ///   - end: How it ended.
+  ///   - code: Why there was no answer; nil for a cancellation.
+  ///   - matches: For `firstMatching`: whether a success is what was looked for.
+  mutating func end(_ index: Int, _ end: ContestEnd, code: FlowErrorCode? = nil, matches: Bool = true) -> Bool {
     running -= 1
     // All are told of, if the one who settled it (a cancellation) is not one of them.
-    guard !isSettled || rule == .allSettled else { return end.success }
+    guard !isSettled || rule == .allSettled else { return false }
     ended += 1
-    let isSuccess = end.success != nil
+    if let code { codes[index] = code }
+    let isSuccess = end == .success
     if isSuccess { succeeded += 1 }
     switch rule {
     case .race: decide(index, end)
     case .firstToSucceed:
-      if isSuccess { return decide(index, end) }
-      keep(index, end)
+      if isSuccess { decide(index, end) } else { keep(index, end) }
       if ended == count { isSettled = true }
     case .firstMatching:
-      return endOfSearch(index, end, isMatch: isSuccess && matches)
+      if isSuccess && matches || ended == count {
+        decide(index, end)
+      } else if isSuccess {
+        return false
+      } else {
+        keep(index, end)
+      }
     case .allSucceed:
       keep(index, end)
       if !isSuccess { deciding = index }
@@ -104,7 +117,7 @@ struct Contest<Success, Failure: Error> {
       keep(index, end)
       if ended == count { isSettled = true }
     }
-    return nil
+    return true
   }
 
   /// It is ended from outside. Changes nothing once it is decided.
@@ -114,63 +127,46 @@ struct Contest<Success, Failure: Error> {
     self.code = code
   }
 
-  private mutating func keep(_ index: Int, _ end: End) {
+  private mutating func keep(_ index: Int, _ end: ContestEnd) {
     if ends.isEmpty { makePlaces() }
     ends[index] = end
   }
 
-  @discardableResult
-  private mutating func decide(_ index: Int, _ end: End) -> Success? {
-    keepDeciding(index, end)
-    isSettled = true
-    return nil
-  }
-
-  // Of a search only the failures are kept and the last end, which stands for the outcome if none matches.
-  private mutating func endOfSearch(_ index: Int, _ end: End, isMatch: Bool) -> Success? {
-    if isMatch { return decide(index, end) }
-    if ended == count { return decide(index, end) }
-    if let value = end.success { return value }
-    keep(index, end)
-    return nil
-  }
-
-  private var winner: Success?
-
-  private mutating func keepDeciding(_ index: Int, _ end: End) {
+  private mutating func decide(_ index: Int, _ end: ContestEnd) {
     deciding = index
-    if let value = end.success { winner = value } else { keep(index, end) }
+    hasWinner = end == .success
+    if !hasWinner { keep(index, end) }
+    isSettled = true
   }
 
   // MARK: The outcome
 
-  /// What came of it, and the successes that are of no use in that. Once, when it is settled.
-  mutating func conclude() -> (outcome: ContestOutcome<Success, Failure>, leftovers: [Success]) {
-    let ends = self.ends
-    self.ends = []
-    if rule == .allSettled { return (.ends(ends, code), []) }
-    if let winner = winner.take(), let deciding { return (.winner(deciding, winner), []) }
-    if code == nil, deciding == nil, let needed, succeeded >= needed, needed > 0 || rule.allowsNone {
-      return (.values(ends.compactMap { $0?.success }), [])
-    }
-    return (.failure(failure(ends)), ends.compactMap { $0?.success })
+  /// What came of it. Once, when it is settled: with that all slots are spoken for that are kept.
+  mutating func conclude() -> ContestOutcome {
+    let verdict = verdict
+    let outcome = ContestOutcome(verdict: verdict, ends: ends, codes: codes)
+    (ends, codes) = ([], [:])
+    return outcome
   }
 
-  private func failure(_ ends: [End?]) -> ContestFailure<Failure> {
-    var failure = ContestFailure<Failure>(code: code ?? .noInput)
-    for case (let index, .failure(let error)?) in ends.enumerated() {
-      if index == deciding { failure.deciding = failure.failures.count }
-      failure.failures.append(error)
-      failure.inputs.append(index)
+  private var verdict: ContestOutcome.Verdict {
+    if rule == .allSettled { return .ends(code ?? .cancelled) }
+    if hasWinner, let deciding { return .winner(deciding) }
+    if code == nil, deciding == nil, let needed, succeeded >= needed, needed > 0 || rule.allowsNone {
+      return .values(succeeded)
     }
-    guard code == nil, count > 0 else { return failure }
+    return .failure(code ?? failureCode, deciding: deciding)
+  }
+
+  private var failureCode: FlowErrorCode {
+    guard count > 0 else { return .noInput }
     switch rule {
-    case .quorum: failure.code = .quorumMissed
-    case .firstToSucceed: failure.code = .allFailed
+    case .quorum: return .quorumMissed
+    case .firstToSucceed: return .allFailed
     default:
-      if let deciding, case .missing(let code)? = ends[deciding] { failure.code = code } else { failure.code = .failed }
+      guard let deciding, ends[deciding] == .missing else { return .failed }
+      return codes[deciding] ?? .cancelled
     }
-    return failure
   }
 }
 
@@ -182,34 +178,4 @@ extension ContestRule {
     case .allSettled, .firstToSucceed, .race, .firstMatching: false
     }
   }
-}
-
-extension ContestEnd {
-  var success: Success? {
-    if case .success(let value) = self { value } else { nil }
-  }
-}
-
-extension ContestEnd: Sendable where Success: Sendable {}
-extension ContestOutcome: Sendable where Success: Sendable {}
-extension Contest: Sendable where Success: Sendable {}
-
-/// What came of a contest.
-enum ContestOutcome<Success, Failure: Error> {
-  /// Of `firstToSucceed`, `race`, `firstMatching`: whose success it is.
-  case winner(Int, Success)
-  /// Of `allSucceed` and `quorum`, in the order of the inputs.
-  case values([Success])
-  /// Of `allSettled`: nil for those that have not ended, and why.
-  case ends([ContestEnd<Success, Failure>?], FlowErrorCode?)
-  case failure(ContestFailure<Failure>)
-}
-
-/// Why there is no success.
-struct ContestFailure<Failure: Error>: Sendable {
-  var code: FlowErrorCode
-  var failures: [Failure] = []
-  var inputs: [Int] = []
-  // Which of the failures decided.
-  var deciding: Int?
 }

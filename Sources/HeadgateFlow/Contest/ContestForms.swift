@@ -1,4 +1,4 @@
-// The three forms that every contest has: async, blocking, and as a callback function itself.
+// The forms that every contest has: blocking, and as a callback function itself, and (in GroupContest.swift) async.
 
 import HeadgateThreads
 
@@ -28,35 +28,9 @@ struct ContestPlan<Success: Sendable, Failure: Error, Output: Sendable>: Sendabl
   }
 
   /// A number that is out of its range.
-  private var isInvalid: Bool {
+  var isInvalid: Bool {
     if case .quorum(let needed) = rule, needed < 0 || needed > count { return true }
     return atMost < 1
-  }
-
-  /// Among async functions, suspending until the outcome is there.
-  nonisolated(nonsending) func run(
-    _ function: @escaping @Sendable (Int) async throws(Failure) -> Success
-  ) async throws(FlowError<Failure>) -> Output {
-    let title = ContestTitle(name, of: count)
-    guard !isInvalid else { throw title.error(.invalidArgument) }
-    guard losers == .join else {
-      let calls = asCallback { index, completion in
-        callbackFunction { () async throws(Failure) in try await function(index) }(completion)
-      }
-      return try await CallWait.suspend(until: .distantFuture, on: TimerThread.shared, settles: true, calls)
-        .settled(title.operation, since: title.start)
-    }
-    return try await join(title) { index in
-      do throws(Failure) { return .success(try await function(index)) } catch { return .failure(error) }
-    }
-  }
-
-  /// Among child tasks, which have all ended when it returns.
-  nonisolated(nonsending) func join(
-    _ title: ContestTitle, _ function: @escaping @Sendable (Int) async -> ContestEnd<Success, Failure>
-  ) async throws(FlowError<Failure>) -> Output {
-    let contest = Contest<Success, Failure>(rule, count: count, atMost: atMost)
-    return try shape.output(await contest.run(discard: discard, matches: matches, function), title).get()
   }
 
   /// Among callback functions, blocking the calling thread until the outcome is there.
@@ -79,8 +53,10 @@ struct ContestPlan<Success: Sendable, Failure: Error, Output: Sendable>: Sendabl
       let terms = CallbackContest<Success, Failure>.Terms(
         losers: losers, duties: completion.call.duties, matches: matches, discard: discard, call: call)
       let contest = CallbackContest(
-        Contest<Success, Failure>(rule, count: count, atMost: atMost), terms,
-        listener: .init { outcome in completion(shape.output(outcome, title)) })
+        Contest(rule, count: count, atMost: atMost), terms,
+        listener: .init { outcome, slots in
+          completion(Result { () throws(FlowError<Failure>) in try shape.output(outcome, slots, title) })
+        })
       completion.call.attach(
         .init { code in
           contest.cancel(code)

@@ -24,8 +24,7 @@ nonisolated(nonsending)
     discard: (@Sendable (Success) -> Void)? = nil, _ predicate: @escaping @Sendable (Success) -> Bool
   ) async throws(FlowError<Failure>) -> Success
 {
-  try await matchPlan(functions.count, atMost, losers, discard, predicate)
-    .run { index async throws(Failure) in try await functions[index]() }
+  try await matchPlan(functions.count, atMost, losers, discard, predicate).run(functions)
 }
 
 /// Calls callback functions, and blocks the calling thread until a success matches, or until the last has answered.

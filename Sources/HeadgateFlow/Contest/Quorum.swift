@@ -25,8 +25,7 @@ nonisolated(nonsending)
     losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil
   ) async throws(FlowError<Failure>) -> [Success]
 {
-  try await quorumPlan(needed, functions.count, atMost, losers, discard)
-    .run { index async throws(Failure) in try await functions[index]() }
+  try await quorumPlan(needed, functions.count, atMost, losers, discard).run(functions)
 }
 
 /// Calls callback functions, and blocks the calling thread until so many have succeeded, or can't any more.

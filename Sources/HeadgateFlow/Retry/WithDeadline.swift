@@ -54,7 +54,7 @@ nonisolated(nonsending)
   ) async -> CallWait<Success, Failure>.Outcome
 {
   let waiter = Waiter.ofTask()
-  return await withTaskGroup(of: ContestEnd<Success, Failure>.self) { group in
+  return await withTaskGroup(of: Result<Success, Failure>.self) { group in
     group.addTask {
       defer { waiter.end(.woken) }
       do throws(Failure) { return .success(try await operation()) } catch { return .failure(error) }
@@ -62,12 +62,13 @@ nonisolated(nonsending)
     let outcome = await waiter.wait(until: deadline, on: timers)
     if outcome != .woken { group.cancelAll() }
     let end = await group.next()
+    let isSuccess = if case .success? = end { true } else { false }
     let reason: FlowErrorCode? =
       switch outcome {
       case .timedOut: .timedOut
       // What fails because all is cancelled is no decision; what succeeds all the same is.
-      case .cancelled: end?.success == nil ? .cancelled : nil
-      case .woken, .pending: end?.success == nil && Task.isCancelled ? .cancelled : nil
+      case .cancelled: isSuccess ? nil : .cancelled
+      case .woken, .pending: !isSuccess && Task.isCancelled ? .cancelled : nil
       }
     switch end {
     case .success(let value):
@@ -75,7 +76,7 @@ nonisolated(nonsending)
       discard?(value)
       return .left(reason)
     case .failure(let failure): return reason.map { .left($0) } ?? .ended(.failure(failure))
-    case .missing, nil: return .left(reason ?? .cancelled)
+    case nil: return .left(reason ?? .cancelled)
     }
   }
 }
