@@ -80,7 +80,7 @@ public final class CurlTransport: Transport {
 
   deinit { for loop in loops { loop.shutDown() } }
 
-  /// All but ``TransportCapabilities/serverTrustChallenge``: whom to trust is a matter of the configuration.
+  /// All but `TransportCapabilities.serverTrustChallenge`: whom to trust is a matter of the configuration.
   public var capabilities: TransportCapabilities {
     [
       .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,

@@ -20,7 +20,7 @@ import HeadgateThreads
 ///
 /// All carry `server.address` and `server.port`, those of requests also `http.request.method`; the duration carries
 /// `http.response.status_code` where there was one and `error.type` where something went wrong (the code of the
-/// ``/HeadgateDispatch/DispatchError``, or the status from 400 on), and the refusals `error.type`. A request that was
+/// `DispatchError`, or the status from 400 on), and the refusals `error.type`. A request that was
 /// redirected counts where each exchange and each wait was, and in its duration where it ended.
 ///
 /// What these can be is bounded: no URL, path or tag is among them; unknown methods are `_OTHER`; and beyond

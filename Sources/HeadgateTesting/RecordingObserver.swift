@@ -2,7 +2,7 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Keeps what a dispatcher tells of its requests, and holds each request's calls against the tree that ``RequestObserver``
+/// Keeps what a dispatcher tells of its requests, and holds each request's calls against the tree that `RequestObserver`
 /// promises.
 ///
 ///     let recording = RecordingObserver()

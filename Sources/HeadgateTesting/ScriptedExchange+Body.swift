@@ -4,7 +4,7 @@ extension ScriptedExchange {
   /// The next bytes of the request's body, so many at most, if they are there: as a transport that has room takes them.
   ///
   /// - Parameter count: How many bytes the transport has room for.
-  /// - Returns: What the body answers, and the bytes; ``BodyRead/end`` for a request without a body.
+  /// - Returns: What the body answers, and the bytes; `BodyRead.end` for a request without a body.
   public func takeBody(upTo count: Int = 65536) -> (read: BodyRead, bytes: [UInt8]) {
     takeBody(upTo: count) {}
   }
