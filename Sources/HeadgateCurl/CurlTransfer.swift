@@ -52,7 +52,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.exchange = exchange
     self.events = events
     self.loop = loop
-    upload = exchange.request.method == .head ? nil : exchange.body.map { CurlUpload($0, exchange.request) }
+    upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 
   /// The addresses that an exchange dials, one after another.

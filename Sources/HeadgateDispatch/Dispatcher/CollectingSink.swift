@@ -13,7 +13,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private var url = ""
   // Not checked at each access: a piece is appended, and nobody is called meanwhile.
   @exclusivity(unchecked) private var body: [UInt8] = []
-  private var trailers: HTTPFields = [:]
+  private var trailers: HTTPFields?
 
   init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping Completion) {
     self.cap = cap
@@ -52,7 +52,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       if let error {
         completion(.failure(error))
       } else {
-        completion(.success(DispatchResponse(head: head, body: whole, trailers: trailers, url: url, times: times)))
+        completion(.success(DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers)))
       }
     }
     core.settle()

@@ -4,7 +4,7 @@ import HeadgateThreads
 extension DispatchOperation {
   /// Hands an exchange to the transport: with its body, if it has one.
   func carry(_ exchange: Exchange) -> any ExchangeControl {
-    guard let body = exchange.request.body, let meter, exchange.request.method != .head else {
+    guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
       return core.transport.start(exchange, events: self)
     }
     let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }

@@ -33,7 +33,7 @@ final class DispatchOperation: Sendable {
     submittedClass = requestClass
     self.core = core
     self.sink = sink
-    meter = request.body == nil ? nil : UploadMeter(core)
+    meter = request.fields.hasBody ? UploadMeter(core) : nil
     core.owe()
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))

@@ -9,13 +9,16 @@ public struct DispatchResponse: Sendable {
   public let body: [UInt8]
 
   /// The fields that came after the body; empty when there were none, and from a transport that does not bring them.
-  public let trailers: HTTPFields
+  public var trailers: HTTPFields { lastFields ?? [:] }
 
   /// The URL that answered: after redirects, the last one.
   public let url: String
 
   /// What took how long.
   public let times: DispatchTimes
+
+  // An empty set of fields is an object too, which nearly every response would have for nothing.
+  let lastFields: HTTPFields?
 
   /// The status code, such as 200. Any status is a response: only what prevents one is an error.
   public var statusCode: Int { head.statusCode }

@@ -57,7 +57,7 @@ struct OperationState {
   /// The last head that the sink was told of.
   var head: ResponseHead?
   /// What came after the body.
-  var trailers: HTTPFields = [:]
+  var trailers: HTTPFields?
   /// A head that asks for a credential, until the consumer has answered.
   var challenge: ResponseHead?
   /// How many hops were no redirects: the same request, with a credential.

@@ -36,7 +36,7 @@ public struct URLDispatchOperation: Sendable, Hashable {
 
   /// The fields that came after the body. Empty before the end, when there were none, and from a transport that does not
   /// bring them (see ``TransportCapabilities/trailers``).
-  public var trailers: HTTPFields { operation.state.withLock { $0.trailers } }
+  public var trailers: HTTPFields { operation.state.withLock { $0.trailers } ?? [:] }
 
   /// Why it did not come to its end, `cancelled` included; nil while it waits or runs, and when the response was whole.
   public var error: DispatchError? { operation.state.withLock { $0.verdict } }

@@ -30,6 +30,8 @@ final class RequestFields: Sendable {
   let idleNanoseconds: Int64?
   /// Whether it may be sent again.
   let mayRetry: Bool
+  /// Whether it has a body: asked at each step of the way, where a copy of the body to look at would be felt.
+  let hasBody: Bool
 
   var method: HTTPRequest.Method { settings.method }
   var headerFields: HTTPFields { settings.headerFields }
@@ -53,6 +55,7 @@ final class RequestFields: Sendable {
     deadlineNanoseconds = settings.deadline?.wholeNanoseconds
     idleNanoseconds = settings.idleTimeout?.wholeNanoseconds
     mayRetry = settings.retry != nil
+    hasBody = settings.body != nil
     self.settings = settings
   }
 

@@ -58,7 +58,8 @@ public struct Exchange: Sendable {
     self.request = request
     self.maxSockets = maxSockets
     self.mayPause = mayPause
-    self.body = body ?? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) }
+    let hasOwn = body == nil && request.fields.hasBody
+    self.body = hasOwn ? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) } : body
   }
 }
 
