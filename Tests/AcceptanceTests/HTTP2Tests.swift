@@ -52,22 +52,6 @@ extension AcceptanceTests {
         limits: try GateLimits(endPoint: EndPointLimits(requests: requests, long: long, connections: connections)))
     }
 
-    private func statuses(_ dispatcher: URLDispatcher, _ urls: [String]) async -> [Int?] {
-      await withTaskGroup(of: Int?.self) { group in
-        for url in urls {
-          group.addTask {
-            do {
-              return try await dispatcher.data(for: url).statusCode
-            } catch {
-              Issue.record("\(error)")
-              return nil
-            }
-          }
-        }
-        return await group.reduce(into: []) { $0.append($1) }
-      }
-    }
-
     @Test(
       "D88 requests that come at once to an end-point that nobody knows make one connection, and share it",
       arguments: [8, 2])

@@ -41,22 +41,6 @@ extension AcceptanceTests {
       return (URLDispatcher(transport: transport, limits: limits), transport)
     }
 
-    private func statuses(_ dispatcher: URLDispatcher, _ urls: [String]) async -> [Int?] {
-      await withTaskGroup(of: Int?.self) { group in
-        for url in urls {
-          group.addTask {
-            do {
-              return try await dispatcher.data(for: url).statusCode
-            } catch {
-              Issue.record("\(error)")
-              return nil
-            }
-          }
-        }
-        return await group.reduce(into: []) { $0.append($1) }
-      }
-    }
-
     @Test("D72 plain requests share the proxy's sockets, keep to each end-point's limit, and to the proxy's in all")
     func plain() async throws {
       let proxy = try await ProxyServer(in: folder)

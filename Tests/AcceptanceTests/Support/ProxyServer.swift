@@ -104,19 +104,11 @@ final class ProxyServer: Sendable {
     notes = name + ".notes"
     try folder.write(Self.script.utf8, to: name + ".py")
     try folder.write([], to: notes)
-    let python = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") ? "/usr/bin/python3" : "python3"
     process = try ServerProcess(
-      ["/usr/bin/env", python, folder.file(name + ".py"), credentials, refuses, folder.file(notes)], in: folder.path,
+      ["/usr/bin/env", ServerProcess.python, folder.file(name + ".py"), credentials, refuses, folder.file(notes)],
+      in: folder.path,
       output: folder.file(name))
-    var port = 0
-    try await process.waitUntilReady {
-      let said = folder.text(of: name) ?? ""
-      let words = said.split(separator: " ")
-      guard said.hasSuffix("\n"), words.first == "ready", words.count == 3 else { return nil }
-      port = Int(words[2].dropLast()) ?? 0
-      return pid_t(words[1])
-    }
-    self.port = port
+    port = try await process.waitForPort(saidIn: name, of: folder)
   }
 
   /// What it was asked up to now.

@@ -36,18 +36,10 @@ final class PythonServer: Sendable {
   init(in folder: TemporaryFolder, files: String) async throws {
     let name = "python-\(UUID().uuidString)"
     try folder.write(Self.script.utf8, to: name + ".py")
-    let python = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") ? "/usr/bin/python3" : "python3"
     process = try ServerProcess(
-      ["/usr/bin/env", python, folder.file(name + ".py")], in: folder.file(files), output: folder.file(name))
-    var port = 0
-    try await process.waitUntilReady {
-      let said = folder.text(of: name) ?? ""
-      let words = said.split(separator: " ")
-      guard said.hasSuffix("\n"), words.first == "ready", words.count == 3 else { return nil }
-      port = Int(words[2].dropLast()) ?? 0
-      return pid_t(words[1])
-    }
-    self.port = port
+      ["/usr/bin/env", ServerProcess.python, folder.file(name + ".py")], in: folder.file(files),
+      output: folder.file(name))
+    port = try await process.waitForPort(saidIn: name, of: folder)
   }
 
   func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
