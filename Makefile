@@ -33,7 +33,7 @@ endif
 test: test-packages
 	$(SWIFT) build --build-tests
 	# One at a time: on few processors hundreds of tests at once keep each other waiting for a minute.
-	$(SWIFT) test --skip-build --no-parallel
+	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
 explore:
 	$(SWIFT) build --package-path Tests/Explorer --build-tests
