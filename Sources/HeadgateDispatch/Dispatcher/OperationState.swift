@@ -17,8 +17,9 @@ struct OperationState {
     case starting
     /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, over
     case running(any ExchangeControl)
-    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, over
-    case answering(ExchangeEnd)
+    /// The exchange is over, as it says here, while its consumer is asked for a credential. The permit is held. ->
+    /// starting, over
+    case answering(DispatchError?)
     /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, over
     case resting
     /// The permit was given back, or never granted. Nothing follows.
@@ -288,7 +289,7 @@ struct OperationState {
     if !isDecided {
       if let redirect { return Ending(next: redirect, rest: rest) }
       if challenge != nil {
-        stage = .answering(copy end)
+        stage = .answering(end.failure)
         return Ending()
       }
       decide(by: end.failure, of: first, at: now)
