@@ -52,7 +52,7 @@ enum CurlCallbacks {
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     #endif
     if descriptor >= 0 {
-      transfer.opened += 1
+      transfer.opened.append(descriptor)
       transfer.sockets?.opened(descriptor, for: transfer)
     }
     return descriptor

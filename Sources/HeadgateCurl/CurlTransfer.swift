@@ -36,7 +36,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// libcurl wanted to open a socket for it, and was not allowed to.
   var wasRefused = false
   /// Sockets that were opened for it: more than one when an address did not answer.
-  var opened = 0
+  var opened: [Int32] = []
   /// Which addresses of its host's name it dials.
   var dialling = Dialling.any
   /// Goes over to IPv4 when an IPv6 address has not answered.
