@@ -104,6 +104,31 @@ import Testing
     #expect(census.alive == 0)
   }
 
+  @Test("A value that is being changed can't be used meanwhile, nor taken away: that stops the process")
+  func overlap() async {
+    await #expect(processExitsWith: .failure) {
+      let local = ThreadLocal { 1 }
+      local.withValue { $0 = local.value }
+    }
+    await #expect(processExitsWith: .failure) {
+      let local = ThreadLocal { 1 }
+      local.withValue { _ in local.value = 2 }
+    }
+    await #expect(processExitsWith: .failure) {
+      let local = ThreadLocal { 1 }
+      local.withValue { _ in local.withValue { $0 += 1 } }
+    }
+    await #expect(processExitsWith: .failure) {
+      let local = ThreadLocal { 1 }
+      local.withValue { _ in local.removeValue() }
+    }
+    await #expect(processExitsWith: .success) {
+      let (local, other) = (ThreadLocal { 1 }, ThreadLocal { 2 })
+      local.withValue { $0 = other.value }
+      local.removeValue()
+    }
+  }
+
   @Test("Values may be functions, large, empty, or not copyable")
   func kinds() async throws {
     struct Token: ~Copyable {
