@@ -11,6 +11,7 @@ import Testing
       var action: @Sendable () -> Void
     }
 
+    let start = StandingClock().now
     private let clock = StandingClock()
     private let meddling = Locked<Meddling?>(nil)
 
@@ -27,6 +28,11 @@ import Testing
       due?.action()
       return clock.now
     }
+
+    var pendingCount: Int { clock.pendingCount }
+    var nextDeadline: Deadline? { clock.nextDeadline }
+
+    func advance(by duration: Duration) { clock.advance(by: duration) }
 
     func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
       clock.schedule(at: deadline, action)
@@ -80,6 +86,36 @@ import Testing
         }.result()
       }
     #expect(end == (isClose ? .error(.closed) : .done))
+  }
+
+  @Test("P27 an element that is due before all others wakes the leader, though another stands before it in the line")
+  func leaderBehindAnother() throws {
+    let clock = MeddlingClock()
+    let queue = DelayQueue<Int>(timers: clock)
+    let first = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(until { queue.waitingTakers == 1 })
+    let second = Locked<Blocked<Ending>?>(nil)
+    // While the first one, woken by an element that is not due, looks at the clock, another comes and leads.
+    clock.meddle(at: 1) {
+      let taker = try? Blocked { ending { () throws(WaitError) in try queue.take() } }
+      second.withLock { $0 = taker }
+      #expect(until { queue.waitingTakers == 1 && clock.pendingCount == 1 })
+    }
+    try queue.put(9, due: clock.start + .seconds(9))
+    #expect(until { queue.waitingTakers == 2 })
+    let due = clock.start + .seconds(1)
+    try queue.put(1, due: due)
+    #expect(until { queue.waitingTakers == 2 && clock.nextDeadline == due })
+    clock.advance(by: .seconds(1))
+    #expect(until { queue.count == 1 })
+    queue.close()
+    #expect(
+      until {
+        clock.advance(by: .seconds(1))
+        return queue.count == 0
+      })
+    let ends = [try first.result(), try second.withLock({ $0 })?.result()]
+    #expect(Set(ends) == [.value(1), .value(9)])
   }
 
   @Test("P08 a wait for a place ends by its deadline and by a cancel; a place that is there is taken in any case")
