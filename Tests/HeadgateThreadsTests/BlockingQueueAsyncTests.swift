@@ -100,12 +100,13 @@ import Testing
     let rounds = 20_000
     let other = try ManagedThread.spawn { () -> Bool in
       for round in 0..<rounds {
-        let limit = Deadline.after(generous)
-        let isDone =
-          taskPuts
-          ? ending { () throws(WaitError) in try queue.take(until: limit) } == .value(round)
-          : ending(of: { () throws(WaitError) in try queue.put(round, until: limit) }) == .done
-        guard isDone else {
+        let end: Ending
+        if taskPuts {
+          end = ending { () throws(WaitError) in try queue.take(until: .after(generous)) }
+        } else {
+          end = ending(of: { () throws(WaitError) in try queue.put(round, until: .after(generous)) })
+        }
+        guard end == (taskPuts ? Ending.value(round) : Ending.done) else {
           queue.close()
           return false
         }
@@ -113,11 +114,13 @@ import Testing
       return true
     }
     for round in 0..<rounds {
-      let isDone =
-        taskPuts
-        ? await ending(of: { () async throws(WaitError) in try await queue.put(round) }) == .done
-        : await ending { () async throws(WaitError) in try await queue.take() } == .value(round)
-      guard isDone else { break }
+      let end: Ending
+      if taskPuts {
+        end = await ending(of: { () async throws(WaitError) in try await queue.put(round) })
+      } else {
+        end = await ending { () async throws(WaitError) in try await queue.take() }
+      }
+      guard end == (taskPuts ? Ending.done : Ending.value(round)) else { break }
     }
     #expect(try await other.value(), "one of the two slept while there was something to do")
   }
