@@ -36,7 +36,7 @@ extension Explorations {
         name: "idle beside another", idleTime: .seconds(1), detours: 1,
         threads: [[.submit(1), .wait(1)], [.submit(2), .wait(2)]]),
       .init(
-        name: "two idle", size: 2, idleTime: .seconds(1), detours: 1,
+        name: "two idle", size: 2, idleTime: .seconds(1), detours: 0,
         threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .submit(3)]]),
       .init(
         name: "idle, then drained", idleTime: .seconds(1),
