@@ -34,11 +34,11 @@ nonisolated(nonsending)
   guard size > 0, offset >= 0 else { throw sending.error(.invalidArgument) }
   let file = try await sending.read { () throws(ChunkFileError) in try ChunkFile(path) }
   guard offset <= file.total else { throw sending.error(.invalidArgument) }
-  while let (start, count) = sending.next(of: file, size) {
-    let bytes = try await sending.read { () throws(ChunkFileError) in try file.read(count, at: start) }
-    guard bytes.count == count else { throw sending.error(.sourceShrank) }
-    let chunk = Chunk(offset: start, bytes: bytes, total: file.total)
-    try sending.end(chunk, await sending.send(chunk, until: deadline, send))
+  while let range = sending.next(of: file.total, size) {
+    let bytes = try await sending.read { () throws(ChunkFileError) in try file.read(range.count, at: range.lowerBound) }
+    guard bytes.count == range.count else { throw sending.error(.sourceShrank) }
+    let chunk = Chunk(offset: range.lowerBound, bytes: bytes, total: file.total)
+    try sending.end(chunk.end, await sending.send(chunk, until: deadline, send))
     progress?(ChunkProgress(sent: chunk.end, total: file.total))
   }
   return sending.offset
@@ -80,7 +80,7 @@ where Source.Element: Collection, Source.Element.Element == UInt8 {
       break
     }
     let chunk = Chunk(offset: sending.offset, bytes: bytes, total: nil)
-    try sending.end(chunk, await sending.send(chunk, until: deadline, send))
+    try sending.end(chunk.end, await sending.send(chunk, until: deadline, send))
     progress?(ChunkProgress(sent: chunk.end, total: nil))
   }
   return sending.offset
@@ -111,11 +111,11 @@ public func sendChunks<Failure: Error>(
   guard !WorkerThread.mustNotBlock else { throw sending.error(.onCooperativeThread) }
   let file = try sending.readHere { () throws(ChunkFileError) in try ChunkFile(path) }
   guard offset <= file.total else { throw sending.error(.invalidArgument) }
-  while let (start, count) = sending.next(of: file, size) {
-    let bytes = try sending.readHere { () throws(ChunkFileError) in try file.read(count, at: start) }
-    guard bytes.count == count else { throw sending.error(.sourceShrank) }
-    let chunk = Chunk(offset: start, bytes: bytes, total: file.total)
-    try sending.end(chunk, CallWait<Void, Failure>.block(until: deadline) { send(chunk, $0) })
+  while let range = sending.next(of: file.total, size) {
+    let bytes = try sending.readHere { () throws(ChunkFileError) in try file.read(range.count, at: range.lowerBound) }
+    guard bytes.count == range.count else { throw sending.error(.sourceShrank) }
+    let chunk = Chunk(offset: range.lowerBound, bytes: bytes, total: file.total)
+    try sending.end(chunk.end, CallWait<Void, Failure>.block(until: deadline) { send(chunk, $0) })
     progress?(ChunkProgress(sent: chunk.end, total: file.total))
   }
   return sending.offset
