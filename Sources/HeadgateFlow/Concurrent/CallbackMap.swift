@@ -14,7 +14,7 @@ final class CallbackMap<Output: Sendable, Failure: Error>: Sendable {
   /// What the thread has to do next.
   enum Step {
     case pull
-    case output(Output, index: Int)
+    case output(Output)
   }
 
   private struct State {
@@ -36,10 +36,12 @@ final class CallbackMap<Output: Sendable, Failure: Error>: Sendable {
     self.discard = discard
   }
 
-  func error(_ code: FlowErrorCode, _ failure: Failure? = nil, _ index: Int = 0) -> FlowError<Failure> {
+  func error(
+    _ code: FlowErrorCode, _ failure: Failure? = nil, _ index: Int = 0, underlying: (any Error)? = nil
+  ) -> FlowError<Failure> {
     FlowError(
       code, failures: failure.map { [$0] } ?? [], inputs: failure == nil ? [] : [index],
-      deciding: failure == nil ? nil : 0, operation: "mapConcurrently", waited: .now - begin)
+      deciding: failure == nil ? nil : 0, operation: "mapConcurrently", waited: .now - begin, underlying: underlying)
   }
 
   // MARK: The thread that takes
@@ -62,7 +64,7 @@ final class CallbackMap<Output: Sendable, Failure: Error>: Sendable {
         // Before the source is asked, which may be endless.
         guard deadline > .now else { throw error(.timedOut) }
         return .pull
-      case .output(let output, let index): return .output(output, index: index)
+      case .output(let output, _): return .output(output)
       case .failure(_, .failure(let failure), let index, _): throw error(.failed, failure, index)
       case .failure(_, .missing(let code), _, _): throw error(code)
       case .failure(let code, nil, _, _): throw error(code)

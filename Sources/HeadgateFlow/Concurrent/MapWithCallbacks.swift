@@ -79,16 +79,16 @@ extension Sequence where Element: Sendable {
   ///   - deadline: When to give up: what runs is cancelled and abandoned.
   ///   - discard: Gets each result that is not handed over.
   ///   - transform: What is called with each element and a completion for its result.
-  ///   - take: Gets each result, one at a time. What it throws ends everything, as a failure of a transform does.
+  ///   - take: Gets each result, one at a time. What it throws ends everything.
   /// - Throws: ``FlowError``: `failed` with a failure and the number of its element, in its turn, after which nothing more
-  ///   is handed over; `unanswered` likewise; `cancelled` (the thread was), `timedOut`, `wouldDeadlock`,
+  ///   is handed over, or with what `take` threw as ``FlowError/underlying``; `unanswered` likewise; `cancelled` (the thread was), `timedOut`, `wouldDeadlock`,
   ///   `onCooperativeThread`, `invalidArgument`.
   @available(*, noasync, message: "blocks the thread; use the form without until")
   public func mapConcurrently<Output: Sendable, Failure: Error>(
     limit: Int, yielding order: ResultOrder, losers: Losers = .join, until deadline: Deadline,
     discard: (@Sendable (Output) -> Void)? = nil,
     _ transform: @escaping @Sendable (Element, Completion<Output, Failure>) -> Void,
-    taking take: (Output) throws(Failure) -> Void
+    taking take: (Output) throws -> Void
   ) throws(FlowError<Failure>) {
     let map = CallbackMap<Output, Failure>(limit: limit, isOrdered: order == .inOrder, discard: discard)
     guard limit > 0 else { throw map.error(.invalidArgument) }
@@ -99,8 +99,8 @@ extension Sequence where Element: Sendable {
         switch step {
         case .pull:
           if let element = iterator.next() { transform(element, map.start()) } else { map.endSource() }
-        case .output(let output, let index):
-          do throws(Failure) { try take(output) } catch { throw map.error(.failed, error, index) }
+        case .output(let output):
+          do { try take(output) } catch { throw map.error(.failed, underlying: error) }
         }
       }
     } catch {
