@@ -2,6 +2,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateFlow
 import HeadgateOrigin
+import HeadgateTesting
 import HeadgateThreads
 import Testing
 
@@ -155,13 +156,15 @@ import Testing
       aborted = 2
     case .allSettled:
       // No end of one cancels another here: what cancels is the task.
-      let task = Task { [origin] in
-        _ = await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60)))
-        withUnsafeCurrentTask { $0?.cancel() }
-        return try await allSettled(throwing: DispatchError.self, [answer])
+      let told = Gate()
+      let answered = { @Sendable () async throws(DispatchError) in
+        let count = try await answer()
+        told.open()
+        return count
       }
-      let running = Task { try await allSettled(throwing: DispatchError.self, [hold, answer, hold]) }
-      _ = await task.result
+      let running = Task { try await allSettled(throwing: DispatchError.self, [hold, answered, hold]) }
+      await told.wait()
+      #expect(await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60))))
       running.cancel()
       #expect(try await running.value.map { (try? $0.get()) ?? 0 } == [0, 3, 0])
       aborted = 2
