@@ -6,7 +6,8 @@ import HeadgateThreads
 ///       try await client.put(chunk.bytes, at: chunk.offset)
 ///     }
 ///
-/// The file is read on a thread where that may block. As much is sent as the file had when it was opened: what is
+/// An empty file sends nothing. Cancelled, it ends with the offset that was reached, once the piece that is being sent has
+/// ended. The file is read on a thread where that may block. As much is sent as the file had when it was opened: what is
 /// appended meanwhile is left out, and one that has become shorter ends with `sourceShrank` before the first piece that
 /// is not whole.
 ///

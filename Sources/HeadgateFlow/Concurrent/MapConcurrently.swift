@@ -8,6 +8,10 @@ extension Sequence where Element: Sendable {
   ///
   /// The transforms start in the order of the elements. Without elements the result is empty.
   ///
+  /// One element is as good as many, and a hundred thousand need the stack of one. Cancelled at whatever step, it starts
+  /// nothing more, and what runs is cancelled. What ignores that is waited for or not, as `losers` says; what it succeeds
+  /// with goes to `discard`. An error thrown in a cancel hook goes to the log and stops nothing.
+  ///
   /// - Parameters:
   ///   - limit: How many run at a time; 1 or more.
   ///   - losers: What becomes of those that still run at the first failure, or when the task is cancelled.

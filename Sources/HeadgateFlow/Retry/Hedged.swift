@@ -4,7 +4,9 @@ import HeadgateThreads
 ///
 ///     let page = try await hedged(after: .milliseconds(50)) { try await replica.page(url) }
 ///
-/// A failed attempt brings the next one on at once. Only for what may be done twice.
+/// A failed attempt brings the next one on at once; a hundred thousand that do need the stack of one. Only for what may
+/// be done twice. Cancelled at whatever step, it makes no further attempt, and those that run are cancelled; an error
+/// thrown in a cancel hook of the form for callbacks goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - delay: How long after the first attempt the second one starts, after the second the third, and so on; with zero

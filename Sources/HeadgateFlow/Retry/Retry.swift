@@ -4,7 +4,9 @@ import HeadgateThreads
 ///
 ///     let page = try await retry(attempts: 5, while: { $0.isPassing }) { try await client.page(url) }
 ///
-/// One attempt at a time. No thread is held while it waits.
+/// One attempt at a time; a hundred thousand need the stack of one. No thread is held while it waits. Cancelled at whatever
+/// step, it makes no further attempt; one that runs and ignores it is waited for. An error thrown in a cancel hook of the
+/// form for callbacks goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - attempts: How many there are at most, the first included; 1 or more, `Int.max` for no limit.
