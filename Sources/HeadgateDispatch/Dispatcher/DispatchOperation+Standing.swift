@@ -6,7 +6,7 @@ extension OperationState {
     if let verdict { return verdict.code == .cancelled ? .cancelled : .failed }
     if hasEndedWhole { return .finished }
     switch stage {
-    case .waiting, .resting, .doomed: return .waiting
+    case .waiting, .resting, .intercepted, .doomed: return .waiting
     case .starting, .running, .answering, .over: return .running
     }
   }

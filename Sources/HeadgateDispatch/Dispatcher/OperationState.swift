@@ -15,12 +15,14 @@ struct OperationState {
     case doomed
     /// It has a permit, and the transport is being told. -> running, over
     case starting
-    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, over
+    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, intercepted, over
     case running(any ExchangeControl)
-    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, over
+    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, intercepted, over
     case answering(ExchangeEnd)
-    /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, over
+    /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, intercepted, over
     case resting
+    /// Interceptors are at work, and it has no permit: see OperationState+Intercept.swift. -> waiting, running, over
+    case intercepted
     /// The permit was given back, or never granted. Nothing follows.
     case over
   }
@@ -30,6 +32,8 @@ struct OperationState {
     var withdraw: Ticket?
     var finish: Ticket?
     var cancel: (any ExchangeControl)?
+    /// What interceptors are doing, to be cancelled.
+    var work: Canceller?
     /// What is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
     var outcome: Outcome?
   }
@@ -50,7 +54,7 @@ struct OperationState {
   var hasEndedWhole = false
 
   /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
-  private(set) var later: DispatchRequest?
+  var later: DispatchRequest?
   private(set) var hop = 0
   /// Its lane, which a short request may change while it runs.
   private(set) var requestClass: RequestClass
@@ -72,6 +76,8 @@ struct OperationState {
   var retries = 0
   /// How much of a redirect's body was passed over.
   var drained = 0
+  /// See `interlude`, in OperationState+Intercept.swift.
+  var interludeBox: InterludeBox?
 
   /// Time accounts, in nanoseconds. The waiting of all hops is added up, and so is the running.
   var waitingSince: Deadline
@@ -107,7 +113,7 @@ struct OperationState {
 
   var isWaiting: Bool {
     switch stage {
-    case .waiting, .resting: true
+    case .waiting, .resting, .intercepted: true
     default: false
     }
   }
@@ -213,6 +219,9 @@ struct OperationState {
       ran += now.nanoseconds(since: runningSince)
       consequences.finish = ticket
     case .resting: stage = .over
+    case .intercepted:
+      stage = .over
+      consequences.work = interlude?.work
     case .starting, .doomed, .over: break
     }
     consequences.outcome = claimOutcome(at: now)
@@ -287,6 +296,7 @@ struct OperationState {
     leaveHold(at: now)
     if !isDecided {
       if let redirect { return Ending(next: redirect, rest: rest) }
+      if interludeBox != nil, let kept = interlude?.kept { return Ending(kept: kept) }
       if challenge != nil {
         stage = .answering(copy end)
         return Ending()
@@ -316,6 +326,8 @@ struct OperationState {
   struct Ending {
     var next: DispatchRequest?
     var rest: Duration?
+    /// What interceptors are to look at before anything else follows.
+    var kept: KeptResponse?
     var ticket: Ticket?
     var outcome: Outcome?
   }
@@ -334,11 +346,15 @@ struct OperationState {
 
   /// One hop is over, and another follows.
   mutating func leaveHop(for next: DispatchRequest, at now: Deadline) {
+    ran += now.nanoseconds(since: runningSince)
+    beginHop(for: next)
+  }
+
+  mutating func beginHop(for next: DispatchRequest) {
     later = next
     redirect = nil
     drained = 0
     hop += 1
-    ran += now.nanoseconds(since: runningSince)
     isPaused = false
     missedResume = false
   }
@@ -378,6 +394,7 @@ struct OperationState {
       known = .waiting
       waited += now.nanoseconds(since: waitingSince)
     case .resting: known = .waiting
+    case .intercepted: if known == .waiting { known = .intercepting }
     case .running, .answering:
       if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)
