@@ -76,6 +76,9 @@ public final class BearerTokens: RequestInterceptor {
   /// What a fetch under way brings is for those only who wait for it already; another may begin beside it.
   public func setToken(_ token: BearerToken?) { state.withLock { $0.set(token) } }
 
+  /// How many requests wait for a token.
+  var waiting: Int { state.withLock { $0.waiting } }
+
   // MARK: Requests
 
   /// Gives a request the token, fetching one if need be.

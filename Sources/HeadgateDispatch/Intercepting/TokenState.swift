@@ -90,6 +90,9 @@ struct TokenState<Waiter> {
     return (waiter, left.canceller)
   }
 
+  /// How many wait.
+  var waiting: Int { fetches.values.reduce(0) { $0 + $1.waiters.count } }
+
   /// Another token, from outside. What is being fetched is for those only who wait for it already.
   mutating func set(_ token: BearerToken?) {
     self.token = token
