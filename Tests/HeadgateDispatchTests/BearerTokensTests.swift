@@ -231,7 +231,8 @@ import Testing
 
   // MARK: For whom
 
-  @Test("no other end-point gets the token: neither by a redirect nor asked at once; back at the first it is there again")
+  @Test(
+    "no other end-point gets the token: neither by a redirect nor asked at once; back at the first it is there again")
   func otherPlaces() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("secret")])
     bench.send(try bench.request(), into: responses)
@@ -258,7 +259,9 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a request with an Authorization of its own keeps it, and nothing is fetched for it", arguments: ["Basic x", "Bearer own"])
+  @Test(
+    "a request with an Authorization of its own keeps it, and nothing is fetched for it",
+    arguments: ["Basic x", "Bearer own"])
   func ownField(_ field: String) async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("secret")])
     var request = try bench.request()

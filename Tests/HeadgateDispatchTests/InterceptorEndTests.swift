@@ -3,13 +3,13 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
+@testable import HeadgateDispatch
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-
-@testable import HeadgateDispatch
 
 /// What ends a request that is in the hands of its interceptors, and every way in.
 @Suite struct InterceptorEndTests {
@@ -22,7 +22,9 @@ import Foundation
       defer { cancelled.open() }
       try await untilCancelled()
     }
-    return Hooks { _, _ in if place == "prepare" { try await hold() } } review: { _, _ in
+    return Hooks { _, _ in
+      if place == "prepare" { try await hold() }
+    } review: { _, _ in
       try await hold()
       return .sendAgain
     }
@@ -103,7 +105,8 @@ import Foundation
   }
 
   @Test(
-    "a dispatcher that drains finishes what interceptors work on", arguments: ["prepare", "review", "redirect"], [true, false])
+    "a dispatcher that drains finishes what interceptors work on", arguments: ["prepare", "review", "redirect"],
+    [true, false])
   func drain(place: String, shares: Bool) async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let first = LockedBox(true)
@@ -303,7 +306,8 @@ import Foundation
     #expect(bench.isClean())
   }
 
-  @Test("a delegate is asked for a credential after interceptors have let the response be; that request is prepared too")
+  @Test(
+    "a delegate is asked for a credential after interceptors have let the response be; that request is prepared too")
   func credential() async throws {
     final class Guest: URLDispatchDelegate {
       let calls = Outcomes<String>()
@@ -320,9 +324,13 @@ import Foundation
     }
     // Looked at and let be; then not looked at.
     for isLooked in [true, false] {
-      let interceptor = Hooks { request, _ in request.headerFields[.accept] = "prepared" } interest: { response, _ in
+      let interceptor = Hooks { request, _ in
+        request.headerFields[.accept] = "prepared"
+      } interest: { response, _ in
         response.statusCode == 401 && isLooked
-      } review: { _, _ in .letBe }
+      } review: { _, _ in
+        .letBe
+      }
       let bench = try Bench(requests: 1, interceptors: [interceptor])
       let guest = Guest()
       bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)

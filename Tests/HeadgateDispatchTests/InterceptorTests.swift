@@ -17,10 +17,15 @@ import Testing
   func order() async throws {
     let calls = Outcomes<String>()
     let first = Hooks("1 ", calls: calls) { request, _ in request.headerFields[.accept] = "1" }
-    let second = Hooks("2 ", calls: calls) { request, _ in request.headerFields[.accept]?.append("2") } review: { _, _ in
+    let second = Hooks("2 ", calls: calls) { request, _ in
+      request.headerFields[.accept]?.append("2")
+    } review: { _, _ in
       .sendAgain
     }
-    let third = Hooks("3 ", calls: calls) { _, _ in } review: { _, _ in .letBe }
+    let third = Hooks("3 ", calls: calls) { _, _ in
+    } review: { _, _ in
+      .letBe
+    }
     let bench = try bench(first, second, third)
     bench.send(try bench.request(), into: responses)
     let exchange = await bench.transport.next()
@@ -179,7 +184,11 @@ import Testing
 
   @Test("what an interceptor throws ends the request with an error that says so", arguments: [true, false])
   func throwing(atOnce: Bool) async throws {
-    let interceptor = Hooks { _, _ in if atOnce { throw Mishap() } } review: { _, _ in throw Mishap() }
+    let interceptor = Hooks { _, _ in
+      if atOnce { throw Mishap() }
+    } review: { _, _ in
+      throw Mishap()
+    }
     let bench = try bench(interceptor)
     bench.send(try bench.request(), into: responses)
     if !atOnce { await bench.transport.next().respond(401) }

@@ -193,7 +193,9 @@ private struct OperationExerciser {
   private mutating func run(_ random: inout SeededRandom) {
     switch Int.random(in: 0..<10, using: &random) {
     case 0..<2:
-      if state.attempt(of: request, at: now) != nil, state.planRetry(request, after: .seconds(1)) { seen.insert("rested") }
+      if state.attempt(of: request, at: now) != nil, state.planRetry(request, after: .seconds(1)) {
+        seen.insert("rested")
+      }
       end(DispatchError(.connectionLost))
     case 2..<4:
       if state.head == nil, state.challenge == nil, state.keeping == nil, !state.isDecided {

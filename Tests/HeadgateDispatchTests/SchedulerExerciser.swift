@@ -136,7 +136,9 @@ struct SchedulerExerciser {
       add(item, entry(ticket))
     case .refused(.queueFull):
       if limits.overflow == .wait || waitingBefore < limits.waiting { return "refused beside a free place" }
-      if limits.overflow == .dropOldest, limits.waiting > 0, first == nil { return "the youngest was refused for an elder one" }
+      if limits.overflow == .dropOldest, limits.waiting > 0, first == nil {
+        return "the youngest was refused for an elder one"
+      }
       // The victim is the one whose turn would come last: here the newcomer.
       if limits.overflow == .dropLowest, known.count < 600,
         known.values.contains(where: { $0.stand == .waiting && $0.rank > rank(age, priority) })
