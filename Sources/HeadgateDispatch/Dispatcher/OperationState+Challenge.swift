@@ -9,8 +9,8 @@ extension OperationState {
     guard let asking = challenge.take(), !isDecided else { return (nil, nil) }
     head = asking
     let timeout = takeTimeoutOfLong()
-    guard case .answering(let end) = stage else { return (timeout, nil) }
-    decide(by: end.failure, of: first, at: now)
+    guard case .answering(let failure) = stage else { return (timeout, nil) }
+    decide(by: failure, of: first, at: now)
     return (timeout, over(at: now))
   }
 

@@ -17,8 +17,9 @@ struct OperationState {
     case starting
     /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, intercepted, over
     case running(any ExchangeControl)
-    /// The exchange is over while its consumer is asked for a credential. The permit is held. -> starting, intercepted, over
-    case answering(ExchangeEnd)
+    /// The exchange is over, as it says here, while its consumer is asked for a credential. The permit is held. ->
+    /// starting, intercepted, over
+    case answering(DispatchError?)
     /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, intercepted, over
     case resting
     /// Interceptors are at work, and it has no permit: see OperationState+Intercept.swift. -> waiting, running, over
@@ -298,7 +299,7 @@ struct OperationState {
       if let redirect { return Ending(next: redirect, rest: rest) }
       if interludeBox != nil, let kept = interlude?.kept { return Ending(kept: kept) }
       if challenge != nil {
-        stage = .answering(copy end)
+        stage = .answering(end.failure)
         return Ending()
       }
       decide(by: end.failure, of: first, at: now)
@@ -346,15 +347,11 @@ struct OperationState {
 
   /// One hop is over, and another follows.
   mutating func leaveHop(for next: DispatchRequest, at now: Deadline) {
-    ran += now.nanoseconds(since: runningSince)
-    beginHop(for: next)
-  }
-
-  mutating func beginHop(for next: DispatchRequest) {
     later = next
     redirect = nil
     drained = 0
     hop += 1
+    ran += now.nanoseconds(since: runningSince)
     isPaused = false
     missedResume = false
   }

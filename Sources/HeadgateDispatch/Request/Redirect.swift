@@ -60,7 +60,7 @@ enum Redirect {
     return DispatchRequest(
       request.fields.changed(address: address) { settings in
         settings.method = nextMethod
-        settings.body = nextBody
+        if request.fields.hasBody { settings.rare.body = nextBody }
         settings.headerFields = nextFields
       })
   }
