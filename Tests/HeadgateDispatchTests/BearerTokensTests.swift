@@ -384,8 +384,8 @@ import Testing
   func byDispatcher() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)
     let tokens = BearerTokens(for: here) { _ in
-      let own = dispatcher.withLock { $0 }
-      return try await own.map { BearerToken(try await $0.data(for: "http://a/token").text) }
+      guard let own = dispatcher.withLock({ $0 }) else { return nil }
+      return BearerToken(try await own.data(for: "http://a/token").text)
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
     dispatcher.withLock { $0 = bench.dispatcher }
@@ -419,6 +419,59 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [nil])
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "a fetch stands before all who need it, and those whose turn comes meanwhile wait for it instead of being refused")
+  func beforeOthers() async throws {
+    let tokens = BearerTokens(for: here, token: BearerToken("old")) { fetch in
+      BearerToken(try await fetch.send(try DispatchRequest("http://a/token")).text)
+    }
+    let bench = try Bench(requests: 1, interceptors: [tokens])
+    bench.send(try bench.request(), into: responses)
+    let first = await bench.transport.next()
+    let other = bench.dispatcher.dispatchShort(try bench.request("/other", host: "b")) { _ in }
+    _ = await bench.transport.next()
+    for _ in 0..<20 { bench.send(try bench.request(), into: responses) }
+    while bench.counts.waiting < 20 { await Task.yield() }
+    bench.dispatcher.gate.pause(here)
+    first.respond(401)
+    while bench.counts.waiting < 21 { await Task.yield() }
+    bench.dispatcher.gate.resume(here)
+    let fetch = await bench.transport.next()
+    #expect(fetch.request.url == "http://a/token")
+    fetch.respond(body: "new")
+    for _ in 0..<21 {
+      let exchange = await bench.transport.next()
+      #expect(Self.token(of: exchange) == "Bearer new")
+      exchange.respond()
+    }
+    other.cancel()
+    await bench.dispatcher.shutDown()
+    #expect(responses.count == 21)
+    #expect(bench.isClean())
+  }
+
+  @Test("a token that expires in the queue is replaced before the request is sent")
+  func expiresInQueue() async throws {
+    let fetches = fetches
+    let tokens = BearerTokens(for: here) { fetch in
+      fetches.add(fetch.old)
+      return BearerToken("t\(fetches.count)", validFor: .seconds(60))
+    }
+    let bench = try Bench(requests: 1, interceptors: [tokens])
+    bench.send(try bench.request(), into: responses)
+    let first = await bench.transport.next()
+    bench.send(try bench.request(), into: responses)
+    while bench.counts.waiting < 1 { await Task.yield() }
+    bench.clock.advance(by: .seconds(59))
+    first.respond()
+    let second = await bench.transport.next()
+    #expect(Self.token(of: second) == "Bearer t2")
+    second.respond()
+    await bench.dispatcher.shutDown()
+    #expect(fetches.count == 2)
     #expect(bench.isClean())
   }
 

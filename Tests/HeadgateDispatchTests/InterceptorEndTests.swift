@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateFlow
 import HeadgateTesting
 import HeadgateThreads
 import Testing

@@ -14,6 +14,7 @@ final class Hooks: RequestInterceptor {
   private let onPrepare: Prepare
   private let interest: Interest
   private let onReview: Review
+  private let outdated: @Sendable () -> Bool
 
   /// - Parameters:
   ///   - name: Stands before what it writes down.
@@ -21,8 +22,9 @@ final class Hooks: RequestInterceptor {
   init(
     _ name: String = "", calls: Outcomes<String> = Outcomes(), prepare: @escaping Prepare = { _, _ in },
     interest: @escaping Interest = { response, _ in response.statusCode == 401 },
-    review: @escaping Review = { _, _ in .sendAgain }
+    review: @escaping Review = { _, _ in .sendAgain }, outdated: @escaping @Sendable () -> Bool = { false }
   ) {
+    self.outdated = outdated
     self.name = name
     self.calls = calls
     onPrepare = prepare
@@ -34,6 +36,8 @@ final class Hooks: RequestInterceptor {
     calls.add("\(name)prepare \(interception.resends)")
     try await onPrepare(&request, interception)
   }
+
+  func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool { outdated() }
 
   func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
     interest(response, interception)

@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateFlow
 import HeadgateTesting
 import HeadgateThreads
 import Testing
@@ -96,6 +97,29 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.count == 3)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "what is out of date once it has its permit is prepared anew, and the permit goes to the next; five times at most")
+  func outdated() async throws {
+    let isOutdated = LockedBox(false)
+    let interceptor = Hooks(outdated: { isOutdated.withLock { $0 } })
+    let bench = try bench(interceptor)
+    bench.send(try bench.request("/1"), into: responses)
+    let first = await bench.transport.next()
+    bench.send(try bench.request("/2"), into: responses)
+    await interceptor.calls.wait(for: 2)
+    while bench.counts.waiting < 1 { await Task.yield() }
+    isOutdated.withLock { $0 = true }
+    first.respond()
+    let second = await bench.transport.next()
+    #expect(interceptor.calls.count == 7)
+    second.respond(302, [.location: "/3"])
+    // Being out of date is neither a redirect nor a time that it was sent.
+    await bench.transport.next().respond()
+    await bench.dispatcher.shutDown()
+    #expect(bench.recording.requests.last?.exchanges.map(\.start.resends) == [0, 1])
     #expect(bench.isClean())
   }
 
@@ -272,6 +296,21 @@ import Testing
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text, response.times.attempts) == (503, "no", 2))
     #expect(interceptor.calls.values == ["prepare 0", "prepare 0", "prepare 0", "review status 503"])
+    #expect(bench.isClean())
+  }
+
+  @Test("a response that is to be looked at is no failure to retry, however its body ends")
+  func brokenOff() async throws {
+    let bench = try bench(Hooks(review: { _, _ in .letBe }))
+    var request = try bench.request()
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(2)), budget: nil)
+    bench.send(request, into: responses)
+    let exchange = await bench.transport.next()
+    exchange.head(401)
+    exchange.end(DispatchError(.connectionLost))
+    await bench.dispatcher.shutDown()
+    #expect(responses.values.map(\.code) == [.connectionLost])
+    #expect(responses.last?.error?.ran == .zero)
     #expect(bench.isClean())
   }
 

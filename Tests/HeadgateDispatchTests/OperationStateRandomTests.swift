@@ -38,7 +38,7 @@ import Testing
     #expect(
       seen.isSuperset(of: [
         "prepared", "granted", "redirected", "rested", "kept", "reviewed", "sent again", "let be", "asked",
-        "credential", "whole", "failed",
+        "credential", "outdated", "whole", "failed",
       ]))
   }
 }
@@ -155,6 +155,7 @@ private struct OperationExerciser {
     case .queued: grant()
     case .starting:
       guard let launch else { return }
+      if isIntercepted, Int.random(in: 0..<6, using: &random) == 0 { return prepareLate() }
       place = .running
       _ = state.started(Control(), hop: launch.hop, at: now)
     case .running: run(&random)
@@ -175,6 +176,17 @@ private struct OperationExerciser {
       expectations -= 1
       place = .over
     }
+  }
+
+  private mutating func prepareLate() {
+    expect()
+    guard let hand = state.prepareLate(work()) else {
+      expectations -= 1
+      return conclude(state.over(at: now))
+    }
+    seen.insert("outdated")
+    giveBack(hand.ticket)
+    place = .preparing
   }
 
   private mutating func grant() {

@@ -71,7 +71,8 @@ import Testing
     let is7 = own.scheduler.expect(wasHere: false)
     #expect(!is7)
     // What it needs to come may come before it.
-    guard case .started(let helper, _) = own.scheduler.submit(2, to: place, .short, mayStart: true, as: .onBehalf)
+    guard
+      case .started(let helper, _) = own.scheduler.submit(2, to: place, .short, mayStart: true, as: .onBehalf(age: 0))
     else {
       Issue.record("nothing was taken for one that is expected")
       return
@@ -98,7 +99,7 @@ import Testing
       Issue.record("nobody was told that it is empty")
       return
     }
-    guard case .refused = own.scheduler.submit(4, to: place, .short, mayStart: true, as: .onBehalf) else {
+    guard case .refused = own.scheduler.submit(4, to: place, .short, mayStart: true, as: .onBehalf(age: 0)) else {
       Issue.record("an empty gate took one")
       return
     }

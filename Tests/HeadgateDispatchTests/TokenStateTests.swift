@@ -24,7 +24,7 @@ import Testing
         last += 1
         let canceller = Canceller()
         switch state.want(last, refused: refused, canceller, at: now) {
-        case .token(let token): #expect(token.value != refused, "seed \(seed), step \(step)")
+        case .token(let token): #expect(token.value != refused && current == nil, "seed \(seed), step \(step)")
         case .waits(let number, let begins):
           if let begins {
             #expect(current == nil, "seed \(seed), step \(step): two fetches")

@@ -59,6 +59,32 @@ extension DispatchOperation {
     begin(work, returning: hand.ticket) { [self] in await preparation(Turn(reason: reason)) }
   }
 
+  /// Whether what was prepared is out of date by now.
+  func isOutdated(_ launch: OperationState.Launch) -> Bool {
+    guard let prepared = launch.later, let interlude = state.withLock({ $0.interlude }),
+      interlude.latePreparations < Self.mostAnswers
+    else { return false }
+    var isOutdated = false
+    DeliveryFrame.mark(core.gateIdentity) {
+      isOutdated = core.interceptors.enumerated().contains { place, interceptor in
+        interceptor.isOutdated(prepared, interception(interlude, of: place))
+      }
+    }
+    return isOutdated
+  }
+
+  /// It has its permit, which goes to the next: it is prepared anew.
+  func prepareLate(at now: Deadline) {
+    let isExpected = core.gate.expect(wasHere: true)
+    let work = Canceller()
+    guard isExpected, let hand = state.withLock({ $0.prepareLate(work) }) else {
+      if isExpected { core.gate.forgetExpected() } else { fail(DispatchError(.shutDown)) }
+      return conclude(state.withLock { $0.over(at: now) })
+    }
+    observeIntercepting(.preparation, at: now)
+    begin(work, returning: hand.ticket) { [self] in await preparation(Turn(reason: .interceptor)) }
+  }
+
   /// Lets interceptors do their work, and gives the permit back.
   private func begin(_ work: Canceller, returning ticket: Ticket?, _ body: @escaping @Sendable () async -> Void) {
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
@@ -96,7 +122,7 @@ extension DispatchOperation {
   }
 
   private func interception(_ interlude: Interlude, of place: Int) -> Interception {
-    Interception(unprepared: interlude.base, resends: interlude.answers[place] ?? 0, core)
+    Interception(unprepared: interlude.base, resends: interlude.answers[place] ?? 0, age: submitted, core)
   }
 
   private func failed(_ error: any Error, _ what: String) {

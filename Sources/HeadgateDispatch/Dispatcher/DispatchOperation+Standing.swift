@@ -1,6 +1,14 @@
 import HeadgateThreads
 
 extension OperationState {
+  /// Whether it waits for something else than the network.
+  var isWaiting: Bool {
+    switch stage {
+    case .waiting, .resting, .intercepted: true
+    default: false
+    }
+  }
+
   /// Where the request stands, in the words of its handle.
   var standing: URLDispatchOperation.State {
     if let verdict { return verdict.code == .cancelled ? .cancelled : .failed }

@@ -14,6 +14,7 @@ final class DispatchOperation: Sendable {
   let sink: any ResponseSink
   /// Counts what is sent of its body; nil for a request that has none.
   let meter: UploadMeter?
+  /// When it was submitted; for one on behalf of another, when that was.
   let submitted: Deadline
   let submittedClass: RequestClass
   /// Who hears of it; nil, most often, for nobody.
@@ -35,11 +36,11 @@ final class DispatchOperation: Sendable {
 
   init(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink,
-    _ kind: Kind = .plain
+    _ kind: Kind = .plain, age: Deadline? = nil
   ) {
     self.kind = kind
     let now = core.now
-    submitted = now
+    submitted = age ?? now
     if core.isObserved {
       (self.request, observation) = Observation.begin(request, requestClass, core, at: now)
     } else {
@@ -99,10 +100,11 @@ final class DispatchOperation: Sendable {
     if kind == .intercepted {
       refusal = offerForPreparing(patience: patience, mayBeHeld: mayBeHeld)
     } else {
-      observeWaiting(.submission, at: submitted)
+      let now = kind == .plain ? submitted : core.now
+      observeWaiting(.submission, at: now)
       refusal = bring(
-        to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted,
-        as: kind == .plain ? .new : .onBehalf)
+        to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: now,
+        as: kind == .plain ? .new : .onBehalf(age: submitted.nanoseconds))
     }
     if let refusal { return refusal }
     // A dispatcher that shares its gate may have closed since: it can't have seen this one.
@@ -204,6 +206,7 @@ extension DispatchOperation: GateClient {
       return core.finish(ticket)
     }
     sink.accepted()
+    if kind == .intercepted, isOutdated(launch) { return prepareLate(at: now) }
     startExchange(launch, at: now)
   }
 

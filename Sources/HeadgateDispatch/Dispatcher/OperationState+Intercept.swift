@@ -11,6 +11,8 @@ struct Interlude: Sendable {
   var base: DispatchRequest
   /// How often each interceptor had it sent again, by its place.
   var answers: [Int: Int] = [:]
+  /// How often what was prepared was out of date by the time that there was a permit.
+  var latePreparations = 0
   /// The response that they want to look at.
   var kept: KeptResponse?
   /// What they are doing.
@@ -71,6 +73,17 @@ extension OperationState {
     leaveHop(for: next, at: now)
     interlude.base = next
     interlude.kept = nil
+    interlude.work = work
+    interlude.isExpected = true
+    self.interlude = interlude
+    stage = .intercepted
+    return Hand(ticket: takeTicket())
+  }
+
+  /// It has its permit, and what was prepared is out of date: it is to be prepared anew. Nil: it was decided meanwhile.
+  mutating func prepareLate(_ work: Canceller) -> Hand? {
+    guard case .starting = stage, !isDecided, var interlude else { return nil }
+    interlude.latePreparations += 1
     interlude.work = work
     interlude.isExpected = true
     self.interlude = interlude

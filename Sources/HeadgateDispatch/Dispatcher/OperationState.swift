@@ -112,13 +112,6 @@ struct OperationState {
     waitingSince = submitted
   }
 
-  var isWaiting: Bool {
-    switch stage {
-    case .waiting, .resting, .intercepted: true
-    default: false
-    }
-  }
-
   /// Takes the ticket out: the permit goes back.
   mutating func takeTicket() -> Ticket? { ticket.take() }
 

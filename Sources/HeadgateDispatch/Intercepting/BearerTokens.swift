@@ -13,8 +13,8 @@ import HeadgateThreads
 /// token. Requests with an `Authorization` of their own keep that, and go without.
 ///
 /// **When one is fetched.** Before the first request; once its lifetime is over, a little sooner (`leeway`); and when a
-/// server answers with 401. Those that get a 401 at the same time wait for one fetch, and so do those that come meanwhile;
-/// one whose token was replaced since it was sent is sent again without a fetch. A request that gets another 401 after a
+/// server answers with 401. Those that get a 401 at the same time wait for one fetch, and so do those that come meanwhile or
+/// have their turn in the queue; one whose token was replaced since it was sent is sent again without a fetch. A request that gets another 401 after a
 /// fetch has that for its response, and so has one whose body can't be sent again.
 ///
 /// **When fetching fails.** All who wait end with the error `interceptorFailed`, beneath which is what the closure threw. The
@@ -90,9 +90,16 @@ public final class BearerTokens: RequestInterceptor {
     request.headerFields[.authorization] = Self.field(token.value)
   }
 
+  /// Whether a request stands with a token that is not used any more.
+  public func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool {
+    guard let carried = carried(by: request, interception) else { return false }
+    let now = interception.now
+    return state.withLock { $0.usable(refused: nil, at: now)?.value } != carried
+  }
+
   /// Whether a server has refused a token that may be replaced.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
-    guard response.statusCode == 401, let refused = refused(response, interception) else { return false }
+    guard response.statusCode == 401, let refused = carried(by: response.request, interception) else { return false }
     return interception.resends == 0 || hasOther(than: refused, interception)
   }
 
@@ -100,7 +107,7 @@ public final class BearerTokens: RequestInterceptor {
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
   ) async throws -> InterceptorAnswer {
-    guard let refused = refused(response, interception) else { return .letBe }
+    guard let refused = carried(by: response.request, interception) else { return .letBe }
     guard interception.resends == 0 || hasOther(than: refused, interception) else { return .letBe }
     return try await token(refused: refused, interception) == nil ? .letBe : .sendAgain
   }
@@ -109,10 +116,10 @@ public final class BearerTokens: RequestInterceptor {
 
   private static func field(_ token: String) -> String { scheme + token }
 
-  /// The token that a request was sent with, if it had it from here.
-  private func refused(_ response: InterceptedResponse, _ interception: Interception) -> String? {
-    guard interception.unprepared.headerFields[.authorization] == nil, isMeant(response.request),
-      let field = response.request.headerFields[.authorization], field.hasPrefix(Self.scheme)
+  /// The token that a request has from here.
+  private func carried(by request: DispatchRequest, _ interception: Interception) -> String? {
+    guard interception.unprepared.headerFields[.authorization] == nil, isMeant(request),
+      let field = request.headerFields[.authorization], field.hasPrefix(Self.scheme)
     else { return nil }
     return String(field.dropFirst(Self.scheme.count))
   }

@@ -9,9 +9,11 @@ public struct Interception: Sendable {
   /// How often this interceptor had the request sent again, five times at most.
   public let resends: Int
 
+  private let age: Deadline
   private let core: DispatchCore
 
-  init(unprepared: DispatchRequest, resends: Int, _ core: DispatchCore) {
+  init(unprepared: DispatchRequest, resends: Int, age: Deadline, _ core: DispatchCore) {
+    self.age = age
     self.unprepared = unprepared
     self.resends = resends
     self.core = core
@@ -21,7 +23,8 @@ public struct Interception: Sendable {
   public var now: Deadline { core.now }
 
   /// Sends a request through the same dispatcher, under its limits as all others and past all interceptors, and gathers the
-  /// response in memory: a token is asked for like this.
+  /// response in memory: a token is asked for like this. In the queue it is as old as the request that needs it, so that it
+  /// does not stand behind others that need it as well.
   ///
   /// It is sent also while the dispatcher drains, as long as a request waits for what comes of it. Keep no interception
   /// beyond the call that it was handed to: it keeps the transport alive, though not the dispatcher.
@@ -35,7 +38,7 @@ public struct Interception: Sendable {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<Response, Never>) in
         let sink = CollectingSink(cap: request.maxBodyBytes) { continuation.resume(returning: $0) }
-        let operation = DispatchOperation(request, .short, core, sink, .onBehalf)
+        let operation = DispatchOperation(request, .short, core, sink, .onBehalf, age: age)
         canceller.set { operation.cancel() }
         operation.submit(patience: .waits, mayBeHeld: true)
       }

@@ -39,6 +39,17 @@ public protocol RequestInterceptor: Sendable {
   /// - Throws: Anything: the request ends with it, and is not sent.
   func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws
 
+  /// Whether what was prepared is out of date, now that the request has its permit, for which it may have waited for long: a
+  /// token has expired, a signature has a time. Then the permit goes to the next request, and this one is prepared anew, as
+  /// old as it was. Not asked any more after five such times. Called where the permit was granted, the transport's thread
+  /// most often: it must return at once, and blocking calls of the dispatcher throw in it.
+  ///
+  /// - Parameters:
+  ///   - request: The request as it was prepared, by all interceptors.
+  ///   - interception: What there is to know beside.
+  /// - Returns: False unless implemented.
+  func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool
+
   /// Whether ``review(_:_:)`` is to be called for a response, or for a failure. Nothing is told of it before that: up to
   /// 256 KB of its body are kept, and the rest is given up (if the answer is to let it be, the request fails with
   /// `bodyTooLarge` then). So say true only for what may be a reason to send the request again.
@@ -68,6 +79,9 @@ public protocol RequestInterceptor: Sendable {
 extension RequestInterceptor {
   /// Changes nothing.
   public func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {}
+
+  /// Nothing is ever out of date.
+  public func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool { false }
 
   /// Is not interested.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool { false }

@@ -52,9 +52,9 @@ struct TokenState<Waiter> {
     return .waits(number: number, begins: Fetch(id: number, old: token))
   }
 
-  /// The present token, unless it is the one that was refused, or has expired.
+  /// The present token, unless it is the one that was refused, or has expired, or another is being fetched in its place.
   mutating func usable(refused: String?, at now: Deadline) -> BearerToken? {
-    guard let token, token.value != refused else { return nil }
+    guard current == nil, let token, token.value != refused else { return nil }
     // One that was given has its lifetime from its first use.
     if expiry == nil { expiry = end(of: token, from: now) }
     if let expiry, expiry <= now { return nil }

@@ -21,8 +21,7 @@ extension Scheduler {
     let place = endPoints.take(endPoint, limits, paused: paused)
     // Two threads that read the clock one after the other may come in the other order.
     lastAge = max(lastAge + 1, moment.nanoseconds)
-    var age = lastAge
-    if case .expected(let first) = admission { age = min(age, first) }
+    let age = admission.age.map { min(lastAge, $0) } ?? lastAge
     let slot = nodes.insert(item, requestClass, priority, endPoint: place, age: age, rank: rank(of: age, priority))
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[place].isPaused { sweep = 0 }

@@ -32,3 +32,14 @@ extension Scheduler {
     }
   }
 }
+
+extension Scheduler.Admission {
+  /// The age that it has, where that is not the present.
+  @inline(__always)
+  var age: UInt64? {
+    switch self {
+    case .new: nil
+    case .expected(let age), .onBehalf(let age): age
+    }
+  }
+}

@@ -54,8 +54,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
     case new
     /// It was expected: it has the age of its first submission, and comes also while the scheduler drains.
     case expected(age: UInt64)
-    /// Something expected needs it before it can come.
-    case onBehalf
+    /// Something expected needs it before it can come, and lends it its age.
+    case onBehalf(age: UInt64)
   }
 
   /// What a withdrawn item was doing.
