@@ -236,8 +236,8 @@ private struct OperationExerciser {
   }
 
   private mutating func end(_ failure: DispatchError?) {
+    if isIntercepted, let kept = state.keptEnd(ExchangeEnd(failure: failure), at: now) { return beginReview(kept) }
     let ending = state.ended(ExchangeEnd(failure: failure), of: request, at: now)
-    if let kept = ending.kept { return beginReview(kept) }
     guard let next = ending.next else {
       conclude(ending)
       if state.isDecided { place = .over } else { place = .answering }

@@ -63,7 +63,16 @@ import Testing
       default:
         refused = state.token?.value
         guard Bool.random(using: &random) else { continue }
-        state.set(BearerToken("set \(step)"))
+        let token = Bool.random(using: &random) ? BearerToken("set \(step)") : nil
+        let (told, cancelled) = state.set(token)
+        if token != nil, let old = current.take() {
+          #expect(told == waiting.filter { $0.value.fetch == old }.keys.sorted(), "seed \(seed), step \(step)")
+          #expect(cancelled === fetches[old])
+          for waiter in told { waiting[waiter] = nil }
+          fetches[old] = nil
+        } else {
+          #expect(told.isEmpty && cancelled == nil)
+        }
         current = nil
       }
       #expect(state.waiting == waiting.count, "seed \(seed), step \(step)")

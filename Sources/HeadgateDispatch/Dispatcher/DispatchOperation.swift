@@ -267,8 +267,10 @@ extension DispatchOperation: ExchangeEvents {
   @inline(__always)
   func settle(_ end: ExchangeEnd) {
     let now = core.now
+    if kind == .intercepted, let kept = state.withLock({ $0.keptEnd(end, at: now) }) {
+      return review(kept, end, at: now)
+    }
     let ending = state.withLock { $0.ended(end, of: request, at: now) }
-    if let kept = ending.kept { return review(kept, end, at: now) }
     guard let next = ending.next else { return conclude(ending) }
     if let wait = ending.rest { rest(next, for: wait, at: now) } else { follow(next, at: now) }
   }

@@ -133,6 +133,14 @@ extension OperationState {
   /// The response whose rest is to be kept.
   var keeping: KeptResponse? { redirect == nil && !isDecided ? interlude?.kept : nil }
 
+  /// The exchange is over. Returns what is to be looked at before anything else follows.
+  mutating func keptEnd(_ end: borrowing ExchangeEnd, at now: Deadline) -> KeptResponse? {
+    guard let kept = keeping else { return nil }
+    times = end.times
+    leaveHold(at: now)
+    return kept
+  }
+
   /// The exchange is over: the permit goes back, and interceptors look at what was kept. Nil: it was decided meanwhile.
   mutating func beginReview(_ work: Canceller, of first: DispatchRequest, at now: Deadline) -> Hand? {
     guard !isDecided, interlude?.kept != nil else { return nil }

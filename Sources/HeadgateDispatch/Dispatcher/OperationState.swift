@@ -290,7 +290,6 @@ struct OperationState {
     leaveHold(at: now)
     if !isDecided {
       if let redirect { return Ending(next: redirect, rest: rest) }
-      if interludeBox != nil, let kept = interlude?.kept { return Ending(kept: kept) }
       if challenge != nil {
         stage = .answering(end.failure)
         return Ending()
@@ -320,8 +319,6 @@ struct OperationState {
   struct Ending {
     var next: DispatchRequest?
     var rest: Duration?
-    /// What interceptors are to look at before anything else follows.
-    var kept: KeptResponse?
     var ticket: Ticket?
     var outcome: Outcome?
   }

@@ -73,8 +73,13 @@ public final class BearerTokens: RequestInterceptor {
   /// Puts another token in the place of the present one: after somebody has signed in, or, with nil, has signed out: then
   /// the next request fetches one.
   ///
-  /// What a fetch under way brings is for those only who wait for it already; another may begin beside it.
-  public func setToken(_ token: BearerToken?) { state.withLock { $0.set(token) } }
+  /// What a fetch under way brings is not kept. With a token it is cancelled, and those who wait for it have that token;
+  /// requests that wait for their permit get it as well before they are sent.
+  public func setToken(_ token: BearerToken?) {
+    let (waiters, fetch) = state.withLock { $0.set(token) }
+    fetch?.cancel()
+    for waiter in waiters { waiter.resume(returning: token) }
+  }
 
   /// How many requests wait for a token.
   var waiting: Int { state.withLock { $0.waiting } }

@@ -93,10 +93,14 @@ struct TokenState<Waiter> {
   /// How many wait.
   var waiting: Int { fetches.values.reduce(0) { $0 + $1.waiters.count } }
 
-  /// Another token, from outside. What is being fetched is for those only who wait for it already.
-  mutating func set(_ token: BearerToken?) {
+  /// Another token, from outside. Returns those who need wait no longer, and the fetch that is to be cancelled; with no token
+  /// they wait on, and what they wait for is not kept.
+  mutating func set(_ token: BearerToken?) -> (waiters: [Waiter], fetch: Canceller?) {
     self.token = token
     expiry = nil
-    current = nil
+    guard let outdated = current.take(), token != nil, let fetch = fetches.removeValue(forKey: outdated) else {
+      return ([], nil)
+    }
+    return (fetch.waiters.sorted { $0.key < $1.key }.map(\.value), fetch.canceller)
   }
 }
