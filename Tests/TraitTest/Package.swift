@@ -1,0 +1,36 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A program's package that turns the trait on, for scripts/check-traits.sh: the contract suite with the transport that
+// only the trait brings. The tests are the library's own, by symbolic links, so that no other of its targets is built.
+let settings: [SwiftSetting] = [
+  // What the trait defines in its own package.
+  .define("AsyncHTTPClient"),
+  .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "traits",
+  platforms: [.macOS(.v15)],
+  dependencies: [
+    .package(name: "headgate", path: "../..", traits: ["AsyncHTTPClient"]),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+  ],
+  targets: [
+    .testTarget(
+      name: "ContractTests",
+      dependencies: [
+        .product(name: "HeadgateAsyncHTTPClient", package: "headgate"),
+        .product(name: "HeadgateCurl", package: "headgate"),
+        .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateFlow", package: "headgate"),
+        .product(name: "HeadgateOrigin", package: "headgate"),
+        .product(name: "HeadgateTesting", package: "headgate"),
+        .product(name: "HeadgateThreads", package: "headgate"),
+        .product(name: "HeadgateURLSession", package: "headgate"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: settings)
+  ],
+  swiftLanguageModes: [.v6]
+)
