@@ -178,7 +178,22 @@ let package = Package(
       dependencies: [
         "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
         "HeadgateURLSession",
+        .target(name: "HeadgateAsyncHTTPClient", condition: asyncHTTPClient),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "HeadgateAsyncHTTPClientTests",
+      dependencies: [
+        "HeadgateAsyncHTTPClient", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting",
+        "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
+        .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),

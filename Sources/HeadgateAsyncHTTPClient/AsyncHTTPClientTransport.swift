@@ -22,8 +22,8 @@ import NIOSSL
 ///
 /// What async-http-client can't tell or do: its connections to an end-point, idle ones included, are as many as the
 /// end-point's limit, but two sockets may be open for a moment where a name has two kinds of addresses, and those of an
-/// old limit may outlive it until their requests have ended; `connectTimeout` holds, but the name look-up, the connection
-/// and the TLS handshake are one phase and one time; when no connection can be made, all requests that wait for one at that
+/// old limit may outlive it until their requests have ended; `connectTimeout` ends a request, but not the attempt to connect
+/// (``Configuration/connectTimeout`` does), and name look-up, connection and TLS handshake are one phase and one time; when no connection can be made, all requests that wait for one at that
 /// end-point fail; a server is never asked first whether it wants a body (`expectsContinue` changes nothing). Bodies are
 /// inflated (gzip, deflate) wherever they come compressed, in memory some thousand times what one read of the socket
 /// brought.
@@ -34,6 +34,10 @@ public final class AsyncHTTPClientTransport: Transport {
     /// spoken. The system's authorities and TLS 1.2 at least unless set; an authority of one's own is
     /// `tls.trustRoots = .file("authority.pem")`. Only `tls.certificateVerification = .none` switches verification off.
     public var tls: TLSConfiguration
+    /// The longest that the making of a connection may take, TLS handshake and all. A request's own `connectTimeout` ends
+    /// the request sooner, but not the attempt, which goes on for whoever needs a connection next: it counts as one of the
+    /// end-point's, and the shutdown waits for it. Less than a millisecond is one.
+    public var connectTimeout = Duration.seconds(30)
     /// What the server is told of the client, unless the request has its own `User-Agent`.
     public var userAgent = "headgate/0.1"
 

@@ -122,8 +122,8 @@ extension LentClients {
   ) -> HTTPClient {
     var own = HTTPClient.Configuration(
       tlsConfiguration: configuration.tls, redirectConfiguration: .disallow,
-      // The exchange's own timer ends a request that gets no connection in time.
-      timeout: .init(connect: .hours(24)), decompression: .enabled(limit: .none))
+      timeout: .init(connect: .nanoseconds(max(1_000_000, configuration.connectTimeout.wholeNanoseconds))),
+      decompression: .enabled(limit: .none))
     own.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
     // It would try again until its own time-out, and only then say that nobody is there.
     own.connectionPool.retryConnectionEstablishment = false

@@ -15,6 +15,9 @@ let package = Package(
   dependencies: [
     .package(name: "headgate", path: "../..", traits: ["AsyncHTTPClient"]),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
   ],
   targets: [
     .testTarget(
@@ -30,7 +33,24 @@ let package = Package(
         .product(name: "HeadgateURLSession", package: "headgate"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
-      swiftSettings: settings)
+      swiftSettings: settings),
+    .testTarget(
+      name: "HeadgateAsyncHTTPClientTests",
+      dependencies: [
+        .product(name: "HeadgateAsyncHTTPClient", package: "headgate"),
+        .product(name: "HeadgateCurl", package: "headgate"),
+        .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateOrigin", package: "headgate"),
+        .product(name: "HeadgateTesting", package: "headgate"),
+        .product(name: "HeadgateThreads", package: "headgate"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ],
+      swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
