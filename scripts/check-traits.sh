@@ -7,15 +7,16 @@ export LC_ALL=C
 
 nio='swift-nio|async-http-client|swift-crypto|swift-certificates'
 
-# A resolution of its own, as of a fresh clone.
-rm -rf .build-traits
-swift package --scratch-path .build-traits resolve > /dev/null
-dependencies=$(swift package --scratch-path .build-traits show-dependencies)
-if grep -E "$nio" <<< "$dependencies" || ls .build-traits/checkouts .build-traits/repositories | grep -E "$nio"; then
+# Resolved as in a fresh clone: a Package.resolved that was written with the trait on would have NIO fetched with it off.
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+cp Package.swift "$fresh"
+ln -s "$PWD/Sources" "$PWD/Tests" "$fresh"
+dependencies=$(swift package --package-path "$fresh" show-dependencies)
+if grep -E "$nio" <<< "$dependencies" || ls "$fresh/.build/checkouts" "$fresh/.build/repositories" | grep -E "$nio"; then
   echo "without the trait AsyncHTTPClient something of NIO is fetched" >&2
   exit 1
 fi
-rm -rf .build-traits
 [ "${1:-}" != plain ] || exit 0
 
 scripts/run-tests.sh --package-path Tests/TraitTest --scratch-path .build-traits

@@ -57,8 +57,8 @@ public final class AsyncHTTPClientTransport: Transport {
   ///
   /// - Parameters:
   ///   - configuration: How it behaves.
-  ///   - group: Event loops, of which it uses one. They stay the caller's: the transport never shuts them down. The
-  ///     process's own, which need no shutdown, unless given.
+  ///   - group: Event loops, of which it uses one. They stay the caller's, who may shut them down after the transport:
+  ///     what is under way on a loop that has gone never ends. The process's own, which stay, unless given.
   /// - Throws: `DispatchError` with `tlsFailed` when a file of certificates or a key can't be read.
   public init(
     configuration: Configuration = Configuration(), group: any EventLoopGroup = HTTPClient.defaultEventLoopGroup

@@ -41,7 +41,6 @@ final class ClientExchange: ExchangeControl {
   private let registry: ExchangeRegistry
   private let body: RequestBodySource?
   private let started = Deadline.now
-  private let over = Signal()
   private let state = Locked(State())
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ registry: ExchangeRegistry) {
@@ -57,18 +56,14 @@ final class ClientExchange: ExchangeControl {
     // Detached: nothing of the caller's task, its priority or its values, is meant for it.
     let task = Task.detached(executorPreference: executor) { [self] in
       let number = registry.add(self)
-      var request = HTTPClientRequest(exchange, number: number, userAgent: userAgent)
-      request.body = body.map { source in
-        .stream(OutgoingBody(source: source, exchange: self), length: source.length.map { .known($0) } ?? .unknown)
-      }
-      let failure = await run(request, loan.client)
+      let failure = await run(HTTPClientRequest(exchange, number: number, userAgent: userAgent), loan.client)
       registry.remove(number)
       loan.giveBack()
       end(failure)
     }
     let isCancelled = state.withLock { state in
       if !state.isOver { state.task = task }
-      return state.isCancelled
+      return state.isCancelled || state.verdict != nil
     }
     if isCancelled { task.cancel() }
   }
@@ -108,6 +103,16 @@ final class ClientExchange: ExchangeControl {
 
   private func attempt(_ request: HTTPClientRequest, _ client: HTTPClient) async -> DispatchError? {
     begin()
+    guard let body else { return await carry(request, client) }
+    var request = request
+    let reader = BodyReader(body) { [self] in state.withLock { $0.isAnswered } }
+    request.body = .stream(OutgoingBody(reader: reader), length: body.length.map { .known($0) } ?? .unknown)
+    let failure = await carry(request, client)
+    await reader.close()
+    return failure
+  }
+
+  private func carry(_ request: HTTPClientRequest, _ client: HTTPClient) async -> DispatchError? {
     do {
       let response = try await client.execute(request, deadline: .distantFuture)
       guard await tell({ tellHead(of: response) }) else { return cancelled }
@@ -120,7 +125,10 @@ final class ClientExchange: ExchangeControl {
       return failure(error)
     }
     // To a task that was cancelled the body just ends.
-    let (isCancelled, trailers, released) = state.withLock { ($0.isCancelled, $0.trailers.take(), $0.released) }
+    let (isCancelled, verdict, trailers, released) = state.withLock {
+      ($0.isCancelled, $0.verdict, $0.trailers.take(), $0.released)
+    }
+    if let verdict { return verdict }
     if isCancelled { return cancelled }
     if let trailers, !trailers.isEmpty { events.received(trailers: trailers) }
     // A success may come while the body is still being sent.
@@ -224,7 +232,6 @@ final class ClientExchange: ExchangeControl {
       return (state.times, state.timer.take())
     }
     timer?.cancel()
-    over.send()
     if let times { events.ended(ExchangeEnd(failure: failure, times: times)) }
   }
 
@@ -257,13 +264,6 @@ final class ClientExchange: ExchangeControl {
     let released = state.withLock { $0.released }
     released.send()
   }
-
-  // MARK: The body's side
-
-  /// Whether the server has said that it does not want the body.
-  var isAnswered: Bool { state.withLock { $0.isAnswered } }
-
-  func untilOver() async { await over.wait() }
 }
 
 extension HTTPRequest.Method {

@@ -20,8 +20,10 @@ import Testing
 
   @Test("connectTimeout ends a request whose handshake nobody answers, each after its own time")
   func handshake() async throws {
-    let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0)
-      .get()
+    let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(
+      host: "127.0.0.1", port: 0
+    )
+    .get()
     var configuration = AsyncHTTPClientTransport.Configuration()
     configuration.connectTimeout = .milliseconds(600)
     let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport(configuration: configuration))

@@ -172,12 +172,31 @@ import Testing
     #expect(try await dispatcher.data(for: put).text == "3")
     #expect(server.requests.last?.bytes == 1000)
     // A body that can't be had again is not sent again.
-    put.body = RequestBody(AsyncStream<[UInt8]> { $0.yield([1]); $0.finish() })
+    put.body = RequestBody(
+      AsyncStream<[UInt8]> {
+        $0.yield([1]); $0.finish()
+      })
     #expect(await failure(dispatcher, put)?.code == .connectionLost)
     #expect(try await dispatcher.data(for: url).text == "4")
     let post = try DispatchRequest(url, method: .post)
     #expect(await failure(dispatcher, post)?.code == .connectionLost)
     #expect(server.requests.count == 8)
+    await dispatcher.shutDown()
+    await server.stop()
+  }
+
+  @Test("a body that was half sent on such a connection goes whole over another")
+  func bodyAgain() async throws {
+    let server = try await ScriptedServer(at: .atHead) { $0.number == 1 ? .respond(.ok) : .close }
+    let dispatcher = try dispatcher()
+    let url = "http://127.0.0.1:\(server.port)/"
+    let put = try DispatchRequest(url, method: .put, body: RequestBody([UInt8](repeating: 1, count: 5_000_000)))
+    for _ in 0..<10 {
+      _ = try await dispatcher.data(for: url)
+      #expect(try await dispatcher.data(for: put).statusCode == 200)
+    }
+    #expect(server.requests.filter { $0.bytes > 0 }.allSatisfy { $0.bytes == 5_000_000 })
+    #expect(server.requests.contains { $0.bytes > 0 })
     await dispatcher.shutDown()
     await server.stop()
   }

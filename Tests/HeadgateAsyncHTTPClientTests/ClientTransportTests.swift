@@ -99,7 +99,8 @@ import Testing
       #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
       operation.cancel()
     case 2:
-      var response: StreamedResponse? = try await dispatcher.stream(for: patient("/stream?chunks=100000&every=5&size=10"))
+      var response: StreamedResponse? = try await dispatcher.stream(
+        for: patient("/stream?chunks=100000&every=5&size=10"))
       for try await _ in try #require(response).body.prefix(2) {}
       response = nil
     default:
@@ -120,7 +121,8 @@ import Testing
     let ends = await withTaskGroup(of: Bool.self) { group in
       for number in 0..<300 {
         group.addTask {
-          let path = ["/delay/2", "/bytes/100000", "/reset?after=10", "/hold", "/echo", "/short?declared=50&sent=5"][number % 6]
+          let path = ["/delay/2", "/bytes/100000", "/reset?after=10", "/hold", "/echo", "/short?declared=50&sent=5"][
+            number % 6]
           guard var request = try? DispatchRequest(origin.url(path)) else { return false }
           if number % 6 == 4 { request.body = RequestBody([UInt8](repeating: 1, count: 100_000)) }
           // What is held ends by its time-out, a cancel from another thread.
