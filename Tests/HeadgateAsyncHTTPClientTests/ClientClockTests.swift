@@ -54,18 +54,24 @@ import Testing
     origin.stop()
   }
 
-  @Test("a name that there is not, nobody at the port: at once, and not after some time of trying")
+  @Test("a name that there is not, nobody at the port: an error at once, and not when the time to connect is over")
   func nobody() async throws {
-    let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport())
-    let name = await failure(dispatcher, try DispatchRequest("http://nowhere.invalid/"))
-    #expect(name?.code == .nameNotResolved, "\(String(describing: name))")
-    #expect(name?.phase == .name)
+    var configuration = AsyncHTTPClientTransport.Configuration()
+    configuration.connectTimeout = .seconds(3600)
+    let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport(configuration: configuration))
     let gone = try Origin()
-    let request = try DispatchRequest(gone.url("/"))
+    let port = gone.url("/")
     gone.stop()
-    let port = await failure(dispatcher, request)
-    #expect(port?.code == .connectFailed, "\(String(describing: port))")
-    #expect(port?.phase == .connecting)
+    for (url, code, phase) in [
+      ("http://nowhere.invalid/", .nameNotResolved, .name), (port, .connectFailed, .connecting),
+    ] as [(String, DispatchError.Code, DispatchError.Phase)] {
+      var request = try DispatchRequest(url)
+      request.connectTimeout = nil
+      request.timeout = .seconds(30)
+      let error = await failure(dispatcher, request)
+      #expect(error?.code == code, "\(String(describing: error))")
+      #expect(error?.phase == phase)
+    }
     await dispatcher.shutDown()
   }
 }

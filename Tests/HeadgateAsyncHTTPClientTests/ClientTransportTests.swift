@@ -17,6 +17,10 @@ import Testing
     let requests = Locked<[OriginRequest]>([])
   }
 
+  private final class Told: Sendable {
+    let progress = Locked<[UploadProgress]>([])
+  }
+
   private let origin: Origin
 
   init() throws { origin = try Origin(endPoints: 2) }
@@ -72,6 +76,17 @@ import Testing
     #expect(requests[5].header("Accept-Encoding") == "gzip, deflate")
     // What may be held must come as it is.
     #expect(requests[9].header("Accept-Encoding") == "identity")
+  }
+
+  @Test("a body without bytes is sent too, and its progress told")
+  func emptyBody() async throws {
+    let told = Told()
+    let dispatcher = try dispatcher()
+    var request = try DispatchRequest(origin.url("/sink"), method: .put, body: RequestBody([]))
+    request.onUploadProgress = { progress in told.progress.withLock { $0.append(progress) } }
+    #expect(try await dispatcher.data(for: request).text == "0")
+    #expect(told.progress.withLock { $0 } == [UploadProgress(sent: 0, total: 0)])
+    await dispatcher.shutDown()
   }
 
   @Test("a body that its consumer holds stays at the server, and goes on when it is read")
