@@ -29,8 +29,10 @@ enum CurlCallbacks {
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    return with(pointer) { $0.received(headLine: line, atMost: $0.maxHeadBytes) ? size * count : 0 }
+    // An array takes typed bytes in one copy, and raw ones one by one.
+    return UnsafeRawBufferPointer(start: bytes, count: size * count).withMemoryRebound(to: UInt8.self) { line in
+      with(pointer) { $0.received(headLine: line, atMost: $0.maxHeadBytes) ? size * count : 0 }
+    }
   }
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
@@ -50,7 +52,7 @@ enum CurlCallbacks {
     let descriptor = socket(address.pointee.family, type, address.pointee.protocol)
     #endif
     if descriptor >= 0 {
-      transfer.opened += 1
+      transfer.opened.append(descriptor)
       transfer.sockets?.opened(descriptor, for: transfer)
     }
     return descriptor

@@ -22,6 +22,8 @@ final class CurlEasy {
   // The handle is set up for a GET without fields of its own: the next one of the kind needs its URL only.
   private var plainShape: Shape?
   private var isIPv4Only = false
+  // What the present request is inflated from; nil when its body is to come as it is.
+  private var acceptedEncodings: String?
   // libcurl writes into it what went wrong. Freed in deinit, after the handle.
   private let said = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
@@ -90,7 +92,6 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
     // One address after another: a second attempt beside the first would be a second socket.
     ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
-    ccurl_set_string(handle, CURLOPT_USERAGENT, configuration.userAgent)
     setTLSOptions()
     ccurl_set_data_function(handle, CURLOPT_WRITEFUNCTION, CurlCallbacks.write)
     ccurl_set_data_function(handle, CURLOPT_HEADERFUNCTION, CurlCallbacks.header)
@@ -168,11 +169,12 @@ final class CurlEasy {
     } else if request.method != .get {
       ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
     }
-    let acceptsEncoding = request.headerFields.contains(.acceptEncoding)
     // A large buffer means few reads for streams and files. libcurl allocates it for each exchange, so a short response
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
-    if inflates, !acceptsEncoding { ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, Self.encodings) }
+    // Also what makes it inflate. A request that says itself what it takes gets what it asked for.
+    acceptedEncodings = inflates && !request.headerFields.contains(.acceptEncoding) ? Self.encodings : nil
+    ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, acceptedEncodings)
     setHeaders(request, upload, tunnels: tunnels)
   }
 
@@ -186,6 +188,7 @@ final class CurlEasy {
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
     (headers, proxyHeaders) = (nil, nil)
+    setOwnHeaders(request, tunnels: tunnels)
     // One field, which HTTPFields holds taken apart: servers read the first one only.
     if let cookies = request.headerFields[.cookie] { append("Cookie: \(cookies)") }
     for field in request.headerFields where !field.name.isTransports && field.name != .cookie && field.name != .expect {
@@ -204,8 +207,16 @@ final class CurlEasy {
     ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
   }
 
-  // What servers speak, as far as this libcurl can read it. Its own list of all that it knows would name four, and it
-  // writes each letter of the field twice for every request.
+  // What every request says unless it has a field of its own. libcurl has options for both, but writes their fields twice
+  // for each request, a letter at a time: a list is written once, and made once for all requests without fields.
+  private func setOwnHeaders(_ request: DispatchRequest, tunnels: Bool) {
+    if !request.headerFields.contains(.userAgent) { append("User-Agent: \(configuration.userAgent)") }
+    // The proxy that is asked for a tunnel hears of it by the option only.
+    ccurl_set_string(handle, CURLOPT_USERAGENT, tunnels ? configuration.userAgent : nil)
+    if let acceptedEncodings { append("Accept-Encoding: \(acceptedEncodings)") }
+  }
+
+  // What servers speak, as far as this libcurl can read it. Its own list of all that it knows would name four.
   private static let encodings: String? =
     ccurl_reads_gzip() == 0 ? nil : ccurl_reads_brotli() == 0 ? "gzip" : "gzip, br"
 

@@ -31,11 +31,20 @@ extension CurlLoop {
     }
     transfer.easy = easy
     transfer.wasRefused = false
-    transfer.opened = 0
+    transfer.opened = []
     if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
-    transfer.multi = multis[transfer.offersHTTP2 ? 1 : 0]
+    transfer.multi = multis[use(of: transfer).rawValue]
     easy.prepare(transfer)
     add(transfer, easy)
+  }
+
+  // So many exchanges are looked through in no time.
+  private static let crowd = 64
+
+  private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
+    if transfer.offersHTTP2 { return .shared }
+    let isInCrowd = transfer.exchange.mayPause && transfer.sockets.map { $0.users > Self.crowd } ?? false
+    return isInCrowd ? .crowd : .own
   }
 
   private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
@@ -52,7 +61,7 @@ extension CurlLoop {
   func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
     guard !transfer.isOver, let easy = transfer.easy else { return }
     remove(transfer, easy)
-    transfer.sockets?.sweep()
+    transfer.sockets?.sweep(transfer.opened)
     transfer.dialling = dialling
     easy.dial(dialling, within: transfer.timeToConnect)
     add(transfer, easy)
@@ -138,7 +147,7 @@ extension CurlLoop {
     if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
       if upload.asksNoMore() {
         remove(transfer, easy)
-        transfer.sockets?.sweep()
+        transfer.sockets?.sweep(transfer.opened)
         easy.askNoMore(transfer)
         return add(transfer, easy)
       }
@@ -166,7 +175,7 @@ extension CurlLoop {
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
-      if failure != nil || transfer.opened > 1 { place.sweep() }
+      if failure != nil || transfer.opened.count > 1 { place.sweep(transfer.opened) }
       place.trim()
       stir(place)
       forgetIfUnused(place)

@@ -37,7 +37,7 @@ final class CurlLoop: @unchecked Sendable {
   private let inbox = Locked(Inbox())
   private let threadNumber = Atomic<UInt>(0)
 
-  // For exchanges with a connection of their own, and for those that may share one.
+  // One for each use of connections, in their order.
   var multis: [CurlMulti] = []
   // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
   var running = 0
@@ -64,8 +64,8 @@ final class CurlLoop: @unchecked Sendable {
       throw DispatchError(.transportFailed, detail: "no descriptors left (error \(error.errno))", underlying: error)
     }
     // The loop outlives their callbacks: they are cleaned up on the loop's thread, before that ends.
-    multis = [false, true].compactMap { CurlMulti(isShared: $0, self) }
-    guard multis.count == 2 else {
+    multis = CurlMulti.Use.allCases.compactMap { CurlMulti($0, self) }
+    guard multis.count == CurlMulti.Use.allCases.count else {
       for multi in multis { multi.cleanUp() }
       throw DispatchError(.transportFailed, detail: "curl_multi_init failed")
     }
@@ -134,7 +134,7 @@ final class CurlLoop: @unchecked Sendable {
       let hadEnds = finishTransfers()
       if letOn() || hadEnds || hadCommands { continue }
       if isDone() { break }
-      poller.wait(until: min(multis[0].timer, multis[1].timer), into: &events)
+      poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
       for event in events where watches.isWanted(event.descriptor, poller) {
         var mask: Int32 = 0
         // A socket that could be written to is read first: an answer that ends the sending may have come, and behind it
@@ -142,7 +142,7 @@ final class CurlLoop: @unchecked Sendable {
         if event.readable || event.writable && hasArrived(at: event.descriptor) { mask |= CURL_CSELECT_IN }
         if event.writable { mask |= CURL_CSELECT_OUT }
         if event.closed && !event.readable { mask |= CURL_CSELECT_ERR }
-        action(event.descriptor, mask, on: multis[watches.isShared(event.descriptor) ? 1 : 0])
+        action(event.descriptor, mask, on: multis[watches.use(of: event.descriptor).rawValue])
       }
     }
     // A later thread may get this one's number: it must not take itself for the loop.
@@ -224,7 +224,7 @@ final class CurlLoop: @unchecked Sendable {
     }
     // A connection from the pool belongs to the same end-point, so it is known there too.
     let isConnection = transfer?.sockets?.owns(descriptor) ?? false
-    watches.want(descriptor, interest, isConnection: isConnection, isShared: multi.isShared, poller)
+    watches.want(descriptor, interest, isConnection: isConnection, use: multi.use, poller)
     transfer?.uses(descriptor)
   }
 

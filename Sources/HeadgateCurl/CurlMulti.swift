@@ -4,20 +4,30 @@ import HeadgateThreads
 
 /// One of libcurl's multi handles with its timer. Touched by its loop's thread only.
 ///
-/// A loop has two: libcurl remembers for a host, and not for a connection, whether requests may share one (7.88), and an
-/// HTTP/1.1 connection beside those of HTTP/2 would keep all others from sharing.
+/// A loop has one for each use: each has connections of its own.
 final class CurlMulti {
+  /// What an exchange's connection is used for.
+  enum Use: Int, CaseIterable {
+    /// By one exchange at a time.
+    case own
+    /// By many, over HTTP/2. libcurl remembers for a host, and not for a connection, whether requests may share one
+    /// (7.88), and an HTTP/1.1 connection beside those of HTTP/2 would keep all others from sharing.
+    case shared
+    /// By a stream that stands beside many. libcurl looks through all connections to a host, used ones included, whenever a
+    /// request begins: two thousand streams would make every short one take two and a half times as long.
+    case crowd
+  }
+
   let handle: UnsafeMutableRawPointer
-  /// Whether its connections may be of HTTP/2.
-  let isShared: Bool
+  let use: Use
   var timer = Deadline.distantFuture
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
   unowned let loop: CurlLoop
 
-  init?(isShared: Bool, _ loop: CurlLoop) {
+  init?(_ use: Use, _ loop: CurlLoop) {
     guard let handle = curl_multi_init() else { return nil }
     self.handle = handle
-    self.isShared = isShared
+    self.use = use
     self.loop = loop
     // The loop keeps this object until it has cleaned the handle up.
     let pointer = Unmanaged.passUnretained(self).toOpaque()

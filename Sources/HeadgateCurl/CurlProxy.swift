@@ -12,13 +12,29 @@ import HeadgateDispatch
 /// has its permit and finds no socket waits for one, which counts as waiting.
 public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
   /// Where the proxy is.
-  public let endPoint: EndPoint
+  public var endPoint: EndPoint { parts.endPoint }
   /// The most sockets open to it, idle ones included: 32 unless given, as browsers have it.
-  public let maxConnections: Int
+  public var maxConnections: Int { parts.maxConnections }
 
-  let scheme: String
-  let user: String
-  let password: String
+  var scheme: String { parts.scheme }
+  var user: String { parts.user }
+  var password: String { parts.password }
+
+  // An object: every request has its proxy with it, and is asked for it at several steps of its way.
+  private let parts: Parts
+
+  private final class Parts: Sendable {
+    let endPoint: EndPoint
+    let maxConnections: Int
+    let scheme: String
+    let user: String
+    let password: String
+
+    init(_ endPoint: EndPoint, _ maxConnections: Int, scheme: String, user: String, password: String) {
+      (self.endPoint, self.maxConnections) = (endPoint, maxConnections)
+      (self.scheme, self.user, self.password) = (scheme, user, password)
+    }
+  }
 
   /// A proxy by its URL.
   ///
@@ -60,15 +76,25 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
       rest = rest[..<colon]
     }
     do {
-      endPoint = try EndPoint(host: String(rest), port: port)
+      let endPoint = try EndPoint(host: String(rest), port: port)
+      parts = Parts(endPoint, maxConnections, scheme: scheme, user: user, password: password)
     } catch {
       throw bad("\(error)")
     }
-    (self.scheme, self.user, self.password, self.maxConnections) = (scheme, user, password, maxConnections)
   }
 
   /// Its scheme, host and port, without any credentials.
   public var description: String { "\(scheme)://\(endPoint)" }
+
+  /// Whether all parts are the same.
+  public static func == (left: CurlProxy, right: CurlProxy) -> Bool {
+    left.parts === right.parts
+      || left.endPoint == right.endPoint && left.maxConnections == right.maxConnections && left.scheme == right.scheme
+        && left.user == right.user && left.password == right.password
+  }
+
+  /// Feeds where it is.
+  public func hash(into hasher: inout Hasher) { hasher.combine(endPoint) }
 
   /// Whether a request goes through a tunnel, so that its connection belongs to its end-point.
   func tunnels(to request: DispatchRequest) -> Bool { request.isSecure || scheme.hasPrefix("socks") }

@@ -5,7 +5,7 @@ extension CurlTransfer {
   func times(from easy: CurlEasy) -> ExchangeTimes {
     var times = easy.times
     // For a connection that was open already libcurl counts a look-up in its own pool.
-    if opened == 0, phase == .awaitingHead || phase == .receiving { times.name = 0 }
+    if opened.isEmpty, isOnItsWay { times.name = 0 }
     return times
   }
 }

@@ -10,6 +10,12 @@ import Synchronization
 final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   let exchange: Exchange
   let events: any ExchangeEvents
+  /// The proxy that it goes through.
+  let proxy: CurlProxy?
+  /// Whether it may use HTTP/2: over TLS, and if it can't be paused. What a paused stream holds back on a shared
+  /// connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at the end of
+  /// a body with a declared length, before any trailers.
+  let offersHTTP2: Bool
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)
 
@@ -30,7 +36,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// libcurl wanted to open a socket for it, and was not allowed to.
   var wasRefused = false
   /// Sockets that were opened for it: more than one when an address did not answer.
-  var opened = 0
+  var opened: [Int32] = []
   /// Which addresses of its host's name it dials.
   var dialling = Dialling.any
   /// Goes over to IPv4 when an IPv6 address has not answered.
@@ -52,6 +58,11 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.exchange = exchange
     self.events = events
     self.loop = loop
+    let request = exchange.request
+    proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
+    offersHTTP2 =
+      request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayPause && proxy == nil
+      && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 
@@ -90,6 +101,12 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   var phase: DispatchError.Phase { Self.phases[Int(phaseNumber.load(ordering: .relaxed))] }
 
+  /// Whether the request is on its way, or its response.
+  var isOnItsWay: Bool {
+    let step = phaseNumber.load(ordering: .relaxed)
+    return step == Step.awaitingHead.rawValue || step == Step.receiving.rawValue
+  }
+
   enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving, held }
 
   /// Its connection stands, and the request is about to be sent.
@@ -109,7 +126,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   // MARK: What libcurl brings
 
   /// A line of the head, or of the trailer. False ends the exchange.
-  func received(headLine line: UnsafeRawBufferPointer, atMost cap: Int) -> Bool {
+  func received(headLine line: UnsafeBufferPointer<UInt8>, atMost cap: Int) -> Bool {
     switch head.append(line, atMost: cap) {
     case .inside: return true
     case .tooLong:
@@ -130,16 +147,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   }
 
   var headIsDone: Bool { head.isDone }
-
-  /// Whether it may use HTTP/2: over TLS, and if it can't be paused. What a paused stream holds back on a shared
-  /// connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at the end of
-  /// a body with a declared length, before any trailers.
-  private(set) lazy var offersHTTP2 =
-    exchange.request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayPause && proxy == nil
-    && !exchange.request.endPoint.isUnixSocket && !exchange.request.requires.contains(.trailers)
-
-  /// The proxy that it goes through.
-  private(set) lazy var proxy: CurlProxy? = loop.proxies.proxy(for: exchange.request)
 
   /// The end-point behind a tunnel through a proxy, and how many sockets may lead there.
   var tunnel: (origin: EndPoint, most: Int)? {

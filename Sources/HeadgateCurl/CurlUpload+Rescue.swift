@@ -56,7 +56,7 @@ extension CurlTransfer {
     }
     var start = 0
     while start < end, let line = bytes[start..<end].firstIndex(of: UInt8(ascii: "\n")) {
-      let goesOn = bytes[start...line].withUnsafeBytes { received(headLine: $0, atMost: maxHeadBytes) }
+      let goesOn = bytes[start...line].withUnsafeBufferPointer { received(headLine: $0, atMost: maxHeadBytes) }
       guard goesOn else { return isAborted }
       start = line + 1
     }

@@ -61,7 +61,7 @@ final class EndPointSockets {
   /// Whether libcurl may open a socket for an exchange. Ends idle ones for it.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
     // First, since the number of one that was closed without a word may be another's by now.
-    if open.count >= limit { sweep() }
+    if open.count >= limit { sweep(Array(open.keys)) }
     trim(roomFor: 1)
     var hasRoom = open.count < limit
     if let (origin, most) = transfer.tunnel {
@@ -104,9 +104,12 @@ final class EndPointSockets {
 
   func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }
 
-  /// Forgets the sockets that libcurl has closed without a word, as it does (7.88) with those that never connected.
-  func sweep() {
-    for (descriptor, socket) in open where Self.inode(descriptor) != socket.inode { forget(descriptor) }
+  /// Forgets those of some sockets that libcurl has closed without a word, as it does (7.88) with those that never
+  /// connected.
+  func sweep(_ descriptors: [Int32]) {
+    for descriptor in descriptors {
+      if let socket = open[descriptor], Self.inode(descriptor) != socket.inode { forget(descriptor) }
+    }
   }
 
   private static func inode(_ descriptor: Int32) -> UInt64 {

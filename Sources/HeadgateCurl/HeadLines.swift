@@ -19,7 +19,7 @@ struct HeadLines {
   /// Whether something of a head has come, or all of it.
   var hasBegun: Bool { isDone || !block.isEmpty }
 
-  mutating func append(_ line: UnsafeRawBufferPointer, atMost cap: Int) -> Line {
+  mutating func append(_ line: UnsafeBufferPointer<UInt8>, atMost cap: Int) -> Line {
     if isDone {
       trailers.append(contentsOf: line)
       return trailers.count <= cap ? .inside : .tooLong
@@ -36,7 +36,8 @@ struct HeadLines {
       return .inside
     }
     isDone = true
-    isHTTP2 = block.starts(with: "HTTP/2".utf8)
+    // "HTTP/2 200".
+    isHTTP2 = block.count > 5 && block[5] == UInt8(ascii: "2")
     defer { block = [] }
     return .last(status: status, block: block)
   }

@@ -11,8 +11,8 @@ struct WatchTable {
     var interest: PollInterest?
     var isWanted = false
     var isConnection = false
-    // Which of the loop's two multi handles it belongs to.
-    var isShared = false
+    // Which of the loop's multi handles it belongs to.
+    var use = CurlMulti.Use.own
   }
 
   private var watches: [Watch] = []
@@ -25,13 +25,13 @@ struct WatchTable {
 
   /// libcurl wants to hear of a socket, which is a connection's or another's.
   mutating func want(
-    _ descriptor: Int32, _ interest: PollInterest, isConnection: Bool, isShared: Bool, _ poller: Poller
+    _ descriptor: Int32, _ interest: PollInterest, isConnection: Bool, use: CurlMulti.Use, _ poller: Poller
   ) {
     makeRoom(descriptor)
     let index = Int(descriptor)
     if watches[index].isConnection != isConnection { watches[index] = Watch(isConnection: isConnection) }
     watches[index].isWanted = true
-    watches[index].isShared = isShared
+    watches[index].use = use
     guard watches[index].interest != interest else { return }
     if watches[index].interest == nil { poller.add(descriptor, interest) } else { poller.modify(descriptor, interest) }
     watches[index].interest = interest
@@ -62,7 +62,7 @@ struct WatchTable {
   }
 
   /// Whose socket it is, of one that is wanted.
-  func isShared(_ descriptor: Int32) -> Bool { watches[Int(descriptor)].isShared }
+  func use(of descriptor: Int32) -> CurlMulti.Use { watches[Int(descriptor)].use }
 
   /// The socket is about to be closed, which makes the kernel forget it too.
   mutating func close(_ descriptor: Int32, _ poller: Poller) {

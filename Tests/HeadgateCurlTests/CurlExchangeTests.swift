@@ -49,6 +49,24 @@ import Glibc
     #expect(response.times.total >= response.times.exchange.total)
   }
 
+  @Test("the client's name and what it can inflate are said once, and a request's own words stand in for them")
+  func ownFields() async throws {
+    func echoed(_ name: HTTPField.Name, _ fields: HTTPFields) async throws -> [String] {
+      let response = try await dispatcher.data(
+        for: DispatchRequest(origin.url("/echo"), headerFields: fields))
+      return response.headerFields[values: try #require(HTTPField.Name("X-Echo-\(name.rawName)"))]
+    }
+    let (plain, own): (HTTPFields, HTTPFields) = ([:], [.userAgent: "mine", .acceptEncoding: "identity"])
+    // The same handle serves one after the other.
+    for fields in [plain, own, plain, [.accept: "text/x"]] {
+      let agent = fields[.userAgent] ?? CurlTransport.Configuration().userAgent
+      #expect(try await echoed(.userAgent, fields) == [agent])
+      let encodings = try await echoed(.acceptEncoding, fields)
+      #expect(encodings.count == 1)
+      #expect(fields == own ? encodings == ["identity"] : encodings[0].hasPrefix("gzip"))
+    }
+  }
+
   @Test("method, fields and body arrive as they were given", arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
   func upload(method: String) async throws {
     var request = try DispatchRequest(origin.url("/echo"))

@@ -125,6 +125,37 @@ import Testing
     #expect(dispatcher.gate.counts.running == 0)
   }
 
+  @Test("a crowd of streams and the short requests beside it keep to one limit on sockets")
+  func crowdOfStreams() async throws {
+    let origin = try Origin()
+    let dispatcher = try dispatcher(100, long: 96)
+    var streams: [StreamedResponse] = []
+    for _ in 0..<96 {
+      let request = try DispatchRequest(origin.url("/stream?chunks=2&every=1&size=10"))
+      streams.append(try await dispatcher.stream(for: request, class: .long))
+    }
+    func short(_ count: Int) async throws -> Int {
+      try await withThrowingTaskGroup(of: Int.self) { group in
+        for _ in 0..<count {
+          group.addTask { try await dispatcher.data(for: origin.url("/bytes/10?delay=1")).statusCode }
+        }
+        return try await group.reduce(0) { $0 + ($1 == 200 ? 1 : 0) }
+      }
+    }
+    #expect(try await short(200) == 200)
+    // The streams' connections become idle, and give way to others.
+    for stream in streams {
+      var bytes = 0
+      for try await chunk in stream.body { bytes += chunk.count }
+      #expect(bytes == 20)
+    }
+    #expect(try await short(300) == 300)
+    #expect(origin.counts().peakSockets <= 100)
+    #expect(origin.counts().peakRequests > 96)
+    await dispatcher.shutDown(.drain)
+    origin.stop()
+  }
+
   @Test("D63 streams at the cap of their lane leave short requests their permits")
   func shortBesideStreams() async throws {
     let origin = try Origin()

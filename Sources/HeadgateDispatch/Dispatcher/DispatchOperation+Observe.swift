@@ -17,6 +17,12 @@ extension DispatchOperation {
     if isWatched { tellResting(wait, at: moment) }
   }
 
+  /// It goes over into the hands of its interceptors.
+  @inline(__always)
+  func observeIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
+    if isWatched { tellIntercepting(reason, at: moment) }
+  }
+
   /// The transport is about to be told to send it.
   @inline(__always)
   func observeSending(_ launch: borrowing OperationState.Launch, at moment: Deadline) {
@@ -53,6 +59,12 @@ extension DispatchOperation {
   private func tellResting(_ wait: Duration, at moment: Deadline) {
     observation?.add(.rests(endPoint, wait), at: moment)
     log("rests for \(wait.words) before it is sent again")
+  }
+
+  @inline(never)
+  private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
+    observation?.add(.intercepts(endPoint, reason), at: moment)
+    log("goes to its interceptors (\(reason))")
   }
 
   @inline(never)

@@ -43,7 +43,7 @@ public struct DispatchRequest: Sendable {
   /// The body; none unless set.
   public var body: RequestBody? {
     get { storage.body }
-    set { storage = storage.changed { $0.body = newValue } }
+    set { storage = storage.changed { $0.rare.body = newValue } }
   }
 
   /// Whether the server is asked, by `Expect: 100-continue`, before the body is sent: then one that refuses it says so
@@ -51,7 +51,7 @@ public struct DispatchRequest: Sendable {
   /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for.
   public var expectsContinue: Bool? {
     get { storage.expectsContinue }
-    set { storage = storage.changed { $0.expectsContinue = newValue } }
+    set { storage = storage.changed { $0.rare.expectsContinue = newValue } }
   }
 
   /// Told how much of the body has been sent: after a hundredth of it or 64 KB, whichever is more, and at its end. One
@@ -62,7 +62,7 @@ public struct DispatchRequest: Sendable {
   /// and blocking calls of the dispatcher are refused. None begins after the request has ended.
   public var onUploadProgress: (@Sendable (UploadProgress) -> Void)? {
     get { storage.onUploadProgress }
-    set { storage = storage.changed { $0.onUploadProgress = newValue } }
+    set { storage = storage.changed { $0.rare.onUploadProgress = newValue } }
   }
 
   /// How long it may run, from the moment its permit is granted; waiting never counts, neither for the first permit
@@ -77,7 +77,7 @@ public struct DispatchRequest: Sendable {
   /// ends it at once.
   public var deadline: Duration? {
     get { storage.deadline }
-    set { storage = storage.changed { $0.deadline = newValue } }
+    set { storage = storage.changed { $0.rare.deadline = newValue } }
   }
 
   /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set; nil: no limit
@@ -92,46 +92,46 @@ public struct DispatchRequest: Sendable {
   /// while the request's body is not there to be sent. Nil, which it is unless set: no limit.
   public var idleTimeout: Duration? {
     get { storage.idleTimeout }
-    set { storage = storage.changed { $0.idleTimeout = newValue } }
+    set { storage = storage.changed { $0.rare.idleTimeout = newValue } }
   }
 
   /// The largest whole body that is taken, in bytes, after decompression: 64 MiB unless set. Streams and files have no
   /// such cap.
   public var maxBodyBytes: Int {
     get { storage.maxBodyBytes }
-    set { storage = storage.changed { $0.maxBodyBytes = newValue } }
+    set { storage = storage.changed { $0.rare.maxBodyBytes = newValue } }
   }
 
   /// How many redirects are followed: 20 unless set; 0 hands the redirect itself to the caller.
   public var maxRedirects: Int {
     get { storage.maxRedirects }
-    set { storage = storage.changed { $0.maxRedirects = newValue } }
+    set { storage = storage.changed { $0.rare.maxRedirects = newValue } }
   }
 
   /// How soon it starts, among those that wait for the same end-point: `normal` unless set. Redirects keep it.
   public var priority: RequestPriority {
     get { storage.priority }
-    set { storage = storage.changed { $0.priority = newValue } }
+    set { storage = storage.changed { $0.rare.priority = newValue } }
   }
 
   /// Whether it is sent again when it fails. Nil, which it is unless set: it is not.
   public var retry: RetryPolicy? {
     get { storage.retry }
-    set { storage = storage.changed { $0.retry = newValue } }
+    set { storage = storage.changed { $0.rare.retry = newValue } }
   }
 
   /// What it can't do without: a transport that lacks some of it ends it with the error `unsupported`. Nothing unless
   /// set. See ``TransportCapabilities``.
   public var requires: TransportCapabilities {
     get { storage.requires }
-    set { storage = storage.changed { $0.requires = newValue } }
+    set { storage = storage.changed { $0.rare.requires = newValue } }
   }
 
   /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
   /// set.
   public var tag: String? {
     get { storage.tag }
-    set { storage = storage.changed { $0.tag = newValue } }
+    set { storage = storage.changed { $0.rare.tag = newValue } }
   }
 
   /// A request to an absolute http or https URL, or to one behind a Unix-domain socket:

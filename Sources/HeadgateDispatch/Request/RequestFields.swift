@@ -2,15 +2,33 @@ import HTTPTypes
 import HeadgateThreads
 
 /// What a request consists of, immutable. Whoever changes a request makes a new one of these.
+///
+/// A hundred thousand of them may wait, most of them plain: what hardly any request sets stands in an object of its own
+/// and costs all others one word.
 final class RequestFields: Sendable {
   /// The parts that may be set.
   struct Settings: Sendable {
     var method: HTTPRequest.Method
     var headerFields: HTTPFields
-    var body: RequestBody?
     var timeout: Duration? = .seconds(60)
-    var deadline: Duration?
     var connectTimeout: Duration? = .seconds(30)
+    fileprivate var rareBox: RareBox?
+
+    init(method: HTTPRequest.Method, headerFields: HTTPFields, body: RequestBody?) {
+      (self.method, self.headerFields) = (method, headerFields)
+      if body != nil { rare.body = body }
+    }
+
+    var rare: RareSettings {
+      get { rareBox?.settings ?? RareSettings() }
+      set { rareBox = RareBox(newValue) }
+    }
+  }
+
+  /// The parts that hardly any request sets.
+  struct RareSettings: Sendable {
+    var body: RequestBody?
+    var deadline: Duration?
     var idleTimeout: Duration?
     var maxBodyBytes = 64 << 20
     var maxRedirects = 20
@@ -22,12 +40,20 @@ final class RequestFields: Sendable {
     var requires: TransportCapabilities = []
   }
 
+  fileprivate final class RareBox: Sendable {
+    let settings: RareSettings
+    init(_ settings: consuming RareSettings) { self.settings = settings }
+  }
+
   let address: RequestAddress
   private let settings: Settings
   /// The limits on time in nanoseconds: converted once, not at each step of the way.
   let timeoutNanoseconds: Int64?
   let deadlineNanoseconds: Int64?
   let idleNanoseconds: Int64?
+  // Asked of every request, at the end of its body and at each head.
+  let maxBodyBytes: Int
+  let priority: RequestPriority
   /// Whether it may be sent again.
   let mayRetry: Bool
   /// Whether it has a body: asked at each step of the way, where a copy of the body to look at would be felt.
@@ -35,27 +61,33 @@ final class RequestFields: Sendable {
 
   var method: HTTPRequest.Method { settings.method }
   var headerFields: HTTPFields { settings.headerFields }
-  var body: RequestBody? { settings.body }
   var timeout: Duration? { settings.timeout }
-  var deadline: Duration? { settings.deadline }
   var connectTimeout: Duration? { settings.connectTimeout }
-  var idleTimeout: Duration? { settings.idleTimeout }
-  var maxBodyBytes: Int { settings.maxBodyBytes }
-  var maxRedirects: Int { settings.maxRedirects }
-  var priority: RequestPriority { settings.priority }
-  var tag: String? { settings.tag }
-  var retry: RetryPolicy? { settings.retry }
-  var expectsContinue: Bool? { settings.expectsContinue }
-  var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { settings.onUploadProgress }
-  var requires: TransportCapabilities { settings.requires }
+  private var rare: RareBox? { settings.rareBox }
+  var body: RequestBody? { rare?.settings.body }
+  var deadline: Duration? { rare?.settings.deadline }
+  var idleTimeout: Duration? { rare?.settings.idleTimeout }
+  var maxRedirects: Int { rare?.settings.maxRedirects ?? RareSettings().maxRedirects }
+  var tag: String? { rare?.settings.tag }
+  var retry: RetryPolicy? { rare?.settings.retry }
+  var expectsContinue: Bool? { rare?.settings.expectsContinue }
+  var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { rare?.settings.onUploadProgress }
+  var requires: TransportCapabilities { rare?.settings.requires ?? [] }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address
     timeoutNanoseconds = settings.timeout?.wholeNanoseconds
-    deadlineNanoseconds = settings.deadline?.wholeNanoseconds
-    idleNanoseconds = settings.idleTimeout?.wholeNanoseconds
-    mayRetry = settings.retry != nil
-    hasBody = settings.body != nil
+    if let box = settings.rareBox {
+      deadlineNanoseconds = box.settings.deadline?.wholeNanoseconds
+      idleNanoseconds = box.settings.idleTimeout?.wholeNanoseconds
+      mayRetry = box.settings.retry != nil
+      hasBody = box.settings.body != nil
+      (maxBodyBytes, priority) = (box.settings.maxBodyBytes, box.settings.priority)
+    } else {
+      let usual = RareSettings()
+      (deadlineNanoseconds, idleNanoseconds, mayRetry, hasBody) = (nil, nil, false, false)
+      (maxBodyBytes, priority) = (usual.maxBodyBytes, usual.priority)
+    }
     self.settings = settings
   }
 
