@@ -22,10 +22,6 @@ import Glibc
 @Suite struct UploadContractTests {
   private struct Broken: Error, Equatable {}
 
-  private final class Told: Sendable {
-    let all = Locked<[UploadProgress]>([])
-  }
-
   private let origin: Origin
 
   init() throws { origin = try Origin(endPoints: 2) }
@@ -93,16 +89,16 @@ import Glibc
   @Test("progress rises to the whole", arguments: TransportOnTrial.all)
   func progress(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
-    let told = Told()
+    let told = LockedBox<[UploadProgress]>([])
     let size = 3_000_000
     for body in [
       RequestBody([UInt8](repeating: 1, count: size)), RequestBody(pieces([UInt8](repeating: 1, count: size))),
     ] {
-      told.all.withLock { $0 = [] }
+      told.withLock { $0 = [] }
       var request = try request("/sink", body)
-      request.onUploadProgress = { progress in told.all.withLock { $0.append(progress) } }
+      request.onUploadProgress = { progress in told.withLock { $0.append(progress) } }
       #expect(try await dispatcher.data(for: request).text == "\(size)")
-      let sent = told.all.withLock { $0 }.map(\.sent)
+      let sent = told.withLock { $0 }.map(\.sent)
       #expect(sent == sent.sorted())
       #expect(sent.last == Int64(size))
       #expect(sent.count < 60)

@@ -94,6 +94,37 @@ import Testing
     #expect(queue.count == capacity)
   }
 
+  @Test("P10 no wake-up is lost between a task's look and its sleep", arguments: [true, false])
+  func noLostWakeUp(taskPuts: Bool) async throws {
+    let queue = try BlockingQueue<Int>(capacity: 1)
+    let rounds = 20_000
+    let other = try ManagedThread.spawn { () -> Bool in
+      for round in 0..<rounds {
+        let end: Ending
+        if taskPuts {
+          end = ending { () throws(WaitError) in try queue.take(until: .after(generous)) }
+        } else {
+          end = ending(of: { () throws(WaitError) in try queue.put(round, until: .after(generous)) })
+        }
+        guard end == (taskPuts ? Ending.value(round) : Ending.done) else {
+          queue.close()
+          return false
+        }
+      }
+      return true
+    }
+    for round in 0..<rounds {
+      let end: Ending
+      if taskPuts {
+        end = await ending(of: { () async throws(WaitError) in try await queue.put(round) })
+      } else {
+        end = await ending { () async throws(WaitError) in try await queue.take() }
+      }
+      guard end == (taskPuts ? Ending.done : Ending.value(round)) else { break }
+    }
+    #expect(try await other.value(), "one of the two slept while there was something to do")
+  }
+
   @Test("P11 a task that gives up while it is woken gives the wake-up on")
   func passedOn() async throws {
     for _ in 0..<300 {

@@ -294,6 +294,26 @@ import Testing
     }
   }
 
+  @Test("Elements need not be Sendable: each goes from the one's hands into the other's", arguments: [0, 1])
+  func handedOver(capacity: Int) throws {
+    final class Page {
+      var lines: [String] = []
+    }
+    let queue = try BlockingQueue<Page>(capacity: capacity)
+    let lines = try inThread {
+      let reader = try ManagedThread.spawn { () throws(WaitError) -> [String] in
+        let page = try queue.take()
+        page.lines.append("read")
+        return page.lines
+      }
+      let page = Page()
+      page.lines.append("written")
+      try queue.put(page, until: .after(generous)) as Void
+      return try reader.join()
+    }
+    #expect(lines == ["written", "read"])
+  }
+
   @Test("P28 a capacity below zero is an error, a huge one is none")
   func capacities() throws {
     #expect(throws: QueueError.self) { try BlockingQueue<Int>(name: "jobs", capacity: -1) }

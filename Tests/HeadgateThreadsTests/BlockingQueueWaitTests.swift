@@ -147,7 +147,7 @@ import Musl
     }
   }
 
-  @Test("Putters who wait come in the order of their arrival", arguments: [0, 1])
+  @Test("P21 putters who wait come in the order of their arrival", arguments: [0, 1])
   func orderOfPutters(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     if capacity == 1 { try queue.put(0) }

@@ -1,3 +1,4 @@
+import Dispatch
 import HeadgateThreads
 import Testing
 
@@ -175,8 +176,10 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(waitCode { () throws(WaitError) in try ManagedThread.park() } == .onCooperativeThread)
   }
 
-  @Test("On a thread that pthread made: current, names, park and unpark work, cancel is refused, values go at its end")
-  func foreign() async throws {
+  @Test(
+    "On a thread that others made: current, park and unpark work, cancel is refused, values go at its end",
+    arguments: ForeignThread.allCases)
+  func foreign(maker: ForeignThread) async throws {
     struct Seen {
       var isManaged = true
       var couldCancel = true
@@ -189,7 +192,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     let gone = Latch()
     let handle = LockedBox<ThreadHandle?>(nil)
     let local = ThreadLocal { Farewell(gone) }
-    try onForeignThread {
+    try maker.run {
       let me = ManagedThread.current
       handle.withLock { $0 = me }
       local.withValue { _ in }
@@ -200,6 +203,8 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
         slept: waitCode { () throws(WaitError) in try ManagedThread.sleep(for: .microseconds(10)) },
         isSame: me == ManagedThread.current && me.isCurrent)
       seen.withLock { $0 = new }
+      // libdispatch keeps its threads for others.
+      if maker == .dispatch { local.removeValue() }
     }
     #expect(gone.wait())
     let result = seen.withLock { $0 }
@@ -207,6 +212,18 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(result.parked == .some(nil))
     #expect(result.slept == .some(nil))
     #expect(handle.withLock { $0 }?.isCurrent == false)
+  }
+}
+
+/// Who else makes threads.
+enum ForeignThread: CaseIterable, Sendable {
+  case pthread, dispatch
+
+  func run(_ body: @escaping @Sendable () -> Void) throws {
+    switch self {
+    case .pthread: try onForeignThread(body)
+    case .dispatch: DispatchQueue(label: "test-queue").async(execute: body)
+    }
   }
 }
 

@@ -76,6 +76,14 @@ import Testing
       #expect(ended.wait())
     }
     #expect(told.events == ["indexer", "stack"])
+    try await onThread {
+      var attributes = ThreadAttributes(name: "sleeper")
+      attributes.priority = .utility
+      let sleeper = ManagedThread(attributes) { true }
+      #expect(!sleeper.isRunning && !sleeper.attributes.isDetached)
+      try sleeper.start()
+      #expect(try sleeper.join())
+    }
   }
 
   @Test("pthread_self, pthread_equal, gettid")
@@ -161,6 +169,9 @@ import Testing
       try places.put(())
       try places.put(())
       #expect(try !places.tryPut(()))
+      #expect(places.remainingCapacity == 0)
+      let late = #expect(throws: WaitError.self) { try places.put((), until: .after(.milliseconds(1))) }
+      #expect(late?.code == .timedOut)
       try places.take()
       #expect(try places.tryPut(()))
     }

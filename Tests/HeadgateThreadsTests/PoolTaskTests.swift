@@ -213,6 +213,21 @@ import Testing
     #expect(pool.core.state.withLock { $0.queue.dead } == 0)
   }
 
+  @Test("P58 where cancelled tasks are swept out, those among them that were not stay, in their order")
+  func cancelMost() throws {
+    let pool = try pool(1)
+    let plug = try Plug(pool, threads: 1)
+    let ran = Record<Int>()
+    for number in 0..<2000 {
+      let task = try pool.submit { ran.add(number) }
+      if number % 10 != 0 { task.cancel() }
+    }
+    #expect(pool.core.state.withLock { $0.queue.count } < 1000)
+    plug.open()
+    try pool.finish()
+    #expect(ran.events == Array(stride(from: 0, to: 2000, by: 10)))
+  }
+
   @Test("P54 tasks that wait for tasks on a single thread: the waiter runs them itself", arguments: [1, 2])
   func help(size: Int) throws {
     let pool = try pool(size)

@@ -104,6 +104,24 @@ import Testing
     #expect(census.alive == 0)
   }
 
+  private static func change(_ local: ThreadLocal<Int>, meanwhile: (ThreadLocal<Int>) -> Void) {
+    local.withValue { _ in meanwhile(local) }
+  }
+
+  @Test("A value that is being changed can't be used meanwhile, nor taken away: that stops the process")
+  func overlap() async {
+    await #expect(processExitsWith: .failure) { ThreadLocalTests.change(ThreadLocal { 1 }) { _ = $0.value } }
+    await #expect(processExitsWith: .failure) { ThreadLocalTests.change(ThreadLocal { 1 }) { $0.value = 2 } }
+    await #expect(processExitsWith: .failure) {
+      ThreadLocalTests.change(ThreadLocal { 1 }) { $0.withValue { $0 += 1 } }
+    }
+    await #expect(processExitsWith: .failure) { ThreadLocalTests.change(ThreadLocal { 1 }) { $0.removeValue() } }
+    await #expect(processExitsWith: .success) {
+      let other = ThreadLocal { 2 }
+      ThreadLocalTests.change(ThreadLocal { 1 }) { _ in other.removeValue() }
+    }
+  }
+
   @Test("Values may be functions, large, empty, or not copyable")
   func kinds() async throws {
     struct Token: ~Copyable {

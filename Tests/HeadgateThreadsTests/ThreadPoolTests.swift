@@ -20,6 +20,14 @@ import Testing
     #expect(code { () throws(ThreadPoolError) in try ThreadPool(name: "p", size: .max) } == nil)
   }
 
+  @Test("Unless it is told otherwise a pool lets its threads idle for 10 s, and any number of tasks wait")
+  func defaults() throws {
+    let settings = try ThreadPool(name: "test-pool", size: 4).core.settings
+    #expect(settings.idleTime == .seconds(10))
+    #expect(settings.bound == nil)
+    #expect(settings.stackSize == 0)
+  }
+
   @Test("101 invocations on a pool of 4, never more than 4 at once as counted inside the tasks")
   func originalInvocations() throws {
     let pool = try ThreadPool(name: "test-pool", size: 4)

@@ -73,6 +73,23 @@ import Testing
     for key in old + new { #expect(queue.timers.remove(key) == nil) }
   }
 
+  @Test("P13 the generations of keys wrap, and keys from before still remove nothing")
+  func generationsWrap() {
+    var timers = TimerQueue(after: .max - 2)
+    var old: [TimerQueue.Key] = []
+    // One slot, taken again and again: the generation alone tells its timers apart.
+    for _ in 0..<6 {
+      let key = timers.insert(at: Deadline(nanoseconds: 5)) {}
+      #expect(!old.contains(key))
+      for stale in old { #expect(timers.remove(stale) == nil) }
+      #expect(timers.count == 1)
+      #expect(timers.remove(key) != nil)
+      old.append(key)
+    }
+    #expect(Set(old.map(\.slot)).count == 1)
+    #expect(old.map(\.generation) == [.max - 1, .max, 0, 1, 2, 3])
+  }
+
   @Test("P73 deadlines 0, +292 years and the one before never are reached, distantFuture is not")
   func extremes() {
     var queue = Numbered()

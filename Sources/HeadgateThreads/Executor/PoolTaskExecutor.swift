@@ -32,7 +32,8 @@ public final class PoolTaskExecutor: TaskExecutor {
   /// The reference that Swift's runtime asks for.
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
-  func runHere(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+  // A task of the pool as any other: what Objective-C code leaves behind goes with it, not with the thread.
+  func runHere(_ job: UnownedJob) { withAutoreleasePool { job.runSynchronously(on: asUnownedTaskExecutor()) } }
 
   static func runElsewhere(_ job: UnownedJob) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
 }

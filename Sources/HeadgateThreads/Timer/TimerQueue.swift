@@ -27,12 +27,13 @@ package struct TimerQueue: ~Copyable {
     package static var none: Key { Key(slot: -1, generation: 0) }
   }
 
-  private var slots = TimerSlots()
+  private var slots: TimerSlots
   // Its first entry, if there is one, belongs to a living timer.
   private var heap = TimerHeap()
   private var nextSequence: UInt64 = 0
 
-  package init() {}
+  /// - Parameter generation: What the generations of keys begin after, for a test of their wrapping.
+  package init(after generation: UInt32 = 0) { slots = TimerSlots(after: generation) }
 
   package var count: Int { slots.living }
 

@@ -33,14 +33,16 @@ package struct TimerSlots: ~Copyable {
   private var firstVacant: Int32 = -1
   // Chunks in which no slot is used. One is kept, so that a single timer set again and again allocates nothing.
   private var emptyChunks = 0
-  private var nextGeneration: UInt32 = 0
+  private var nextGeneration: UInt32
 
   /// Timers that have an action.
   package private(set) var living = 0
   /// Slots whose timer was cancelled and whose entry still lies in the heap.
   package private(set) var dead = 0
 
-  package init() {
+  /// - Parameter generation: What the generations begin after; only a test of their wrapping has a reason to choose it.
+  package init(after generation: UInt32 = 0) {
+    nextGeneration = generation
     chunks = .allocate(capacity: Int(chunkCapacity))
   }
 

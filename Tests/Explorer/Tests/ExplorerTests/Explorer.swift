@@ -25,7 +25,8 @@ struct Explorer {
     var verdict: () -> String?
   }
 
-  /// Two find more and take minutes: HEADGATE_PREEMPTIONS=2.
+  /// Two find more: HEADGATE_PREEMPTIONS=2. That takes some eight minutes on one processor, with the scripts that would
+  /// take more bound in their detours; three end for none but the smallest before `mostRuns`.
   static let usualBound = wantedBound ?? 1
   private static let wantedBound = ProcessInfo.processInfo.environment["HEADGATE_PREEMPTIONS"].flatMap { Int($0) }
 

@@ -8,7 +8,8 @@ extension Explorations {
       .init(name: "one after another", threads: [[.execute(1), .execute(2), .dispose, .waitForEnd]]),
       .init(name: "a handful", threads: [[.execute(1), .execute(2), .execute(3), .execute(4), .dispose]]),
       .init(name: "a handful for two", size: 2, threads: [[.execute(1), .execute(2), .execute(3), .dispose]]),
-      .init(name: "waited for", size: 2, threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .dispose]]),
+      .init(
+        name: "waited for", size: 2, detours: 1, threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .dispose]]),
       .init(name: "drained beside a submit", threads: [[.submit(1), .wait(1), .submit(2)], [.dispose, .waitForEnd]]),
       .init(name: "drained beside two", size: 2, threads: [[.submit(1), .wait(1), .execute(2)], [.dispose]]),
       .init(
@@ -16,7 +17,9 @@ extension Explorations {
       .init(name: "disposed twice", threads: [[.submit(1), .dispose], [.disposeNow, .waitForEnd]]),
       .init(name: "disposed by a task", threads: [[.execute(1, [.execute(3), .dispose]), .execute(2), .waitForEnd]]),
       .init(name: "dropped by a task", threads: [[.execute(1, [.disposeNow]), .submit(2), .wait(2), .waitForEnd]]),
-      .init(name: "a task from a task", size: 2, threads: [[.execute(1, [.submit(2), .execute(3)])], [.dispose]]),
+      .init(
+        name: "a task from a task", size: 2, detours: 2,
+        threads: [[.execute(1, [.submit(2), .execute(3)])], [.dispose]]),
       .init(
         name: "a task waits for a task",
         threads: [[.execute(1, [.submit(2), .wait(2)]), .submit(3), .wait(3), .dispose]]),
@@ -30,9 +33,10 @@ extension Explorations {
       .init(
         name: "idle between two", idleTime: .seconds(1), threads: [[.submit(1), .wait(1), .submit(2), .wait(2)]]),
       .init(
-        name: "idle beside another", idleTime: .seconds(1), threads: [[.submit(1), .wait(1)], [.submit(2), .wait(2)]]),
+        name: "idle beside another", idleTime: .seconds(1), detours: 1,
+        threads: [[.submit(1), .wait(1)], [.submit(2), .wait(2)]]),
       .init(
-        name: "two idle", size: 2, idleTime: .seconds(1),
+        name: "two idle", size: 2, idleTime: .seconds(1), detours: 1,
         threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .submit(3)]]),
       .init(
         name: "idle, then drained", idleTime: .seconds(1),
@@ -42,21 +46,24 @@ extension Explorations {
 
     static let bounded: [PoolScript] = [
       .init(name: "no place to wait", bound: 0, threads: [[.submit(1), .submit(2), .dispose]]),
-      .init(name: "two wait for room", bound: 0, threads: [[.execute(1), .execute(2), .dispose], [.execute(3)]]),
+      .init(
+        name: "two wait for room", bound: 0, detours: 2,
+        threads: [[.execute(1), .execute(2), .dispose], [.execute(3)]]),
       .init(
         name: "room by a cancel", bound: 1, threads: [[.submit(1), .submit(2), .cancel(2)], [.execute(3), .dispose]]),
       .init(
         name: "drained beside one that waits", bound: 0,
         threads: [[.execute(1), .execute(2)], [.dispose, .waitForEnd]]),
       .init(
-        name: "disposed beside one that waits", bound: 0,
+        name: "disposed beside one that waits", bound: 0, detours: 2,
         threads: [[.submit(1), .submit(2), .wait(2)], [.disposeNow, .waitForEnd]]),
     ]
 
     static let refused: [PoolScript] = [
       .init(name: "no thread at first", refusals: 1, threads: [[.submit(1), .submit(2), .wait(2), .dispose]]),
       .init(
-        name: "no second thread", size: 2, refusals: 1, threads: [[.execute(1)], [.submit(2), .wait(2)], [.dispose]]),
+        name: "no second thread", size: 2, refusals: 1, detours: 1,
+        threads: [[.execute(1)], [.submit(2), .wait(2)], [.dispose]]),
     ]
 
     @Test(

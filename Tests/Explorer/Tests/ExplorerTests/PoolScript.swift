@@ -21,12 +21,14 @@ struct PoolScript: Sendable {
   var idleTime = Duration.seconds(Int64.max)
   /// How many threads the system refuses first.
   var refusals = 0
+  /// With more than one preemption: fewer where five would take minutes.
+  var detours = 5
   var threads: [[Step]]
 
   /// Every interleaving up to the bound, and with a few detours: none hangs, every task ends once, and nothing is left.
   /// Their number.
   func explore(preemptions: Int = Explorer.usualBound) throws(Explorer.Failure) -> Int {
-    try Explorer(preemptions: preemptions, detours: preemptions + 3).explore(name) {
+    try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : 4).explore(name) {
       let ledger = Ledger()
       guard let pool = makePool() else { return Explorer.Script(threads: []) { "no pool" } }
       return Explorer.Script(

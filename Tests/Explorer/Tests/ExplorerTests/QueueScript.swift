@@ -15,18 +15,23 @@ struct QueueScript: Sendable {
   let name: String
   let capacities: [Int]
   let threads: [[Step]]
+  /// With more than one preemption: a bound where all would take minutes.
+  let detours: Int
 
-  init(_ name: String, _ capacities: [Int], _ threads: [[Step]]) {
+  init(_ name: String, _ capacities: [Int], detours: Int = .max, _ threads: [[Step]]) {
     self.name = name
     self.capacities = capacities
     self.threads = threads
+    self.detours = detours
   }
 
-  init(_ name: String, _ capacity: Int, _ threads: [[Step]]) { self.init(name, [capacity], threads) }
+  init(_ name: String, _ capacity: Int, detours: Int = .max, _ threads: [[Step]]) {
+    self.init(name, [capacity], detours: detours, threads)
+  }
 
   /// Every interleaving: none hangs, and each history is one that such queues could have had. Their number.
   func explore(preemptions: Int = Explorer.usualBound) throws(Explorer.Failure) -> Int {
-    try Explorer(preemptions: preemptions).explore(name) {
+    try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : .max).explore(name) {
       let history = History()
       // The capacities are no outside data.
       let queues = capacities.compactMap { try? BlockingQueue<Int>(capacity: $0) }

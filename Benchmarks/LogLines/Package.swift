@@ -1,0 +1,20 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// HeadgateThreads once more, by symbolic links, so that a program may tell the log what only the library itself tells it.
+let package = Package(
+  name: "log-lines",
+  platforms: [.macOS(.v15)],
+  dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.6.0")],
+  targets: [
+    .target(name: "CHeadgate"),
+    .target(
+      name: "HeadgateThreads", dependencies: ["CHeadgate", .product(name: "Logging", package: "swift-log")],
+      swiftSettings: [
+        .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
+      ]),
+    .executableTarget(name: "LogLines", dependencies: ["HeadgateThreads"]),
+  ],
+  swiftLanguageModes: [.v6],
+  cLanguageStandard: .c11
+)

@@ -1,0 +1,36 @@
+#if canImport(Glibc)
+import Glibc
+import Testing
+
+@testable import HeadgateThreads
+
+@Suite struct SpinBudgetTests {
+  @Test("On one processor nobody looks before going to sleep, whatever it waits for")
+  func alone() async {
+    // In a process of its own, where nobody has counted the processors yet.
+    await #expect(processExitsWith: .success) {
+      guard keepOneProcessor() else { exit(2) }
+      let looks = [
+        SpinBudget.lock, SpinBudget.threadExit, SpinBudget.sweepGap, SpinBudget.loop, SpinBudget.queue,
+        SpinBudget.stream,
+      ]
+      let times = [SpinBudget.linger, SpinBudget.gather, SpinBudget.task]
+      exit(looks.allSatisfy { $0 == 0 } && times.allSatisfy { $0 == 0 } ? 0 : 1)
+    }
+  }
+}
+
+/// Gives up all processors that the calling thread may use but one. The calls are none of those that Swift's module of
+/// glibc has.
+private func keepOneProcessor() -> Bool {
+  typealias Affinity = @convention(c) (pid_t, Int, UnsafeMutableRawPointer) -> Int32
+  func call(_ name: String) -> Affinity? { dlsym(nil, name).map { unsafeBitCast($0, to: Affinity.self) } }
+  guard let get = call("sched_getaffinity"), let set = call("sched_setaffinity") else { return false }
+  var words = [UInt](repeating: 0, count: 16)
+  let size = words.count * MemoryLayout<UInt>.size
+  guard get(0, size, &words) == 0, let first = words.firstIndex(where: { $0 != 0 }) else { return false }
+  let lowest = words[first] & (~words[first] + 1)
+  words = words.indices.map { $0 == first ? lowest : 0 }
+  return set(0, size, &words) == 0
+}
+#endif
