@@ -9,8 +9,8 @@ import Testing
 
 /// Everything at once, over each transport, in a process of its own; the server counts. `make soak` runs it for minutes.
 @Suite struct ChaosTests {
-  /// All but URLSession on Linux: Foundation stops the process there (in `_NativeProtocol.transferCompleted`) within
-  /// seconds of answers that are no HTTP and of cancels. `HEADGATE_CHAOS_ALL` takes it along.
+  /// All but URLSession: on Linux Foundation stops the process (a failed assertion in its
+  /// `_NativeProtocol.transferCompleted`) within seconds of this. `HEADGATE_CHAOS_ALL=1` takes it along.
   private static let trials = TransportOnTrial.all.filter {
     $0.testDescription != "URLSession" || getenv("HEADGATE_CHAOS_ALL") != nil
   }
