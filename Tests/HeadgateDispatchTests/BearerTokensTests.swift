@@ -392,7 +392,11 @@ import Testing
     bench.send(try bench.request(), into: responses)
     let fetch = await bench.transport.next()
     #expect((fetch.request.url, Self.token(of: fetch)) == ("http://a/token", nil))
-    fetch.respond(body: "t")
+    // Nor where it is prepared again.
+    fetch.respond(302, [.location: "/other"])
+    let redirected = await bench.transport.next()
+    #expect((redirected.request.url, Self.token(of: redirected)) == ("http://a/other", nil))
+    redirected.respond(body: "t")
     let exchange = await bench.transport.next()
     #expect(Self.token(of: exchange) == "Bearer t")
     exchange.respond()
@@ -450,6 +454,33 @@ import Testing
     other.cancel()
     await bench.dispatcher.shutDown()
     #expect(responses.count == 21)
+    #expect(bench.isClean())
+  }
+
+  @Test("a request that gets its permit on the thread of a fetch is none of the fetch's: it waits for the token")
+  func onFetchThread() async throws {
+    let dispatcher = LockedBox<URLDispatcher?>(nil)
+    let here = here
+    let tokens = BearerTokens(for: here, token: BearerToken("old")) { _ in
+      dispatcher.withLock { $0 }?.gate.resume(here)
+      return BearerToken("new")
+    }
+    let bench = try Bench(requests: 1, interceptors: [tokens])
+    dispatcher.withLock { $0 = bench.dispatcher }
+    bench.send(try bench.request(), into: responses)
+    let first = await bench.transport.next()
+    for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
+    while bench.counts.waiting < 3 { await Task.yield() }
+    bench.dispatcher.gate.pause(here)
+    first.respond(401)
+    for _ in 0..<4 {
+      let exchange = await bench.transport.next()
+      #expect(Self.token(of: exchange) == "Bearer new")
+      exchange.respond()
+    }
+    dispatcher.withLock { $0 = nil }
+    await bench.dispatcher.shutDown()
+    #expect(responses.values.map(\.code) == [nil, nil, nil, nil])
     #expect(bench.isClean())
   }
 

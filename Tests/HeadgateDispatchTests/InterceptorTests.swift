@@ -87,6 +87,7 @@ import Testing
     #expect(second.request.url != "http://a/1")
     await slow.calls.wait(for: 4)
     #expect(bench.counts.running == 1)
+    bench.clock.advance(by: .seconds(1))
     goesOn.open()
     await slow.calls.wait(for: 5)
     while bench.counts.waiting < 2 { await Task.yield() }

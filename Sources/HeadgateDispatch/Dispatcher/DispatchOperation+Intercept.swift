@@ -32,7 +32,8 @@ extension DispatchOperation {
   private func prepare(_ turn: Turn, at now: Deadline) -> Bool {
     guard core.gate.expect(wasHere: false) else { return false }
     let work = Canceller()
-    guard state.withLock({ $0.beginPreparing(work, of: request) }) else {
+    let fetching = FetchingTask.fetches
+    guard state.withLock({ $0.beginPreparing(work, of: request, fetching: fetching) }) else {
       core.gate.forgetExpected()
       return true
     }
@@ -93,7 +94,10 @@ extension DispatchOperation {
     if isEnding { fail(DispatchError(.shutDown)) }
     // A verdict that came before `enterRest` found nothing to take away.
     guard !state.withLock({ $0.isDecided }) else { return core.leaveRest(self) }
-    let task = Task { await body() }
+    // This thread may be in anybody's task: whose permit has come free, or who submits. What that task carries is not
+    // this request's.
+    let fetching = state.withLock { $0.interlude?.fetching } ?? []
+    let task = Task.detached { await FetchingTask.$fetches.withValue(fetching) { await body() } }
     work.set { task.cancel() }
   }
 

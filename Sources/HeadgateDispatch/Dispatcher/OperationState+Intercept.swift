@@ -9,6 +9,8 @@ struct Interlude: Sendable {
   /// interceptor answered. Each preparation begins with it, so that none piles up on another, and nothing that was put in
   /// for one origin goes along to the next.
   var base: DispatchRequest
+  /// The fetches in whose task it was submitted: see `FetchingTask`.
+  var fetching: [ObjectIdentifier] = []
   /// How often each interceptor had it sent again, by its place.
   var answers: [Int: Int] = [:]
   /// How often what was prepared was out of date by the time that there was a permit.
@@ -50,9 +52,13 @@ extension OperationState {
 
   /// The present request is to be prepared, before it comes to the gate for the first time or after a rest. False: it was
   /// decided meanwhile.
-  mutating func beginPreparing(_ work: Canceller, of first: DispatchRequest) -> Bool {
+  ///
+  /// - Parameter fetching: For its first time: in the task of which fetches it was submitted.
+  mutating func beginPreparing(
+    _ work: Canceller, of first: DispatchRequest, fetching: [ObjectIdentifier] = []
+  ) -> Bool {
     guard !isDecided else { return false }
-    var next = interlude ?? Interlude(base: first)
+    var next = interlude ?? Interlude(base: first, fetching: fetching)
     switch stage {
     case .waiting: break
     // The next attempt's request was noted when the rest began.

@@ -27,9 +27,6 @@ import HeadgateThreads
 public final class BearerTokens: RequestInterceptor {
   private typealias Waiter = CheckedContinuation<BearerToken?, any Error>
 
-  // Those of which a fetch is under way in this task: its own requests are not to wait for it.
-  @TaskLocal private static var fetching: [ObjectIdentifier] = []
-
   private let isMeant: @Sendable (DispatchRequest) -> Bool
   private let fetch: @Sendable (TokenFetch) async throws -> BearerToken?
   private let state: Locked<TokenState<Waiter>>
@@ -89,7 +86,7 @@ public final class BearerTokens: RequestInterceptor {
   /// Gives a request the token, fetching one if need be.
   public func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
     guard isMeant(request), request.headerFields[.authorization] == nil,
-      !Self.fetching.contains(ObjectIdentifier(self))
+      !FetchingTask.fetches.contains(ObjectIdentifier(self))
     else { return }
     guard let token = try await token(refused: nil, interception) else { return }
     request.headerFields[.authorization] = Self.field(token.value)
@@ -166,7 +163,7 @@ public final class BearerTokens: RequestInterceptor {
     let task = Task { [self, fetch] in
       let result: Result<BearerToken?, any Error>
       do {
-        let token = try await Self.$fetching.withValue(Self.fetching + [ObjectIdentifier(self)]) {
+        let token = try await FetchingTask.$fetches.withValue(FetchingTask.fetches + [ObjectIdentifier(self)]) {
           try await fetch(TokenFetch(begun.old, interception))
         }
         result = .success(token)

@@ -25,7 +25,8 @@
 /// **Errors.** What an interceptor throws ends the request with the error `interceptorFailed`, and stands there as
 /// ``DispatchError/underlying``.
 ///
-/// The calls of one request come one at a time, in tasks of its own; those of different requests come at once.
+/// The calls of one request come one at a time, in tasks of its own, which have no task-local values of the task that
+/// submitted it; those of different requests come at once.
 public protocol RequestInterceptor: Sendable {
   /// Changes a request before it is sent: for its first time, after each redirect, before each retry, with a delegate's
   /// credential, and when an interceptor has it sent again.
