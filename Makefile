@@ -45,7 +45,7 @@ explore:
 soak: test-packages
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
 	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 \
-	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter 'SchedulerRandomTests|CurlChaosTests'
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter 'SchedulerRandomTests|ChaosTests'
 
 bench: test-packages
 	Benchmarks/run

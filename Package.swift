@@ -4,6 +4,9 @@ import PackageDescription
 // The transport of the umbrella: libcurl, and on Apple's systems what the platform gives.
 let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
 
+// What needs NIO is there for those who ask for it.
+let asyncHTTPClient: TargetDependencyCondition? = .when(traits: ["AsyncHTTPClient"])
+
 let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
@@ -19,10 +22,17 @@ let package = Package(
     .library(name: "HeadgateDispatch", targets: ["HeadgateDispatch"]),
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
+    .library(name: "HeadgateAsyncHTTPClient", targets: ["HeadgateAsyncHTTPClient"]),
     .library(name: "HeadgateInstruments", targets: ["HeadgateInstruments"]),
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
     .executable(name: "headgate", targets: ["HeadgateTool"]),
+  ],
+  traits: [
+    .default(enabledTraits: []),
+    .trait(
+      name: "AsyncHTTPClient",
+      description: "HeadgateAsyncHTTPClient, the transport over async-http-client. Without it NIO is not even fetched."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -31,6 +41,11 @@ let package = Package(
     // For HeadgateInstruments only.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
+    // For HeadgateAsyncHTTPClient only, and fetched only with the trait.
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.26.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
   ],
   targets: [
     .target(name: "CHeadgate"),
@@ -66,6 +81,20 @@ let package = Package(
       dependencies: [
         "HeadgateDispatch", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .target(
+      name: "HeadgateAsyncHTTPClient",
+      dependencies: [
+        "HeadgateDispatch", "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
+        .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOHTTPCompression", package: "swift-nio-extras", condition: asyncHTTPClient),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),
@@ -149,7 +178,22 @@ let package = Package(
       dependencies: [
         "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
         "HeadgateURLSession",
+        .target(name: "HeadgateAsyncHTTPClient", condition: asyncHTTPClient),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
+    .testTarget(
+      name: "HeadgateAsyncHTTPClientTests",
+      dependencies: [
+        "HeadgateAsyncHTTPClient", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting",
+        "HeadgateThreads",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
+        .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),
       ],
       swiftSettings: strict
     ),

@@ -36,10 +36,18 @@ if ! nm "$programs/instrumentlinkage" | grep -E "$instruments" > .build-linkage/
   echo "metrics and tracing are not found where they must be: the test above sees nothing" >&2
   exit 1
 fi
-if ls -d .build-linkage/checkouts/swift-nio* 2> /dev/null; then
+# scripts/check-traits.sh shows that these are seen where they are.
+if ls .build-linkage/checkouts .build-linkage/repositories | grep -E 'swift-nio|async-http-client'; then
   echo "a plain build fetches NIO" >&2
   exit 1
 fi
+for name in linkage flowlinkage instrumentlinkage; do
+  if nm "$programs/$name" | grep -E '\$s[0-9]*(NIOCore|AsyncHTTPClient)[0-9A-Z]' > .build-linkage/found; then
+    echo "$name holds NIO:" >&2
+    head -5 .build-linkage/found >&2
+    exit 1
+  fi
+done
 "$program"
 "$programs/flowlinkage"
 "$programs/instrumentlinkage"

@@ -5,15 +5,22 @@ import PackageDescription
 let package = Package(
   name: "headgate-benchmarks",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(name: "headgate", path: "../.."), .package(name: "measure", path: "../Measure")],
+  dependencies: [
+    .package(name: "headgate", path: "../.."), .package(name: "measure", path: "../Measure"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+  ],
   targets: [
     .executableTarget(
       name: "Bulk",
-      dependencies: [.product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate")]),
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
+        .product(name: "Logging", package: "swift-log"),
+      ]),
     .executableTarget(
       name: "Dispatching",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateThreads", package: "headgate"), .product(name: "Logging", package: "swift-log"),
       ]),
     .executableTarget(
       name: "Flow",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Many small requests over few connections: each client in turn, round after round, against one nginx on loopback.
 
-A client is a known name (c, go, go-many, ahc, urlsession) or NAME=COMMAND; without any, all the known ones run. Its
+A client is a known name (headgate, headgate-all, c, go, go-many, ahc, urlsession) or NAME=COMMAND; without any, all the known ones run. Its
 command gets the arguments URL N CONNECTIONS and prints one JSON line with requests, seconds, cpu and errors, about the
 N requests that it made after its 2,000 warm-up ones. Nothing is built here: see Peers/Makefile.
 
@@ -23,6 +23,7 @@ WARM_UP = 2000
 PEERS = os.path.join(BENCHMARKS, "Peers")
 KNOWN = {
   "headgate": [os.path.join(BENCHMARKS, "Headgate/.build/release/Bulk")],
+  "headgate-all": [os.path.join(BENCHMARKS, "Headgate/.build/release/Bulk"), "--all"],
   "c": [os.path.join(PEERS, ".build/c-bulk")],
   "go": [os.path.join(PEERS, ".build/go-bulk")],
   "go-many": [os.path.join(PEERS, ".build/go-bulk"), "-many"],

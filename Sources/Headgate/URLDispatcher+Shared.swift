@@ -46,11 +46,14 @@ extension URLDispatcher {
   /// - Parameters:
   ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
   ///   - observers: Who hears of its requests, such as the metrics and traces of `HeadgateInstruments`.
+  ///   - interceptors: Who changes its requests before they start, such as `BearerTokens`.
   /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
   public convenience init(
-    limits: GateLimits = .standard, observers: [any DispatchObserver] = []
+    limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
+    interceptors: [any RequestInterceptor] = []
   ) throws(DispatchError) {
-    self.init(transport: try platformTransport(), limits: limits, observers: observers)
+    self.init(
+      transport: try platformTransport(), limits: limits, observers: observers, interceptors: interceptors)
   }
 }
 

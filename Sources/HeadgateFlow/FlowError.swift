@@ -67,7 +67,8 @@ public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
   /// there it can be resumed.
   public var offset: Int? { content.offset }
 
-  /// What the source of elements or bytes failed with, or what stood in the way of a delivery; nil otherwise.
+  /// What the source of elements or bytes failed with, what takes the results threw, or what stood in the way of a delivery;
+  /// nil otherwise.
   public var underlying: (any Error)? { content.underlying }
 
   /// For people: what ended, why, after how long, and what to do.

@@ -19,7 +19,8 @@ public struct FlowErrorCode: Hashable, Sendable, CustomStringConvertible {
 
   // MARK: What the functions did
 
-  /// A function failed, and that decided: see ``FlowError/failure``.
+  /// A function failed, and that decided: see ``FlowError/failure``; or what takes the results threw: see
+  /// ``FlowError/underlying``.
   public static let failed = FlowErrorCode("failed", "it failed", "look at the failure")
   /// All functions failed: see ``FlowError/failures``.
   public static let allFailed = FlowErrorCode("all_failed", "all failed", "look at the failures")

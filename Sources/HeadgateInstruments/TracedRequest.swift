@@ -51,6 +51,14 @@ final class TracedRequest: RequestObserver, @unchecked Sendable {
   func restingStarted(_ start: RestingStart) { begin("resting", at: start.at) { _ in } }
   func restingEnded(_ end: SpanEnd) { finish(end.error, nil, at: end.at) }
 
+  func interceptingStarted(_ start: InterceptingStart) {
+    begin("intercepting", at: start.at) { attributes in
+      attributes["headgate.intercepting.reason"] = start.reason.description
+    }
+  }
+
+  func interceptingEnded(_ end: SpanEnd) { finish(end.error, nil, at: end.at) }
+
   // MARK: Exchanges
 
   func exchangeStarted(_ start: ExchangeStart) {

@@ -13,6 +13,7 @@ import Tracing
 /// |-- waiting    internal  for a permit
 /// |-- exchange   internal  each time that it is sent: connecting, request, response
 /// |-- resting    internal  before another attempt
+/// |-- intercepting internal while interceptors prepare it, or look at a response
 /// `-- exchange
 /// ```
 ///

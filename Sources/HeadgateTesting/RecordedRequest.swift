@@ -4,7 +4,7 @@ import HeadgateThreads
 /// What was told of one request, and what of that was against the rules.
 public final class RecordedRequest: RequestObserver {
   /// The spans that can be open inside a request, the outer ones first.
-  private enum Span: String { case waiting, resting, exchange, head, body }
+  private enum Span: String { case waiting, resting, intercepting, exchange, head, body }
 
   private struct State {
     var calls: [String] = []
@@ -71,6 +71,10 @@ public final class RecordedRequest: RequestObserver {
   public func restingStarted(_ start: RestingStart) { opens(.resting, in: nil, at: start.at) }
   /// Notes it.
   public func restingEnded(_ end: SpanEnd) { closes(.resting, end) }
+  /// Notes it.
+  public func interceptingStarted(_ start: InterceptingStart) { opens(.intercepting, in: nil, at: start.at) }
+  /// Notes it.
+  public func interceptingEnded(_ end: SpanEnd) { closes(.intercepting, end) }
   /// Notes it.
   public func exchangeStarted(_ start: ExchangeStart) { opens(.exchange, in: nil, at: start.at) }
   /// Notes it.

@@ -2,6 +2,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateFlow
 import HeadgateOrigin
+import HeadgateTesting
 import HeadgateThreads
 import Testing
 
@@ -116,6 +117,107 @@ import Testing
     }
     #expect(try outcome.get() == 5)
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted == 1 }, until: .after(.seconds(60))))
+    await dispatcher.shutDown()
+  }
+
+  // MARK: Every combinator
+
+  /// What all of them are asked to do: two requests that the server holds, and one that it answers.
+  enum Combinator: String, CaseIterable {
+    case firstToSucceed, race, quorum, firstMatching, allSucceed, allSettled, mapConcurrently, stream, hedged,
+      withDeadline, fixedNumber, retry, sendChunks
+  }
+
+  @Test(
+    "every combinator: whatever it cancels is closed, and its permit is free at once: three requests run next",
+    arguments: Combinator.allCases)
+  func permits(_ combinator: Combinator) async throws {
+    let hold = try get("/hold")
+    let answer = try get("/bytes/3")
+    let fail = try get("/reset")
+    let aborted: Int
+    switch combinator {
+    case .firstToSucceed:
+      #expect(try await firstToSucceed(throwing: DispatchError.self, losers: .abandon, [hold, answer, hold]) == 3)
+      aborted = 2
+    case .race:
+      #expect(try await race(throwing: DispatchError.self, [hold, answer, hold]) == 3)
+      aborted = 2
+    case .quorum:
+      #expect(try await quorum(throwing: DispatchError.self, 1, of: [hold, answer, hold]) == [3])
+      aborted = 2
+    case .firstMatching:
+      #expect(try await firstMatching(throwing: DispatchError.self, [hold, answer, hold]) { $0 == 3 } == 3)
+      aborted = 2
+    case .allSucceed:
+      await #expect(throws: FlowError<DispatchError>.self) {
+        try await allSucceed(throwing: DispatchError.self, [hold, fail, hold])
+      }
+      aborted = 2
+    case .allSettled:
+      // No end of one cancels another here: what cancels is the task.
+      let told = Gate()
+      let answered = { @Sendable () async throws(DispatchError) in
+        let count = try await answer()
+        told.open()
+        return count
+      }
+      let running = Task { try await allSettled(throwing: DispatchError.self, [hold, answered, hold]) }
+      await told.wait()
+      #expect(await origin.waitUntil({ $0.requests == 2 }, until: .after(.seconds(60))))
+      running.cancel()
+      #expect(try await running.value.map { (try? $0.get()) ?? 0 } == [0, 3, 0])
+      aborted = 2
+    case .mapConcurrently:
+      await #expect(throws: FlowError<DispatchError>.self) {
+        try await [hold, fail, hold].mapConcurrently(limit: 3) { get async throws(DispatchError) in try await get() }
+      }
+      aborted = 2
+    case .stream:
+      var iterator = [hold, answer, hold].mapConcurrently(limit: 3, yielding: .asCompleted) {
+        get async throws(DispatchError) in try await get()
+      }
+      .makeAsyncIterator()
+      #expect(try await iterator.next() == 3)
+      _ = consume iterator
+      aborted = 2
+    case .hedged:
+      let requests = LockedBox([hold, hold, answer])
+      #expect(
+        try await hedged(after: .milliseconds(1), attempts: 3) { () async throws(DispatchError) in
+          try await requests.withLock { $0.removeFirst() }()
+        } == 3)
+      aborted = 2
+    case .withDeadline:
+      let error = await #expect(throws: FlowError<DispatchError>.self) {
+        try await withDeadline(.after(.milliseconds(50)), hold)
+      }
+      #expect(error?.code == .timedOut)
+      aborted = origin.counts().aborted
+    case .fixedNumber:
+      let text = { @Sendable () async throws(DispatchError) in "\(try await answer())" }
+      let (held, told) = try await firstToSucceed(hold, text)
+      #expect(held == nil && told == "3")
+      aborted = 1
+    case .retry:
+      let requests = LockedBox([fail, fail, answer])
+      #expect(
+        try await retry(attempts: 3, backoff: .none) { () async throws(DispatchError) in
+          try await requests.withLock { $0.removeFirst() }()
+        } == 3)
+      aborted = 0
+    case .sendChunks:
+      let sent = try await sendChunks(ofLength: 25, size: 10) { _ async throws(DispatchError) in _ = try await answer()
+      }
+      #expect(sent == 25)
+      aborted = 0
+    }
+    #expect(
+      try await allSucceed(throwing: DispatchError.self, [get("/bytes/1"), get("/bytes/1"), get("/bytes/1")]) == [
+        1, 1, 1,
+      ])
+    #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted >= aborted }, until: .after(.seconds(60))))
+    #expect(dispatcher.snapshot().running == 0)
     await dispatcher.shutDown()
   }
 }

@@ -7,6 +7,10 @@ import HeadgateThreads
 import HeadgateURLSession
 import Testing
 
+#if AsyncHTTPClient
+import HeadgateAsyncHTTPClient
+#endif
+
 /// A transport on trial, and what it says of itself that it can't do.
 struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   let testDescription: String
@@ -15,10 +19,16 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   /// What it says that it can do.
   var capabilities: TransportCapabilities { (try? make().capabilities) ?? [] }
 
-  static let all = [
-    TransportOnTrial(testDescription: "libcurl") { try CurlTransport() },
-    TransportOnTrial(testDescription: "URLSession") { URLSessionTransport() },
-  ]
+  static let all: [TransportOnTrial] = {
+    var all = [
+      TransportOnTrial(testDescription: "libcurl") { try CurlTransport() },
+      TransportOnTrial(testDescription: "URLSession") { URLSessionTransport() },
+    ]
+    #if AsyncHTTPClient
+    all.append(TransportOnTrial(testDescription: "async-http-client") { try AsyncHTTPClientTransport() })
+    #endif
+    return all
+  }()
 }
 
 /// What every transport does alike, seen through a dispatcher and counted by the origin.

@@ -61,17 +61,21 @@ struct Bench {
   /// Holds what every test does against what observers are promised.
   let recording = RecordingObserver()
 
-  /// - Parameter observers: Who hears of its requests, instead of the recording observer.
+  /// - Parameters:
+  ///   - observers: Who hears of its requests, instead of the recording observer.
+  ///   - interceptors: Who changes them.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
-    transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil
+    transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,
+    interceptors: [any RequestInterceptor] = []
   ) throws {
     self.transport = transport
     let limits = try GateLimits(
       endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
     // Many tests ask the same host at the same time, each through a gate of its own.
     dispatcher = URLDispatcher(
-      transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording])
+      transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording],
+      interceptors: interceptors)
   }
 
   var counts: GateCounts { dispatcher.gate.counts }

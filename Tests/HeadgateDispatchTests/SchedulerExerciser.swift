@@ -38,6 +38,7 @@ struct SchedulerExerciser {
   private var lastAge: UInt64 = 0
   private var paused: Set<Int> = []
   private var multiplexing: Set<Int> = []
+  private var expected = 0
 
   init(seed: UInt64) throws {
     self.seed = seed
@@ -70,8 +71,20 @@ struct SchedulerExerciser {
     case 94..<96: return changePriority()
     case 96..<97: return pauseOrResume()
     case 97..<98: return multiplex()
+    case 98..<99: return expectOrForget()
     default: return changeLimits()
     }
+  }
+
+  private mutating func expectOrForget() -> String? {
+    if expected > 0, Bool.random(using: &random) {
+      scheduler.forgetExpected()
+      expected -= 1
+    } else {
+      if !scheduler.expect(wasHere: Bool.random(using: &random)) { return "an open gate expects nothing" }
+      expected += 1
+    }
+    return scheduler.expected == expected ? nil : "the expected are miscounted"
   }
 
   private mutating func submit() -> String? {
@@ -80,7 +93,10 @@ struct SchedulerExerciser {
     // The clock of some threads is read earlier than it is brought here.
     now += UInt64.random(in: 0..<100, using: &random)
     let moment = now - UInt64.random(in: 0..<50, using: &random)
-    let age = max(lastAge + 1, moment)
+    let newest = max(lastAge + 1, moment)
+    let first = expected > 0 && Bool.random(using: &random) ? now - .random(in: 0..<5000, using: &random) : nil
+    if first != nil { expected -= 1 }
+    let age = min(newest, first ?? newest)
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
     let priority =
@@ -98,10 +114,12 @@ struct SchedulerExerciser {
       patience: needsPlace ? .needsLongPlace : .waits)
     let submission = scheduler.submit(
       item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
-      patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart)
-    if let broken = compare(outlook, submission) { return broken }
+      patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
+      as: first.map { .expected(age: $0) } ?? .new)
+    // What a request would meet is foretold for one that comes for its first time.
+    if first == nil, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
-    lastAge = age
+    lastAge = newest
     switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
@@ -118,7 +136,9 @@ struct SchedulerExerciser {
       add(item, entry(ticket))
     case .refused(.queueFull):
       if limits.overflow == .wait || waitingBefore < limits.waiting { return "refused beside a free place" }
-      if limits.overflow == .dropOldest, limits.waiting > 0 { return "the youngest was refused for an elder one" }
+      if limits.overflow == .dropOldest, limits.waiting > 0, first == nil {
+        return "the youngest was refused for an elder one"
+      }
       // The victim is the one whose turn would come last: here the newcomer.
       if limits.overflow == .dropLowest, known.count < 600,
         known.values.contains(where: { $0.stand == .waiting && $0.rank > rank(age, priority) })
@@ -370,6 +390,11 @@ struct SchedulerExerciser {
       remove(item)
     }
     if !known.isEmpty || scheduler.alive != 0 { return "\(known.count) never ended" }
+    if mode == .draining, expected > 0 {
+      if isDrained { return "it is empty while some are expected" }
+      for _ in 0..<expected { scheduler.forgetExpected() }
+      if case .drained? = scheduler.next() { isDrained = true }
+    }
     if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
     if scheduler.running != 0 || scheduler.waiting != 0 { return "something runs or waits" }
     return isDrained ? nil : "nobody was told that it is empty"

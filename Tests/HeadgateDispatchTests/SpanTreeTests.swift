@@ -25,7 +25,8 @@ import Testing
       let event: SpanTree.Event
       switch Int.random(in: 0..<40, using: &random) {
       case 0..<8: event = .waits(request.endPoint, .redirect)
-      case 8..<12: event = .rests(request.endPoint, .seconds(1))
+      case 8..<10: event = .rests(request.endPoint, .seconds(1))
+      case 10..<12: event = .intercepts(request.endPoint, .response)
       case 12..<24: event = .sends(request, resends: step, limit: 1)
       case 24..<32: event = .head(200)
       case 32..<39: event = .exchangeOver(failure, ExchangeTimes())

@@ -4,55 +4,10 @@ import Testing
 
 @testable import HeadgateFlow
 
-typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
-
 /// The combinators over async functions.
 @Suite struct AsyncContestTests {
-  /// A combinator brought to one shape, so that a rule is tested for all of them.
-  struct Form: Sendable, CustomTestStringConvertible {
-    let name: String
-    let run:
-      @Sendable (Int, Losers, (@Sendable (Int) -> Void)?, [AsyncFunction<Int>]) async throws(FlowError<Oops>) -> [Int]
-
-    var testDescription: String { name }
-  }
-
-  static let forms: [Form] = [
-    Form(name: "firstToSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [try await firstToSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
-    },
-    Form(name: "allSucceed") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      try await allSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
-    },
-    Form(name: "race") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [try await race(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
-    },
-    Form(name: "quorum") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      try await quorum(
-        throwing: Oops.self, functions.count, of: functions, atMost: atMost, losers: losers, discard: discard)
-    },
-    Form(name: "firstMatching") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      [
-        try await firstMatching(throwing: Oops.self, functions, atMost: atMost, losers: losers, discard: discard) {
-          $0 >= 0
-        }
-      ]
-    },
-    Form(name: "allSettled") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      var values: [Int] = []
-      for result in try await allSettled(
-        throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
-      {
-        values.append(try result.get())
-      }
-      return values
-    },
-    Form(name: "mapConcurrently") { atMost, losers, discard, functions async throws(FlowError<Oops>) in
-      try await functions.mapConcurrently(limit: atMost, losers: losers, discard: discard) {
-        function async throws(Oops) in try await function()
-      }
-    },
-  ]
+  typealias Form = AsyncForm<Int>
+  static let forms = Form.all { $0 >= 0 }
 
   static let losers: [Losers] = [.join, .abandon]
 

@@ -8,8 +8,8 @@ import Testing
 @Suite struct CallbackContestTests {
   typealias Function = CallbackFunction<Int, Oops>
 
-  typealias Form = CallbackForm
-  static let forms = CallbackForm.all
+  typealias Form = CallbackForm<Int>
+  static let forms = Form.all { $0 >= 0 }
   static let losers: [Losers] = [.join, .abandon]
 
   private static func number(_ number: Int) -> Function { { $0.succeed(number) } }

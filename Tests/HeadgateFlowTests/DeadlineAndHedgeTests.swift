@@ -198,4 +198,146 @@ import Testing
     #expect(value == 2)
     attempts.events.first?.fail(Oops())
   }
+
+  @Test(
+    "P98 a hundred thousand attempts, each of which fails inside its start, need the stack of one; more are refused")
+  func manyHedges() async throws {
+    let count = 100_000
+    for isFirstQuick in [true, false] {
+      let (clock, hand) = (ManualClock(), Hand<Int>())
+      let ends = Record<FlowErrorCode?>()
+      let number = Locked(0)
+      let function: CallbackFunction<Int, Oops> = { completion in
+        let index = number.withLock {
+          $0 += 1; return $0 - 1
+        }
+        if index == 0, !isFirstQuick { hand.function(0)(completion) } else { completion.fail(Oops(number: index)) }
+      }
+      let plan = hedgePlan(count, .join, nil) as ContestPlan<Int, Oops, Int>
+      let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
+        startCallback(hedgedCallback(plan, after: .seconds(1), on: clock, function)) { result in
+          if case .failure(let error) = result { ends.add(error.failure?.code) }
+        }
+        // Each failure brings the next attempt on, which fails.
+        hand.fail(0)
+      }
+      try await thread.value()
+      #expect(ends.events == [.allFailed])
+      #expect(number.withLock { $0 } == count && clock.pendingCount == 0)
+    }
+    let refused = await #expect(throws: FlowError<Oops>.self) {
+      try await hedged(after: .zero, attempts: .max) { () async throws(Oops) in 1 }
+    }
+    #expect(refused?.code == .invalidArgument)
+  }
+
+  @Test("P98 a hundred thousand attempts as tasks, each brought on by the failure before")
+  func manyHedgedTasks() async throws {
+    let left = Locked(100_000)
+    let value = try await hedged(after: .seconds(1), attempts: 100_000, losers: .join, on: ManualClock(), discard: nil)
+    {
+      () async throws(Oops) in
+      let isLast = left.withLock {
+        $0 -= 1; return $0 == 0
+      }
+      guard isLast else { throw Oops() }
+      return 7
+    }
+    #expect(value == 7)
+  }
+
+  @Test("P93 a hedge is cancelled at every step: between the attempts and with all of them under way", arguments: 1...3)
+  func cancelledHedges(_ step: Int) async {
+    for losers in [Losers.join, .abandon] {
+      let (clock, hand) = (ManualClock(), Hand<Int>())
+      let running = Self.hedge(clock, hand, losers: losers)
+      await hand.started.wait(for: 1)
+      await clock.timers(2)
+      for started in 1..<max(step, 1) {
+        clock.advance(by: .seconds(1))
+        await hand.started.wait(for: started + 1)
+      }
+      running.cancel()
+      #expect(code(of: await running.result) == .cancelled)
+      await hand.ended.wait(for: step)
+      #expect(hand.started.events.count == step && hand.cancelled.events.count == step && clock.pendingCount == 0)
+    }
+  }
+
+  @Test("P95 hedged by callbacks: cancelled with hooks that throw, at every step; a late success is discarded")
+  func hedgedHooks() {
+    for losers in [Losers.join, .abandon] {
+      for step in 0..<3 {
+        let (clock, hand, discarded, ends) = (ManualClock(), Hand<Int>(), Record<Int>(), Record<FlowErrorCode?>())
+        let number = Locked(0)
+        let plan = hedgePlan(3, losers, { discarded.add($0) }) as ContestPlan<Int, Oops, Int>
+        let function: CallbackFunction<Int, Oops> = { completion in
+          let index = number.withLock {
+            $0 += 1; return $0 - 1
+          }
+          hand.function(index, hookThrows: true)(completion)
+        }
+        let started = startCallback(hedgedCallback(plan, after: .seconds(1), on: clock, function)) { result in
+          if case .failure(let error) = result { ends.add(error.failure?.code) }
+        }
+        for _ in 0..<step { clock.advance(by: .seconds(1)) }
+        started.cancel()
+        #expect(hand.cancelled.events == Array(0...step) && clock.pendingCount == 0)
+        #expect(ends.events == (losers == .abandon ? [.cancelled] : []))
+        for index in 0...step { hand.succeed(index, index) }
+        #expect(ends.events == [.cancelled] && discarded.events == Array(0...step))
+      }
+    }
+  }
+
+  @Test("P95 a deadline by callbacks whose hook throws: it ends all the same")
+  func deadlineHook() {
+    let (clock, hand, heard) = (ManualClock(), Hand<Int>(), Record<FlowErrorCode?>())
+    let function = withDeadline(
+      clock.now + .seconds(1), losers: .abandon, on: clock, discard: nil, hand.function(0, hookThrows: true))
+    startCallback(function) { result in if case .failure(let error) = result { heard.add(error.failure?.code) } }
+    clock.advance(by: .seconds(1))
+    #expect(heard.events == [.timedOut] && hand.cancelled.events == [0])
+    hand.drop(0)
+  }
+
+  @Test("P92 results that must be destroyed: of hedges that lose, of what a deadline has passed over")
+  func destroyed() async throws {
+    for losers in [Losers.join, .abandon] {
+      let (clock, hand, census) = (ManualClock(), Hand<Census.Token>(), Census())
+      let number = Locked(0)
+      let running = Task {
+        try await hedged(after: .seconds(1), attempts: 2, losers: losers, on: clock, discard: nil) {
+          () async throws(Oops) in
+          try await hand.async(
+            number.withLock {
+              $0 += 1; return $0 - 1
+            }, heeds: false)()
+        }
+        .number
+      }
+      await hand.started.wait(for: 1)
+      await clock.timers(1)
+      clock.advance(by: .seconds(1))
+      await hand.started.wait(for: 2)
+      hand.end(1, .success(census.token(1)))
+      await hand.cancelled.wait(for: 1)
+      hand.end(0, .success(census.token(0)))
+      #expect(try await running.value == 1)
+      await census.gone.wait(for: 2)
+      #expect(census.alive == 0)
+
+      let late = Task {
+        try await withDeadline(clock.now + .seconds(1), losers: losers, on: clock, hand.async(9, heeds: false)).number
+      }
+      await hand.started.wait(for: 3)
+      await clock.timers(1)
+      clock.advance(by: .seconds(1))
+      await hand.cancelled.wait(for: 2)
+      hand.end(9, .success(census.token(9)))
+      #expect(code(of: await late.result) == .timedOut)
+      await census.gone.wait(for: 3)
+      #expect(census.alive == 0)
+    }
+  }
 }

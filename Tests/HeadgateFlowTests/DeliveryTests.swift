@@ -63,6 +63,22 @@ import Dispatch
     pool.dispose()
   }
 
+  @Test("A failure comes to the main actor from the step where it happened, among several that run at once")
+  func failureOfStep() async {
+    let (heard, hand) = (Record<String>(), Hand<Int>())
+    let flow = allSucceed([step("log in", hand.function(0)), step("upload", hand.function(1))])
+    startCallback(on: .mainActor, flow) { result in
+      MainActor.assumeIsolated {}
+      if case .failure(let error) = result {
+        heard.add("\(error.failure?.failure?.step ?? "-") at \(error.failure?.inputs ?? [])")
+      }
+    }
+    hand.fail(1)
+    hand.drop(0)
+    await heard.wait(for: 1)
+    #expect(heard.events == ["upload at [1]"])
+  }
+
   @Test("The answers of one thread come to a loop in the order in which they were given")
   func order() async throws {
     let loop = try ThreadLoop(name: "delivery")

@@ -71,4 +71,117 @@ import Testing
     let (one, other) = try await race(Self.number, hand.async(1))
     #expect(one == 7 && other == nil)
   }
+
+  @Test("One function: its result, or its failure")
+  func one() async throws {
+    let all = try await allSucceed(Self.number)
+    let first = try await firstToSucceed(Self.number)
+    let raced = try await race(Self.number)
+    let voted = try await quorum(1, Self.number)
+    let settled = try await allSettled(Self.number)
+    #expect(all == 7 && first == 7 && raced == 7 && voted == 7)
+    #expect(try settled.get() == 7)
+    let failed = await #expect(throws: FlowError<Oops>.self) { _ = try await quorum(1, Self.failing) }
+    #expect(failed?.code == .quorumMissed && failed?.failures == [Oops(number: 2)])
+  }
+
+  @Test("quorum: the first successes at their places, nil elsewhere; bad numbers are refused")
+  func someOf() async throws {
+    let (text, failed, number) = try await quorum(2, Self.text, Self.failing, Self.number)
+    #expect(text == "text" && failed == nil && number == 7)
+    let (no, never) = try await quorum(0, Self.text, Self.failing)
+    #expect(no == nil && never == nil)
+    let refused = await #expect(throws: FlowError<Oops>.self) { _ = try await quorum(3, Self.text, Self.number) }
+    #expect(refused?.code == .invalidArgument)
+    let words = try await onThread {
+      let (text, failed, number) = try quorum(
+        2, until: generous, Self.textAnswer, Self.failingAnswer, Self.numberAnswer)
+      return "\(text ?? "-") \(failed.map { "\($0)" } ?? "-") \(number ?? 0)"
+    }
+    #expect(words == "text - 7")
+  }
+
+  @Test("As callback functions: tuples of results, ends, winners; a failure; a cancellation that goes down")
+  func callbacks() {
+    let heard = Record<String>()
+    func hear<Value: Sendable>(_ function: CallbackFunction<Value, FlowError<Oops>>) {
+      startCallback(function) { result in
+        switch result {
+        case .success(let value): heard.add("\(value)")
+        case .failure(let error): heard.add("\(error.failure?.code ?? error.code)")
+        }
+      }
+    }
+    hear(allSucceed(Self.textAnswer, Self.numberAnswer))
+    hear(allSucceed(Self.textAnswer, Self.failingAnswer))
+    hear(firstToSucceed(Self.failingAnswer, Self.numberAnswer))
+    hear(race(Self.textAnswer, Self.numberAnswer))
+    hear(quorum(2, Self.textAnswer, Self.failingAnswer, Self.numberAnswer))
+    hear(quorum(3, Self.textAnswer, Self.failingAnswer, Self.numberAnswer))
+    startCallback(allSettled(Self.textAnswer, Self.failingAnswer)) { result in
+      let ends = try? result.get()
+      heard.add("\((try? ends?.0.get()) ?? "-") \((try? ends?.1.get()) == nil)")
+    }
+    #expect(
+      heard.events == [
+        #"("text", 7)"#, "failed", "(nil, Optional(7))", #"(Optional("text"), nil)"#,
+        #"(Optional("text"), nil, Optional(7))"#, "quorum_missed", "text true",
+      ])
+    let hand = Hand<Int>()
+    let started = startCallback(allSucceed(hand.function(0), Self.textAnswer)) { result in
+      if case .failure(let error) = result { heard.add("\(error.failure?.code ?? error.code)") }
+    }
+    started.cancel()
+    #expect(hand.cancelled.events == [0])
+    hand.drop(0)
+    #expect(heard.events.last == "cancelled")
+  }
+
+  @Test("P93 cancelled: all are, and have ended; with abandon it returns among those that ignore it")
+  func cancelled() async {
+    for losers in [Losers.join, .abandon] {
+      let (hand, other) = (Hand<Int>(), Hand<String>())
+      let running = Task {
+        _ = try await allSucceed(losers: losers, hand.async(0), other.async(1, heeds: losers == .join))
+      }
+      await hand.started.wait(for: 1)
+      await other.started.wait(for: 1)
+      running.cancel()
+      #expect(code(of: await running.result) == .cancelled)
+      #expect(other.ended.events == (losers == .join ? [1] : []))
+      other.end(1, .failure(Oops()))
+    }
+  }
+
+  @Test(
+    "P92 results that must be destroyed: none outlives its use, though an abandoned loser runs on", arguments: [1, 2])
+  func destroyed(_ needed: Int) async throws {
+    let (census, hand, stubborn) = (Census(), Hand<Census.Token>(), Hand<String>())
+    let running = Task {
+      let (one, two, _) = try await quorum(
+        needed, losers: .abandon, hand.async(0, heeds: false), hand.async(1, heeds: false),
+        stubborn.async(2, heeds: false))
+      return [one?.number, two?.number]
+    }
+    await hand.started.wait(for: 2)
+    await stubborn.started.wait(for: 1)
+    hand.end(0, .success(census.token(0)))
+    if needed == 2 { hand.end(1, .success(census.token(1))) }
+    #expect(try await running.value == [0, needed == 2 ? 1 : nil])
+    // It comes too late.
+    if needed == 1 { hand.end(1, .success(census.token(1))) }
+    await census.gone.wait(for: 2)
+    #expect(census.alive == 0 && stubborn.ended.events.isEmpty, "though the third still runs")
+    stubborn.end(2, .failure(Oops()))
+
+    let waiting = try startThread { () throws in
+      let (one, _) = try firstToSucceed(
+        losers: .abandon, until: generous, hand.function(0), { @Sendable (_: Completion<Int, Oops>) in })
+      return one?.number
+    }
+    await hand.started.wait(for: 3)
+    hand.succeed(0, census.token(5))
+    #expect(try await waiting.value().get() == 5)
+    #expect(census.alive == 0)
+  }
 }

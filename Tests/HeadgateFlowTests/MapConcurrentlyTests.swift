@@ -51,6 +51,20 @@ import Testing
     }
   }
 
+  @Test("What was taken keeps no place, though there is always something left to take", arguments: [true, false])
+  func places(_ isOrdered: Bool) {
+    var window = MapWindow<Int, Oops>(limit: 8, isOrdered: isOrdered)
+    for _ in 0..<8 { _ = window.pull() }
+    for index in 0..<4 { _ = window.end(index, .success(index)) }
+    for index in 4..<10_000 {
+      _ = window.end(index, .success(index))
+      _ = window.take()
+      _ = window.pull()
+      if window.places > 100 { break }
+    }
+    #expect(window.places <= 100 && window.taken > 9000)
+  }
+
   // MARK: Arrays
 
   @Test("The results stand in the order of the elements, whoever ends first", arguments: [true, false])
@@ -80,6 +94,11 @@ import Testing
       var sum = 0
       for try await number in (0..<count).mapConcurrently(limit: 8, yielding: .asCompleted, transform) { sum += number }
       #expect(sum == count * (count + 1) / 2)
+      var inOrder: [Int] = []
+      for try await number in elements.mapConcurrently(limit: 8, yielding: .inOrder, transform) {
+        inOrder.append(number)
+      }
+      #expect(inOrder == Array(1..<count + 1))
     }
     await #expect(throws: FlowError<Oops>.self) {
       try await AsyncElements(base: 0..<3).mapConcurrently(limit: 0, transform)
@@ -254,5 +273,62 @@ import Testing
     #expect(code(of: await running.result) == .cancelled)
     await hand.ended.wait(for: 2)
     #expect(hand.started.events.sorted() == [0, 1])
+  }
+
+  @Test("P93 P92 a stream is cancelled at every step: all have ended or are counted, and every result is destroyed")
+  func cancelledAtEveryStep() async {
+    for seed in 0..<60 {
+      var random = SeededRandom(seed: UInt64(seed))
+      let order: ResultOrder = Bool.random(using: &random) ? .inOrder : .asCompleted
+      let (limit, step) = (Int.random(in: 1...3, using: &random), Int.random(in: 0...4, using: &random))
+      let heeds = Bool.random(using: &random)
+      let (hand, census, given, discarded) = (Hand<Census.Token>(), Census(), Record<Int>(), Record<Int>())
+      let running = Task {
+        let stream = AsyncElements(base: 0..<9).mapConcurrently(
+          limit: limit, yielding: order, discard: { discarded.add($0.number) }
+        ) { number async throws(Oops) in try await hand.async(number, heeds: heeds)() }
+        for try await token in stream { given.add(token.number) }
+      }
+      await hand.started.wait(for: limit)
+      for number in 0..<step {
+        hand.end(number, .success(census.token(number)))
+        await given.wait(for: number + 1)
+        await hand.started.wait(for: limit + number + 1)
+      }
+      running.cancel()
+      #expect(code(of: await running.result) == .cancelled, "seed \(seed)")
+      await hand.cancelled.wait(for: limit)
+      for number in step..<step + limit { hand.end(number, .success(census.token(number))) }
+      await hand.ended.wait(for: step + limit)
+      await discarded.wait(for: heeds ? 0 : limit)
+      #expect(hand.started.events.count == step + limit && given.events == Array(0..<step), "seed \(seed)")
+      await census.gone.wait(for: heeds ? step : step + limit)
+      #expect(heeds || census.alive == 0, "seed \(seed)")
+    }
+  }
+
+  @Test("P93 P92 gathered from an asynchronous sequence, cancelled at every step: all have ended, every result is gone")
+  func gatheringCancelled() async {
+    for step in 0..<4 {
+      let (hand, census, discarded) = (Hand<Census.Token>(), Census(), Record<Int>())
+      let running = Task {
+        try await AsyncElements(base: 0..<9).mapConcurrently(limit: 2, discard: { discarded.add($0.number) }) {
+          number async throws(Oops) in try await hand.async(number, heeds: false)()
+        }
+        .count
+      }
+      for number in 0..<step {
+        await hand.started.wait(for: number + 1)
+        hand.end(number, .success(census.token(number)))
+      }
+      await hand.started.wait(for: step + 2)
+      running.cancel()
+      await hand.cancelled.wait(for: 2)
+      for number in [step, step + 1] { hand.end(number, .success(census.token(number))) }
+      #expect(code(of: await running.result) == .cancelled)
+      #expect(hand.ended.events.count == step + 2, "joined, whatever they ignore")
+      await census.gone.wait(for: step + 2)
+      #expect(census.alive == 0 && discarded.events.sorted() == Array(0..<step + 2))
+    }
   }
 }

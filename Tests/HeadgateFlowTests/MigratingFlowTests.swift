@@ -99,6 +99,73 @@ import Dispatch
     #expect(heard.withLock { $0 } == ["first page", "second page"])
   }
 
+  @Test("Results of different types, results as they come, trying again, a second call, pieces of a file")
+  func recipes() async throws {
+    let site = Site()
+    let load: @Sendable (String) -> CallbackFunction<String, any Error> = { name in
+      { completion in
+        site.load(name) { page, error in completion(page, error) }
+      }
+    }
+    let count: @Sendable (String) -> CallbackFunction<Int, any Error> = { name in
+      { completion in
+        site.load(name) { page, error in completion(page?.utf8.count, error) }
+      }
+    }
+    let names = ["first", "second", "third"]
+    // Any file will do: this one.
+    let path = #filePath
+    let heard = try await onThread {
+      let limit = Deadline.after(.seconds(60))
+      var heard: [String] = []
+      do {
+        let (page, size) = try allSucceed(until: limit, load("first"), count("second"))
+        heard.append("\(page) \(size)")
+      }
+      var pages: [String] = []
+      try names.mapConcurrently(limit: 2, yielding: .asCompleted, until: limit) { name, completion in
+        load(name)(completion)
+      } taking: { page in
+        pages.append(page)
+      }
+      heard += pages.sorted()
+      do {
+        let page = try retry(attempts: 3, until: limit, load("first"))
+        heard.append(page)
+      }
+      do {
+        let page = try hedged(after: .seconds(1), until: limit, load("first"))
+        heard.append(page)
+      }
+      do {
+        let sent = Locked(0)
+        let total =
+          try sendChunks(ofFile: path, size: 100_000, until: limit) {
+            (chunk, completion: Completion<Void, any Error>) in
+            sent.withLock { $0 += chunk.bytes.count }
+            completion.succeed()
+          }
+        heard.append("\(total == sent.withLock { $0 })")
+      }
+      do {
+        let page = callbackFunction { try await site.page("first") }
+        heard.append(try waitForCallback(until: limit, page))
+      }
+      return heard
+    }
+    #expect(
+      heard == [
+        "first page 11", "first page", "second page", "third page", "first page", "first page", "true", "first page",
+      ])
+    let shown = Record<String>()
+    startCallback(on: .mainActor, step("load", load("first"))) { result in
+      MainActor.assumeIsolated {}
+      shown.add((try? result.get()) ?? "")
+    }
+    await shown.wait(for: 1)
+    #expect(shown.events == ["first page"])
+  }
+
   @Test("dispatch_apply and dispatch_after: many at a time, and a limit on time")
   func others() async throws {
     let (site, names, limit) = (Site(), ["first", "second", "third"], Deadline.after(.seconds(60)))

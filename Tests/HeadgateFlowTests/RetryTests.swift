@@ -322,4 +322,99 @@ import Testing
     #expect(hand.cancelled.events == [0])
     hand.drop(0)
   }
+
+  // MARK: At every step
+
+  @Test("P93 cancelled at every step: in each attempt, whether that heeds it or not, and in each wait")
+  func cancelledAtEveryStep() async {
+    for step in 0..<6 {
+      for heeds in [true, false] {
+        let (clock, hand) = (ManualClock(), Hand<Int>())
+        let running = Task {
+          try await makeAttempts(
+            of: Self.plan(attempts: 9), on: clock, while: Self.all, delay: Self.unasked, hand.async(0, heeds: heeds))
+        }
+        await hand.started.wait(for: 1)
+        // Even steps stand in an attempt, odd ones in the wait behind it.
+        for number in 0..<(step + 1) / 2 {
+          hand.end(0, .failure(Oops(number: number)))
+          await clock.timers(1)
+          if number < step / 2 {
+            clock.advance(by: .seconds(1))
+            await hand.started.wait(for: number + 2)
+          }
+        }
+        running.cancel()
+        if step.isMultiple(of: 2) {
+          await hand.cancelled.wait(for: 1)
+          hand.end(0, .failure(Oops(number: 99)))
+        }
+        let error = flowError(await running.result)
+        #expect(error?.code == .cancelled, "step \(step)")
+        #expect(hand.started.events.count == step / 2 + 1 && clock.pendingCount == 0, "step \(step)")
+      }
+    }
+  }
+
+  @Test("P93 P95 by callbacks, cancelled at every step, with a hook that throws: it ends once, and no timer is left")
+  func callbacksCancelledAtEveryStep() {
+    for step in 0..<6 {
+      let (clock, hand) = (ManualClock(), Hand<Int>())
+      let ends = Record<FlowErrorCode?>()
+      let function = asCallback(
+        Self.plan(attempts: 9), on: clock, while: Self.all, delay: Self.unasked, hand.function(0, hookThrows: true))
+      let started = startCallback(function) { result in
+        if case .failure(let error) = result { ends.add(error.failure?.code) }
+      }
+      for number in 0..<(step + 1) / 2 {
+        hand.fail(0, Oops(number: number))
+        if number < step / 2 { clock.advance(by: .seconds(1)) }
+      }
+      started.cancel()
+      hand.fail(0)
+      #expect(ends.events == [.cancelled] && clock.pendingCount == 0, "step \(step)")
+      #expect(hand.cancelled.events.count == (step.isMultiple(of: 2) ? 1 : 0), "step \(step)")
+      clock.advance(by: .seconds(99))
+      #expect(hand.started.events.count == step / 2 + 1, "step \(step)")
+    }
+  }
+
+  @Test("P92 a success after the deadline is discarded, of tasks and of callbacks; one beside the answer, too")
+  func lateSuccess() async throws {
+    let (clock, hand, census, discarded) = (ManualClock(), Hand<Census.Token>(), Census(), Record<Int>())
+    let running = Task {
+      try await makeAttempts(
+        of: Self.plan(deadline: clock.now + .seconds(5)), on: clock, discard: { discarded.add($0.number) },
+        while: Self.all, delay: Self.unasked, hand.async(0, heeds: false)
+      )
+      .number
+    }
+    await hand.started.wait(for: 1)
+    await clock.timers(1)
+    clock.advance(by: .seconds(5))
+    await hand.cancelled.wait(for: 1)
+    hand.end(0, .success(census.token(1)))
+    #expect(code(of: await running.result) == .timedOut)
+    let code = try await codeOnThread { () throws(FlowError<Oops>) in
+      try retry(until: .after(.milliseconds(1)), discard: { discarded.add($0.number) }, hand.function(0)).number
+    }
+    #expect(code == .timedOut)
+    hand.succeed(0, census.token(2))
+    let value = try await onThread {
+      try retry(until: generous, discard: { discarded.add($0.number) }) {
+        (completion: Completion<Census.Token, Oops>) in
+        completion.succeed(census.token(3))
+        completion.succeed(census.token(4))
+      }
+      .number
+    }
+    #expect(value == 3 && discarded.events == [1, 2, 4] && census.alive == 0)
+  }
+
+  @Test("P94 one attempt: its result, or its failure")
+  func oneAttempt() async throws {
+    #expect(try await retry(attempts: 1, Self.failing(0, Record())) == 1)
+    let error = await #expect(throws: FlowError<Oops>.self) { try await retry(attempts: 1, Self.failing(1, Record())) }
+    #expect(error?.code == .attemptsExhausted && error?.inputs == [0])
+  }
 }

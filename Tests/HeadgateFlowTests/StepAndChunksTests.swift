@@ -222,6 +222,136 @@ import Musl
     #expect(hand.started.events == [0])
   }
 
+  @Test("P93 cancelled at every step, of a file, a source, a length: the offset says how far it came", arguments: 0..<4)
+  func cancelledAtEveryStep(_ step: Int) async throws {
+    let file = try TemporaryFile(Self.bytes(35))
+    let source = AsyncElements(base: [Self.bytes(35)])
+    for form in 0..<3 {
+      let hand = Hand<Void>()
+      let running = Task {
+        switch form {
+        case 0:
+          try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in
+            try await hand.async(chunk.offset)()
+          }
+        case 1:
+          try await sendChunks(of: source, size: 10) { chunk async throws(Oops) in try await hand.async(chunk.offset)()
+          }
+        default:
+          try await sendChunks(ofLength: 35, size: 10) { range async throws(Oops) in
+            try await hand.async(range.lowerBound)()
+          }
+        }
+      }
+      for number in 0..<step {
+        await hand.started.wait(for: number + 1)
+        hand.end(number * 10, .success(()))
+      }
+      await hand.started.wait(for: step + 1)
+      running.cancel()
+      let result = await running.result
+      // What was being sent fails because it was cancelled, which it says itself.
+      #expect(flowError(result)?.offset == step * 10, "form \(form)")
+      #expect(hand.ended.events.count == step + 1 && hand.started.events.count == step + 1)
+    }
+    let hand = Hand<Void>()
+    let waiting = try startThread {
+      try sendChunks(ofFile: file.path, size: 10, until: generous) { (chunk, completion: Completion<Void, Oops>) in
+        hand.function(chunk.offset, hookThrows: true)(completion)
+      }
+    }
+    for number in 0..<step {
+      await hand.started.wait(for: number + 1)
+      hand.succeed(number * 10, ())
+    }
+    await hand.started.wait(for: step + 1)
+    waiting.cancel()
+    let error = flowError(try await waiting.value())
+    #expect(error?.code == .cancelled && error?.offset == step * 10)
+    #expect(hand.cancelled.events == [step * 10] && hand.started.events.count == step + 1)
+    hand.drop(step * 10)
+  }
+
+  @Test("By its length alone: ranges in order, the failure's offset, and on from there; bad numbers are refused")
+  func ranges() async throws {
+    let (sent, progress) = (Record<Range<Int>>(), Record<ChunkProgress>())
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(ofLength: 25, size: 10, progress: { progress.add($0) }) { range async throws(Oops) in
+        if range.lowerBound == 20 { throw Oops(number: 3) }
+        sent.add(range)
+      }
+    }
+    #expect(error?.offset == 20 && error?.failure == Oops(number: 3))
+    #expect(sent.events == [0..<10, 10..<20] && progress.events.map(\.sent) == [10, 20])
+    #expect(
+      try await sendChunks(ofLength: 25, size: 10, from: 20) { range async throws(Oops) in sent.add(range) } == 25)
+    #expect(sent.events.last == 20..<25)
+    #expect(try await sendChunks(ofLength: 0) { _ async throws(Oops) in throw Oops() } == 0)
+    for (total, size, offset) in [(5, 0, 0), (5, 1, -1), (5, 1, 6), (-1, 1, 0)] {
+      let refused = await #expect(throws: FlowError<Oops>.self) {
+        try await sendChunks(ofLength: total, size: size, from: offset) { _ async throws(Oops) in }
+      }
+      #expect(refused?.code == .invalidArgument)
+    }
+  }
+
+  @Test("P98 a hundred thousand pieces of a file by callbacks that answer at once, and by ranges")
+  func manyByCallbacks() async throws {
+    let file = try TemporaryFile(Self.bytes(100_000))
+    let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
+      () throws(FlowError<Oops>) in
+      try sendChunks(ofFile: file.path, size: 1, until: generous) { (_, completion: Completion<Void, Oops>) in
+        completion.succeed()
+      }
+    }
+    #expect(try await thread.value() == 100_000)
+    #expect(try await sendChunks(ofLength: 100_000, size: 1) { _ async throws(Oops) in } == 100_000)
+  }
+
+  @Test("Constant memory: of a file or a source no more is read than the piece that is being sent")
+  func constantMemory() async throws {
+    // Longer than any memory; it has no blocks.
+    let file = try TemporaryFile([])
+    try file.shorten(to: 1 << 40)
+    let error = await #expect(throws: FlowError<Oops>.self) {
+      try await sendChunks(ofFile: file.path, size: 100_000) { chunk async throws(Oops) in
+        if chunk.offset == 300_000 || chunk.bytes.count != 100_000 { throw Oops() }
+      }
+    }
+    #expect(error?.offset == 300_000)
+    let read = Record<Int>()
+    let source = AsyncElements(base: 0..<1000).map { number in
+      read.add(number)
+      return Self.bytes(7)
+    }
+    try await sendChunks(of: source, size: 10) { chunk async throws(Oops) in
+      #expect(read.events.count * 7 - chunk.end < 7, "less than a piece of the source lies behind it")
+    }
+    #expect(read.events.count == 1000)
+  }
+
+  @Test("A piece that is being sent at the deadline is cancelled and waited for; by callbacks it is abandoned")
+  func deadline() async throws {
+    let file = try TemporaryFile(Self.bytes(30))
+    let hand = Hand<Void>()
+    let running = Task {
+      try await sendChunks(ofFile: file.path, size: 10, until: .after(.milliseconds(1))) { chunk async throws(Oops) in
+        try await hand.async(chunk.offset, heeds: false)()
+      }
+    }
+    await hand.cancelled.wait(for: 1)
+    hand.end(0, .failure(Oops()))
+    let error = flowError(await running.result)
+    #expect(error?.code == .timedOut && error?.offset == 0 && hand.ended.events == [0])
+    let code = try await codeOnThread {
+      try sendChunks(ofFile: file.path, size: 10, until: .after(.milliseconds(1))) {
+        (chunk, completion: Completion<Void, Oops>) in hand.function(chunk.offset)(completion)
+      }
+    }
+    #expect(code == .timedOut && hand.cancelled.events == [0, 0])
+    hand.drop(0)
+  }
+
   @Test("By callbacks, blocking: the same pieces, the same errors")
   func blocking() async throws {
     let file = try TemporaryFile(Self.bytes(25))

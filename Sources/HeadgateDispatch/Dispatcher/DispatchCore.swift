@@ -13,6 +13,8 @@ final class DispatchCore: Sendable {
   let observers: [any DispatchObserver]
   /// Whether anybody does: a request of a dispatcher without observers asks no further.
   let isObserved: Bool
+  /// Who changes its requests before they start, and may have them sent again.
+  let interceptors: [any RequestInterceptor]
   /// What the transport can do, asked once.
   let capabilities: TransportCapabilities
   let ledger = Ledger()
@@ -22,8 +24,12 @@ final class DispatchCore: Sendable {
   private let timers: any TimerService
   private let followsSystemClock: Bool
 
-  init(_ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver]) {
+  init(
+    _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
+    _ interceptors: [any RequestInterceptor]
+  ) {
     self.gate = gate
+    self.interceptors = interceptors
     self.transport = transport
     self.observers = observers
     isObserved = !observers.isEmpty
@@ -33,8 +39,14 @@ final class DispatchCore: Sendable {
     followsSystemClock = gate.timers is TimerThread
   }
 
-  // Requests between two attempts, of which the gate knows nothing.
-  private let resting = Locked<[ObjectIdentifier: DispatchOperation]>([:])
+  /// Requests between two attempts or in the hands of their interceptors, which stand in no queue of the gate's.
+  private struct Resting {
+    var operations: [ObjectIdentifier: DispatchOperation] = [:]
+    // A shutdown ends all of them, and those that come after it.
+    var endsAll = false
+  }
+
+  private let resting = Locked(Resting())
 
   var now: Deadline { followsSystemClock ? .now : timersNow }
 
@@ -43,9 +55,12 @@ final class DispatchCore: Sendable {
   @inline(never)
   func submit(
     _ operation: DispatchOperation, to endPoint: EndPoint, _ lane: RequestClass, priority: RequestPriority,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
+    as admission: Scheduler<any GateClient>.Admission
   ) -> Scheduler<any GateClient>.Submission {
-    gate.submit(operation, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment)
+    gate.submit(
+      operation, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment,
+      as: admission)
   }
 
   @inline(never)
@@ -77,14 +92,32 @@ final class DispatchCore: Sendable {
   @inline(never)
   func cancel(_ key: TimerQueue.Key) { ScheduledTimer(service: timers, key: key).cancel() }
 
-  func enterRest(_ operation: DispatchOperation) { resting.withLock { $0[ObjectIdentifier(operation)] = operation } }
+  /// Notes one that rests. True if a shutdown ends it.
+  func enterRest(_ operation: DispatchOperation) -> Bool {
+    resting.withLock { resting in
+      resting.operations[ObjectIdentifier(operation)] = operation
+      return resting.endsAll
+    }
+  }
 
   func leaveRest(_ operation: DispatchOperation) {
     // The caller's own reference keeps it beyond the lock.
-    _ = resting.withLock { $0.removeValue(forKey: ObjectIdentifier(operation)) }
+    _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
-  var atRest: [DispatchOperation] { resting.withLock { Array($0.values) } }
+  var atRest: [DispatchOperation] { resting.withLock { Array($0.operations.values) } }
+
+  /// Those that a shutdown ends: all, or those only that no interceptor works on.
+  func endRests(all: Bool) -> [DispatchOperation] {
+    let operations = resting.withLock { resting in
+      if all { resting.endsAll = true }
+      return Array(resting.operations.values)
+    }
+    return all ? operations : operations.filter { operation in !operation.state.withLock { $0.isIntercepted } }
+  }
+
+  /// Whether a shutdown ends what rests, whoever works on it.
+  var endsAllRests: Bool { resting.withLock { $0.endsAll } }
 
   /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
   var isClosed: Bool { ledger.isClosed }
@@ -97,6 +130,9 @@ final class Ledger: Sendable {
   private let closed = Atomic<Bool>(false)
   private let transportEnds = Locked<(@Sendable () -> Void)?>(nil)
   let settled = Drain()
+
+  /// Whether something else is owed beside the caller's own operation and the transport.
+  var hasOthers: Bool { open.load(ordering: .acquiring) > 2 }
 
   func enter() { open.add(1, ordering: .relaxed) }
 

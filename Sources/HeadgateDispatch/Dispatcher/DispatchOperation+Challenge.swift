@@ -13,7 +13,7 @@ extension DispatchOperation {
       if let timeout { drop(timeout) }
       if let ending { conclude(ending) }
     case .sendAgain(let name, let value):
-      var next = state.withLock { $0.later } ?? request
+      var next = state.withLock { $0.present(request) }
       if let body = next.body, !body.isReplayable {
         return fail(DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "for a credential"))
       }
@@ -21,6 +21,7 @@ extension DispatchOperation {
       switch state.withLock({ [next] in $0.sendAgain(next, after: request, at: now) }) {
       case .decided: break
       case .starts(let launch): startExchange(launch, at: now)
+      case .prepares: prepareHop(next, .credential, at: now)
       // The rest of the response that asked is passed over, as a redirect's.
       case .drains: resume()
       }

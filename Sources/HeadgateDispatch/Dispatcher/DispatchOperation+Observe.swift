@@ -17,6 +17,12 @@ extension DispatchOperation {
     if isWatched { tellResting(wait, at: moment) }
   }
 
+  /// It goes over into the hands of its interceptors.
+  @inline(__always)
+  func observeIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
+    if isWatched { tellIntercepting(reason, at: moment) }
+  }
+
   /// The transport is about to be told to send it.
   @inline(__always)
   func observeSending(_ launch: borrowing OperationState.Launch, at moment: Deadline) {
@@ -56,6 +62,12 @@ extension DispatchOperation {
   }
 
   @inline(never)
+  private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
+    observation?.add(.intercepts(endPoint, reason), at: moment)
+    log("goes to its interceptors (\(reason))")
+  }
+
+  @inline(never)
   private func tellSending(_ later: DispatchRequest?, resends: Int, limit: Int, at moment: Deadline) {
     if let observation {
       let observed = observation.observed(later ?? request)
@@ -69,19 +81,24 @@ extension DispatchOperation {
 
   @inline(never)
   private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes) {
+    guard let observation else { return }
     // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
     let verdict = state.withLock { $0.verdict }
-    observation?.add(.exchangeOver(verdict ?? failure, times), at: core.now)
+    observation.add(.exchangeOver(verdict ?? failure, times), at: core.now)
   }
 
   @inline(never)
   private func tellEnd(_ error: DispatchError?, _ times: DispatchTimes) {
     observation?.add(.over(error, times), at: core.now)
+    log(ending(error, times))
+  }
+
+  private func ending(_ error: DispatchError?, _ times: DispatchTimes) -> String {
     let (total, queued) = (Duration.seconds(times.total).words, Duration.seconds(times.queued).words)
     let status = state.withLock { $0.head }.map { " with status \($0.statusCode)" } ?? ""
     // An error's detail may have parts of a URL: it is the caller's alone.
     let end = error.map { "failed: \($0.code.words) \($0.phase.words)" } ?? "ended\(status)"
-    log("\(end) after \(total), \(queued) of it in the queue")
+    return "\(end) after \(total), \(queued) of it in the queue"
   }
 
   /// One line, with no query and no header fields.
@@ -91,6 +108,15 @@ extension DispatchOperation {
 
   private func line(_ what: String) -> String {
     let request = state.withLock { $0.later } ?? request
-    return "\(request.method.rawValue) \(RedactedURL.withoutQuery(request.url)) \(what)"
+    // Put together in one piece of memory: a source that is on writes several lines for each request.
+    let (method, address) = (request.method.rawValue, RedactedURL.withoutQuery(request.url))
+    var line = ""
+    line.reserveCapacity(method.utf8.count + address.utf8.count + what.utf8.count + 2)
+    line += method
+    line += " "
+    line += address
+    line += " "
+    line += what
+    return line
   }
 }

@@ -7,7 +7,7 @@ extension DispatchOperation {
 
   /// Notes where a redirect leads, and says what is to become of its body. Nil: it is none that is followed.
   func redirected(_ head: ResponseHead) -> BodyFlow? {
-    let (later, hops) = state.withLock { ($0.later, $0.hop - $0.resends) }
+    let (later, present, hops) = state.withLock { ($0.later, $0.present(self.request), $0.hop - $0.resends) }
     let request = later ?? self.request
     guard request.maxRedirects > 0, let location = head[.location] else { return nil }
     guard hops < request.maxRedirects else {
@@ -15,7 +15,7 @@ extension DispatchOperation {
       return .abort
     }
     do {
-      let next = try Redirect.next(after: request, status: head.statusCode, location: location)
+      let next = try Redirect.next(after: present, sentTo: request, status: head.statusCode, location: location)
       state.withLock { $0.redirect = next }
       return redirectBodyFlow(head.declaredLength ?? 0)
     } catch {
@@ -28,6 +28,7 @@ extension DispatchOperation {
 
   /// The old exchange is over: goes on under the same permit, or gives it back and waits for the other end-point's.
   func follow(_ next: DispatchRequest, at now: Deadline) {
+    if kind == .intercepted { return prepareHop(next, .redirect, at: now) }
     // Noted before the gate is told, since it may grant the new permit before `move` returns.
     switch state.withLock({ $0.follow(next, after: request, at: now) }) {
     case nil: conclude(state.withLock { $0.over(at: now) })

@@ -39,7 +39,7 @@ extension DispatchOperation {
     dropTimeout()
     observeResting(wait, at: now)
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
-    core.enterRest(self)
+    _ = core.enterRest(self)
     core.finish(ticket)
     keep(core.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
     if isClosing { fail(DispatchError(.shutDown)) }
@@ -51,6 +51,7 @@ extension DispatchOperation {
     let now = core.now
     dropTimeout()
     core.leaveRest(self)
+    if kind == .intercepted { return prepareAgain(.retry) }
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
     observeWaiting(.retry, at: now)
     let refusal = bring(

@@ -1,12 +1,20 @@
 import HeadgateThreads
 
 extension OperationState {
+  /// Whether it waits for something else than the network.
+  var isWaiting: Bool {
+    switch stage {
+    case .waiting, .resting, .intercepted: true
+    default: false
+    }
+  }
+
   /// Where the request stands, in the words of its handle.
   var standing: URLDispatchOperation.State {
     if let verdict { return verdict.code == .cancelled ? .cancelled : .failed }
     if hasEndedWhole { return .finished }
     switch stage {
-    case .waiting, .resting, .doomed: return .waiting
+    case .waiting, .resting, .intercepted, .doomed: return .waiting
     case .starting, .running, .answering, .over: return .running
     }
   }

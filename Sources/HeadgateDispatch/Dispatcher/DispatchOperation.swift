@@ -14,16 +14,33 @@ final class DispatchOperation: Sendable {
   let sink: any ResponseSink
   /// Counts what is sent of its body; nil for a request that has none.
   let meter: UploadMeter?
-  private let submitted: Deadline
-  private let submittedClass: RequestClass
+  /// When it was submitted; for one on behalf of another, when that was.
+  let submitted: Deadline
+  let submittedClass: RequestClass
   /// Who hears of it; nil, most often, for nobody.
   let observation: Observation?
   /// Whether anybody hears of it, observers or the log.
   let isWatched: Bool
+  /// Whether interceptors have to do with it.
+  let kind: Kind
 
-  init(_ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink) {
+  /// What interceptors have to do with a request.
+  enum Kind {
+    /// Nothing: there are none.
+    case plain
+    /// They prepare it, and look at what comes of it.
+    case intercepted
+    /// One of them sends it, and none works on it.
+    case onBehalf
+  }
+
+  init(
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink,
+    _ kind: Kind = .plain, age: Deadline? = nil
+  ) {
+    self.kind = kind
     let now = core.now
-    submitted = now
+    submitted = age ?? now
     if core.isObserved {
       (self.request, observation) = Observation.begin(request, requestClass, core, at: now)
     } else {
@@ -33,7 +50,8 @@ final class DispatchOperation: Sendable {
     submittedClass = requestClass
     self.core = core
     self.sink = sink
-    meter = request.fields.hasBody ? UploadMeter(core) : nil
+    // An interceptor may give it one.
+    meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(core) : nil
     core.owe()
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
@@ -71,27 +89,37 @@ final class DispatchOperation: Sendable {
 
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
-    guard !core.isClosed else { return DispatchError(.shutDown, endPoint: request.endPoint) }
+    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers else {
+      return DispatchError(.shutDown, endPoint: request.endPoint)
+    }
     if request.fields.mayRetry { enterBudget() }
     if request.fields.deadlineNanoseconds != nil, let deadline = state.withLock({ $0.deadline }) {
       armDeadline(at: deadline)
     }
-    observeWaiting(.submission, at: submitted)
-    let refusal = bring(
-      to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: submitted)
+    let refusal: DispatchError?
+    if kind == .intercepted {
+      refusal = offerForPreparing(patience: patience, mayBeHeld: mayBeHeld)
+    } else {
+      let now = kind == .plain ? submitted : core.now
+      observeWaiting(.submission, at: now)
+      refusal = bring(
+        to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: now,
+        as: kind == .plain ? .new : .onBehalf(age: submitted.nanoseconds))
+    }
     if let refusal { return refusal }
     // A dispatcher that shares its gate may have closed since: it can't have seen this one.
-    if core.isClosed { fail(DispatchError(.shutDown)) }
+    if core.isClosed, kind != .onBehalf { fail(DispatchError(.shutDown)) }
     return nil
   }
 
   /// Submits it to the gate, for its first attempt or another. Returns why that did not take it.
   func bring(
     to endPoint: EndPoint, _ lane: RequestClass, _ priority: RequestPriority,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline,
+    as admission: Scheduler<any GateClient>.Admission = .new
   ) -> DispatchError? {
     switch core.submit(
-      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now)
+      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now, as: admission)
     {
     case .started: break
     case .accepted(let ticket):
@@ -119,13 +147,15 @@ final class DispatchOperation: Sendable {
     // `running` means that a start is on its way to us, or a redirect is being moved: either finds the verdict.
     if let ticket = consequences.withdraw { _ = core.gate.withdraw(ticket) }
     consequences.cancel?.cancel()
+    consequences.work?.cancel()
     if let ticket = consequences.finish { core.finish(ticket) }
     if let outcome = consequences.outcome { deliver(outcome) }
+    if kind == .intercepted { forgetExpectation() }
   }
 
   func deliver(_ outcome: OperationState.Outcome) {
     core.cancel(outcome.timers)
-    if request.fields.mayRetry { core.leaveRest(self) }
+    if request.fields.mayRetry || kind == .intercepted { core.leaveRest(self) }
     observeEnd(outcome)
     DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
   }
@@ -176,6 +206,7 @@ extension DispatchOperation: GateClient {
       return core.finish(ticket)
     }
     sink.accepted()
+    if kind == .intercepted, isOutdated(launch) { return prepareLate(at: now) }
     startExchange(launch, at: now)
   }
 
@@ -209,19 +240,36 @@ extension DispatchOperation: ExchangeEvents {
     observeHead(head)
     if Redirect.isRedirect(head.statusCode), let flow = redirected(head) { return flow }
     if request.fields.mayRetry, let flow = retried(head) { return flow }
+    if kind == .intercepted, kept(head) { return .more }
+    return told(head)
+  }
+
+  /// A head that nothing else is made of.
+  @inline(__always)
+  func told(_ head: ResponseHead) -> BodyFlow {
     return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
       try sink.received(head, url: request.url)
     }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
-    enterSink(with: bytes.count) { sink, _ throws(DispatchError) in try sink.received(bytes) }
+    if kind == .intercepted, let flow = kept(bytes) { return flow }
+    return enterSink(with: bytes.count) { sink, _ throws(DispatchError) in try sink.received(bytes) }
   }
 
   func ended(_ end: ExchangeEnd) {
     observeExchangeEnd(end)
     if request.fields.mayRetry { planRetry(after: end.failure) }
+    if kind == .intercepted, let failure = end.failure { kept(failure) }
+    settle(end)
+  }
+
+  @inline(__always)
+  func settle(_ end: ExchangeEnd) {
     let now = core.now
+    if kind == .intercepted, let kept = state.withLock({ $0.keptEnd(end, at: now) }) {
+      return review(kept, end, at: now)
+    }
     let ending = state.withLock { $0.ended(end, of: request, at: now) }
     guard let next = ending.next else { return conclude(ending) }
     if let wait = ending.rest { rest(next, for: wait, at: now) } else { follow(next, at: now) }
@@ -231,5 +279,6 @@ extension DispatchOperation: ExchangeEvents {
     // The permit first: the next request starts here and now, before the caller of this one is told.
     if let ticket = ending.ticket { core.finish(ticket) }
     if let outcome = ending.outcome { deliver(outcome) }
+    if kind == .intercepted { forgetExpectation() }
   }
 }

@@ -20,6 +20,8 @@ extension OperationState {
     case starts(Launch)
     /// The end of the old exchange, as a redirect does.
     case drains
+    /// Its interceptors: the exchange is over.
+    case prepares
     /// It was decided meanwhile.
     case decided
   }
@@ -28,7 +30,10 @@ extension OperationState {
   mutating func sendAgain(_ next: DispatchRequest, after first: DispatchRequest, at now: Deadline) -> Again {
     guard challenge.take() != nil, !isDecided else { return .decided }
     resends += 1
-    if case .answering = stage, case .same(let launch)? = follow(next, after: first, at: now) { return .starts(launch) }
+    if case .answering = stage {
+      if interlude != nil { return .prepares }
+      if case .same(let launch)? = follow(next, after: first, at: now) { return .starts(launch) }
+    }
     drained = 0
     redirect = next
     return .drains

@@ -7,8 +7,8 @@ extension OperationState {
   /// What a further attempt may be planned by; nil when there is none to plan: the sink was told of a head, or the
   /// request was decided.
   func attempt(of first: DispatchRequest, at now: Deadline) -> (made: Int, request: DispatchRequest, left: Duration?)? {
-    guard !isDecided, head == nil, challenge == nil, redirect == nil else { return nil }
-    return (retries + 1, later ?? first, deadline.map { $0 - now })
+    guard !isDecided, head == nil, challenge == nil, redirect == nil, interlude?.kept == nil else { return nil }
+    return (retries + 1, present(first), deadline.map { $0 - now })
   }
 
   /// The exchange is to be followed by another attempt after a wait. False: it was decided meanwhile.
@@ -24,6 +24,7 @@ extension OperationState {
     guard !isDecided, let ticket = takeTicket() else { return nil }
     leaveHop(for: next, at: now)
     retries += 1
+    resends += 1
     rest = nil
     stage = .resting
     return ticket

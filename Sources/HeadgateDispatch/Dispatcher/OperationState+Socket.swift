@@ -53,6 +53,7 @@ extension DispatchOperation {
   }
 
   func received(trailers: HTTPFields) {
+    if kind == .intercepted, kept(trailers) { return }
     _ = enterSink(with: 0) { sink, _ throws(DispatchError) in
       state.withLock { $0.trailers = trailers }
       sink.received(trailers: trailers)

@@ -15,13 +15,15 @@ struct OperationState {
     case doomed
     /// It has a permit, and the transport is being told. -> running, over
     case starting
-    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, over
+    /// The exchange is under way. -> waiting (redirect), starting (redirect, credential), answering, intercepted, over
     case running(any ExchangeControl)
     /// The exchange is over, as it says here, while its consumer is asked for a credential. The permit is held. ->
-    /// starting, over
+    /// starting, intercepted, over
     case answering(DispatchError?)
-    /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, over
+    /// The exchange failed, the permit was given back, and the next attempt is due later. -> waiting, intercepted, over
     case resting
+    /// Interceptors are at work, and it has no permit: see OperationState+Intercept.swift. -> waiting, running, over
+    case intercepted
     /// The permit was given back, or never granted. Nothing follows.
     case over
   }
@@ -31,6 +33,8 @@ struct OperationState {
     var withdraw: Ticket?
     var finish: Ticket?
     var cancel: (any ExchangeControl)?
+    /// What interceptors are doing, to be cancelled.
+    var work: Canceller?
     /// What is to be delivered now. Otherwise whoever is inside the sink does it on its way out.
     var outcome: Outcome?
   }
@@ -51,7 +55,7 @@ struct OperationState {
   var hasEndedWhole = false
 
   /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
-  private(set) var later: DispatchRequest?
+  var later: DispatchRequest?
   private(set) var hop = 0
   /// Its lane, which a short request may change while it runs.
   private(set) var requestClass: RequestClass
@@ -73,6 +77,8 @@ struct OperationState {
   var retries = 0
   /// How much of a redirect's body was passed over.
   var drained = 0
+  /// See `interlude`, in OperationState+Intercept.swift.
+  var interludeBox: InterludeBox?
 
   /// Time accounts, in nanoseconds. The waiting of all hops is added up, and so is the running.
   var waitingSince: Deadline
@@ -104,13 +110,6 @@ struct OperationState {
     self.submitted = submitted
     self.deadline = deadline
     waitingSince = submitted
-  }
-
-  var isWaiting: Bool {
-    switch stage {
-    case .waiting, .resting: true
-    default: false
-    }
   }
 
   /// Takes the ticket out: the permit goes back.
@@ -214,6 +213,9 @@ struct OperationState {
       ran += now.nanoseconds(since: runningSince)
       consequences.finish = ticket
     case .resting: stage = .over
+    case .intercepted:
+      stage = .over
+      consequences.work = interlude?.work
     case .starting, .doomed, .over: break
     }
     consequences.outcome = claimOutcome(at: now)
@@ -379,6 +381,7 @@ struct OperationState {
       known = .waiting
       waited += now.nanoseconds(since: waitingSince)
     case .resting: known = .waiting
+    case .intercepted: if known == .waiting { known = .intercepting }
     case .running, .answering:
       if known == .waiting { known = phase ?? .awaitingHead }
       ran += now.nanoseconds(since: runningSince)

@@ -26,12 +26,14 @@ public final class URLDispatcher: Sendable {
   ///   - timers: The clock that limits on time follow.
   ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
   ///   - observers: Who hears of its requests; see ``DispatchObserver``.
+  ///   - interceptors: Who changes its requests before they start, in this order; see ``RequestInterceptor``.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
-    logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = []
+    logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
+    interceptors: [any RequestInterceptor] = []
   ) {
     gate = EndPointGate(limits: limits, timers: timers, logger: logger)
-    core = DispatchCore(gate, transport, observers)
+    core = DispatchCore(gate, transport, observers, interceptors)
     ownsGate = true
     let ledger = core.ledger
     gate.whenDrained { transport.shutDown { ledger.leave() } }
@@ -46,9 +48,13 @@ public final class URLDispatcher: Sendable {
   ///   - transport: What carries the requests. It belongs to this dispatcher.
   ///   - gate: The gate: that of another dispatcher, or one of your own.
   ///   - observers: Who hears of this dispatcher's requests; see ``DispatchObserver``.
-  public init(transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = []) {
+  ///   - interceptors: Who changes this dispatcher's requests before they start; see ``RequestInterceptor``.
+  public init(
+    transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = [],
+    interceptors: [any RequestInterceptor] = []
+  ) {
     self.gate = gate
-    core = DispatchCore(gate, transport, observers)
+    core = DispatchCore(gate, transport, observers, interceptors)
     ownsGate = false
     let ledger = core.ledger
     ledger.countsAlone { transport.shutDown { ledger.leave() } }
@@ -80,7 +86,7 @@ public final class URLDispatcher: Sendable {
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
   ) -> DispatchOperation {
-    DispatchOperation(request, requestClass, core, sink)
+    DispatchOperation(request, requestClass, core, sink, core.interceptors.isEmpty ? .plain : .intercepted)
   }
 
   // MARK: The end
@@ -101,7 +107,7 @@ public final class URLDispatcher: Sendable {
   private func close(_ mode: ShutdownMode) {
     guard !ownsGate else {
       gate.close(mode.closing)
-      for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
+      for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
       return
     }
     // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
@@ -110,7 +116,7 @@ public final class URLDispatcher: Sendable {
     for operation in operations() {
       if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
     }
-    for operation in core.atRest { operation.fail(DispatchError(.shutDown)) }
+    for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
     core.ledger.leave()
   }
 
@@ -136,7 +142,7 @@ public final class URLDispatcher: Sendable {
     return meant.count
   }
 
-  /// This dispatcher's own among all that the gate knows, and those between two attempts.
+  /// This dispatcher's own among all that the gate knows, those between two attempts and those that interceptors work on.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
       + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
@@ -146,10 +152,11 @@ public final class URLDispatcher: Sendable {
   /// error it is cancelled.
   public static func with<Value: Sendable>(
     transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
-    isolation: isolated (any Actor)? = #isolation,
+    interceptors: [any RequestInterceptor] = [], isolation: isolated (any Actor)? = #isolation,
     _ body: (URLDispatcher) async throws -> Value
   ) async throws -> Value {
-    let dispatcher = URLDispatcher(transport: transport, limits: limits, observers: observers)
+    let dispatcher = URLDispatcher(
+      transport: transport, limits: limits, observers: observers, interceptors: interceptors)
     do {
       let value = try await body(dispatcher)
       await dispatcher.shutDown(.drain)
@@ -165,8 +172,8 @@ public final class URLDispatcher: Sendable {
 public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
-  /// Takes nothing new; finishes all that runs or waits. Nothing is sent again: a request that rests before another attempt
-  /// fails with `shutDown`, and one that fails from now on has failed.
+  /// Takes nothing new; finishes all that runs or waits, and what interceptors work on. No retry is made: a request that
+  /// rests before another attempt fails with `shutDown`, and one that fails from now on has failed.
   public static let drain = ShutdownMode(closing: .draining)
   /// Finishes what runs; what waits fails with `shutDown`.
   public static let graceful = ShutdownMode(closing: .ending)

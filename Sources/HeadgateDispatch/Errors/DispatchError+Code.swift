@@ -90,6 +90,9 @@ extension DispatchError {
     /// The proxy did not let the request through.
     public static let proxyFailed = Code(
       "proxy_failed", "the proxy failed", "check the proxy's address and what it asks for, or go without it")
+    /// An interceptor threw: ``DispatchError/underlying`` is what it threw. See ``RequestInterceptor``.
+    public static let interceptorFailed = Code(
+      "interceptor_failed", "an interceptor failed", "look at the underlying error")
     /// The transport failed in another way; see `detail`.
     public static let transportFailed = Code("transport_failed", "the transport failed")
   }

@@ -90,6 +90,8 @@ extension DispatchError {
 
     /// In the queue: nothing was sent.
     public static let waiting = Phase(description: "waiting", words: "while it waited for a permit")
+    /// Interceptors are at work: before it is sent, or between two times.
+    public static let intercepting = Phase(description: "intercepting", words: "in the hands of its interceptors")
     /// The host's name is looked up.
     public static let name = Phase(description: "name", words: "during the name look-up")
     /// The connection is made.

@@ -103,7 +103,8 @@ public final class EndPointGate: Sendable {
 
   func submit(
     _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline
+    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
+    as admission: Scheduler<any GateClient>.Admission = .new
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
@@ -111,7 +112,7 @@ public final class EndPointGate: Sendable {
       let met = scheduler.metEndPoints
       let submission = scheduler.submit(
         client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: !isInside)
+        mayStart: !isInside, as: admission)
       return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
     }
     if isNew { census.meets(endPoint, state, logger) }
@@ -134,6 +135,11 @@ public final class EndPointGate: Sendable {
   func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
     perform { $0.move(ticket, to: endPoint) }
   }
+
+  /// A request will come later, or come back; see `Scheduler.expect`.
+  func expect(wasHere: Bool) -> Bool { state.withLock { $0.expect(wasHere: wasHere) } }
+
+  func forgetExpected() { perform { $0.forgetExpected() } }
 
   func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
 

@@ -29,8 +29,9 @@ public protocol DispatchObserver: Sendable {
 /// |   |   `-- tls
 /// |   `-- receiving        receivingStarted ... receivingEnded      the body, after the head
 /// |-- resting              restingStarted ... restingEnded          until the next attempt may begin: no permit
-/// |-- waiting              for a permit again: after each rest, at each redirect to another end-point
-/// `-- exchange             the next one: after a redirect, a retry, a credential
+/// |-- intercepting         interceptingStarted ... interceptingEnded  in the hands of interceptors: no permit
+/// |-- waiting              for a permit again: after each rest, at each redirect to another end-point, after interceptors
+/// `-- exchange             the next one: after a redirect, a retry, a credential, an interceptor's answer
 /// ```
 ///
 /// What is promised:
@@ -61,6 +62,11 @@ public protocol RequestObserver: AnyObject, Sendable {
   /// The next attempt is due, or the request ended before that: then there is an error.
   func restingEnded(_ end: SpanEnd)
 
+  /// Interceptors begin to work on it, before it is sent or after it was; see ``RequestInterceptor``. It holds no permit.
+  func interceptingStarted(_ start: InterceptingStart)
+  /// They are done with it, or the request ended before that: then there is an error.
+  func interceptingEnded(_ end: SpanEnd)
+
   /// It is sent, now or once more, under the permit that it holds.
   func exchangeStarted(_ start: ExchangeStart)
   /// The response's head is awaited: until it comes, a connection is made if need be, the request is sent, and the server
@@ -89,6 +95,10 @@ extension RequestObserver {
   public func restingStarted(_ start: RestingStart) {}
   /// Does nothing.
   public func restingEnded(_ end: SpanEnd) {}
+  /// Does nothing.
+  public func interceptingStarted(_ start: InterceptingStart) {}
+  /// Does nothing.
+  public func interceptingEnded(_ end: SpanEnd) {}
   /// Does nothing.
   public func exchangeStarted(_ start: ExchangeStart) {}
   /// Does nothing.

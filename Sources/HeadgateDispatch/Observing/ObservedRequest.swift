@@ -50,7 +50,8 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
 enum RedactedURL {
   /// The URL with the values in its query hidden. A part of the query that has no `=` is taken for a value.
   static func text(of url: String, showing names: Set<String>) -> String {
-    guard let mark = url.firstIndex(of: "?") else { return url }
+    // By bytes: whole characters are dear to find, and a mark that others join on to would be none.
+    guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return url }
     let parts = url[url.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false).map { part in
       guard let equals = part.firstIndex(of: "=") else { return part.isEmpty ? "" : "REDACTED" }
       let name = part[..<equals]
@@ -60,5 +61,5 @@ enum RedactedURL {
   }
 
   /// The URL up to its query.
-  static func withoutQuery(_ url: String) -> Substring { url.prefix { $0 != "?" } }
+  static func withoutQuery(_ url: String) -> Substring { Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }) }
 }

@@ -39,6 +39,10 @@ public struct WaitingStart: Sendable {
     public static let redirect = Reason(description: "redirect")
     /// Another attempt is due.
     public static let retry = Reason(description: "retry")
+    /// It is sent again with a credential, after interceptors have prepared it: without them it keeps its permit.
+    public static let credential = Reason(description: "credential")
+    /// An interceptor had it sent again.
+    public static let interceptor = Reason(description: "interceptor")
   }
 
   /// Whose permit it needs.
@@ -55,6 +59,29 @@ public struct RestingStart: Sendable {
   public let endPoint: EndPoint
   /// How long it is to rest.
   public let duration: Duration
+  /// When, by the dispatcher's clock.
+  public let at: Deadline
+}
+
+/// A request that interceptors begin to work on.
+public struct InterceptingStart: Sendable {
+  /// What interceptors do. More may be added.
+  public struct Reason: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs and metrics.
+    public let description: String
+
+    /// They prepare the request.
+    public static let preparation = Reason(description: "preparation")
+    /// They look at a response, and perhaps prepare the request again.
+    public static let response = Reason(description: "response")
+    /// They look at a failure, and perhaps prepare the request again.
+    public static let failure = Reason(description: "failure")
+  }
+
+  /// Where the request is for.
+  public let endPoint: EndPoint
+  /// What they do.
+  public let reason: Reason
   /// When, by the dispatcher's clock.
   public let at: Deadline
 }

@@ -10,6 +10,7 @@ struct SpanTree {
   enum Event {
     case waits(EndPoint, WaitingStart.Reason)
     case rests(EndPoint, Duration)
+    case intercepts(EndPoint, InterceptingStart.Reason)
     case sends(ObservedRequest, resends: Int, limit: Int)
     case head(Int)
     case exchangeOver(DispatchError?, ExchangeTimes)
@@ -22,6 +23,8 @@ struct SpanTree {
     case waitingEnded(SpanEnd)
     case restingStarted(RestingStart)
     case restingEnded(SpanEnd)
+    case interceptingStarted(InterceptingStart)
+    case interceptingEnded(SpanEnd)
     case exchangeStarted(ExchangeStart)
     case awaitingHeadStarted(Deadline)
     case awaitingHeadEnded(SpanEnd)
@@ -35,6 +38,7 @@ struct SpanTree {
     case nothing
     case waiting
     case resting
+    case intercepting
     case awaitingHead(ExchangeStart)
     case receiving(ExchangeStart)
     case over
@@ -69,6 +73,10 @@ struct SpanTree {
       close(nil, &calls)
       open = .resting
       calls.append(.restingStarted(RestingStart(endPoint: endPoint, duration: duration, at: moment)))
+    case .intercepts(let endPoint, let reason):
+      close(nil, &calls)
+      open = .intercepting
+      calls.append(.interceptingStarted(InterceptingStart(endPoint: endPoint, reason: reason, at: moment)))
     case .sends(let request, let resends, let limit):
       close(nil, &calls)
       let start = ExchangeStart(request: request, resends: resends, limit: limit, at: moment)
@@ -103,6 +111,7 @@ struct SpanTree {
     case .nothing, .over: break
     case .waiting: calls.append(.waitingEnded(SpanEnd(error: error, statusCode: nil, at: latest)))
     case .resting: calls.append(.restingEnded(SpanEnd(error: error, statusCode: nil, at: latest)))
+    case .intercepting: calls.append(.interceptingEnded(SpanEnd(error: error, statusCode: nil, at: latest)))
     case .awaitingHead, .receiving: closeExchange(error, ExchangeTimes(), &calls)
     }
     open = .nothing
@@ -117,7 +126,7 @@ struct SpanTree {
     case .receiving(let start):
       calls.append(.receivingEnded(end(error)))
       exchange = start
-    case .nothing, .waiting, .resting, .over: return
+    case .nothing, .waiting, .resting, .intercepting, .over: return
     }
     open = .nothing
     calls.append(
@@ -133,6 +142,8 @@ extension SpanTree.Call {
     case .waitingEnded(let end): observer.waitingEnded(end)
     case .restingStarted(let start): observer.restingStarted(start)
     case .restingEnded(let end): observer.restingEnded(end)
+    case .interceptingStarted(let start): observer.interceptingStarted(start)
+    case .interceptingEnded(let end): observer.interceptingEnded(end)
     case .exchangeStarted(let start): observer.exchangeStarted(start)
     case .awaitingHeadStarted(let moment): observer.awaitingHeadStarted(at: moment)
     case .awaitingHeadEnded(let end): observer.awaitingHeadEnded(end)

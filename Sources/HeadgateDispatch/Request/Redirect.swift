@@ -16,20 +16,26 @@ enum Redirect {
   /// 303 becomes a GET (HEAD stays), so do POSTs on 301 and 302; 307 and 308 repeat method and body. Credentials stay
   /// behind when scheme, host or port change. Limits on time and size go along.
   ///
+  /// - Parameters:
+  ///   - request: What it follows from: less what interceptors put in for the place where that was sent.
+  ///   - sent: The request as it was sent, where that is another one.
+  ///   - status: The redirect's status.
+  ///   - location: Where it leads.
   /// - Throws: `badRedirect` when the address is no http or https URL, `bodyNotReplayable` when the body would have to
   ///   be sent again and must not be.
   static func next(
-    after request: DispatchRequest, status: Int, location: String
+    after request: DispatchRequest, sentTo sent: DispatchRequest? = nil, status: Int, location: String
   ) throws(DispatchError) -> DispatchRequest {
+    let sent = sent ?? request
     let address: RequestAddress
     do {
       let host = HTTPField.Name("Host").flatMap { request.headerFields[$0] }
-      address = try RequestAddress(location, relativeTo: request.url, host: host)
+      address = try RequestAddress(location, relativeTo: sent.url, host: host)
     } catch {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlying: error)
     }
     // A server elsewhere must not make its client talk to a socket of this machine.
-    guard !address.endPoint.isUnixSocket || address.endPoint == request.endPoint else {
+    guard !address.endPoint.isUnixSocket || address.endPoint == sent.endPoint else {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: "to the socket \(address.endPoint.host)")
     }
     var method = request.method
@@ -45,7 +51,7 @@ enum Redirect {
     } else if let body, !body.isReplayable {
       throw DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "status \(status) to \(address.endPoint)")
     }
-    if address.endPoint != request.endPoint || address.isSecure != request.isSecure {
+    if address.endPoint != sent.endPoint || address.isSecure != sent.isSecure {
       for name in [.authorization, .cookie, .proxyAuthorization] as [HTTPField.Name] { fields[name] = nil }
       // A hand-written Host belongs to the old origin.
       if let host = HTTPField.Name("Host") { fields[host] = nil }

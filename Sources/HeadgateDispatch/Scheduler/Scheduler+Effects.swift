@@ -22,7 +22,7 @@ extension Scheduler {
   /// Whether `next()` would return something now.
   package var hasEffects: Bool {
     granted.first >= 0 || !shed.isEmpty || held.first >= 0 && waiting - held.count < limits.waiting
-      || mustSweep || closing != .open && !drainedTold && nodes.count == 0
+      || mustSweep || closing != .open && !drainedTold && isEmpty
   }
 
   /// Whether a closing has not looked at all of them yet. A gate that drains only ends what can't run: what waits for an
@@ -49,7 +49,7 @@ extension Scheduler {
       default: break
       }
     }
-    guard nodes.count == 0, !drainedTold else { return nil }
+    guard isEmpty, !drainedTold else { return nil }
     drainedTold = true
     return .drained
   }

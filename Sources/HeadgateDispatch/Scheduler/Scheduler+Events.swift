@@ -7,20 +7,24 @@ extension Scheduler {
   ///   - moment: The present.
   ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
   ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
+  ///   - admission: As what it comes.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
-    at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false
+    at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false,
+    as admission: Admission = .new
   ) -> Submission {
     defer { checkInvariants() }
-    guard closing == .open else { return .refused(.shutDown) }
+    guard admit(admission) else { return .refused(.shutDown) }
     if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
     let place = endPoints.take(endPoint, limits, paused: paused)
     // Two threads that read the clock one after the other may come in the other order.
     lastAge = max(lastAge + 1, moment.nanoseconds)
-    let slot = nodes.insert(
-      item, requestClass, priority, endPoint: place, age: lastAge, rank: rank(of: lastAge, priority))
+    let age = admission.age.map { min(lastAge, $0) } ?? lastAge
+    let slot = nodes.insert(item, requestClass, priority, endPoint: place, age: age, rank: rank(of: age, priority))
+    // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
+    if closing != .open, endPoints[place].isPaused { sweep = 0 }
     if mayStart, isNext(requestClass, at: place) {
       nodes[slot].state = .running
       count(place, requestClass)

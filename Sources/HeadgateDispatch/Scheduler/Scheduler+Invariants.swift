@@ -10,7 +10,7 @@ extension Scheduler {
 
   /// The first rule that does not hold, in words; nil when all do.
   package func brokenInvariant(inFull: Bool) -> String? {
-    if running < 0 || waiting < 0 || runningLong < 0 { return "a count is negative" }
+    if running < 0 || waiting < 0 || runningLong < 0 || expected < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
     if held.count > waiting { return "more are held than wait" }
     return inFull ? brokenEndPoint() : nil

@@ -48,6 +48,16 @@ package struct Scheduler<Item: Sendable>: Sendable {
     case needsLongPlace
   }
 
+  /// As what an item comes.
+  package enum Admission: Sendable {
+    /// It was not known before.
+    case new
+    /// It was expected: it has the age of its first submission, and comes also while the scheduler drains.
+    case expected(age: UInt64)
+    /// Something expected needs it before it can come, and lends it its age.
+    case onBehalf(age: UInt64)
+  }
+
   /// What a withdrawn item was doing.
   package enum Withdrawal: Sendable {
     /// It waited, and is out. The item comes back, to be let go of outside the lock.
@@ -112,6 +122,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// Requests that run, wait or are ending.
   package var alive: Int { nodes.count }
+
+  /// Items that are elsewhere and will come, or come again. They hold nothing, and keep the scheduler from having drained.
+  package internal(set) var expected = 0
+
+  /// Whether nothing is left to come, to wait or to run, as far as its mode of closing waits for that.
+  var isEmpty: Bool { nodes.count == 0 && (expected == 0 || closing >= .ending) }
 
   /// End-points that are remembered: those where something runs or waits.
   package var rememberedEndPoints: Int { endPoints.busyCount }

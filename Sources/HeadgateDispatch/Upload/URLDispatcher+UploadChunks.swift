@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateFlow
 import HeadgateThreads
 
 extension URLDispatcher {
@@ -35,21 +36,30 @@ extension URLDispatcher {
   ) async throws(ChunkUploadError) -> Int64 {
     guard size > 0, offset >= 0 else { throw ChunkUploadError(.invalidArgument, at: offset) }
     let total = try await length(ofFile: path, from: offset)
-    guard offset <= total else { throw ChunkUploadError(.invalidArgument, at: offset) }
-    var offset = offset
-    while offset < total {
-      let chunk = UploadChunk(range: offset..<offset + min(size, total - offset), total: total)
-      let request = try chunk.request(ofFile: path, template, makeRequest, onProgress)
-      let response: DispatchResponse
-      do throws(DispatchError) { response = try await data(for: request) } catch {
-        throw ChunkUploadError(chunk, error)
-      }
-      guard UploadChunk.isAccepted(response.head) else {
-        throw ChunkUploadError(.notAccepted, at: offset, response: response)
-      }
-      offset = chunk.range.upperBound
+    guard offset <= total, let length = Int(exactly: total) else {
+      throw ChunkUploadError(.invalidArgument, at: offset)
     }
-    return offset
+    do throws(FlowError<ChunkUploadError>) {
+      try await sendChunks(ofLength: length, size: Int(clamping: size), from: Int(clamping: offset)) {
+        range async throws(ChunkUploadError) in
+        let chunk = UploadChunk(range: Int64(range.lowerBound)..<Int64(range.upperBound), total: total)
+        try await self.send(chunk, try chunk.request(ofFile: path, template, makeRequest, onProgress))
+      }
+    } catch {
+      // Without a failure of its own it was cancelled between two chunks.
+      throw error.failure ?? ChunkUploadError(.cancelled, at: Int64(error.offset ?? 0), error)
+    }
+    return total
+  }
+
+  private func send(_ chunk: UploadChunk, _ request: DispatchRequest) async throws(ChunkUploadError) {
+    let response: DispatchResponse
+    do throws(DispatchError) { response = try await data(for: request) } catch {
+      throw ChunkUploadError(chunk, error)
+    }
+    guard UploadChunk.isAccepted(response.head) else {
+      throw ChunkUploadError(.notAccepted, at: chunk.range.lowerBound, response: response)
+    }
   }
 
   private func length(ofFile path: String, from offset: Int64) async throws(ChunkUploadError) -> Int64 {

@@ -94,11 +94,12 @@ public struct EmptyAnswer: Error, Hashable, CustomStringConvertible {
 
 extension Completion {
   /// A completion for a function beneath, whose end is told here in other words. What is cancelled here is cancelled
-  /// there.
+  /// there. `discard` gets a success that the function brings beside its answer.
   func beneath<Inner: Sendable, InnerFailure: Error>(
-    _ translate: @escaping @Sendable (CallEnd<Inner, InnerFailure>) -> CallEnd<Success, Failure>
+    _ translate: @escaping @Sendable (CallEnd<Inner, InnerFailure>) -> CallEnd<Success, Failure>,
+    discard: (@Sendable (Inner) -> Void)? = nil
   ) -> Completion<Inner, InnerFailure> {
-    let inner = CallbackCall<Inner, InnerFailure>(duties: call.duties) { end in
+    let inner = CallbackCall<Inner, InnerFailure>(duties: call.duties, discard: discard) { end in
       call.answer(translate(end))
       return true
     }

@@ -8,9 +8,9 @@ struct ChunkSending<Failure: Error> {
 
   init(from offset: Int) { self.offset = offset }
 
-  /// Where the next piece of a file begins, and how long it is; nil at the end.
-  func next(of file: ChunkFile, _ size: Int) -> (start: Int, count: Int)? {
-    offset < file.total ? (offset, min(size, file.total - offset)) : nil
+  /// Where the next piece is, of so many bytes; nil at the end.
+  func next(of total: Int, _ size: Int) -> Range<Int>? {
+    offset < total ? offset..<offset + min(size, total - offset) : nil
   }
 
   /// Reads on a thread that may block.
@@ -30,26 +30,26 @@ struct ChunkSending<Failure: Error> {
     do throws(ChunkFileError) { return try call() } catch { throw self.error(.sourceFailed, error) }
   }
 
-  nonisolated(nonsending) func send(
-    _ chunk: Chunk, until deadline: Deadline, _ send: @escaping @Sendable (Chunk) async throws(Failure) -> Void
+  nonisolated(nonsending) func send<Piece: Sendable>(
+    _ piece: Piece, until deadline: Deadline, _ send: @escaping @Sendable (Piece) async throws(Failure) -> Void
   ) async -> CallWait<Void, Failure>.Outcome {
     if Task.isCancelled { return .left(.cancelled) }
     guard deadline == .distantFuture else {
       return await cutShort(at: deadline, on: TimerThread.shared, discard: nil) { () async throws(Failure) in
-        try await send(chunk)
+        try await send(piece)
       }
     }
     do throws(Failure) {
-      return .ended(.success(try await send(chunk)))
+      return .ended(.success(try await send(piece)))
     } catch {
       return .ended(.failure(error))
     }
   }
 
-  /// A piece was sent, or not.
-  mutating func end(_ chunk: Chunk, _ outcome: CallWait<Void, Failure>.Outcome) throws(FlowError<Failure>) {
+  /// A piece was sent up to its end, or not.
+  mutating func end(_ end: Int, _ outcome: CallWait<Void, Failure>.Outcome) throws(FlowError<Failure>) {
     switch outcome {
-    case .ended(.success): offset = chunk.end
+    case .ended(.success): offset = end
     case .ended(.failure(let failure)):
       throw FlowError(
         .failed, failures: [failure], deciding: 0, operation: "sendChunks", waited: .now - start, offset: offset)

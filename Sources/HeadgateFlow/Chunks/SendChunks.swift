@@ -6,7 +6,8 @@ import HeadgateThreads
 ///       try await client.put(chunk.bytes, at: chunk.offset)
 ///     }
 ///
-/// The file is read on a thread where that may block. As much is sent as the file had when it was opened: what is
+/// An empty file sends nothing. Cancelled, it ends with the offset that was reached, once the piece that is being sent has
+/// ended. The file is read on a thread where that may block. As much is sent as the file had when it was opened: what is
 /// appended meanwhile is left out, and one that has become shorter ends with `sourceShrank` before the first piece that
 /// is not whole.
 ///
@@ -34,11 +35,11 @@ nonisolated(nonsending)
   guard size > 0, offset >= 0 else { throw sending.error(.invalidArgument) }
   let file = try await sending.read { () throws(ChunkFileError) in try ChunkFile(path) }
   guard offset <= file.total else { throw sending.error(.invalidArgument) }
-  while let (start, count) = sending.next(of: file, size) {
-    let bytes = try await sending.read { () throws(ChunkFileError) in try file.read(count, at: start) }
-    guard bytes.count == count else { throw sending.error(.sourceShrank) }
-    let chunk = Chunk(offset: start, bytes: bytes, total: file.total)
-    try sending.end(chunk, await sending.send(chunk, until: deadline, send))
+  while let range = sending.next(of: file.total, size) {
+    let bytes = try await sending.read { () throws(ChunkFileError) in try file.read(range.count, at: range.lowerBound) }
+    guard bytes.count == range.count else { throw sending.error(.sourceShrank) }
+    let chunk = Chunk(offset: range.lowerBound, bytes: bytes, total: file.total)
+    try sending.end(chunk.end, await sending.send(chunk, until: deadline, send))
     progress?(ChunkProgress(sent: chunk.end, total: file.total))
   }
   return sending.offset
@@ -80,7 +81,7 @@ where Source.Element: Collection, Source.Element.Element == UInt8 {
       break
     }
     let chunk = Chunk(offset: sending.offset, bytes: bytes, total: nil)
-    try sending.end(chunk, await sending.send(chunk, until: deadline, send))
+    try sending.end(chunk.end, await sending.send(chunk, until: deadline, send))
     progress?(ChunkProgress(sent: chunk.end, total: nil))
   }
   return sending.offset
@@ -111,11 +112,11 @@ public func sendChunks<Failure: Error>(
   guard !WorkerThread.mustNotBlock else { throw sending.error(.onCooperativeThread) }
   let file = try sending.readHere { () throws(ChunkFileError) in try ChunkFile(path) }
   guard offset <= file.total else { throw sending.error(.invalidArgument) }
-  while let (start, count) = sending.next(of: file, size) {
-    let bytes = try sending.readHere { () throws(ChunkFileError) in try file.read(count, at: start) }
-    guard bytes.count == count else { throw sending.error(.sourceShrank) }
-    let chunk = Chunk(offset: start, bytes: bytes, total: file.total)
-    try sending.end(chunk, CallWait<Void, Failure>.block(until: deadline) { send(chunk, $0) })
+  while let range = sending.next(of: file.total, size) {
+    let bytes = try sending.readHere { () throws(ChunkFileError) in try file.read(range.count, at: range.lowerBound) }
+    guard bytes.count == range.count else { throw sending.error(.sourceShrank) }
+    let chunk = Chunk(offset: range.lowerBound, bytes: bytes, total: file.total)
+    try sending.end(chunk.end, CallWait<Void, Failure>.block(until: deadline) { send(chunk, $0) })
     progress?(ChunkProgress(sent: chunk.end, total: file.total))
   }
   return sending.offset

@@ -80,6 +80,8 @@ public func step<Success: Sendable, Failure: Error>(
         case .failure(let failure): .failure(StepError(name, failure, waited: .now - start))
         case .missing(let code, let error): .missing(code, error)
         }
+      } discard: {
+        completion.call.drop($0)
       })
   }
 }

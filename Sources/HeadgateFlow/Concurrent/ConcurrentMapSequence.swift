@@ -19,7 +19,8 @@ public struct ResultOrder: Hashable, Sendable, CustomStringConvertible {
 /// Made by `mapConcurrently(limit:yielding:)`. Each iteration runs the transforms anew. Nothing runs before the first
 /// `next`; from there on at most `limit` elements are under way or wait to be taken, so that a slow taker slows the
 /// source down. When the iterator is let go of, or its task is cancelled, all is cancelled; what ignores that goes on and
-/// counts in ``Losers/abandonedCount``.
+/// counts in ``Losers/abandonedCount``. Results that nobody takes go to `discard`. Without elements there are no results; a
+/// hundred thousand elements, or endless ones, need no more memory than `limit` of them.
 ///
 /// Throws ``FlowError``: `failed` with the failure of a transform, in its turn, after which there is nothing more;
 /// `sourceFailed` after the results of all elements that came before; `cancelled`.

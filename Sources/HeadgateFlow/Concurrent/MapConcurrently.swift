@@ -8,6 +8,10 @@ extension Sequence where Element: Sendable {
   ///
   /// The transforms start in the order of the elements. Without elements the result is empty.
   ///
+  /// One element is as good as many, and a hundred thousand need the stack of one. Cancelled at whatever step, it starts
+  /// nothing more, and what runs is cancelled. What ignores that is waited for or not, as `losers` says; what it succeeds
+  /// with goes to `discard`. An error thrown in a cancel hook goes to the log and stops nothing.
+  ///
   /// - Parameters:
   ///   - limit: How many run at a time; 1 or more.
   ///   - losers: What becomes of those that still run at the first failure, or when the task is cancelled.
@@ -25,27 +29,6 @@ extension Sequence where Element: Sendable {
     let elements = Array(self)
     return try await allPlan(elements.count, limit, losers, discard, name: "mapConcurrently")
       .run { index async throws(Failure) in try await transform(elements[index]) }
-  }
-
-  /// Transforms all elements by a callback function, several at the same time, and blocks the calling thread until all
-  /// results are there or one has failed. As the async form; the wait holds the calling thread and no other.
-  ///
-  /// - Parameters:
-  ///   - limit: How many run at a time; 1 or more.
-  ///   - losers: What becomes of those that still run at the first failure.
-  ///   - deadline: When to give up: what runs is cancelled and abandoned.
-  ///   - discard: Gets each result if there is a failure.
-  ///   - transform: What is called with each element and a completion for its result.
-  /// - Returns: The results, in the order of the elements.
-  /// - Throws: ``FlowError``: as the async form, and `unanswered`, `timedOut`, `wouldDeadlock`, `onCooperativeThread`.
-  @available(*, noasync, message: "blocks the thread; use the form without until")
-  public func mapConcurrently<Output: Sendable, Failure: Error>(
-    limit: Int, losers: Losers = .join, until deadline: Deadline, discard: (@Sendable (Output) -> Void)? = nil,
-    _ transform: @escaping @Sendable (Element, Completion<Output, Failure>) -> Void
-  ) throws(FlowError<Failure>) -> [Output] {
-    let elements = Array(self)
-    return try allPlan(elements.count, limit, losers, discard, name: "mapConcurrently")
-      .block(until: deadline) { transform(elements[$0], $1) }
   }
 
   /// Does something with each element, several at the same time; the first failure cancels the rest. Otherwise as

@@ -101,11 +101,20 @@ struct MapWindow<Output, Failure: Error> {
     guard lineStart < line.count else { return nil }
     defer {
       lineStart += 1
-      if lineStart == line.count { (line, lineStart) = ([], 0) }
+      if lineStart == line.count {
+        (line, lineStart) = ([], 0)
+      } else if lineStart > 32, lineStart > line.count / 2 {
+        // It may never be empty: what was taken does not stay for that. Each place is moved once at most for each taken.
+        line.removeFirst(lineStart)
+        lineStart = 0
+      }
     }
     // Out of the line, which may be emptied under a lock.
     return line[lineStart].take()
   }
+
+  /// How many places it holds, those of what was taken included: a small multiple of the limit, however long it goes on.
+  var places: Int { ended.count + line.count }
 
   /// It is ended from outside. Returns the results that nobody takes any more.
   mutating func stop() -> [Result<Output, Failure>] {

@@ -7,6 +7,10 @@ import HeadgateThreads
 ///
 /// They start in their order. An empty array throws `noInput`.
 ///
+/// One function is as good as many, and a hundred thousand need the stack of one. Cancelled at whatever step, it starts
+/// nothing more, and what runs is cancelled. What ignores that is waited for or not, as `losers` says; what it succeeds with
+/// goes to `discard`. An error thrown in a cancel hook goes to the log and stops nothing.
+///
 /// - Parameters:
 ///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
 ///   - functions: What to run.

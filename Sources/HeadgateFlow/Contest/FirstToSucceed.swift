@@ -4,8 +4,11 @@ import HeadgateThreads
 ///
 ///     let page = try await firstToSucceed(throwing: LoadError.self, [mirror.load, origin.load])
 ///
-/// They start in their order. An empty array throws `noInput`. With 100,000 functions as with two it needs one frame of
-/// stack and no thread; O(1) for each start and end.
+/// They start in their order. An empty array throws `noInput`. O(1) for each start and end, and no thread.
+///
+/// One function is as good as many, and a hundred thousand need the stack of one. Cancelled at whatever step, it starts
+/// nothing more, and what runs is cancelled. What ignores that is waited for or not, as `losers` says; what it succeeds with
+/// goes to `discard`. An error thrown in a cancel hook goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.

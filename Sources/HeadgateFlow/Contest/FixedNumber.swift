@@ -1,5 +1,9 @@
 // Fixed numbers of functions with different types of results. Each puts its result into a slot of its own, and the
-// contest is one of functions without results.
+// contest is one of functions without results, or with their numbers.
+//
+// There is no atMost, since there are few; no discard, since the results have no common type: what must be closed is a
+// class that does it at the end of its life, which comes as soon as nobody needs it; and no firstMatching, since one
+// predicate can't ask about different types.
 
 import HeadgateThreads
 
@@ -8,13 +12,20 @@ import HeadgateThreads
 ///     let (user, news) = try await allSucceed(
 ///       { @Sendable in try await client.user() }, { @Sendable in try await client.news() })
 ///
-/// Otherwise as the form for arrays; without functions the result is an empty tuple.
+/// Otherwise as the form for arrays. There is one function at least: without any, the compiler can't tell what they throw.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided, or when the task is cancelled.
+///   - function: What to run.
+/// - Returns: The results, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
 nonisolated(nonsending)
   public func allSucceed<each Success: Sendable, Failure: Error>(
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat each Success)
 {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [@Sendable () async throws(Failure) -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
   // By index, in code that is generic in the error as the code is that made the array: see the forms for any error.
@@ -25,11 +36,19 @@ nonisolated(nonsending)
 
 /// Calls callback functions with different results, and blocks the calling thread until all have succeeded or one has
 /// failed. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided.
+///   - deadline: When to give up: what runs is cancelled and abandoned.
+///   - function: What to call.
+/// - Returns: The results, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
 @available(*, noasync, message: "blocks the thread; use the form without until")
 public func allSucceed<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat each Success) {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [CallbackFunction<Void, Failure>] = []
   repeat functions.append((each slots).filled(by: each function))
   _ = try allSucceed(losers: losers, until: deadline, functions)
@@ -38,12 +57,19 @@ public func allSucceed<each Success: Sendable, Failure: Error>(
 
 /// Runs functions with different results at the same time, and returns how each of them ended. Otherwise as the form for
 /// arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided, or when the task is cancelled.
+///   - function: What to run.
+/// - Returns: The ends, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
 nonisolated(nonsending)
   public func allSettled<each Success: Sendable, Failure: Error>(
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat Result<each Success, FlowError<Failure>>)
 {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [@Sendable () async throws(Failure) -> Void] = []
   repeat functions.append((each slots).filled(by: each function))
   var ends = try await settledPlan(functions.count, .max, losers, nil)
@@ -53,11 +79,19 @@ nonisolated(nonsending)
 
 /// Calls callback functions with different results, and blocks the calling thread until all have answered, or until the
 /// deadline. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided.
+///   - deadline: When to give up: what runs is cancelled and abandoned.
+///   - function: What to call.
+/// - Returns: The ends, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
 @available(*, noasync, message: "blocks the thread; use the form without until")
 public func allSettled<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat Result<each Success, FlowError<Failure>>) {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [CallbackFunction<Void, Failure>] = []
   repeat functions.append((each slots).filled(by: each function))
   var ends = try allSettled(losers: losers, until: deadline, functions).makeIterator()
@@ -69,58 +103,136 @@ public func allSettled<each Success: Sendable, Failure: Error>(
 ///
 ///     let (cached, fetched) = try await firstToSucceed(
 ///       { @Sendable in try await cache.entry() }, { @Sendable in try await client.page() })
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided, or when the task is cancelled.
+///   - function: What to run.
+/// - Returns: The first success at its place, nil at the others.
+/// - Throws: ``FlowError``: as the form for arrays.
 nonisolated(nonsending)
   public func firstToSucceed<each Success: Sendable, Failure: Error>(
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
 {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [@Sendable () async throws(Failure) -> Int] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
   let winner = try await firstPlan(functions.count, .max, losers, nil)
     .run { [functions] index async throws(Failure) in try await functions[index]() }
-  var places = FixedPlaces(winner: winner)
+  var places = FixedPlaces(winners: [winner])
   return (repeat (each slots).value(at: &places))
 }
 
 /// Calls callback functions with different results, and blocks the calling thread until the first has succeeded: its
 /// result stands at its place in the tuple, nil at the others. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided.
+///   - deadline: When to give up: what runs is cancelled and abandoned.
+///   - function: What to call.
+/// - Returns: The first success at its place, nil at the others.
+/// - Throws: ``FlowError``: as the form for arrays.
 @available(*, noasync, message: "blocks the thread; use the form without until")
 public func firstToSucceed<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat (each Success)?) {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [CallbackFunction<Int, Failure>] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winner: try firstToSucceed(losers: losers, until: deadline, functions))
+  var places = FixedPlaces(winners: [try firstToSucceed(losers: losers, until: deadline, functions)])
   return (repeat (each slots).value(at: &places))
 }
 
 /// Runs functions with different results at the same time; the first to end decides, and its result stands at its place in
 /// the tuple, nil at the others. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided, or when the task is cancelled.
+///   - function: What to run.
+/// - Returns: What the first to end returned at its place, nil at the others.
+/// - Throws: ``FlowError``: as the form for arrays.
 nonisolated(nonsending)
   public func race<each Success: Sendable, Failure: Error>(
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
 {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [@Sendable () async throws(Failure) -> Int] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
   let winner = try await racePlan(functions.count, .max, losers, nil)
     .run { [functions] index async throws(Failure) in try await functions[index]() }
-  var places = FixedPlaces(winner: winner)
+  var places = FixedPlaces(winners: [winner])
   return (repeat (each slots).value(at: &places))
 }
 
 /// Calls callback functions with different results, and blocks the calling thread until the first has answered: its
 /// result stands at its place in the tuple, nil at the others. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - losers: What becomes of those that still run when it is decided.
+///   - deadline: When to give up: what runs is cancelled and abandoned.
+///   - function: What to call.
+/// - Returns: What the first to end returned at its place, nil at the others.
+/// - Throws: ``FlowError``: as the form for arrays.
 @available(*, noasync, message: "blocks the thread; use the form without until")
 public func race<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat (each Success)?) {
   let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
   var functions: [CallbackFunction<Int, Failure>] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winner: try race(losers: losers, until: deadline, functions))
+  var places = FixedPlaces(winners: [try race(losers: losers, until: deadline, functions)])
+  return (repeat (each slots).value(at: &places))
+}
+
+/// Runs functions with different results at the same time until so many have succeeded: their results stand at their places
+/// in the tuple, nil at the others. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - needed: How many successes are needed: 0, which gives a tuple of nil and runs nothing, to the number of functions.
+///   - losers: What becomes of those that still run when it is decided, or when the task is cancelled.
+///   - function: What to run.
+/// - Returns: The first `needed` successes in time, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
+nonisolated(nonsending)
+  public func quorum<each Success: Sendable, Failure: Error>(
+    _ needed: Int, losers: Losers = .join,
+    _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
+  var functions: [@Sendable () async throws(Failure) -> Int] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  let winners = try await quorumPlan(needed, functions.count, .max, losers, nil)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }
+  var places = FixedPlaces(winners: winners)
+  return (repeat (each slots).value(at: &places))
+}
+
+/// Calls callback functions with different results, and blocks the calling thread until so many have succeeded: their
+/// results stand at their places in the tuple, nil at the others. Otherwise as the form for arrays.
+///
+/// - Parameters:
+///   - needed: How many successes are needed: 0 to the number of functions.
+///   - losers: What becomes of those that still run when it is decided.
+///   - deadline: When to give up: what runs is cancelled and abandoned.
+///   - function: What to call.
+/// - Returns: The first `needed` successes in time, each at the place of its function.
+/// - Throws: ``FlowError``: as the form for arrays.
+@available(*, noasync, message: "blocks the thread; use the form without until")
+public func quorum<each Success: Sendable, Failure: Error>(
+  _ needed: Int, losers: Losers = .join, until deadline: Deadline,
+  _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat (each Success)?) {
+  let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
+  var functions: [CallbackFunction<Int, Failure>] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  var places = FixedPlaces(winners: try quorum(needed, of: functions, losers: losers, until: deadline))
   return (repeat (each slots).value(at: &places))
 }

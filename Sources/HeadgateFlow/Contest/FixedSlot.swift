@@ -1,26 +1,46 @@
 import HeadgateThreads
 
 /// The result of one function among several with different types.
+///
+/// Closed when the outcome is there: functions that still run hold the slots of all of them, and what stood in one would
+/// live as long as they do.
 final class FixedSlot<Success: Sendable>: Sendable {
-  private let content = Locked<Success?>(nil)
+  private struct Content {
+    var value: Success?
+    var isClosed = false
+  }
+
+  private let content = Locked(Content())
 
   private func fill(_ value: Success) {
-    // What was there leaves the lock before it is let go.
+    // What was there, or comes too late, is let go of out here.
     let old = content.withLock { content -> Success? in
-      defer { content = value }
-      return content
+      guard !content.isClosed else { return nil }
+      defer { content.value = value }
+      return content.value
     }
     _ = consume old
   }
 
-  /// The result; after its function has succeeded.
+  private func take() -> Success? { content.withLock { $0.value.take() } }
+
+  /// Lets go of what is there and of what comes.
+  func close() {
+    let old = content.withLock { content in
+      content.isClosed = true
+      return content.value.take()
+    }
+    _ = consume old
+  }
+
+  /// The result, once; after its function has succeeded.
   func value<Failure: Error>(_ failure: Failure.Type) throws(FlowError<Failure>) -> Success {
-    guard let value = content.withLock({ $0 }) else { throw FlowError(.unanswered, operation: "a function") }
+    guard let value = take() else { throw FlowError(.unanswered, operation: "a function") }
     return value
   }
 
-  /// The result if this is the winner's place.
-  func value(at places: inout FixedPlaces) -> Success? { places.isNextTheWinner() ? content.withLock { $0 } : nil }
+  /// The result, once, if this is the place of a winner.
+  func value(at places: inout FixedPlaces) -> Success? { places.isNextAWinner() ? take() : nil }
 
   func result<Failure: Error>(_ end: Result<Void, FlowError<Failure>>?) -> Result<Success, FlowError<Failure>> {
     Result { () throws(FlowError<Failure>) in
@@ -64,15 +84,15 @@ final class FixedSlot<Success: Sendable>: Sendable {
   }
 }
 
-/// Counts the places of a tuple until the winner's.
+/// Counts the places of a tuple, to tell those of the winners.
 struct FixedPlaces {
-  private let winner: Int
+  private let winners: Set<Int>
   private var next = 0
 
-  init(winner: Int) { self.winner = winner }
+  init(winners: [Int]) { self.winners = Set(winners) }
 
-  mutating func isNextTheWinner() -> Bool {
+  mutating func isNextAWinner() -> Bool {
     defer { next += 1 }
-    return next == winner
+    return winners.contains(next)
   }
 }

@@ -4,12 +4,14 @@ import HeadgateThreads
 ///
 ///     let page = try await hedged(after: .milliseconds(50)) { try await replica.page(url) }
 ///
-/// A failed attempt brings the next one on at once. Only for what may be done twice.
+/// A failed attempt brings the next one on at once; a hundred thousand that do need the stack of one. Only for what may
+/// be done twice. Cancelled at whatever step, it makes no further attempt, and those that run are cancelled; an error
+/// thrown in a cancel hook of the form for callbacks goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - delay: How long after the first attempt the second one starts, after the second the third, and so on; with zero
 ///     all start at once.
-///   - attempts: How many there are at most; 1 or more.
+///   - attempts: How many there are at most; 1 to 100,000. All are made ready at the start, and take memory.
 ///   - losers: What becomes of the others at the first success, or when the task is cancelled.
 ///   - discard: Gets each success that is not the result.
 ///   - operation: What to run.
@@ -33,7 +35,7 @@ nonisolated(nonsending)
 {
   let plan = hedgePlan(attempts, losers, discard) as ContestPlan<Success, Failure, Success>
   let title = ContestTitle("hedged", of: attempts)
-  guard losers == .join, attempts > 0 else {
+  guard losers == .join, !plan.isInvalid else {
     let calls = hedgedCallback(plan, after: delay, on: timers, callbackFunction(operation))
     return try await CallWait.suspend(until: .distantFuture, on: timers, settles: true, calls)
       .settled(title.operation, since: title.start)
@@ -70,7 +72,7 @@ nonisolated(nonsending)
 ///
 /// - Parameters:
 ///   - delay: How long after one attempt the next one starts.
-///   - attempts: How many there are at most; 1 or more.
+///   - attempts: How many there are at most; 1 to 100,000.
 ///   - losers: What becomes of the others at the first success.
 ///   - deadline: When to give up: what runs is cancelled and abandoned.
 ///   - discard: Gets each success that is not the result.
@@ -99,12 +101,13 @@ public func hedged<Success: Sendable, Failure: Error>(
   hedgedCallback(hedgePlan(attempts, losers, discard), after: delay, on: TimerThread.shared, function)
 }
 
-private func hedgePlan<Success: Sendable, Failure: Error>(
+func hedgePlan<Success: Sendable, Failure: Error>(
   _ attempts: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
 ) -> ContestPlan<Success, Failure, Success> {
-  // All count as started; each but the first waits for its turn before it does anything.
+  // All count as started; each but the first waits for its turn before it does anything. None may be: it is refused.
   ContestPlan(
-    "hedged", .firstToSucceed, .winner, count: max(attempts, 0), atMost: attempts, losers: losers, discard: discard)
+    "hedged", .firstToSucceed, .winner, count: max(attempts, 0), atMost: attempts > 100_000 ? 0 : attempts,
+    losers: losers, discard: discard)
 }
 
 func hedgedCallback<Success: Sendable, Failure: Error>(
@@ -121,6 +124,8 @@ func hedgedCallback<Success: Sendable, Failure: Error>(
         // What ends because it was cancelled brings nothing on.
         if end.isFailure, !completion.isCancelled { starts.openNext() }
         return end
+      } discard: {
+        completion.call.drop($0)
       }
       guard index > 0 else { return function(attempt) }
       let scheduled = timers.schedule(at: turn(index, start, delay)) { starts.open(index) }

@@ -4,7 +4,9 @@ import HeadgateThreads
 ///
 ///     let page = try await retry(attempts: 5, while: { $0.isPassing }) { try await client.page(url) }
 ///
-/// One attempt at a time. No thread is held while it waits.
+/// One attempt at a time; a hundred thousand need the stack of one. No thread is held while it waits. Cancelled at whatever
+/// step, it makes no further attempt; one that runs and ignores it is waited for. An error thrown in a cancel hook of the
+/// form for callbacks goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - attempts: How many there are at most, the first included; 1 or more, `Int.max` for no limit.
@@ -13,6 +15,7 @@ import HeadgateThreads
 ///     deposit.
 ///   - deadline: When to end: an attempt that runs is cancelled and waited for, and a wait that would reach the deadline
 ///     is not begun.
+///   - discard: Gets a success that comes too late: after the deadline, or when nobody waits any more.
 ///   - predicate: Whether a failure is worth another attempt.
 ///   - delay: How long a failure says to wait (a Retry-After header), in place of the back-off; nil for the back-off.
 ///   - operation: What to call.
@@ -23,19 +26,22 @@ import HeadgateThreads
 nonisolated(nonsending)
   public func retry<Success: Sendable, Failure: Error>(
     attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = nil,
-    until deadline: Deadline = .distantFuture, while predicate: @Sendable (Failure) -> Bool = { _ in true },
+    until deadline: Deadline = .distantFuture, discard: (@Sendable (Success) -> Void)? = nil,
+    while predicate: @Sendable (Failure) -> Bool = { _ in true },
     delay: @Sendable (Failure) -> Duration? = { _ in nil },
     _ operation: @escaping @Sendable () async throws(Failure) -> Success
   ) async throws(FlowError<Failure>) -> Success
 {
   let plan = RetryPlan<Failure>(attempts: attempts, backoff: backoff, budget: budget, deadline: deadline)
-  return try await makeAttempts(of: plan, on: TimerThread.shared, while: predicate, delay: delay, operation)
+  return try await makeAttempts(
+    of: plan, on: TimerThread.shared, discard: discard, while: predicate, delay: delay, operation)
 }
 
 nonisolated(nonsending)
   func makeAttempts<Success: Sendable, Failure: Error>(
-    of plan: RetryPlan<Failure>, on timers: any TimerService, while predicate: @Sendable (Failure) -> Bool,
-    delay: @Sendable (Failure) -> Duration?, _ operation: @escaping @Sendable () async throws(Failure) -> Success
+    of plan: RetryPlan<Failure>, on timers: any TimerService, discard: (@Sendable (Success) -> Void)? = nil,
+    while predicate: @Sendable (Failure) -> Bool, delay: @Sendable (Failure) -> Duration?,
+    _ operation: @escaping @Sendable () async throws(Failure) -> Success
   ) async throws(FlowError<Failure>) -> Success
 {
   var plan = plan
@@ -46,7 +52,7 @@ nonisolated(nonsending)
   while true {
     if Task.isCancelled { throw plan.error(.cancelled, since: start, now: timers.now) }
     let failure: Failure
-    switch await attempt(until: plan.deadline, on: timers, operation) {
+    switch await attempt(until: plan.deadline, on: timers, discard, operation) {
     case .ended(.success(let value)): return value
     case .ended(.failure(let error)): failure = error
     case .ended(.missing(let code, _)), .left(let code): throw plan.error(code, since: start, now: timers.now)
@@ -66,11 +72,13 @@ nonisolated(nonsending)
 /// One attempt, as a child task if it may have to be cut short.
 nonisolated(nonsending)
   private func attempt<Success: Sendable, Failure: Error>(
-    until deadline: Deadline, on timers: any TimerService,
+    until deadline: Deadline, on timers: any TimerService, _ discard: (@Sendable (Success) -> Void)?,
     _ operation: @escaping @Sendable () async throws(Failure) -> Success
   ) async -> CallWait<Success, Failure>.Outcome
 {
-  guard deadline == .distantFuture else { return await cutShort(at: deadline, on: timers, discard: nil, operation) }
+  guard deadline == .distantFuture else {
+    return await cutShort(at: deadline, on: timers, discard: discard, operation)
+  }
   do throws(Failure) {
     return .ended(.success(try await operation()))
   } catch {
@@ -87,6 +95,7 @@ nonisolated(nonsending)
 ///   - backoff: How long to wait between them.
 ///   - budget: What each retry is taken from; nil for no limit.
 ///   - deadline: When to end: an attempt that runs is cancelled and abandoned.
+///   - discard: Gets a success that comes too late: after the deadline, or when nobody waits any more.
 ///   - predicate: Whether a failure is worth another attempt.
 ///   - delay: How long a failure says to wait, in place of the back-off.
 ///   - function: What to call. One that lets go of its completion is not called again.
@@ -95,7 +104,7 @@ nonisolated(nonsending)
 @available(*, noasync, message: "blocks the thread; use the form for async functions")
 public func retry<Success: Sendable, Failure: Error>(
   attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = nil, until deadline: Deadline,
-  while predicate: @escaping @Sendable (Failure) -> Bool = { _ in true },
+  discard: (@Sendable (Success) -> Void)? = nil, while predicate: @escaping @Sendable (Failure) -> Bool = { _ in true },
   delay: @escaping @Sendable (Failure) -> Duration? = { _ in nil },
   _ function: @escaping CallbackFunction<Success, Failure>
 ) throws(FlowError<Failure>) -> Success {
@@ -103,7 +112,7 @@ public func retry<Success: Sendable, Failure: Error>(
   let plan = RetryPlan<Failure>(attempts: attempts, backoff: backoff, budget: budget, deadline: deadline)
   return try CallWait.block(
     until: deadline, settles: true,
-    asCallback(plan, on: TimerThread.shared, while: predicate, delay: delay, function)
+    asCallback(plan, on: TimerThread.shared, discard: discard, while: predicate, delay: delay, function)
   )
   .settled("retry", since: start)
 }
@@ -114,22 +123,23 @@ public func retry<Success: Sendable, Failure: Error>(
 /// Without a deadline: `withDeadline` gives it one.
 public func retry<Success: Sendable, Failure: Error>(
   attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = nil,
-  while predicate: @escaping @Sendable (Failure) -> Bool = { _ in true },
+  discard: (@Sendable (Success) -> Void)? = nil, while predicate: @escaping @Sendable (Failure) -> Bool = { _ in true },
   delay: @escaping @Sendable (Failure) -> Duration? = { _ in nil },
   _ function: @escaping CallbackFunction<Success, Failure>
 ) -> CallbackFunction<Success, FlowError<Failure>> {
   let plan = RetryPlan<Failure>(attempts: attempts, backoff: backoff, budget: budget, deadline: .distantFuture)
-  return asCallback(plan, on: TimerThread.shared, while: predicate, delay: delay, function)
+  return asCallback(plan, on: TimerThread.shared, discard: discard, while: predicate, delay: delay, function)
 }
 
 func asCallback<Success: Sendable, Failure: Error>(
-  _ plan: RetryPlan<Failure>, on timers: any TimerService, while predicate: @escaping @Sendable (Failure) -> Bool,
+  _ plan: RetryPlan<Failure>, on timers: any TimerService, discard: (@Sendable (Success) -> Void)? = nil,
+  while predicate: @escaping @Sendable (Failure) -> Bool,
   delay: @escaping @Sendable (Failure) -> Duration?, _ function: @escaping CallbackFunction<Success, Failure>
 ) -> CallbackFunction<Success, FlowError<Failure>> {
   { completion in
     let questions = RetryCall<Success, Failure>.Questions(isRetryable: predicate, delay: delay)
-    let call = RetryCall(plan, timers, completion, questions, function)
-    completion.call.attach(.init(cancelled: { code in call.cancel(code) }, discard: nil))
+    let call = RetryCall(plan, timers, completion, questions, discard, function)
+    completion.call.attach(.init(cancelled: { code in call.cancel(code) }, discard: discard))
     guard plan.attempts > 0 else { return call.conclude { plan in .failure(call.error(.invalidArgument, plan)) } }
     plan.budget?.deposit()
     call.next()

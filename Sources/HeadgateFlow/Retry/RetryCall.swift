@@ -32,17 +32,20 @@ final class RetryCall<Success: Sendable, Failure: Error>: Sendable {
   private let start: Deadline
   private let outer: CallbackCall<Success, FlowError<Failure>>
   private let questions: Questions
+  private let discard: (@Sendable (Success) -> Void)?
   private let function: CallbackFunction<Success, Failure>
 
   init(
     _ plan: RetryPlan<Failure>, _ timers: any TimerService, _ completion: Completion<Success, FlowError<Failure>>,
-    _ questions: Questions, _ function: @escaping CallbackFunction<Success, Failure>
+    _ questions: Questions, _ discard: (@Sendable (Success) -> Void)?,
+    _ function: @escaping CallbackFunction<Success, Failure>
   ) {
     state = Locked(State(plan: plan, completion: completion))
     self.timers = timers
     start = timers.now
     outer = completion.call
     self.questions = questions
+    self.discard = discard
     self.function = function
   }
 
@@ -66,7 +69,7 @@ final class RetryCall<Success: Sendable, Failure: Error>: Sendable {
         return nil
       }
       state.mustStart = false
-      let attempt = Attempt(duties: outer.duties) { [self] end in
+      let attempt = Attempt(duties: outer.duties, discard: { [self] in lose($0) }) { [self] end in
         ended(end)
         return true
       }
@@ -132,7 +135,12 @@ final class RetryCall<Success: Sendable, Failure: Error>: Sendable {
     let result = result(plan)
     timer?.cancel()
     if let completion { return completion(result) }
-    if case .success(let value) = result { outer.drop(value) }
+    if case .success(let value) = result { lose(value) }
+  }
+
+  /// A success that nobody takes. Without a way of its own it goes the way of the caller.
+  private func lose(_ value: Success) {
+    if let discard { discard(value) } else { outer.drop(value) }
   }
 
   func error(_ code: FlowErrorCode, _ plan: RetryPlan<Failure>?) -> FlowError<Failure> {

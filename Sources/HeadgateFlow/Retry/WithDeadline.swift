@@ -81,9 +81,10 @@ nonisolated(nonsending)
   }
 }
 
-/// A callback function that answers by a deadline.
+/// A callback function that answers by a deadline. The blocking form is ``waitForCallback(until:calledOn:discard:_:)``.
 ///
-/// At the deadline the function is cancelled through its hooks; what it answers after that is not the result.
+/// At the deadline the function is cancelled through its hooks; what it answers after that is not the result. An error thrown
+/// in a hook goes to the log and stops nothing.
 ///
 /// - Parameters:
 ///   - deadline: When it must have answered.

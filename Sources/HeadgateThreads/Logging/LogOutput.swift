@@ -43,7 +43,9 @@ package final class LogOutput: Sendable {
     } else if depth < 2 {
       headgate_set_log_depth(2)
       defer { headgate_set_log_depth(depth) }
-      logger(of: source).log(level: level, "\(message)", metadata: ["thread": "\(LogLine.threadName())"])
+      // The message as it is: interpolated into another one it would be copied.
+      logger(of: source).log(
+        level: level, Logger.Message(stringLiteral: message), metadata: ["thread": .string(LogLine.threadName())])
     }
   }
 

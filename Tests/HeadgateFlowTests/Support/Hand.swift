@@ -18,10 +18,15 @@ final class Hand<Success: Sendable>: Sendable {
 
   // MARK: Callback functions
 
-  /// Keeps its completion until the test answers.
-  func function(_ number: Int) -> CallbackFunction<Success, Oops> {
+  /// Keeps its completion until the test answers; `heeds`: fails with `Oops.cancelled` when it is cancelled. Its hook
+  /// throws if it is to.
+  func function(_ number: Int, heeds: Bool = false, hookThrows: Bool = false) -> CallbackFunction<Success, Oops> {
     { completion in
-      completion.onCancel { self.cancelled.add(number) }
+      completion.onCancel {
+        self.cancelled.add(number)
+        if heeds { self.fail(number, .cancelled) }
+        if hookThrows { throw Oops(number: number) }
+      }
       self.state.withLock { $0.completions[number] = completion }
       self.started.add(number)
     }
@@ -33,7 +38,13 @@ final class Hand<Success: Sendable>: Sendable {
     state.withLock { $0.completions.removeValue(forKey: number) }
   }
 
-  func succeed(_ number: Int, _ value: Success) { take(number)?.succeed(value) }
+  /// False: it has answered.
+  @discardableResult
+  func succeed(_ number: Int, _ value: Success) -> Bool {
+    guard let completion = take(number) else { return false }
+    completion.succeed(value)
+    return true
+  }
 
   func fail(_ number: Int, _ failure: Oops? = nil) { take(number)?.fail(failure ?? Oops(number: number)) }
 
@@ -73,8 +84,11 @@ final class Hand<Success: Sendable>: Sendable {
     (0..<count).map { async($0, heeds: heeds) }
   }
 
-  func end(_ number: Int, _ result: Result<Success, Oops>) {
+  /// False: it has ended, or was not started.
+  @discardableResult
+  func end(_ number: Int, _ result: Result<Success, Oops>) -> Bool {
     let continuation = state.withLock { $0.continuations.removeValue(forKey: number) }
     continuation?.resume(returning: result)
+    return continuation != nil
   }
 }

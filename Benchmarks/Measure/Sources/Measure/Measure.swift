@@ -7,7 +7,7 @@ import Darwin
 /// The requests that a client makes before the measured ones.
 public let warmUpRequests = 2000
 
-/// The arguments of a bulk client: URL N CONNECTIONS.
+/// The arguments of a bulk client: URL N CONNECTIONS, and before them words that begin with `--`.
 public struct BulkArguments: Sendable {
   /// What to request.
   public let url: String
@@ -15,10 +15,12 @@ public struct BulkArguments: Sendable {
   public let requests: Int
   /// The most connections to have open.
   public let connections: Int
+  /// The words that begin with `--`.
+  public let options: Set<String>
 
   /// Reads the command line; ends the process with 2 where it is not right.
   public init() {
-    let arguments = CommandLine.arguments
+    let arguments = CommandLine.arguments.filter { !$0.hasPrefix("--") }
     guard arguments.count == 4, let requests = Int(arguments[2]), let connections = Int(arguments[3]),
       requests > 0, connections > 0
     else {
@@ -27,6 +29,7 @@ public struct BulkArguments: Sendable {
     self.url = arguments[1]
     self.requests = requests
     self.connections = connections
+    options = Set(CommandLine.arguments.filter { $0.hasPrefix("--") })
   }
 }
 

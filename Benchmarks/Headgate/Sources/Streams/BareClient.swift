@@ -1,0 +1,26 @@
+import Foundation
+import Measure
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// URLSession as it is, held to a number of connections: requests beyond it wait in its own queue, streams and others
+/// alike.
+final class BareClient: Sendable {
+  private let session: URLSession
+
+  init(connections: Int) {
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.httpMaximumConnectionsPerHost = connections
+    session = URLSession(configuration: configuration)
+  }
+
+  func get(_ url: String) async throws {
+    guard let url = URL(string: url) else { complain("no URL: \(url)") }
+    let (_, response) = try await session.data(from: url)
+    guard (response as? HTTPURLResponse)?.statusCode == 200 else { complain("no 200") }
+  }
+
+  func end() { session.finishTasksAndInvalidate() }
+}

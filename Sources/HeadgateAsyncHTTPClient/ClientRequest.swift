@@ -1,0 +1,50 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import HTTPTypes
+import HeadgateDispatch
+import NIOHTTP1
+
+extension HTTPClientRequest {
+  /// The request as async-http-client sends it, but for its body.
+  init(_ exchange: Exchange, number: Int, userAgent: String) {
+    let request = exchange.request
+    self.init(url: request.url)
+    method = HTTPMethod(rawValue: request.method.rawValue)
+    for field in request.headerFields where !field.name.isTransports && field.name != .cookie {
+      headers.add(name: field.name.rawName, value: field.value)
+    }
+    // One field, which HTTPFields holds taken apart: servers read the first one only.
+    if let cookies = request.headerFields[.cookie] { headers.add(name: "Cookie", value: cookies) }
+    // The client itself writes IPv6 addresses without brackets, and nothing for a socket.
+    if !headers.contains(name: "Host") { headers.add(name: "Host", value: request.authority) }
+    if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: userAgent) }
+    // What may be paused must come as it is: nobody can stop in the middle of an inflated block.
+    if !headers.contains(name: "Accept-Encoding") {
+      headers.add(name: "Accept-Encoding", value: exchange.mayPause ? "identity" : "gzip, deflate")
+    }
+    headers.replaceOrAdd(name: ExchangeRegistry.fieldName, value: "\(number)")
+  }
+}
+
+extension DispatchRequest {
+  /// Host and port as a `Host` field has them: no user, no zone, `localhost` for a Unix-domain socket.
+  fileprivate var authority: String {
+    if endPoint.isUnixSocket { return "localhost" }
+    let standard = isSecure ? 443 : 80
+    let host = endPoint.isIPv6 ? "[\(endPoint.host.prefix { $0 != "%" })]" : endPoint.host
+    return endPoint.port == standard ? host : "\(host):\(endPoint.port)"
+  }
+}
+
+extension HTTPFields {
+  /// The client's fields, in their order; one whose name can't be one is left out.
+  init(_ headers: HTTPHeaders) {
+    self.init()
+    reserveCapacity(headers.count)
+    for (name, value) in headers {
+      guard let name = HTTPField.Name(name) else { continue }
+      append(HTTPField(name: name, value: value))
+    }
+  }
+}
+#endif

@@ -1,0 +1,158 @@
+#if AsyncHTTPClient
+import HeadgateThreads
+import NIOCore
+import NIOHTTP1
+
+/// Which exchange is meant by the number that its request carries as far as the connection.
+final class ExchangeRegistry: Sendable {
+  /// A field that no server sees: the connection's tap takes it out.
+  static let fieldName = "headgate-exchange"
+
+  private struct State {
+    var last = 0
+    var exchanges: [Int: ClientExchange] = [:]
+  }
+
+  private let state = Locked(State())
+
+  func add(_ exchange: ClientExchange) -> Int {
+    state.withLock { state in
+      state.last += 1
+      state.exchanges[state.last] = exchange
+      return state.last
+    }
+  }
+
+  func remove(_ number: Int) { _ = state.withLock { $0.exchanges.removeValue(forKey: number) } }
+
+  func exchange(_ number: Int) -> ClientExchange? { state.withLock { $0.exchanges[number] } }
+}
+
+/// Sits in a connection's pipeline between the HTTP decoder and async-http-client, and tells the exchange that is on the
+/// connection what the client's interface does not: when its request is on a connection (which ends the time to connect),
+/// the trailers, and when the connection is done with it.
+///
+/// It also sees to the answer that comes before the request's body was sent. The client stops sending at a status of 300
+/// and more, reads the answer and closes, but lets the task hang for good that waits to send (1.37). So the answer's end is
+/// given to it as an error, after the last byte of the body; an error does resume that task.
+final class ConnectionTap: ChannelDuplexHandler {
+  typealias InboundIn = HTTPClientResponsePart
+  typealias InboundOut = HTTPClientResponsePart
+  typealias OutboundIn = HTTPClientRequestPart
+  typealias OutboundOut = HTTPClientRequestPart
+
+  /// The answer was whole, and the request was not.
+  struct AnswerIsWhole: Error {}
+
+  private let registry: ExchangeRegistry
+  private var context: ChannelHandlerContext?
+  private var current: ClientExchange?
+  private var isUsed = false
+  // Of the current exchange.
+  private var isRequestSent = false
+  private var isAnswered = false
+  private var isCutShort = false
+  private var owesError = false
+
+  private init(_ registry: ExchangeRegistry) { self.registry = registry }
+
+  /// Puts one into a new connection, which the client has set up but not used.
+  static func add(to channel: any Channel, _ registry: ExchangeRegistry) -> EventLoopFuture<Void> {
+    do {
+      let pipeline = channel.pipeline.syncOperations
+      let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
+      try pipeline.addHandler(ConnectionTap(registry), position: .after(decoder))
+      return channel.eventLoop.makeSucceededVoidFuture()
+    } catch {
+      return channel.eventLoop.makeFailedFuture(error)
+    }
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    let exchange = current.take()
+    exchange?.leftConnection()
+  }
+
+  /// Closes the connection if the exchange is still on it.
+  func close(for exchange: ClientExchange) {
+    guard current === exchange else { return }
+    context?.close(promise: nil)
+  }
+
+  // MARK: The request
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    switch unwrapOutboundIn(data) {
+    case .head(var head):
+      let number = head.headers.first(name: ExchangeRegistry.fieldName).flatMap { Int($0) }
+      head.headers.remove(name: ExchangeRegistry.fieldName)
+      (isRequestSent, isAnswered, isCutShort, owesError) = (false, false, false, false)
+      current = number.flatMap { registry.exchange($0) }
+      let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
+      current?.isOnConnection(hold, isNew: !isUsed)
+      isUsed = true
+      context.write(wrapOutboundOut(.head(head)), promise: promise)
+    case .body:
+      context.write(data, promise: promise)
+    case .end:
+      isRequestSent = true
+      // The next exchange may begin before the call that writes returns.
+      let done = isAnswered ? current.take() : nil
+      context.write(data, promise: promise)
+      done?.leftConnection()
+    }
+  }
+
+  // MARK: The answer
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .head(let head):
+      if head.status.code >= 300, !isRequestSent { isCutShort = true }
+      context.fireChannelRead(data)
+    case .body:
+      context.fireChannelRead(data)
+    case .end(let trailers):
+      isAnswered = true
+      current?.answerEnded(trailers)
+      if isCutShort {
+        owesError = true
+        return
+      }
+      let done = isRequestSent ? current.take() : nil
+      context.fireChannelRead(data)
+      done?.leftConnection()
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    // What came of the body goes on from here, and is lost to an error that overtakes it.
+    context.fireChannelReadComplete()
+    if owesError {
+      owesError = false
+      context.fireErrorCaught(AnswerIsWhole())
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    if owesError { channelReadComplete(context: context) }
+    let exchange = current.take()
+    context.fireChannelInactive()
+    exchange?.leftConnection()
+  }
+}
+
+/// An exchange's hold on the connection that it is on.
+struct ConnectionHold: Sendable {
+  fileprivate let loop: any EventLoop
+  fileprivate let tap: NIOLoopBound<ConnectionTap>
+
+  /// Closes the connection if the exchange is still on it: at once on the loop, from elsewhere when the loop comes to it.
+  func close(for exchange: ClientExchange) {
+    if loop.inEventLoop { tap.value.close(for: exchange) } else { loop.execute { tap.value.close(for: exchange) } }
+  }
+}
+#endif

@@ -1,0 +1,1 @@
+../HeadgateThreadsTests/ProcessCensus.swift

@@ -1,0 +1,38 @@
+/// A throw-away authority, and a certificate that it signed for this machine, good until 2120: for these tests, and for
+/// nothing else.
+enum TestCertificates {
+  static let authority = """
+    -----BEGIN CERTIFICATE-----
+    MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAiMSAwHgYDVQQDDBdIZWFkZ2F0
+    ZSB0ZXN0IGF1dGhvcml0eTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAw
+    MFowIjEgMB4GA1UEAwwXSGVhZGdhdGUgdGVzdCBhdXRob3JpdHkwWTATBgcqhkjO
+    PQIBBggqhkjOPQMBBwNCAARwCL+yp4oU3By/cjnLcNTqekTJyenfbx4T5vyFvlgU
+    2zJ4dQJBqo80TeM5ZUqwt7P+P6xEPjrOieNUsRGCn8bHozIwMDAPBgNVHRMBAf8E
+    BTADAQH/MB0GA1UdDgQWBBTPjxTMAgr4Wzc8e5+AWO8iRK5RtTAKBggqhkjOPQQD
+    AgNIADBFAiEA7RggCFTGaEWar4OX4WwVNLVdNDrY2Fse95BsLNVV08ACIH5GugeD
+    jZvTElTK0UUPx9zJu5aWv8omY1LKlFoA6fzv
+    -----END CERTIFICATE-----
+    """
+
+  static let certificate = """
+    -----BEGIN CERTIFICATE-----
+    MIIBgTCCASagAwIBAgIBAjAKBggqhkjOPQQDAjAiMSAwHgYDVQQDDBdIZWFkZ2F0
+    ZSB0ZXN0IGF1dGhvcml0eTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAw
+    MFowDzENMAsGA1UEAwwEaGVyZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABCzx
+    rGVydWW2ZhWtL6tEQYpdKDeIQw25dhB3RjQPYvmmpQxJP18EbbHtZxBd6CjAUg9O
+    KpzDiEoioDxWPVdj8bejXjBcMBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAAATAd
+    BgNVHQ4EFgQURyUo7KTpPHR6iZb4VUlDPYVU/ywwHwYDVR0jBBgwFoAUz48UzAIK
+    +Fs3PHufgFjvIkSuUbUwCgYIKoZIzj0EAwIDSQAwRgIhANR6kJjXT2E9/xV/JYc4
+    dg9us/bUhf9oNMwyy6R9fQIKAiEAoM3IB3lVbWzIiSpSg2ipTBLZm9PDb2GoPlOo
+    LfKXS2Q=
+    -----END CERTIFICATE-----
+    """
+
+  static let key = """
+    -----BEGIN PRIVATE KEY-----
+    MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghTbvB8P85Mr33yH5
+    p5U4xofZA83okhCo7x1zgKFU1HWhRANCAAQs8axlcnVltmYVrS+rREGKXSg3iEMN
+    uXYQd0Y0D2L5pqUMST9fBG2x7WcQXegowFIPTiqcw4hKIqA8Vj1XY/G3
+    -----END PRIVATE KEY-----
+    """
+}

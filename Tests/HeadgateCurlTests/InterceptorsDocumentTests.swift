@@ -1,0 +1,91 @@
+import HTTPTypes
+import Headgate
+import HeadgateOrigin
+import HeadgateTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// docs/interceptors.md shows no code but this.
+@Suite struct InterceptorsDocumentTests {
+  @Test("a token for the requests of one end-point")
+  func tokens() async throws {
+    let tokens = BearerTokens(for: try EndPoint("https://api.example.com")) { fetch in
+      let response = try await fetch.send(DispatchRequest("https://login.example.com/token", method: .post))
+      return BearerToken(response.text, validFor: .seconds(3600))
+    }
+    let dispatcher = try URLDispatcher(interceptors: [tokens])
+    tokens.setToken(BearerToken("of somebody else"))
+    tokens.setToken(nil)
+    #expect(tokens.token == nil)
+    await dispatcher.shutDown()
+  }
+
+  actor SigningKey {
+    private var generation = 1
+
+    func sign(_ text: String) throws -> String { "\(generation) \(text.utf8.count)" }
+
+    func renew() -> Bool {
+      generation += 1
+      return true
+    }
+  }
+
+  struct Signature: RequestInterceptor {
+    let key: SigningKey
+
+    func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
+      request.headerFields[.authorization] = try await key.sign(request.method.rawValue + " " + request.url)
+    }
+
+    func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
+      response.statusCode == 403 && interception.resends == 0
+    }
+
+    func review(
+      _ response: InterceptedResponse, _ interception: Interception
+    ) async throws -> InterceptorAnswer {
+      await key.renew() ? .sendAgain : .letBe
+    }
+  }
+
+  @Test("an interceptor that signs requests, and renews its key when it is refused")
+  func signature() async throws {
+    let server = try Origin(
+      script: OriginScript { request in
+        request.header("Authorization")?.hasPrefix("2 ") == true ? .text("in") : .text("out", status: 403)
+      })
+    let dispatcher = try URLDispatcher(interceptors: [Signature(key: SigningKey())])
+    #expect(try await dispatcher.data(for: server.url("/x")).text == "in")
+    #expect(server.counts().received == 2)
+    await dispatcher.shutDown()
+    server.stop()
+  }
+
+  @Test("the document shows only code that is compiled here")
+  func document() throws {
+    let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    func lines(_ path: String) throws -> [String] {
+      String(decoding: try Data(contentsOf: root.appending(path: path)), as: UTF8.self).split(separator: "\n")
+        .map { String($0.drop { $0 == " " }) }
+    }
+    let code = try lines("Tests/HeadgateCurlTests/InterceptorsDocumentTests.swift")
+    var isCode = false
+    var shown = 0
+    for line in try lines("docs/interceptors.md") {
+      if line.hasPrefix("```") {
+        isCode.toggle()
+      } else if isCode {
+        shown += 1
+        #expect(code.contains(line), "no test has the line \(line)")
+      }
+    }
+    #expect(shown > 20)
+  }
+}

@@ -1,0 +1,386 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What ends a request that is in the hands of its interceptors, and every way in.
+@Suite struct InterceptorEndTests {
+  private let responses = Responses()
+
+  /// Keeps a request in preparation or at a look at its response, until its task is cancelled.
+  private static func holder(_ place: String, _ inside: Gate, _ cancelled: Gate) -> Hooks {
+    @Sendable func hold() async throws {
+      inside.open()
+      defer { cancelled.open() }
+      try await untilCancelled()
+    }
+    return Hooks { _, _ in
+      if place == "prepare" { try await hold() }
+    } review: { _, _ in
+      try await hold()
+      return .sendAgain
+    }
+  }
+
+  @Test(
+    "a cancel takes effect at once while interceptors work, by handle, tag or end-point, and their task is cancelled",
+    arguments: ["prepare", "review"], [0, 1, 2])
+  func cancel(place: String, way: Int) async throws {
+    let (inside, cancelled) = (Gate(), Gate())
+    let bench = try Bench(requests: 1, interceptors: [Self.holder(place, inside, cancelled)])
+    var request = try bench.request()
+    request.tag = "t"
+    let operation = bench.send(request, into: responses)
+    if place == "review" { await bench.transport.next().respond(401) }
+    await inside.wait()
+    #expect((operation.state, bench.counts.running) == (.waiting, 0))
+    switch way {
+    case 0: operation.cancel()
+    case 1: #expect(bench.dispatcher.cancelAll(tag: "t") == 1)
+    default: #expect(bench.dispatcher.cancelAll(to: request.endPoint) == 1)
+    }
+    #expect(responses.values.map(\.code) == [.cancelled])
+    #expect(responses.last?.error?.phase == .intercepting)
+    await cancelled.wait()
+    #expect(bench.dispatcher.core.atRest.isEmpty)
+    await bench.dispatcher.shutDown()
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(responses.count == 1)
+    #expect(bench.isClean())
+  }
+
+  @Test("the deadline counts what interceptors take, the time-out does not", arguments: ["prepare", "review"])
+  func time(place: String) async throws {
+    let (inside, cancelled) = (Gate(), Gate())
+    let bench = try Bench(requests: 1, interceptors: [Self.holder(place, inside, cancelled)])
+    var request = try bench.request()
+    (request.timeout, request.deadline, request.idleTimeout) = (.seconds(3), .seconds(10), .seconds(2))
+    bench.send(request, into: responses)
+    if place == "review" { await bench.transport.next().respond(401) }
+    await inside.wait()
+    bench.clock.advance(by: .seconds(9))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(1))
+    #expect(responses.values.map(\.code) == [.deadlineExceeded])
+    await cancelled.wait()
+    await bench.dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  @Test("the time-out goes on where it was once a request is sent again")
+  func timeoutGoesOn() async throws {
+    let (inside, goesOn) = (Gate(), Gate())
+    let interceptor = Hooks(review: { _, _ in
+      inside.open()
+      await goesOn.wait()
+      return .sendAgain
+    })
+    let bench = try Bench(requests: 1, interceptors: [interceptor])
+    var request = try bench.request()
+    request.timeout = .seconds(3)
+    bench.send(request, into: responses)
+    let first = await bench.transport.next()
+    bench.clock.advance(by: .seconds(2))
+    first.respond(401)
+    await inside.wait()
+    bench.clock.advance(by: .seconds(60))
+    goesOn.open()
+    _ = await bench.transport.next()
+    await bench.clock.timers(1)
+    bench.clock.advance(by: .milliseconds(999))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .milliseconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(responses.last?.error?.ran == .seconds(3))
+    await bench.dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "a dispatcher that drains finishes what interceptors work on", arguments: ["prepare", "review", "redirect"],
+    [true, false])
+  func drain(place: String, shares: Bool) async throws {
+    let (inside, goesOn) = (Gate(), Gate())
+    let first = LockedBox(true)
+    @Sendable func hold() async {
+      inside.open()
+      await goesOn.wait()
+    }
+    let interceptor = Hooks { request, _ in
+      let isFirst = first.withLock { value in
+        defer { value = false }
+        return value
+      }
+      if isFirst != (place == "redirect"), place != "review" { await hold() }
+    } review: { _, _ in
+      await hold()
+      return .sendAgain
+    }
+    let bench = try Bench(requests: 1, interceptors: [interceptor])
+    let transport = shares ? ScriptedTransport() : bench.transport
+    let dispatcher =
+      shares
+      ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+      : bench.dispatcher
+    dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    if place == "review" { await transport.next().respond(401) }
+    if place == "redirect" { await transport.next().respond(302, [.location: "/2"]) }
+    await inside.wait()
+    dispatcher.beginShutDown(.drain)
+    #expect(responses.count == 0)
+    #expect(!transport.isShutDown)
+    goesOn.open()
+    await transport.next().respond(200)
+    await dispatcher.shutDown(.drain)
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(transport.violations == [])
+    await bench.dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "other shutdowns end it at once, also at a gate that goes on",
+    arguments: [ShutdownMode.graceful, .now], ["prepare", "review"])
+  func shutDown(mode: ShutdownMode, place: String) async throws {
+    for shares in [false, true] {
+      let (inside, cancelled) = (Gate(), Gate())
+      let interceptor = Self.holder(place, inside, cancelled)
+      let bench = try Bench(requests: 1, interceptors: [interceptor])
+      let transport = shares ? ScriptedTransport() : bench.transport
+      let dispatcher =
+        shares
+        ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+        : bench.dispatcher
+      let results = Responses()
+      dispatcher.dispatchShort(try bench.request()) { results.add($0) }
+      if place == "review" { await transport.next().respond(401) }
+      await inside.wait()
+      await dispatcher.shutDown(mode)
+      #expect(results.values.map(\.code) == [.shutDown])
+      await cancelled.wait()
+      await bench.dispatcher.shutDown()
+      #expect(bench.isClean())
+    }
+  }
+
+  @Test("once a gate ends what waits a response is not looked at any more: it is the request's")
+  func endingGate() async throws {
+    let interceptor = Hooks()
+    let bench = try Bench(requests: 1, interceptors: [interceptor])
+    bench.send(try bench.request(), into: responses)
+    let exchange = await bench.transport.next()
+    bench.dispatcher.beginShutDown(.graceful)
+    exchange.respond(401, body: "no")
+    await bench.dispatcher.shutDown(.graceful)
+    let response = try #require(try responses.last?.get())
+    #expect((response.statusCode, response.text) == (401, "no"))
+    #expect(interceptor.calls.values == ["prepare 0"])
+    #expect(bench.isClean())
+  }
+
+  @Test("an interceptor's own requests go past all interceptors, under the same limit, and while the dispatcher drains")
+  func sends() async throws {
+    let inside = Gate()
+    let goesOn = Gate()
+    let interceptor = Hooks { request, interception in
+      inside.open()
+      await goesOn.wait()
+      let answer = try await interception.send(try DispatchRequest("http://a/token"))
+      request.headerFields[.accept] = answer.text
+    }
+    let bench = try Bench(requests: 1, interceptors: [interceptor])
+    bench.send(try bench.request(), into: responses)
+    await inside.wait()
+    bench.dispatcher.beginShutDown(.drain)
+    goesOn.open()
+    let token = await bench.transport.next()
+    #expect(token.request.url == "http://a/token")
+    #expect(bench.counts.running == 1)
+    token.respond(body: "t")
+    let exchange = await bench.transport.next()
+    #expect(exchange.request.headerFields[.accept] == "t")
+    exchange.respond()
+    await bench.dispatcher.shutDown()
+    #expect(interceptor.calls.values == ["prepare 0"])
+    #expect(responses.values.map(\.code) == [nil])
+    #expect(bench.isClean())
+  }
+
+  @Test("a shared gate's dispatcher sends for its interceptors while it drains, and not once nothing is left")
+  func sendsWhileSharedDrains() async throws {
+    let (inside, goesOn) = (Gate(), Gate())
+    let kept = LockedBox<Interception?>(nil)
+    let interceptor = Hooks { request, interception in
+      kept.withLock { $0 = interception }
+      inside.open()
+      await goesOn.wait()
+      request.headerFields[.accept] = try await interception.send(try DispatchRequest("http://a/token")).text
+    }
+    let bench = try Bench(requests: 1)
+    let transport = ScriptedTransport()
+    let sharing = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+    sharing.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
+    await inside.wait()
+    sharing.beginShutDown(.drain)
+    goesOn.open()
+    await transport.next().respond(body: "t")
+    await transport.next().respond()
+    await sharing.shutDown()
+    #expect(responses.values.map(\.code) == [nil])
+    let late = kept.withLock { $0 }
+    await #expect(throws: DispatchError.self) { try await late?.send(try DispatchRequest("http://a/late")) }
+    #expect(transport.violations == [])
+    await bench.dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  // MARK: Ways in
+
+  @Test("streams, files, blocking calls, callbacks, held callers and delegates: all are prepared and sent again")
+  func ways() async throws {
+    let interceptor = Hooks { request, interception in request.headerFields[.accept] = "\(interception.resends)" }
+    let transport = ScriptedTransport { exchange in
+      let isAgain = exchange.request.headerFields[.accept] == "1"
+      exchange.respond(isAgain ? 200 : 401, body: isAgain ? "in" : "out")
+    }
+    let bench = try Bench(requests: 2, long: 1, overflow: .wait, transport: transport, interceptors: [interceptor])
+    let dispatcher = bench.dispatcher
+    let request = try bench.request()
+    #expect(try await dispatcher.data(for: request).text == "in")
+    for requestClass in [RequestClass.short, .long] {
+      let stream = try await dispatcher.stream(for: request, class: requestClass)
+      #expect(stream.head.statusCode == 200)
+      #expect(try await stream.body.collect(upTo: 10) == Array("in".utf8))
+    }
+    let blocking = try await onThread { () throws(DispatchError) in try dispatcher.dispatchSynchronously(request) }
+    #expect(try blocking.get().text == "in")
+    await dispatcher.enqueue(request) { [responses] in responses.add($0) }
+    await responses.wait(for: 1)
+    #expect(try responses.last?.get().text == "in")
+    let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let file = try await dispatcher.download(request, to: .replacing(path))
+    #expect((file.head.statusCode, file.bytes, file.path) == (200, 2, path))
+    let short = Listener()
+    dispatcher.dispatchShort(request, delegate: short)
+    await short.calls.wait(for: 3)
+    #expect(short.heard == ["response 200", "data 105", "finished"])
+    let long = Listener()
+    try dispatcher.dispatchLong(request, delegate: long)
+    await long.calls.wait(for: 3)
+    #expect(long.heard == ["response 200", "data 105", "finished"])
+    await dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  @Test("a long request is refused at once where its lane has no place, and later where it lost that meanwhile")
+  func longLane() async throws {
+    let (inside, goesOn) = (Gate(), Gate())
+    let interceptor = Hooks { request, _ in
+      guard request.url.hasSuffix("slow") else { return }
+      inside.open()
+      await goesOn.wait()
+    }
+    let bench = try Bench(requests: 2, long: 1, interceptors: [interceptor])
+    let late = Listener()
+    let operation = try bench.dispatcher.dispatchLong(try bench.request("/slow"), delegate: late)
+    await inside.wait()
+    let first = Listener()
+    try bench.dispatcher.dispatchLong(try bench.request(), delegate: first)
+    let exchange = await bench.transport.next()
+    #expect(bench.dispatcher.tryDispatchLong(try bench.request(), delegate: first) == nil)
+    goesOn.open()
+    await late.calls.wait(for: 1)
+    #expect(late.heard == ["failed long_lane_full"])
+    #expect(operation.state == .failed)
+    exchange.respond()
+    await bench.dispatcher.shutDown()
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "a delegate is asked for a credential after interceptors have let the response be; that request is prepared too")
+  func credential() async throws {
+    final class Guest: URLDispatchDelegate {
+      let calls = Outcomes<String>()
+      func dispatchOperation(
+        _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
+      ) -> AuthenticationAnswer {
+        calls.add("challenge")
+        return .credential(user: "ada", password: "secret")
+      }
+      func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {
+        calls.add("response \(response.statusCode)")
+      }
+      func dispatchOperationDidFinish(_ operation: URLDispatchOperation) { calls.add("finished") }
+    }
+    // Looked at and let be; then not looked at.
+    for isLooked in [true, false] {
+      let interceptor = Hooks { request, _ in
+        request.headerFields[.accept] = "prepared"
+      } interest: { response, _ in
+        response.statusCode == 401 && isLooked
+      } review: { _, _ in
+        .letBe
+      }
+      let bench = try Bench(requests: 1, interceptors: [interceptor])
+      let guest = Guest()
+      bench.dispatcher.dispatchShort(try bench.request(), delegate: guest)
+      await bench.transport.next().respond(401, [.wwwAuthenticate: "Basic realm=x"], body: "who?")
+      let again = await bench.transport.next()
+      #expect(again.request.headerFields[.authorization] == "Basic YWRhOnNlY3JldA==")
+      #expect(again.request.headerFields[.accept] == "prepared")
+      again.respond()
+      await bench.dispatcher.shutDown()
+      #expect(guest.calls.values == ["challenge", "response 200", "finished"])
+      #expect(bench.isClean())
+    }
+  }
+
+  @Test("under random answers, cancels and ends each request ends once and nothing is left", arguments: 0..<12)
+  func anything(seed: UInt64) async throws {
+    let random = LockedBox(SeededRandom(seed: seed))
+    @Sendable func dice(_ sides: Int) -> Int { random.withLock { Int.random(in: 0..<sides, using: &$0) } }
+    let interceptor = Hooks { _, _ in
+      for _ in 0..<dice(3) { await Task.yield() }
+      if dice(20) == 0 { throw Mishap() }
+    } review: { _, _ in
+      for _ in 0..<dice(3) { await Task.yield() }
+      return dice(3) == 0 ? .letBe : .sendAgain
+    }
+    let transport = ScriptedTransport { exchange in
+      switch dice(8) {
+      case 0..<3: exchange.respond(401, body: "no")
+      case 3: exchange.respond(302, [.location: "http://\(["a", "b", "c"][dice(3)])/"])
+      case 4: exchange.end(DispatchError(.connectionLost))
+      default: exchange.respond()
+      }
+    }
+    let bench = try Bench(requests: 2, transport: transport, interceptors: [interceptor])
+    let count = 200
+    for number in 0..<count {
+      var request = try bench.request(host: ["a", "b"][number % 2])
+      if number % 3 == 0 { request.retry = RetryPolicy(attempts: 2, backoff: .none, budget: nil) }
+      request.tag = "\(number)"
+      let operation = bench.send(request, into: responses)
+      if dice(4) == 0 { operation.cancel() }
+      if dice(4) == 0 { bench.dispatcher.cancelAll(tag: "\(dice(count))") }
+      if number % 16 == 0 { await Task.yield() }
+      bench.clock.advance(by: .milliseconds(1))
+    }
+    bench.dispatcher.beginShutDown(seed % 3 == 0 ? .now : .drain)
+    await bench.dispatcher.shutDown()
+    #expect(responses.count == count)
+    #expect(bench.dispatcher.core.atRest.isEmpty)
+    #expect(bench.isClean())
+  }
+}

@@ -1,0 +1,179 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// Every combinator over several functions, cancelled from outside at whatever step it has come to, among functions that
+/// heed it, ignore it, or have hooks that throw; with results that must be destroyed.
+@Suite struct CancelledContestTests {
+  typealias Token = Census.Token
+
+  static let losers: [Losers] = [.join, .abandon]
+  static let asyncForms = AsyncForm<Token>.all { $0.number.isMultiple(of: 2) }
+  static let callbackForms = CallbackForm<Token>.all { $0.number.isMultiple(of: 2) }
+
+  /// What is done to a contest, and what the rules say about it.
+  private struct Script {
+    let count: Int
+    let atMost: Int
+    let heeds: [Bool]
+    let hookThrows: [Bool]
+    private let steps: Int
+    private(set) var contest: Contest
+    private(set) var running: [Int] = []
+
+    init(_ rule: (Int) -> ContestRule, _ random: inout SeededRandom) {
+      count = Int.random(in: 1...5, using: &random)
+      atMost = Int.random(in: 1...3, using: &random)
+      heeds = (0..<count).map { _ in Bool.random(using: &random) }
+      hookThrows = (0..<count).map { _ in Int.random(in: 0..<20, using: &random) == 0 }
+      steps = Int.random(in: 0...count, using: &random)
+      contest = Contest(rule(count), count: count, atMost: atMost)
+      start()
+    }
+
+    private mutating func start() { while let index = contest.start() { running.append(index) } }
+
+    /// The next to end before the cancellation, and whether by a success; nil: it is time for that, or all is decided.
+    mutating func next(_ random: inout SeededRandom) -> (index: Int, isSuccess: Bool)? {
+      guard contest.started - running.count < steps, !contest.isSettled, !running.isEmpty else { return nil }
+      let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
+      let isSuccess = Int.random(in: 0..<4, using: &random) > 0
+      _ = contest.end(index, isSuccess ? .success : .failure, matches: index.isMultiple(of: 2))
+      start()
+      return (index, isSuccess)
+    }
+  }
+
+  @Test(
+    "P93 async, cancelled at every step: no start after it, join waits for all, abandon for none; no success is lost",
+    arguments: asyncForms, losers)
+  func async(_ form: AsyncForm<Token>, _ losers: Losers) async {
+    for seed in 0..<60 {
+      var random = SeededRandom(seed: UInt64(seed))
+      var script = Script(form.rule, &random)
+      let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
+      let comment: Comment = "seed \(seed)"
+      let running = Task { [script] in
+        let functions = (0..<script.count).map { hand.async($0, heeds: script.heeds[$0]) }
+        return try await form.run(script.atMost, losers, { discarded.add($0.number) }, functions).map(\.number)
+      }
+      var made = 0
+      func end(_ index: Int, _ isSuccess: Bool) {
+        // One that heeds its cancellation may have ended.
+        if hand.end(index, isSuccess ? .success(census.token(index)) : .failure(Oops(number: index))), isSuccess {
+          made += 1
+        }
+      }
+      await hand.started.wait(for: script.contest.started)
+      while let (index, isSuccess) = script.next(&random) {
+        end(index, isSuccess)
+        await hand.started.wait(for: script.contest.started)
+      }
+      let wasDecided = script.contest.isSettled
+      running.cancel()
+      let stubborn = script.running.filter { !script.heeds[$0] }
+      if losers == .join {
+        await hand.cancelled.wait(for: script.running.count)
+        for index in stubborn { end(index, Bool.random(using: &random)) }
+      }
+      let result = await running.result
+      if losers == .join {
+        #expect(hand.ended.events.count == script.contest.started, "none outlives it: \(comment)")
+      } else {
+        #expect(stubborn.allSatisfy { !hand.ended.events.contains($0) }, "it waits for none: \(comment)")
+        for index in stubborn { end(index, Bool.random(using: &random)) }
+      }
+      await hand.ended.wait(for: script.contest.started)
+      #expect(hand.started.events.count == script.contest.started, "none starts after it: \(comment)")
+      if !wasDecided, form.name != "allSettled", stubborn.isEmpty || losers == .abandon {
+        #expect(code(of: result) == .cancelled, comment)
+      }
+      let kept = (try? result.get()) ?? []
+      await discarded.wait(for: made - kept.count)
+      #expect(discarded.events.count + kept.count == made, "each success once: \(comment)")
+      #expect(Set(discarded.events).isDisjoint(with: kept), comment)
+      await census.gone.wait(for: made)
+      #expect(census.alive == 0, comment)
+    }
+  }
+
+  @Test(
+    "P93 P95 by callbacks, cancelled at every step, with hooks that answer and throw: each ends once, no success is lost",
+    arguments: callbackForms, losers)
+  func callbacks(_ form: CallbackForm<Token>, _ losers: Losers) {
+    for seed in 0..<200 {
+      var random = SeededRandom(seed: UInt64(seed))
+      var script = Script(form.rule, &random)
+      let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
+      let ends = Record<Result<[Int], FlowError<FlowError<Oops>>>>()
+      let comment: Comment = "seed \(seed)"
+      let functions = (0..<script.count).map {
+        hand.function($0, heeds: script.heeds[$0], hookThrows: script.hookThrows[$0])
+      }
+      let function = form.function(script.atMost, losers, { discarded.add($0.number) }, functions)
+      let started = startCallback(function) { result in ends.add(result.map { $0.map(\.number) }) }
+      var made = 0
+      func end(_ index: Int, _ isSuccess: Bool) {
+        guard isSuccess else { return hand.fail(index) }
+        made += hand.succeed(index, census.token(index)) ? 1 : 0
+      }
+      #expect(hand.started.events.count == script.contest.started, comment)
+      while let (index, isSuccess) = script.next(&random) {
+        end(index, isSuccess)
+        #expect(hand.started.events.count == script.contest.started, "as many as may run: \(comment)")
+      }
+      let wasDecided = script.contest.isSettled
+      started.cancel()
+      #expect(Set(hand.cancelled.events) == Set(script.running), "all that run are told, once: \(comment)")
+      #expect(hand.cancelled.events.count == script.running.count, comment)
+      let stubborn = script.running.filter { !script.heeds[$0] }
+      #expect(ends.events.count == (stubborn.isEmpty || losers == .abandon ? 1 : 0), comment)
+      for index in stubborn { end(index, Bool.random(using: &random)) }
+      #expect(ends.events.count == 1, comment)
+      #expect(hand.started.events.count == script.contest.started, "none starts after it: \(comment)")
+      if !wasDecided, form.name != "allSettled" {
+        if case .failure(let error)? = ends.events.first {
+          #expect(error.failure?.code == .cancelled, comment)
+        } else {
+          Issue.record("it succeeded: \(comment)")
+        }
+      }
+      let kept = (try? ends.events.first?.get()) ?? []
+      #expect((discarded.events + kept).sorted() == Array(Set(discarded.events + kept)).sorted(), comment)
+      #expect(discarded.events.count + kept.count == made, "each success once: \(comment)")
+      #expect(census.alive == 0, comment)
+    }
+  }
+
+  @Test("P93 the blocked thread is cancelled at every step: it ends, and no success is lost", arguments: callbackForms)
+  func blocking(_ form: CallbackForm<Token>) async throws {
+    for seed in 0..<10 {
+      var random = SeededRandom(seed: UInt64(seed))
+      var script = Script(form.rule, &random)
+      let losers = Self.losers[seed % 2]
+      let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
+      let functions = (0..<script.count).map {
+        hand.function($0, heeds: script.heeds[$0], hookThrows: script.hookThrows[$0])
+      }
+      let waiting = try startThread { [script] in
+        try form.block(script.atMost, losers, generous, { discarded.add($0.number) }, functions).map(\.number)
+      }
+      var made = 0
+      await hand.started.wait(for: script.contest.started)
+      while let (index, isSuccess) = script.next(&random) {
+        if isSuccess { made += hand.succeed(index, census.token(index)) ? 1 : 0 } else { hand.fail(index) }
+      }
+      waiting.cancel()
+      await hand.cancelled.wait(for: script.running.count)
+      for index in script.running where !script.heeds[index] {
+        made += hand.succeed(index, census.token(index)) ? 1 : 0
+      }
+      let kept = (try? await waiting.value().get()) ?? []
+      await discarded.wait(for: made - kept.count)
+      #expect(discarded.events.count + kept.count == made && census.alive == 0, "seed \(seed)")
+      #expect(hand.started.events.count == script.contest.started, "seed \(seed)")
+    }
+  }
+}

@@ -1,0 +1,231 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateFlow
+
+/// However a function answers one who waits, there is one outcome, and nothing is left of the call.
+@Suite struct WaitOutcomesTests {
+  typealias Token = Census.Token
+
+  /// How a function treats its completion.
+  enum Manner: String, CaseIterable {
+    case once, twice, never, onAnotherThread, afterTheDeadline, twiceAfterTheDeadline, inTheHook
+
+    var outcome: String {
+      switch self {
+      case .once, .twice, .onAnotherThread: "1"
+      case .never: "unanswered"
+      case .afterTheDeadline, .twiceAfterTheDeadline, .inTheHook: "timed_out"
+      }
+    }
+
+    var discarded: [Int] {
+      switch self {
+      case .once, .never, .onAnotherThread: []
+      case .twice: [2]
+      case .afterTheDeadline: [1]
+      case .twiceAfterTheDeadline: [1, 2]
+      case .inTheHook: [1]
+      }
+    }
+  }
+
+  /// A function that has that manner, holds a token itself, and keeps completions that are to be used late.
+  private static func function(
+    _ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token, Oops>?>
+  ) -> CallbackFunction<Token, Oops> {
+    let held = census.token(99)
+    return { completion in
+      switch manner {
+      case .once: completion.succeed(census.token(1))
+      case .twice:
+        completion.succeed(census.token(1))
+        completion.succeed(census.token(2))
+      case .never: _ = held
+      case .onAnotherThread: _ = try? ManagedThread.spawnDetached { completion.succeed(census.token(1)) }
+      case .afterTheDeadline, .twiceAfterTheDeadline:
+        completion.onCancel { _ = held }
+        kept.withLock { $0 = completion }
+      case .inTheHook:
+        completion.onCancel { completion.succeed(census.token(1)) }
+        kept.withLock { $0 = completion }
+      }
+    }
+  }
+
+  private static func late(_ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token, Oops>?>) {
+    let completion = kept.withLock { $0.take() }
+    if manner == .afterTheDeadline || manner == .twiceAfterTheDeadline { completion?.succeed(census.token(1)) }
+    if manner == .twiceAfterTheDeadline { completion?.succeed(census.token(2)) }
+  }
+
+  private static func word(_ body: () throws -> Int) -> String {
+    let result = Result { try body() }
+    return code(of: result)?.description ?? "\((try? result.get()) ?? 0)"
+  }
+
+  @Test("P90 blocking: one outcome, surplus successes are discarded, and nothing is left", arguments: Manner.allCases)
+  func blocking(_ manner: Manner) async throws {
+    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token, Oops>?>(nil))
+    let isLate = manner.outcome == "timed_out"
+    let outcome = try await onThread {
+      Self.word {
+        try waitForCallback(
+          until: isLate ? .distantPast : generous, discard: { discarded.add($0.number) },
+          Self.function(manner, census, kept)
+        )
+        .number
+      }
+    }
+    #expect(outcome == manner.outcome)
+    Self.late(manner, census, kept)
+    #expect(discarded.events == manner.discarded)
+    await census.gone.wait(for: manner.outcome == "unanswered" ? 1 : 1 + max(manner.discarded.count, 1))
+    #expect(census.alive == 0)
+  }
+
+  @Test("P90 async: one outcome, surplus successes are discarded, and nothing is left", arguments: Manner.allCases)
+  func async(_ manner: Manner) async {
+    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token, Oops>?>(nil))
+    let isLate = manner.outcome == "timed_out"
+    let outcome: String
+    do throws(FlowError<Oops>) {
+      let token = try await awaitCallback(
+        until: isLate ? .distantPast : .distantFuture, discard: { discarded.add($0.number) },
+        Self.function(manner, census, kept))
+      outcome = "\(token.number)"
+    } catch {
+      outcome = error.code.description
+    }
+    #expect(outcome == manner.outcome)
+    Self.late(manner, census, kept)
+    #expect(discarded.events == manner.discarded)
+    await census.gone.wait(for: manner.outcome == "unanswered" ? 1 : 1 + max(manner.discarded.count, 1))
+    #expect(census.alive == 0)
+  }
+
+  @Test("P90 P95 started: told once, of a second answer nothing; a hook that throws; nothing is left")
+  func started() {
+    let (census, heard, discarded) = (Census(), Record<Int?>(), Record<Int>())
+    let hand = Hand<Token>()
+    let call = startCallback(discard: { discarded.add($0.number) }, hand.function(0, hookThrows: true)) {
+      heard.add((try? $0.get())?.number)
+    }
+    call.cancel()
+    call.cancel()
+    #expect(hand.cancelled.events == [0] && heard.events.isEmpty)
+    hand.succeed(0, census.token(1))
+    call.cancel()
+    #expect(heard.events == [1] && census.alive == 0)
+    startCallback(discard: { discarded.add($0.number) }, step("twice", Self.function(.twice, census, LockedBox(nil)))) {
+      heard.add((try? $0.get())?.number)
+    }
+    #expect(heard.events == [1, 1] && discarded.events == [2] && census.alive == 0, "through a step, too")
+  }
+
+  @Test("P95 a hook that throws at the deadline of a wait, and at its cancellation: they end all the same")
+  func hooks() async throws {
+    let hand = Hand<Int>()
+    let timedOut = try await codeOnThread {
+      try waitForCallback(until: .after(.milliseconds(1)), hand.function(0, hookThrows: true))
+    }
+    let waiting = Task { try await awaitCallback(hand.function(1, hookThrows: true)) }
+    await hand.started.wait(for: 2)
+    waiting.cancel()
+    let cancelled = code(of: await waiting.result)
+    #expect(timedOut == .timedOut && cancelled == .cancelled)
+    #expect(hand.cancelled.events == [0, 1])
+    hand.drop(0)
+    hand.drop(1)
+  }
+
+  @Test("P98 a hundred thousand blocking waits one after another need the stack of one")
+  func many() async throws {
+    let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
+      () throws(FlowError<Oops>) in
+      var sum = 0
+      for number in 0..<100_000 {
+        sum += try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in completion.succeed(number)
+        }
+      }
+      return sum
+    }
+    #expect(try await thread.value() == 4_999_950_000)
+  }
+
+  @Test("P93 a thread that was cancelled before: the function is called, told at once, and not waited for")
+  func cancelledBefore() async throws {
+    let hand = Hand<Int>()
+    let waiting = try startThread {
+      ManagedThread.current.cancel()
+      return try waitForCallback(until: generous, hand.function(0))
+    }
+    #expect(code(of: try await waiting.value()) == .cancelled)
+    #expect(hand.cancelled.events == hand.started.events)
+    hand.drop(0)
+  }
+
+  // MARK: The way back
+
+  @Test("P93 P97 waitForTask: a cancelled thread cancels the task, whose end is not waited for; refused in a task")
+  func tasks() async throws {
+    let hand = Hand<Int>()
+    let discarded = Record<Int>()
+    let waiting = try startThread {
+      try waitForTask(until: generous, discard: { discarded.add($0) }, hand.async(0, heeds: false))
+    }
+    await hand.started.wait(for: 1)
+    waiting.cancel()
+    #expect(code(of: try await waiting.value()) == .cancelled)
+    await hand.cancelled.wait(for: 1)
+    #expect(hand.ended.events.isEmpty)
+    hand.end(0, .success(3))
+    await discarded.wait(for: 1)
+    #expect(discarded.events == [3])
+    let refused = Self.refused { try waitForTask(until: generous, hand.async(1)) }
+    #expect(refused == .onCooperativeThread && hand.started.events == [0])
+  }
+
+  @Test("P97 retries, hedges and files are refused in a task, and where they would have to deliver themselves")
+  func others() async throws {
+    let hand = Hand<Int>()
+    #expect(Self.refused { try retry(until: generous, hand.function(0)) } == .onCooperativeThread)
+    #expect(Self.refused { try hedged(after: .zero, until: generous, hand.function(0)) } == .onCooperativeThread)
+    #expect(
+      Self.refused {
+        try sendChunks(ofFile: "/dev/null", until: generous) { (_, _: Completion<Void, Oops>) in }
+      } == .onCooperativeThread)
+    #expect(hand.started.events.isEmpty)
+    let loop = try ThreadLoop(name: "waiting")
+    let delivering: CallbackFunction<Int, Oops> = { hand.function(1)($0.deliver(on: .loop(loop))) }
+    let codes = try await loop.performAndWait {
+      [
+        flowCode { try retry(until: generous, delivering) },
+        flowCode { try hedged(after: .zero, attempts: 1, losers: .join, until: generous, delivering) },
+        Self.codeOf { () throws(FlowError<FlowError<Oops>>) in
+          try waitForCallback(until: generous, withDeadline(generous, delivering))
+        },
+        Self.codeOf { () throws(FlowError<StepError>) in
+          try waitForCallback(until: generous, step("deep", delivering))
+        },
+        flowCode { try allSucceed(until: generous, delivering, { @Sendable in $0.succeed("text") }) },
+      ]
+    }
+    // Of the deadline it is the failure that its own error carries.
+    #expect(codes == [.wouldDeadlock, .wouldDeadlock, .failed, .wouldDeadlock, .wouldDeadlock])
+    hand.drop(1)
+    loop.stop()
+  }
+
+  private static func codeOf<Value, Failure>(_ body: () throws(FlowError<Failure>) -> Value) -> FlowErrorCode? {
+    do throws(FlowError<Failure>) {
+      _ = try body()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  private static func refused<Value>(_ body: () throws -> Value) -> FlowErrorCode? { flowCode(body) }
+}

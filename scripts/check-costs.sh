@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# What a request through the dispatcher costs: instructions and allocations, held against the thresholds below. Time is
+# never held against anything: it depends on the machine and on who else uses it.
+#
+# Instructions are callgrind's, of the whole process; allocations are memcheck's count of all calls that take memory
+# (malloc, calloc, realloc, memalign), whoever makes them. Each is the difference of two runs that differ in the number of
+# requests only, so that start-up does not count. One thread submits, over a transport that does nothing.
+#
+# `check-costs.sh [SCRATCH]`: a scratch path that is given is kept, for looking into what costs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "$(uname -s)" != Linux ]; then
+  echo "costs are checked on Linux only, where valgrind is"
+  exit 0
+fi
+scripts/ensure-packages.sh costs || { echo "no valgrind: what a request costs can't be checked" >&2; exit 1; }
+
+scratch=${1:-.build-costs}
+copies=$(mktemp -d)
+trap 'rm -rf "$copies"; [ $# -gt 0 ] || rm -rf "$scratch"' EXIT
+build=(swift build -c release --package-path Benchmarks/Headgate --scratch-path "$scratch")
+for program in Dispatching Waiting; do
+  "${build[@]}" --product "$program" > "$copies/log" 2>&1 || { cat "$copies/log" >&2; exit 1; }
+  # valgrind 3.19 can't read what the linker writes as debug information.
+  strip --strip-debug -o "$copies/$program" "$("${build[@]}" --show-bin-path)/$program"
+done
+
+instructions() {
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 | sed -n 's/.*Collected : //p'
+}
+allocations() {
+  valgrind --tool=memcheck --leak-check=no --undef-value-errors=no "$@" 2>&1 \
+    | sed -n 's/.*total heap usage: \([0-9,]*\) allocs.*/\1/p' | tr -d ,
+}
+
+failed=0
+# Also says so where the count is missing, since nothing is not a number.
+hold() { # what, how much was seen, how much is allowed
+  if awk -v seen="$2" -v most="$3" 'BEGIN { exit !(seen > 0 && seen <= most) }'; then
+    echo "$1: $2 (allowed: $3)"
+  else
+    echo "$1: $2, and only $3 allowed: find out what made it dearer, or say in the commit why the threshold rises" >&2
+    failed=1
+  fi
+}
+# N in the arguments stands for the number of requests.
+check() { # what, instructions allowed, allocations allowed, program, its arguments
+  local what=$1 most_instructions=$2 most_allocations=$3 program=$copies/$4
+  shift 4
+  local few=("${@/#N/10000}") many=("${@/#N/30000}")
+  # Other processors have other instructions; memory is taken as often.
+  if [ "$(uname -m)" = x86_64 ]; then
+    hold "$what, instructions a request" \
+      $((($(instructions "$program" "${many[@]}") - $(instructions "$program" "${few[@]}")) / 20000)) "$most_instructions"
+  fi
+  hold "$what, allocations a request" "$(awk -v many="$(allocations "$program" "${many[@]}")" \
+    -v few="$(allocations "$program" "${few[@]}")" 'BEGIN { printf "%.2f", (many - few) / 20000 }')" "$most_allocations"
+}
+
+# 8 % above what was seen when they were last set: 4,277 and 3.00; 46,500 and 25.02; 7,440 and 3.03.
+check "plain" 4620 3.24 Dispatching N plain 1
+check "with observer, log source, deadline, priority" 50200 27.0 Dispatching N all 1
+check "through a queue of a hundred" 8030 3.27 Waiting 100 N
+exit "$failed"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The trait AsyncHTTPClient: without it nothing of NIO is fetched, and with it the transport does what the contract says.
+# The second half builds async-http-client and what it needs: some six minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+nio='swift-nio|async-http-client|swift-crypto|swift-certificates'
+
+# Resolved as in a fresh clone: a Package.resolved that was written with the trait on would have NIO fetched with it off.
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+cp Package.swift "$fresh"
+ln -s "$PWD/Sources" "$PWD/Tests" "$fresh"
+dependencies=$(swift package --package-path "$fresh" show-dependencies)
+if grep -E "$nio" <<< "$dependencies" || ls "$fresh/.build/checkouts" "$fresh/.build/repositories" | grep -E "$nio"; then
+  echo "without the trait AsyncHTTPClient something of NIO is fetched" >&2
+  exit 1
+fi
+[ "${1:-}" != plain ] || exit 0
+
+scripts/run-tests.sh --package-path Tests/TraitTest --scratch-path .build-traits
+# The check above sees what it looks for, and the one of scripts/check-linkage.sh too.
+if ! ls .build-traits/checkouts | grep -qE "$nio"; then
+  echo "NIO is not seen where it must be: the check above sees nothing" >&2
+  exit 1
+fi
+program=$(find .build-traits/debug/ -maxdepth 1 -name '*PackageTests.xctest' | head -n 1)
+if [ "$(nm "$program" | grep -cE '\$s[0-9]*(NIOCore|AsyncHTTPClient)[0-9A-Z]')" -eq 0 ]; then
+  echo "symbols of NIO are not found where they must be" >&2
+  exit 1
+fi
+rm -rf .build-traits
+echo "the trait AsyncHTTPClient is as it should be"
