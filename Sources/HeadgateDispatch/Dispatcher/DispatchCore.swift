@@ -107,13 +107,14 @@ final class DispatchCore: Sendable {
 
   var atRest: [DispatchOperation] { resting.withLock { Array($0.operations.values) } }
 
-  /// Those that a shutdown ends: all, or those only that no interceptor works on.
+  /// Those that a shutdown ends: all, or those only that rest between two attempts. One that an interceptor has just let go
+  /// is neither at rest nor in its hands, and goes on.
   func endRests(all: Bool) -> [DispatchOperation] {
     let operations = resting.withLock { resting in
       if all { resting.endsAll = true }
       return Array(resting.operations.values)
     }
-    return all ? operations : operations.filter { operation in !operation.state.withLock { $0.isIntercepted } }
+    return all ? operations : operations.filter { operation in operation.state.withLock { $0.isResting } }
   }
 
   /// Whether a shutdown ends what rests, whoever works on it.

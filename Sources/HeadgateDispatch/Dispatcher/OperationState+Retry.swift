@@ -4,6 +4,12 @@ import HeadgateThreads
 // rests until its next attempt.
 
 extension OperationState {
+  /// Whether it rests between two attempts.
+  var isResting: Bool {
+    if case .resting = stage { return true }
+    return false
+  }
+
   /// What a further attempt may be planned by; nil when there is none to plan: the sink was told of a head, or the
   /// request was decided.
   func attempt(of first: DispatchRequest, at now: Deadline) -> (made: Int, request: DispatchRequest, left: Duration?)? {
