@@ -39,11 +39,17 @@ echo "the upload in pieces prints what it should"
 
 if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
-  swift package dump-symbol-graph --minimum-access-level public > /dev/null
+  # From the modules of the debug build. (`swift package dump-symbol-graph` builds with all traits on: NIO and its like.)
+  swift build --build-tests
+  modules=$(swift build --show-bin-path)
+  triple=$(swiftc -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["triple"])')
+  maps=(-Xcc -fmodule-map-file=Sources/CCurlSystem/module.modulemap)
+  for map in "$modules"/{CCurl,CHeadgate}.build/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
   for module in HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin \
     HeadgateTesting HeadgateInstruments Headgate; do
     mkdir -p "$graphs/$module"
-    find .build -path '*symbolgraph*' '(' -name "$module.symbols.json" -o -name "$module@*.symbols.json" ')' -exec cp {} "$graphs/$module/" \;
+    swift-symbolgraph-extract -module-name "$module" -target "$triple" -I "$modules/Modules" "${maps[@]}" \
+      -output-dir "$graphs/$module" -minimum-access-level public
     docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
       --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
       --output-path "$graphs/$module.doccarchive" --warnings-as-errors
