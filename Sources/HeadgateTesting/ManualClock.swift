@@ -11,7 +11,16 @@ public final class ManualClock: TimerService {
   private struct State: ~Copyable {
     var now = Deadline(nanoseconds: 1_000_000_000_000)
     var timers = TimerQueue()
-    var waiters: [(count: Int, waiter: @Sendable () -> Void)] = []
+    var waiters: [(isReady: @Sendable (Int) -> Bool, waiter: @Sendable () -> Void)] = []
+
+    /// Those who waited for as many timers as there are now, to be told without the lock.
+    mutating func takeReady() -> [@Sendable () -> Void] {
+      guard !waiters.isEmpty else { return [] }
+      let count = timers.count
+      let ready = waiters.filter { $0.isReady(count) }.map(\.waiter)
+      waiters.removeAll { $0.isReady(count) }
+      return ready
+    }
   }
 
   private let state = Locked(State())
@@ -29,18 +38,17 @@ public final class ManualClock: TimerService {
   public func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let (key, waiters) = state.withLock { state in
       let key = state.timers.insert(at: deadline, action)
-      let ready = state.waiters.filter { $0.count <= state.timers.count }
-      state.waiters.removeAll { $0.count <= state.timers.count }
-      return (key, ready)
+      return (key, state.takeReady())
     }
-    for waiter in waiters { waiter.waiter() }
+    for waiter in waiters { waiter() }
     // A real clock would call soon; this one calls when it is moved, be it by nothing.
     return ScheduledTimer(service: self, key: key)
   }
 
   /// Takes a timer back: true if it will not be called.
   public func cancel(_ timer: ScheduledTimer) -> Bool {
-    let action = state.withLock { $0.timers.remove(timer.key) }
+    let (action, waiters) = state.withLock { state in (state.timers.remove(timer.key), state.takeReady()) }
+    for waiter in waiters { waiter() }
     return action != nil
   }
 
@@ -48,11 +56,12 @@ public final class ManualClock: TimerService {
   public func advance(by duration: Duration) {
     let end = state.withLock { $0.now + duration }
     while true {
-      let action = state.withLock { state -> TimerQueue.Action? in
-        guard let next = state.timers.nextDeadline, next <= end else { return nil }
+      let (action, waiters) = state.withLock { state -> (TimerQueue.Action?, [@Sendable () -> Void]) in
+        guard let next = state.timers.nextDeadline, next <= end else { return (nil, []) }
         state.now = max(state.now, next)
-        return state.timers.popDue(at: state.now)
+        return (state.timers.popDue(at: state.now), state.takeReady())
       }
+      for waiter in waiters { waiter() }
       guard let action else { break }
       action()
     }
@@ -60,14 +69,20 @@ public final class ManualClock: TimerService {
   }
 
   /// Suspends until at least so many timers are armed.
-  public func timers(_ count: Int) async {
+  public func timers(_ count: Int) async { await wait { $0 >= count } }
+
+  /// Suspends until at most so many timers are armed: what the subject takes back on another thread may still be there
+  /// for a moment.
+  public func timers(atMost count: Int) async { await wait { $0 <= count } }
+
+  private func wait(until isReady: @escaping @Sendable (Int) -> Bool) async {
     await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        if state.timers.count >= count { return true }
-        state.waiters.append((count, { continuation.resume() }))
+      let goesOn = state.withLock { state in
+        if isReady(state.timers.count) { return true }
+        state.waiters.append((isReady, { continuation.resume() }))
         return false
       }
-      if isReady { continuation.resume() }
+      if goesOn { continuation.resume() }
     }
   }
 }

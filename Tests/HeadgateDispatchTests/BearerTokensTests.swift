@@ -53,7 +53,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(responses.values.allSatisfy { $0.code == nil } && responses.count == 100)
     #expect(fetches.values == [BearerToken("old")])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("the first requests wait for one fetch, and send nothing before")
@@ -71,7 +71,7 @@ import Testing
     }
     await bench.dispatcher.shutDown()
     #expect(fetches.values == [nil])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a request whose token was replaced since it was sent is sent again without a fetch")
@@ -89,7 +89,7 @@ import Testing
     secondAgain.respond()
     await bench.dispatcher.shutDown()
     #expect(fetches.count == 1)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a request that is refused with its new token too has that for its response, after one fetch")
@@ -101,7 +101,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "still no")
     #expect(fetches.count == 1)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a request that was fetched for is sent once more where somebody has replaced the token since")
@@ -119,7 +119,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().statusCode == 401)
     #expect(fetches.count == 1)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a fetch that fails ends all who wait with what it threw, and the next request tries again")
@@ -150,7 +150,7 @@ import Testing
     #expect(Self.token(of: again) == "Bearer new")
     again.respond()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("where there is no token requests go without, and a 401 is the response")
@@ -168,7 +168,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().statusCode == 401)
     #expect(fetches.count == 1)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("somebody signs out between two times: the 401 is the response")
@@ -185,7 +185,7 @@ import Testing
     #expect(try responses.last?.get().text == "out")
     #expect(fetches.values == [BearerToken("old")])
     #expect(tokens.token == nil)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: Giving up
@@ -226,7 +226,7 @@ import Testing
     exchange.respond()
     await bench.dispatcher.shutDown()
     #expect(fetches.count == 2)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: For whom
@@ -256,7 +256,7 @@ import Testing
     other.respond(401)
     await bench.dispatcher.shutDown()
     #expect(fetches.count == 0)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -273,7 +273,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().statusCode == 401)
     #expect(fetches.count == 0)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a body that can't be sent again leaves the 401 as the response, and nothing is fetched")
@@ -287,7 +287,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().text == "no")
     #expect(fetches.count == 0)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: Time
@@ -313,7 +313,7 @@ import Testing
       bench.clock.advance(by: .milliseconds(1))
       #expect(try await send() == "Bearer t2")
       await bench.dispatcher.shutDown()
-      #expect(bench.isClean())
+      #expect(await bench.isCleanAtLast())
     }
   }
 
@@ -345,7 +345,7 @@ import Testing
     bench.clock.advance(by: .seconds(1))
     #expect(try await send() == "Bearer t2")
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: The fetch's own requests
@@ -377,7 +377,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(fetched == 1 && refused >= 1)
     #expect(responses.values.map(\.code) == [nil, nil, nil])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a fetch that uses the dispatcher like anybody waits not for itself: its own requests go without a token")
@@ -402,7 +402,7 @@ import Testing
     exchange.respond()
     dispatcher.withLock { $0 = nil }
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a dispatcher that drains fetches what its requests wait for")
@@ -423,7 +423,7 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [nil])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -454,7 +454,7 @@ import Testing
     other.cancel()
     await bench.dispatcher.shutDown()
     #expect(responses.count == 21)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a request that gets its permit on the thread of a fetch is none of the fetch's: it waits for the token")
@@ -481,7 +481,7 @@ import Testing
     dispatcher.withLock { $0 = nil }
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [nil, nil, nil, nil])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a token that expires in the queue is replaced before the request is sent")
@@ -503,7 +503,7 @@ import Testing
     second.respond()
     await bench.dispatcher.shutDown()
     #expect(fetches.count == 2)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: By hand
@@ -532,7 +532,7 @@ import Testing
     #expect(Self.token(of: third) == "Bearer t2")
     third.respond()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("no way of showing a token shows it")

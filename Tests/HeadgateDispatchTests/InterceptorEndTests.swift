@@ -55,7 +55,7 @@ import Foundation
     await bench.dispatcher.shutDown()
     #expect(bench.transport.takeStarted() == nil)
     #expect(responses.count == 1)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("the deadline counts what interceptors take, the time-out does not", arguments: ["prepare", "review"])
@@ -73,7 +73,7 @@ import Foundation
     #expect(responses.values.map(\.code) == [.deadlineExceeded])
     await cancelled.wait()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("the time-out goes on where it was once a request is sent again")
@@ -102,7 +102,7 @@ import Foundation
     #expect(responses.values.map(\.code) == [.timedOut])
     #expect(responses.last?.error?.ran == .seconds(3))
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -144,7 +144,7 @@ import Foundation
     #expect(try responses.last?.get().statusCode == 200)
     #expect(transport.violations == [])
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -168,7 +168,7 @@ import Foundation
       #expect(results.values.map(\.code) == [.shutDown])
       await cancelled.wait()
       await bench.dispatcher.shutDown()
-      #expect(bench.isClean())
+      #expect(await bench.isCleanAtLast())
     }
   }
 
@@ -184,7 +184,7 @@ import Foundation
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text) == (401, "no"))
     #expect(interceptor.calls.values == ["prepare 0"])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("an interceptor's own requests go past all interceptors, under the same limit, and while the dispatcher drains")
@@ -212,7 +212,7 @@ import Foundation
     await bench.dispatcher.shutDown()
     #expect(interceptor.calls.values == ["prepare 0"])
     #expect(responses.values.map(\.code) == [nil])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a shared gate's dispatcher sends for its interceptors while it drains, and not once nothing is left")
@@ -240,7 +240,7 @@ import Foundation
     await #expect(throws: DispatchError.self) { try await late?.send(try DispatchRequest("http://a/late")) }
     #expect(transport.violations == [])
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   // MARK: Ways in
@@ -279,7 +279,7 @@ import Foundation
     await long.calls.wait(for: 3)
     #expect(long.heard == ["response 200", "data 105", "finished"])
     await dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a long request is refused at once where its lane has no place, and later where it lost that meanwhile")
@@ -304,7 +304,7 @@ import Foundation
     #expect(operation.state == .failed)
     exchange.respond()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -342,7 +342,7 @@ import Foundation
       again.respond()
       await bench.dispatcher.shutDown()
       #expect(guest.calls.values == ["challenge", "response 200", "finished"])
-      #expect(bench.isClean())
+      #expect(await bench.isCleanAtLast())
     }
   }
 
@@ -381,6 +381,6 @@ import Foundation
     await bench.dispatcher.shutDown()
     #expect(responses.count == count)
     #expect(bench.dispatcher.core.atRest.isEmpty)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 }

@@ -42,7 +42,7 @@ import Testing
       calls.values == round.map { $0 + " 0" } + ["3 review status 401", "2 review status 401"]
         + ["1 prepare 0", "2 prepare 1", "3 prepare 0"])
     #expect(try responses.last?.get().statusCode == 204)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("no permit is held while a request is prepared: others of its end-point run")
@@ -64,7 +64,7 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.count == 2)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("no permit is held while a response is looked at, and who comes back goes before those that came later")
@@ -98,7 +98,7 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(responses.count == 3)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test(
@@ -121,7 +121,7 @@ import Testing
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(bench.recording.requests.last?.exchanges.map(\.start.resends) == [0, 1])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("an interceptor has a request sent again five times at most; then the response is the request's")
@@ -134,7 +134,7 @@ import Testing
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text) == (401, "no"))
     #expect(stubborn.calls.values.filter { $0.hasPrefix("review") }.count == 5)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a response that is let be is told as it came: head, body, trailers, or how it broke off")
@@ -165,7 +165,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().statusCode == 403)
     #expect(mild.calls.values.filter { $0.hasPrefix("review") }.count == 2)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("of a response that is looked at no more than a quarter of a megabyte is kept", arguments: [true, false])
@@ -181,7 +181,7 @@ import Testing
     if sendsAgain { await bench.transport.next().respond() }
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [sendsAgain ? nil : .bodyTooLarge])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a failure may be looked at like a response", arguments: [true, false])
@@ -204,7 +204,7 @@ import Testing
     }
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [.connectFailed])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("what an interceptor throws ends the request with an error that says so", arguments: [true, false])
@@ -225,7 +225,7 @@ import Testing
     #expect("\(error)".contains("Mishap"))
     await bench.dispatcher.shutDown()
     #expect(bench.transport.takeStarted() == nil)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a redirect is prepared anew, and nothing that was put in goes along to another place")
@@ -254,7 +254,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().url == "http://b/")
     #expect(interceptor.calls.count == 3)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("an interceptor may send a request elsewhere: it waits for the permit there, and a redirect counts from there")
@@ -277,7 +277,7 @@ import Testing
     #expect(last.request.headerFields[.authorization] == nil)
     last.respond()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("each retry is prepared anew, and comes before interceptors look")
@@ -297,7 +297,7 @@ import Testing
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text, response.times.attempts) == (503, "no", 2))
     #expect(interceptor.calls.values == ["prepare 0", "prepare 0", "prepare 0", "review status 503"])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a response that is to be looked at is no failure to retry, however its body ends")
@@ -312,7 +312,7 @@ import Testing
     await bench.dispatcher.shutDown()
     #expect(responses.values.map(\.code) == [.connectionLost])
     #expect(responses.last?.error?.ran == .zero)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("a body that can't be sent again is not asked about: the response is the request's; others are sent twice")
@@ -336,7 +336,7 @@ import Testing
     }
     await bench.dispatcher.shutDown()
     #expect(try responses.last?.get().statusCode == 200)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("an interceptor may give a request a body that had none")
@@ -351,7 +351,7 @@ import Testing
     #expect(await exchange.restOfBody() == [7, 8, 9])
     exchange.respond()
     await bench.dispatcher.shutDown()
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   private struct One: AsyncSequence, AsyncIteratorProtocol, Sendable {
@@ -373,7 +373,7 @@ import Testing
     let response = try #require(try responses.last?.get())
     #expect((response.statusCode, response.text) == (200, "x"))
     #expect(interceptor.calls.values == ["prepare 0"])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("observers hear of each time that a request is in the hands of its interceptors")
@@ -390,6 +390,6 @@ import Testing
         + ["+intercepting"] + sent + ["-head 200", "+body", "-body 200", "-exchange 200", "-request 200"])
     #expect(request.waits.map(\.start.reason) == [.submission, .interceptor])
     #expect(request.exchanges.map(\.start.resends) == [0, 1])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 }

@@ -25,7 +25,7 @@ extension DispatchOperation {
     guard let attempt = state.withLock({ $0.attempt(of: request, at: now) }), policy.mayRepeat(attempt.request) else {
       return false
     }
-    var random = SystemRandomNumberGenerator()
+    var random = SystemRandom()
     guard let wait = policy.wait(after: attempt.made, asked: asked, left: attempt.left, using: &random) else {
       return false
     }

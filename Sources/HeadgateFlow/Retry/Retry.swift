@@ -46,7 +46,7 @@ nonisolated(nonsending)
 {
   var plan = plan
   let start = timers.now
-  var random = SystemRandomNumberGenerator()
+  var random = SystemRandom()
   guard plan.attempts > 0 else { throw plan.error(.invalidArgument, since: start, now: start) }
   plan.budget?.deposit()
   while true {

@@ -90,7 +90,7 @@ final class RetryCall<Success: Sendable, Failure: Error>: Sendable {
     let (isRetryable, asked) = (questions.isRetryable(failure), questions.delay(failure))
     let (taken, _) = state.withLock { state in (state.plan.take(), state.attempt.take()) }
     guard var plan = taken else { return }
-    var random = SystemRandomNumberGenerator()
+    var random = SystemRandom()
     let verdict = plan.fail(failure, isRetryable: isRetryable, asked: asked, now: timers.now, using: &random)
     let reason = state.withLock { [plan] state in
       state.plan = plan
