@@ -9,8 +9,10 @@
 #if defined(HEADGATE_THREAD_SANITIZER)
 #include <sanitizer/tsan_interface.h>
 
-// Swift's runtime releases the task's address before every resume; it acquires it only where a job begins to run.
-void headgate_task_resumed(uintptr_t task) { __tsan_acquire((void *)task); }
+extern __attribute__((swiftcall)) void *swift_task_getCurrent(void);
+
+// Swift's runtime releases a task's address before every resume; it acquires it only where a job begins to run.
+void headgate_task_resumed(void) { __tsan_acquire(swift_task_getCurrent()); }
 #else
-void headgate_task_resumed(uintptr_t task) { (void)task; }
+void headgate_task_resumed(void) {}
 #endif

@@ -22,6 +22,8 @@ final class ClientExchange: ExchangeControl {
     // Sent when the connection has let go of this exchange, or nobody waits for that any more.
     var released = Signal()
     var isCancelled = false
+    // The attempt has ended, and what it may have left is closed: nothing of it is sent any more.
+    var isEnding = false
     var isOver = false
     // A status of 300 and more has come.
     var isAnswered = false
@@ -95,7 +97,11 @@ final class ClientExchange: ExchangeControl {
     while true {
       let failure = await attempt(request, client)
       // What broke off may still be sending; the permit must not go back before.
-      state.withLock { $0.hold }?.close(for: self)
+      let hold = state.withLock { state in
+        state.isEnding = true
+        return state.hold
+      }
+      hold?.close(for: self)
       guard let failure, rounds < exchange.maxSockets, isMissed(failure) else { return failure }
       rounds += 1
     }
@@ -140,6 +146,7 @@ final class ClientExchange: ExchangeControl {
     state.withLock { state in
       state.hold = nil
       state.isReused = false
+      state.isEnding = false
       if !state.isCancelled { state.released = Signal() }
     }
     guard let limit = exchange.request.connectTimeout else { return }
@@ -237,21 +244,24 @@ final class ClientExchange: ExchangeControl {
 
   // MARK: The connection's side
 
-  /// The request is about to be sent.
-  func isOnConnection(_ hold: ConnectionHold, isNew: Bool) {
+  /// The request is about to be sent. False: it must not be, since it was cancelled or has ended. The client sends it all the
+  /// same where a cancel finds it on its way from the queue to its connection (1.37), and the permit may be gone by then.
+  func isOnConnection(_ hold: ConnectionHold, isNew: Bool) -> Bool {
     let elapsed = (Deadline.now - started).inSeconds
-    let timer = state.withLock { state in
+    let (isWanted, timer) = state.withLock { state -> (Bool, ScheduledTimer?) in
+      guard !state.isCancelled, !state.isEnding, !state.isOver, state.verdict == nil else { return (false, nil) }
       state.hold = hold
       state.isReused = !isNew
       state.phase = .awaitingHead
       // The handshake's end is all that there is to be seen of a connection with TLS.
       if isNew, exchange.request.isSecure { state.times.tls = elapsed }
       if isNew, !exchange.request.isSecure { state.times.connect = elapsed }
-      return state.timer.take()
+      return (true, state.timer.take())
     }
     timer?.cancel()
     // The client does not ask for what has no bytes.
-    if let body, body.length == 0 { body.sentAll() }
+    if isWanted, let body, body.length == 0 { body.sentAll() }
+    return isWanted
   }
 
   func answerEnded(_ trailers: HTTPHeaders?) {

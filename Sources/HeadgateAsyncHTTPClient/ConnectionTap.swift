@@ -48,6 +48,8 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var context: ChannelHandlerContext?
   private var current: ClientExchange?
   private var isUsed = false
+  // Nothing more is sent: the connection is about to be closed.
+  private var isRefused = false
   // Of the current exchange.
   private var isRequestSent = false
   private var isAnswered = false
@@ -85,6 +87,10 @@ final class ConnectionTap: ChannelDuplexHandler {
   // MARK: The request
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard !isRefused else {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
     switch unwrapOutboundIn(data) {
     case .head(var head):
       let number = head.headers.first(name: ExchangeRegistry.fieldName).flatMap { Int($0) }
@@ -92,7 +98,11 @@ final class ConnectionTap: ChannelDuplexHandler {
       (isRequestSent, isAnswered, isCutShort, owesError) = (false, false, false, false)
       current = number.flatMap { registry.exchange($0) }
       let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
-      current?.isOnConnection(hold, isNew: !isUsed)
+      // Without an exchange, or with one that wants no more, nothing may reach the server.
+      guard let current, current.isOnConnection(hold, isNew: !isUsed) else {
+        promise?.fail(ChannelError.ioOnClosedChannel)
+        return refuse(on: context.eventLoop)
+      }
       isUsed = true
       context.write(wrapOutboundOut(.head(head)), promise: promise)
     case .body:
@@ -104,6 +114,15 @@ final class ConnectionTap: ChannelDuplexHandler {
       context.write(data, promise: promise)
       done?.leftConnection()
     }
+  }
+
+  /// Sends nothing of a request that nobody wants, and closes the connection: after the present call, in the middle of which
+  /// the client does not expect it.
+  private func refuse(on loop: any EventLoop) {
+    current = nil
+    isRefused = true
+    let tap = NIOLoopBound(self, eventLoop: loop)
+    loop.execute { tap.value.context?.close(promise: nil) }
   }
 
   // MARK: The answer

@@ -21,7 +21,7 @@ final class Signal: Sendable {
 
   /// Suspends until it has happened.
   func wait() async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+    await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let isSent = state.withLock { state in
         if !state.isSent { state.waiting = continuation }
         return state.isSent

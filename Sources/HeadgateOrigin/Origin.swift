@@ -131,7 +131,7 @@ public final class Origin: Sendable {
     let shared = shared
     let number = shared.nextWaiter()
     return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
+      await withContinuation { continuation in
         let waiter = OriginShared.Waiter(
           number: number,
           endPoint: index,

@@ -29,7 +29,7 @@ public final class Gate: Sendable {
 
   /// Suspends until it is open.
   public func wait() async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       whenOpen { continuation.resume() }
     }
   }

@@ -76,7 +76,7 @@ public final class ManualClock: TimerService {
   public func timers(atMost count: Int) async { await wait { $0 <= count } }
 
   private func wait(until isReady: @escaping @Sendable (Int) -> Bool) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let goesOn = state.withLock { state in
         if isReady(state.timers.count) { return true }
         state.waiters.append((isReady, { continuation.resume() }))

@@ -67,7 +67,7 @@ public final class ScriptedTransport: Transport {
 
   /// The next exchange that was started and not handed out yet; suspends until there is one.
   public func next() async -> ScriptedExchange {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let exchange = state.withLock { state -> ScriptedExchange? in
         if !state.started.isEmpty { return state.started.removeFirst() }
         state.waiters.append { continuation.resume(returning: $0) }

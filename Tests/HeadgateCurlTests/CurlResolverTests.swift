@@ -58,7 +58,7 @@ import Testing
 
 /// Runs a blocking call on a thread of its own.
 func offTheCooperativeThreads<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-  await withCheckedContinuation { continuation in
+  await withContinuation { continuation in
     do {
       _ = try WorkerThread(name: "blocking") { continuation.resume(returning: body()) }
     } catch {

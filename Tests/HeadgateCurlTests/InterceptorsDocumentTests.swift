@@ -4,12 +4,6 @@ import HeadgateOrigin
 import HeadgateTesting
 import Testing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// docs/interceptors.md shows no code but this.
 @Suite struct InterceptorsDocumentTests {
   @Test("a token for the requests of one end-point")
@@ -69,23 +63,8 @@ import Foundation
 
   @Test("the document shows only code that is compiled here")
   func document() throws {
-    let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    func lines(_ path: String) throws -> [String] {
-      String(decoding: try Data(contentsOf: root.appending(path: path)), as: UTF8.self).split(separator: "\n")
-        .map { String($0.drop { $0 == " " }) }
-    }
-    let code = try lines("Tests/HeadgateCurlTests/InterceptorsDocumentTests.swift")
-    var isCode = false
-    var shown = 0
-    for line in try lines("docs/interceptors.md") {
-      if line.hasPrefix("```") {
-        isCode.toggle()
-      } else if isCode {
-        shown += 1
-        #expect(code.contains(line), "no test has the line \(line)")
-      }
-    }
-    #expect(shown > 20)
+    let shown = try DocumentedCode("interceptors.md")
+    #expect(try shown.lines(missingIn: #filePath) == [])
+    #expect(shown.lines.count > 20)
   }
 }

@@ -6,12 +6,6 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// docs/uploads.md shows no code but this.
 @Suite struct UploadsDocumentTests {
   private final class Meter: Sendable {
@@ -110,29 +104,11 @@ import Foundation
 
   @Test("the document shows only code that is compiled here")
   func document() throws {
-    let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    func lines(_ path: String) throws -> [String] {
-      String(decoding: try Data(contentsOf: root.appending(path: path)), as: UTF8.self).split(separator: "\n")
-        .map { String($0.drop { $0 == " " }) }
-    }
-    let code = try lines("Tests/HeadgateCurlTests/UploadsDocumentTests.swift")
-    let document = try lines("docs/uploads.md")
-    var isCode = false
-    var shown = 0
-    for line in document {
-      if line.hasPrefix("```") {
-        isCode.toggle()
-      } else if isCode {
-        shown += 1
-        #expect(code.contains(line), "no test has the line \(line)")
-      }
-      for (index, span) in line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
-      where index % 2 == 1 && span.hasPrefix("RequestBody(") {
-        shown += 1
-        #expect(code.contains { $0.contains(span) }, "no test has the code \(span)")
-      }
-    }
-    #expect(shown > 15)
+    let shown = try DocumentedCode("uploads.md")
+    #expect(try shown.lines(missingIn: #filePath) == [])
+    let code = try DocumentedCode.code(of: #filePath)
+    let bodies = shown.spans.filter { $0.hasPrefix("RequestBody(") }
+    for body in bodies { #expect(code.contains { $0.contains(body) }, "no test has the code \(body)") }
+    #expect(shown.lines.count + bodies.count > 15)
   }
 }

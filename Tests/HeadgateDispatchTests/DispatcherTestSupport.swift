@@ -30,7 +30,7 @@ final class Outcomes<Value: Sendable>: Sendable {
   }
 
   func wait(for count: Int) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isReady = state.withLock { state in
         if state.values.count >= count { return true }
         state.waiters.append((count, { continuation.resume() }))

@@ -32,7 +32,7 @@ final class PieceSource: Sendable {
   var made: Int { state.withLock { $0.made } }
 
   func asked(_ count: Int) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isThere = state.withLock { state in
         if state.asked >= count { return true }
         state.waiters.append((count, { continuation.resume() }))

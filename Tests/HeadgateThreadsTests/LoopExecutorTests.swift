@@ -97,7 +97,7 @@ import Testing
     loop.perform { player.assumeIsolated { _ = $0.move() } }
     let source = try loop.addSource { player.assumeIsolated { _ = $0.move() } }
     source.signal()
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       _ = try? loop.perform(after: .zero) {
         player.assumeIsolated { _ = $0.move() }
         continuation.resume()

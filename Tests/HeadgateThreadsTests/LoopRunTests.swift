@@ -134,7 +134,7 @@ import Musl
     let loop = try ThreadLoop(name: "test-loop")
     #expect(loop.endRun() == false)
     let ends = Record<LoopRunEnd>()
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       loop.perform {
         loop.perform { continuation.resume() }
         ends.add(try loop.run())

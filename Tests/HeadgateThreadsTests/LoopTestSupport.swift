@@ -11,7 +11,7 @@ import Musl
 
 /// Runs a blocking body on a thread of its own, off Swift's cooperative threads, and gives back what it returned.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
+  try await withThrowingContinuation { continuation in
     do {
       _ = try WorkerThread(name: "test-joiner") {
         // Joined, so that all that the thread kept is gone when the test goes on.
@@ -64,7 +64,7 @@ extension ThreadLoop {
   /// Holds the loop inside a call until the latch is opened.
   func occupy() async -> Latch {
     let release = Latch()
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isTaken = perform {
         continuation.resume()
         _ = release.wait()

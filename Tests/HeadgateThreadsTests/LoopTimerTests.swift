@@ -189,7 +189,7 @@ import Testing
       if error is LoopError { errors.countDown() }
     }
     let loop = try ThreadLoop(name: "test-loop")
-    let isThere = await withCheckedContinuation { continuation in
+    let isThere = await withContinuation { continuation in
       _ = try? timers.perform(after: .zero, on: .loop(loop)) { continuation.resume(returning: loop.isCurrent) }
     }
     #expect(isThere)

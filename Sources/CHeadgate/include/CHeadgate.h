@@ -36,8 +36,8 @@ static inline void *headgate_allocate(size_t bytes) {
 
 static inline void headgate_free(void *memory) { free(memory); }
 
-// For the thread sanitizer, when it is on: what others did before they resumed the task lies behind us.
-void headgate_task_resumed(uintptr_t task);
+// For the thread sanitizer, when it is on: what others did before they resumed the current task lies behind us.
+void headgate_task_resumed(void);
 
 // Tells the processor that this is a busy wait.
 static inline void headgate_pause(void) {

@@ -25,7 +25,7 @@ struct URLSessionWay {
 
   private static func error(of url: String, _ session: URLSession) async -> (any Error)? {
     guard let url = URL(string: url) else { return URLError(.badURL) }
-    return await withCheckedContinuation { continuation in
+    return await withContinuation { continuation in
       session.dataTask(with: url) { _, _, error in continuation.resume(returning: error) }.resume()
     }
   }

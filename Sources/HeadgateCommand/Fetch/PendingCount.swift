@@ -16,7 +16,7 @@ final class PendingCount: Sendable {
 
   /// Suspends until nothing is under way. For one caller, once nothing new begins.
   func empty() async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isEmpty = state.withLock { state in
         if state.count > 0 { state.waiter = continuation }
         return state.count == 0

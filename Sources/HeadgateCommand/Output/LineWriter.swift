@@ -42,7 +42,7 @@ final class LineWriter: Sendable {
 
   /// Suspends until all that was added before is written.
   func flush() async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       lane.run { [self] in
         drain()
         continuation.resume()

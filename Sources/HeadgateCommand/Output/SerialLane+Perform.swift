@@ -5,7 +5,7 @@ extension SerialLane {
   func perform<Value: Sendable>(
     _ work: @escaping @Sendable () throws(SystemError) -> Value
   ) async throws(SystemError) -> Value {
-    let result = await withCheckedContinuation {
+    let result = await withContinuation {
       (continuation: CheckedContinuation<Result<Value, SystemError>, Never>) in
       run {
         do throws(SystemError) {

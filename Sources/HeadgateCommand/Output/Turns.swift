@@ -20,7 +20,7 @@ final class Turns: Sendable {
 
   /// Suspends until it is this number's turn.
   func wait(for number: Int) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isNow = state.withLock { state in
         if state.turn != number { state.waiters[number] = continuation }
         return state.turn == number
@@ -31,7 +31,7 @@ final class Turns: Sendable {
 
   /// Suspends until this number is inside the window. One caller at a time.
   func enter(_ number: Int) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isNow = state.withLock { state in
         let isInside = number < state.turn + window
         if !isInside { state.entry = (number, continuation) }

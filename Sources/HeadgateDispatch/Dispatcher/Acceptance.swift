@@ -19,7 +19,7 @@ final class Acceptance: Sendable {
 
   /// Suspends until it is signalled.
   func wait() async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       wait { continuation.resume() }
     }
   }

@@ -89,7 +89,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
     func next() async throws(DispatchError) -> [UInt8]? {
       let result = await withTaskCancellationHandler {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Result<[UInt8]?, DispatchError>, Never>) in
+        await withContinuation { (continuation: CheckedContinuation<Result<[UInt8]?, DispatchError>, Never>) in
           if sink.next({ continuation.resume(returning: $0) }) { operation.resume() }
         }
       } onCancel: {

@@ -42,7 +42,7 @@ extension URLDispatcher {
     let canceller = Canceller()
     typealias Opened = Result<StreamedResponse, DispatchError>
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Opened, Never>) in
+      await withContinuation { (continuation: CheckedContinuation<Opened, Never>) in
         let opening = StreamOpening()
         let sink = StreamingSink { head in
           // Taken out here: the sink must not keep the body, whose end of life it waits for.
@@ -95,7 +95,7 @@ extension URLDispatcher {
   ) async throws(DispatchError) -> Value {
     let canceller = Canceller()
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Result<Value, DispatchError>, Never>) in
+      await withContinuation { (continuation: CheckedContinuation<Result<Value, DispatchError>, Never>) in
         let operation = make { continuation.resume(returning: $0) }
         canceller.set { operation.cancel() }
         operation.submit(patience: .waits, mayBeHeld: true)

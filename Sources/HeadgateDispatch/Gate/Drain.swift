@@ -27,7 +27,7 @@ final class Drain: Sendable {
   }
 
   func wait() async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       whenDone { continuation.resume() }
     }
   }

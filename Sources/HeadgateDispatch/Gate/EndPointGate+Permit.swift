@@ -38,7 +38,7 @@ extension EndPointGate {
   ) async throws(DispatchError) -> Permit {
     let canceller = Canceller()
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
+      await withContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
         let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line)) {
           continuation.resume(returning: $0)
         }

@@ -138,7 +138,7 @@ public final class BearerTokens: RequestInterceptor {
     if let token = state.withLock({ $0.usable(refused: refused, at: now) }) { return token }
     let canceller = Canceller()
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { waiter in
+      try await withThrowingContinuation { waiter in
         let fetch = Canceller()
         switch state.withLock({ $0.want(waiter, refused: refused, fetch, at: now) }) {
         case .token(let token): waiter.resume(returning: token)

@@ -36,7 +36,7 @@ public struct Interception: Sendable {
     let canceller = Canceller()
     typealias Response = Result<DispatchResponse, DispatchError>
     let result = await withTaskCancellationHandler {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Response, Never>) in
+      await withContinuation { (continuation: CheckedContinuation<Response, Never>) in
         let sink = CollectingSink(cap: request.maxBodyBytes) { continuation.resume(returning: $0) }
         let operation = DispatchOperation(request, .short, core, sink, .onBehalf, age: age)
         canceller.set { operation.cancel() }

@@ -142,7 +142,7 @@ final class SequenceProducer: BodyProducer {
 
   /// Suspends until a piece is wanted. Nil: none ever will be.
   func asked() async -> BodyFeed? {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+    await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let isKnown = state.withLock { state in
         if state.isStopped { return true }
         state.current = state.feed.take()

@@ -65,7 +65,7 @@ extension URLDispatcher {
   private func length(ofFile path: String, from offset: Int64) async throws(ChunkUploadError) -> Int64 {
     // Handed over by a lock, which the thread sanitizer sees; what the runtime does for it, it does not (6.3).
     let length = LockedBox<Result<Int64, DispatchError>>(.success(0))
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       RequestBody(file: path).open(nil) { opened in
         length.withLock { $0 = opened.map { $0.length ?? 0 } }
         continuation.resume()

@@ -122,9 +122,7 @@ private final class SuspendedTask: Sendable {
   private let state = Locked(State.awake)
 
   func suspend() async {
-    var task: UInt = 0
-    await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-      task = unsafeBitCast(continuation, to: UInt.self)
+    await withUnsafeContinuation { continuation in
       let hasToken = state.withLock { state in
         if case .token = state { return true }
         state = .asleep(continuation)
@@ -132,9 +130,8 @@ private final class SuspendedTask: Sendable {
       }
       if hasToken { continuation.resume() }
     }
-    // Who resumes us before this task has given up its thread hands over by a word that the runtime doesn't show to the
-    // thread sanitizer; the stack that `resume` has read is ours to write again.
-    headgate_task_resumed(task)
+    // As in Continuation.swift; here the stack that `resume` has read is to be written again, too.
+    headgate_task_resumed()
   }
 
   func resume() {

@@ -33,7 +33,7 @@ final class Record<Event: Sendable>: Sendable {
   }
 
   func wait(for count: Int) async {
-    await withCheckedContinuation { continuation in
+    await withContinuation { continuation in
       let isThere = state.withLock { state in
         if state.events.count >= count { return true }
         state.waiters.append((count, continuation))

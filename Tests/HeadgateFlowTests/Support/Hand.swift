@@ -57,7 +57,7 @@ final class Hand<Success: Sendable>: Sendable {
   func async(_ number: Int, heeds: Bool = true) -> @Sendable () async throws(Oops) -> Success {
     { () async throws(Oops) in
       let result = await withTaskCancellationHandler {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
           let isEarly = self.state.withLock { state in
             if heeds, state.early.contains(number) { return true }
             state.continuations[number] = continuation

@@ -1,0 +1,44 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The code that a document of docs/ shows: the lines of its blocks, and what stands in its text between backticks.
+struct DocumentedCode {
+  private(set) var lines: [String] = []
+  private(set) var spans: [Substring] = []
+
+  /// - Parameter document: Its name in docs/, of a checkout in which this file stands.
+  init(_ document: String) throws {
+    let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    var isCode = false
+    for line in try Self.lines(of: root.appending(path: "docs/\(document)")) {
+      if line.hasPrefix("```") {
+        isCode.toggle()
+      } else if isCode {
+        lines.append(line)
+      } else {
+        let pieces = line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+        spans += pieces.filter { $0.offset % 2 == 1 }.map(\.element)
+      }
+    }
+  }
+
+  /// The lines that a source file has not.
+  func lines(missingIn file: String) throws -> [String] {
+    let code = Set(try Self.code(of: file))
+    return lines.filter { !code.contains($0) }
+  }
+
+  /// The lines of a source file, without what they are indented by.
+  static func code(of file: String) throws -> [String] {
+    try lines(of: URL(fileURLWithPath: file).resolvingSymlinksInPath())
+  }
+
+  private static func lines(of file: URL) throws -> [String] {
+    String(decoding: try Data(contentsOf: file), as: UTF8.self).split(separator: "\n")
+      .map { String($0.drop { $0 == " " }) }
+  }
+}
