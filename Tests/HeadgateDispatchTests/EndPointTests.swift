@@ -187,6 +187,7 @@ import Testing
         "\u{4ED6}\u{4EEC}\u{4E3A}\u{4EC0}\u{4E48}\u{4E0D}\u{8BF4}\u{4E2D}\u{6587}.x",
         "xn--ihqwcrb4cv8a8dqg056pqjye.x"
       ),
+      ("s\u{FC}d-ost.x", "xn--sd-ost-3ya.x"),
       ("pro\u{10D}prost\u{11B}nemluv\u{ED}\u{10D}esky.x", "xn--proprostnemluvesky-uyb24dma41a.x"),
       ("3\u{5E74}b\u{7D44}\u{91D1}\u{516B}\u{5148}\u{751F}.x", "xn--3b-ww4c5e180e575a65lsy2b.x"),
       (
@@ -205,6 +206,7 @@ import Testing
     "D70 a name that could be read in two ways is refused with what to write instead",
     arguments: [
       "bu\u{308}cher.example", "\u{1F600}.example", "\u{FB01}x.example", "a\u{200D}b.example", "-\u{FC}.example",
+      "\u{FC}-.example",
       "\u{1112}\u{1161}.example", "\u{130}.example",
       String(repeating: "\u{FC}", count: 60) + ".example",
     ]

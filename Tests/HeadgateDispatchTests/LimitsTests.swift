@@ -14,6 +14,21 @@ import Testing
     for error in errors { #expect(error?.description.contains("not \(number)") == true) }
   }
 
+  @Test("A weight is between 1 and 1,000, and what is not is an error that names it")
+  func weights() throws {
+    for weight in [1, 1000] {
+      #expect(try EndPointLimits(requests: 4, weight: weight).weight == weight)
+      #expect(try EndPointLimits.allLong(requests: 4, weight: weight).weight == weight)
+    }
+    for weight in [Int.min, -1, 0, 1001, .max] {
+      for error in [
+        #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, weight: weight) },
+        #expect(throws: LimitError.self) { try EndPointLimits(requests: 4, long: 2, weight: weight) },
+        #expect(throws: LimitError.self) { try EndPointLimits.allLong(requests: 4, weight: weight) },
+      ] { #expect(error?.description.hasSuffix("not \(weight)") == true) }
+    }
+  }
+
   @Test("D07 nothing may wait, but not less than nothing")
   func waiting() throws {
     #expect(try GateLimits(waiting: 0).waiting == 0)

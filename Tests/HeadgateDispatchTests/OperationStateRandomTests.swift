@@ -334,3 +334,11 @@ private struct OperationExerciser {
     if expectations != 0 { violations.append("the gate expects it still") }
   }
 }
+
+extension OperationState {
+  /// Whether it is in the hands of its interceptors.
+  fileprivate var isIntercepted: Bool {
+    if case .intercepted = stage { return true }
+    return false
+  }
+}

@@ -118,6 +118,22 @@ import Testing
     #expect(one.isClean() && other.isClean())
   }
 
+  @Test("D54 it is refused as well from another dispatcher's callback that comes inside one of its own")
+  func nestedCallbacks() async throws {
+    let one = try Bench(transport: ScriptedTransport { $0.respond() })
+    let other = try Bench(transport: ScriptedTransport { $0.respond() })
+    let codes = Outcomes<DispatchError.Code?>()
+    let request = try one.request()
+    // All are answered inside the call, so that the thread is in callbacks of both.
+    try WorkerThread(name: "caller") {
+      one.dispatcher.dispatchShort(request) { _ in
+        other.dispatcher.dispatchShort(request) { _ in Self.attempt(one.dispatcher, codes) }
+      }
+    }.join()
+    #expect(codes.values == [.wouldBlock])
+    #expect(one.isClean() && other.isClean())
+  }
+
   @Test("a thread is free to block again when a callback has returned")
   func afterCallback() async throws {
     let bench = try Bench(transport: ScriptedTransport { $0.respond() })

@@ -204,15 +204,31 @@ import Musl
     #expect(later?.offset == 8 && sent.events == [4, 4])
   }
 
-  @Test("P93 cancelled while a piece is being sent: no other is sent")
-  func cancelled() async throws {
-    let file = try TemporaryFile(Self.bytes(30))
-    let hand = Hand<Void>()
-    let running = Task {
-      try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in
-        try await hand.async(chunk.offset, heeds: false)()
+  /// Sends 35 bytes in tens: of a file, a source, by their length. The first piece may be deaf to a cancel.
+  private static func sending(_ form: Int, _ file: TemporaryFile, _ hand: Hand<Void>, heeds: Bool = true) -> Task<
+    Int, any Error
+  > {
+    Task {
+      @Sendable func send(_ offset: Int) async throws(Oops) {
+        try await hand.async(offset, heeds: heeds || offset > 0)()
+      }
+      return switch form {
+      case 0:
+        try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in try await send(chunk.offset) }
+      case 1:
+        try await sendChunks(of: AsyncElements(base: [bytes(35)]), size: 10) { chunk async throws(Oops) in
+          try await send(chunk.offset)
+        }
+      default:
+        try await sendChunks(ofLength: 35, size: 10) { range async throws(Oops) in try await send(range.lowerBound) }
       }
     }
+  }
+
+  @Test("P93 cancelled while a piece is being sent, which it is to its end: no other is sent", arguments: 0..<3)
+  func cancelled(_ form: Int) async throws {
+    let (file, hand) = (try TemporaryFile(Self.bytes(35)), Hand<Void>())
+    let running = Self.sending(form, file, hand, heeds: false)
     await hand.started.wait(for: 1)
     running.cancel()
     await hand.cancelled.wait(for: 1)
@@ -225,24 +241,9 @@ import Musl
   @Test("P93 cancelled at every step, of a file, a source, a length: the offset says how far it came", arguments: 0..<4)
   func cancelledAtEveryStep(_ step: Int) async throws {
     let file = try TemporaryFile(Self.bytes(35))
-    let source = AsyncElements(base: [Self.bytes(35)])
     for form in 0..<3 {
       let hand = Hand<Void>()
-      let running = Task {
-        switch form {
-        case 0:
-          try await sendChunks(ofFile: file.path, size: 10) { chunk async throws(Oops) in
-            try await hand.async(chunk.offset)()
-          }
-        case 1:
-          try await sendChunks(of: source, size: 10) { chunk async throws(Oops) in try await hand.async(chunk.offset)()
-          }
-        default:
-          try await sendChunks(ofLength: 35, size: 10) { range async throws(Oops) in
-            try await hand.async(range.lowerBound)()
-          }
-        }
-      }
+      let running = Self.sending(form, file, hand)
       for number in 0..<step {
         await hand.started.wait(for: number + 1)
         hand.end(number * 10, .success(()))

@@ -39,12 +39,6 @@ extension OperationState {
   /// The present request, as no interceptor has changed it.
   func present(_ first: DispatchRequest) -> DispatchRequest { interlude?.base ?? later ?? first }
 
-  /// Whether it is in the hands of its interceptors.
-  var isIntercepted: Bool {
-    if case .intercepted = stage { return true }
-    return false
-  }
-
   /// Whether the gate expects it.
   var isExpected: Bool { interlude?.isExpected ?? false }
 
