@@ -16,6 +16,7 @@ import Glibc
   @Test("Successes larger than failures, and failures larger than successes: each stays as it was put")
   func sizes() {
     let wide = ContestSlots<SIMD8<Double>, Oops>(count: 3)
+    defer { wide.deallocate() }
     wide.putSuccess(SIMD8(repeating: 1), at: 0)
     wide.putFailure(Oops(number: 2), at: 1)
     wide.putSuccess(SIMD8(repeating: 3), at: 2)
@@ -23,6 +24,7 @@ import Glibc
     #expect(wide.takeFailure(1) == Oops(number: 2))
 
     let long = ContestSlots<UInt8, LongOops>(count: 3)
+    defer { long.deallocate() }
     long.putFailure(LongOops(), at: 1)
     long.putSuccess(1, at: 0)
     long.putSuccess(3, at: 2)

@@ -169,6 +169,7 @@ import Testing
     _ rule: ContestRule, _ count: Int, _ atMost: Int, _ random: inout SeededRandom, _ comment: Comment
   ) {
     var trial = Trial(rule, count: count, atMost: atMost)
+    defer { trial.slots.deallocate() }
     var running: [Int] = []
     var startedCount = 0
     var events: [(Int, Event, matches: Bool)] = []
@@ -215,6 +216,7 @@ import Testing
   func empty() {
     func outcome(_ rule: ContestRule) -> String {
       var trial = Trial(rule, count: 0)
+      defer { trial.slots.deallocate() }
       #expect(trial.contest.isOver)
       return trial.conclude().words
     }
@@ -229,6 +231,7 @@ import Testing
   @Test("It can be concluded as soon as it is settled, while others still run")
   func abandoned() {
     var trial = Trial(.firstToSucceed, count: 3)
+    defer { trial.slots.deallocate() }
     for index in 0..<3 { #expect(trial.contest.start() == index) }
     trial.end(1, .failure(Oops(number: 1)))
     trial.end(2, .success(20))

@@ -56,6 +56,8 @@ final class CallbackContest<Success: Sendable, Failure: Error>: Sendable {
     self.terms = terms
   }
 
+  deinit { slots.deallocate() }
+
   /// Starts what may start; concludes if there is nothing to start. Once.
   func run() {
     decide { _, _ in }

@@ -17,7 +17,8 @@ import HeadgateThreads
 ///   - atMost: How many run at a time; 1 or more.
 ///   - losers: What becomes of those that still run when one matches, or when the task is cancelled.
 ///   - discard: Gets each success that is not the result, also those that did not match.
-///   - predicate: Whether a success is what is looked for. It is asked about each success once, with no lock held.
+///   - predicate: Whether a success is what is looked for. It is asked about each success once, with no lock held, in the
+///     task that brought it; so perhaps about several at the same time.
 /// - Returns: The first success that matches, or that of the last to end.
 /// - Throws: ``FlowError``: `failed` with the failure of the last to end, and all others; `cancelled` (the task was),
 ///   `noInput`, `invalidArgument`.

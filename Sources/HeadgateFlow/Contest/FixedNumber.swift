@@ -114,14 +114,7 @@ nonisolated(nonsending)
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
 {
-  let slots = (repeat FixedSlot<each Success>())
-  defer { repeat (each slots).close() }
-  var functions: [@Sendable () async throws(Failure) -> Int] = []
-  repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  let winner = try await firstPlan(functions.count, .max, losers, nil)
-    .run { [functions] index async throws(Failure) in try await functions[index]() }
-  var places = FixedPlaces(winners: [winner])
-  return (repeat (each slots).value(at: &places))
+  try await winners({ firstPlan($0, .max, losers, nil) }, { [$0] }, repeat each function)
 }
 
 /// Calls callback functions with different results, and blocks the calling thread until the first has succeeded: its
@@ -137,12 +130,9 @@ nonisolated(nonsending)
 public func firstToSucceed<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat (each Success)?) {
-  let slots = (repeat FixedSlot<each Success>())
-  defer { repeat (each slots).close() }
-  var functions: [CallbackFunction<Int, Failure>] = []
-  repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winners: [try firstToSucceed(losers: losers, until: deadline, functions)])
-  return (repeat (each slots).value(at: &places))
+  try winners(
+    { functions throws(FlowError<Failure>) in [try firstToSucceed(losers: losers, until: deadline, functions)] },
+    repeat each function)
 }
 
 /// Runs functions with different results at the same time; the first to end decides, and its result stands at its place in
@@ -158,14 +148,7 @@ nonisolated(nonsending)
     losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
 {
-  let slots = (repeat FixedSlot<each Success>())
-  defer { repeat (each slots).close() }
-  var functions: [@Sendable () async throws(Failure) -> Int] = []
-  repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  let winner = try await racePlan(functions.count, .max, losers, nil)
-    .run { [functions] index async throws(Failure) in try await functions[index]() }
-  var places = FixedPlaces(winners: [winner])
-  return (repeat (each slots).value(at: &places))
+  try await winners({ racePlan($0, .max, losers, nil) }, { [$0] }, repeat each function)
 }
 
 /// Calls callback functions with different results, and blocks the calling thread until the first has answered: its
@@ -181,12 +164,9 @@ nonisolated(nonsending)
 public func race<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, until deadline: Deadline, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat (each Success)?) {
-  let slots = (repeat FixedSlot<each Success>())
-  defer { repeat (each slots).close() }
-  var functions: [CallbackFunction<Int, Failure>] = []
-  repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winners: [try race(losers: losers, until: deadline, functions)])
-  return (repeat (each slots).value(at: &places))
+  try winners(
+    { functions throws(FlowError<Failure>) in [try race(losers: losers, until: deadline, functions)] },
+    repeat each function)
 }
 
 /// Runs functions with different results at the same time until so many have succeeded: their results stand at their places
@@ -204,14 +184,7 @@ nonisolated(nonsending)
     _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
   ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
 {
-  let slots = (repeat FixedSlot<each Success>())
-  defer { repeat (each slots).close() }
-  var functions: [@Sendable () async throws(Failure) -> Int] = []
-  repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  let winners = try await quorumPlan(needed, functions.count, .max, losers, nil)
-    .run { [functions] index async throws(Failure) in try await functions[index]() }
-  var places = FixedPlaces(winners: winners)
-  return (repeat (each slots).value(at: &places))
+  try await winners({ quorumPlan(needed, $0, .max, losers, nil) }, { $0 }, repeat each function)
 }
 
 /// Calls callback functions with different results, and blocks the calling thread until so many have succeeded: their
@@ -229,10 +202,40 @@ public func quorum<each Success: Sendable, Failure: Error>(
   _ needed: Int, losers: Losers = .join, until deadline: Deadline,
   _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) throws(FlowError<Failure>) -> (repeat (each Success)?) {
+  try winners(
+    { functions throws(FlowError<Failure>) in try quorum(needed, of: functions, losers: losers, until: deadline) },
+    repeat each function)
+}
+
+// MARK: What firstToSucceed, race and quorum share
+
+/// Runs a contest of the functions' numbers, and returns what the winners returned, each at its place.
+nonisolated(nonsending)
+  private func winners<each Success: Sendable, Failure: Error, Decision: Sendable>(
+    _ plan: (Int) -> ContestPlan<Int, Failure, Decision>, _ numbers: (Decision) -> [Int],
+    _ function: repeat @escaping @Sendable () async throws(Failure) -> each Success
+  ) async throws(FlowError<Failure>) -> (repeat (each Success)?)
+{
+  let slots = (repeat FixedSlot<each Success>())
+  defer { repeat (each slots).close() }
+  var functions: [@Sendable () async throws(Failure) -> Int] = []
+  repeat functions.append((each slots).filled(by: each function, number: functions.count))
+  let decision = try await plan(functions.count)
+    .run { [functions] index async throws(Failure) in try await functions[index]() }
+  var places = FixedPlaces(winners: numbers(decision))
+  return (repeat (each slots).value(at: &places))
+}
+
+/// The same, blocking the calling thread.
+@available(*, noasync)
+private func winners<each Success: Sendable, Failure: Error>(
+  _ contest: ([CallbackFunction<Int, Failure>]) throws(FlowError<Failure>) -> [Int],
+  _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) throws(FlowError<Failure>) -> (repeat (each Success)?) {
   let slots = (repeat FixedSlot<each Success>())
   defer { repeat (each slots).close() }
   var functions: [CallbackFunction<Int, Failure>] = []
   repeat functions.append((each slots).filled(by: each function, number: functions.count))
-  var places = FixedPlaces(winners: try quorum(needed, of: functions, losers: losers, until: deadline))
+  var places = FixedPlaces(winners: try contest(functions))
   return (repeat (each slots).value(at: &places))
 }

@@ -61,19 +61,7 @@ public func allSettled<each Success: Sendable, Failure: Error>(
 public func firstToSucceed<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) -> CallbackFunction<(repeat (each Success)?), FlowError<Failure>> {
-  { completion in
-    let slots = (repeat FixedSlot<each Success>())
-    var functions: [CallbackFunction<Int, Failure>] = []
-    repeat functions.append((each slots).filled(by: each function, number: functions.count))
-    let contest = firstToSucceed(losers: losers, functions)
-    contest(
-      completion.decided { (winner: Int) throws(FlowError<Failure>) in
-        var places = FixedPlaces(winners: [winner])
-        return (repeat (each slots).value(at: &places))
-      } close: {
-        repeat (each slots).close()
-      })
-  }
+  winners({ firstToSucceed(losers: losers, $0) }, { [$0] }, repeat each function)
 }
 
 /// Callback functions with different results as one: the first to end decides, and its result stands at its place in the
@@ -86,19 +74,7 @@ public func firstToSucceed<each Success: Sendable, Failure: Error>(
 public func race<each Success: Sendable, Failure: Error>(
   losers: Losers = .join, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) -> CallbackFunction<(repeat (each Success)?), FlowError<Failure>> {
-  { completion in
-    let slots = (repeat FixedSlot<each Success>())
-    var functions: [CallbackFunction<Int, Failure>] = []
-    repeat functions.append((each slots).filled(by: each function, number: functions.count))
-    let contest = race(losers: losers, functions)
-    contest(
-      completion.decided { (winner: Int) throws(FlowError<Failure>) in
-        var places = FixedPlaces(winners: [winner])
-        return (repeat (each slots).value(at: &places))
-      } close: {
-        repeat (each slots).close()
-      })
-  }
+  winners({ race(losers: losers, $0) }, { [$0] }, repeat each function)
 }
 
 /// Callback functions with different results as one, which answers when so many have succeeded: their results stand at
@@ -112,14 +88,23 @@ public func race<each Success: Sendable, Failure: Error>(
 public func quorum<each Success: Sendable, Failure: Error>(
   _ needed: Int, losers: Losers = .join, _ function: repeat @escaping CallbackFunction<each Success, Failure>
 ) -> CallbackFunction<(repeat (each Success)?), FlowError<Failure>> {
+  winners({ quorum(needed, of: $0, losers: losers) }, { $0 }, repeat each function)
+}
+
+/// What firstToSucceed, race and quorum share: a contest of the functions' numbers, which answers with what the winners
+/// returned, each at its place.
+private func winners<each Success: Sendable, Failure: Error, Decision: Sendable>(
+  _ contest: @escaping @Sendable ([CallbackFunction<Int, Failure>]) -> CallbackFunction<Decision, FlowError<Failure>>,
+  _ numbers: @escaping @Sendable (Decision) -> [Int],
+  _ function: repeat @escaping CallbackFunction<each Success, Failure>
+) -> CallbackFunction<(repeat (each Success)?), FlowError<Failure>> {
   { completion in
     let slots = (repeat FixedSlot<each Success>())
     var functions: [CallbackFunction<Int, Failure>] = []
     repeat functions.append((each slots).filled(by: each function, number: functions.count))
-    let contest = quorum(needed, of: functions, losers: losers)
-    contest(
-      completion.decided { (winners: [Int]) throws(FlowError<Failure>) in
-        var places = FixedPlaces(winners: winners)
+    contest(functions)(
+      completion.decided { (decision: Decision) throws(FlowError<Failure>) in
+        var places = FixedPlaces(winners: numbers(decision))
         return (repeat (each slots).value(at: &places))
       } close: {
         repeat (each slots).close()

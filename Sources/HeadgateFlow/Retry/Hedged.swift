@@ -42,25 +42,19 @@ nonisolated(nonsending)
   }
   let starts = HedgeStarts()
   let start = timers.now
-  return try await plan.join(title) { group, contest, slots in
-    while let index = contest.start() {
-      group.addTask {
-        let waiter = Waiter.ofTask()
-        if index > 0 {
-          starts.call(at: index) { waiter.end(.woken) }
-          let moment = turn(index, start, delay)
-          guard await waiter.wait(until: moment, on: timers) != .cancelled else {
-            return ContestChild(index: index, end: .missing)
-          }
-        }
-        do throws(Failure) {
-          return slots.putSuccess(try await operation(), at: index)
-        } catch {
-          let child = slots.putFailure(error, at: index)
-          starts.openNext()
-          return child
-        }
-      }
+  return try await plan.join(title) { index, slots in
+    let waiter = Waiter.ofTask()
+    if index > 0 {
+      starts.call(at: index) { waiter.end(.woken) }
+      let moment = turn(index, start, delay)
+      guard await waiter.wait(until: moment, on: timers) != .cancelled else { return .missing }
+    }
+    do throws(Failure) {
+      return slots.putSuccess(try await operation(), at: index)
+    } catch {
+      let end = slots.putFailure(error, at: index)
+      starts.openNext()
+      return end
     }
   }
 }
