@@ -38,7 +38,7 @@ import Testing
     #expect(interceptor.calls.values == ["prepare 0"])
     #expect(transport.takeStarted() == nil)
     #expect(transport.violations == [])
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 
   @Test("what is cancelled when it turns out to be out of date is not prepared anew, nor expected any more")
@@ -55,6 +55,6 @@ import Testing
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(interceptor.calls.values == ["prepare 0"])
     #expect(bench.transport.takeStarted() == nil)
-    #expect(bench.isClean())
+    #expect(await bench.isCleanAtLast())
   }
 }
