@@ -7,17 +7,22 @@ let package = Package(
   platforms: [.macOS(.v15)],
   dependencies: [
     .package(name: "headgate", path: "../.."), .package(name: "measure", path: "../Measure"),
-    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
   ],
   targets: [
     .executableTarget(
       name: "Bulk",
       dependencies: [
-        .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
-        .product(name: "Logging", package: "swift-log"),
+        "Extras", .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
       ]),
     .executableTarget(
       name: "Dispatching",
+      dependencies: [
+        "Extras", .product(name: "Measure", package: "measure"),
+        .product(name: "HeadgateDispatch", package: "headgate"),
+      ]),
+    .target(
+      name: "Extras",
       dependencies: [
         .product(name: "Measure", package: "measure"), .product(name: "HeadgateDispatch", package: "headgate"),
         .product(name: "HeadgateThreads", package: "headgate"), .product(name: "Logging", package: "swift-log"),

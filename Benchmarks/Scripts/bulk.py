@@ -6,6 +6,7 @@ command gets the arguments URL N CONNECTIONS and prints one JSON line with reque
 N requests that it made after its 2,000 warm-up ones. Nothing is built here: see Peers/Makefile.
 
   Scripts/bulk.py
+  Scripts/bulk.py headgate headgate-all     what an observer, the log source, a deadline and a priority take of the rate
   Scripts/bulk.py --rounds 3 c go headgate='.build/release/bulk --quiet'
 """
 import argparse
@@ -100,7 +101,7 @@ def main():
   for name, command in clients.items():
     runs = [r[name] for r in rounds if r.get(name)]
     if not runs:
-      rows.append([name, "missing" if name not in present else "failed"] + ["-"] * 9)
+      rows.append([name, "missing" if name not in present else "failed"] + ["-"] * 10)
       notes.append("%s: %s: %s" % (name, rows[-1][1], shlex.join(command)))
       continue
     rates = [rate(r) for r in runs]
@@ -108,7 +109,7 @@ def main():
       name, "%.0f" % median(rates), "%.0f-%.0f" % (min(rates), max(rates)),
       "%.1f" % median([cpu_each(r) for r in runs]),
       ratio(rounds, name, "c", rate), ratio(rounds, name, "go", rate),
-      ratio(rounds, name, "c", cpu_each), ratio(rounds, name, "go", cpu_each),
+      ratio(rounds, name, "c", cpu_each), ratio(rounds, name, "go", cpu_each), ratio(rounds, name, "headgate", rate),
       str(max(r["accepted"] for r in runs)), "%.0f%%" % (100 * median([r["busy"] for r in runs])),
       str(sum(r["errors"] for r in runs)),
     ])
@@ -116,8 +117,8 @@ def main():
       notes.append("%s: %d of %d rounds failed" % (name, options.rounds - len(runs), options.rounds))
     for served in sorted({r["served"] for r in runs} - {options.requests + WARM_UP}):
       notes.append("%s: the server saw %d requests, not %d" % (name, served, options.requests + WARM_UP))
-  print_table(["client", "requests/s", "range", "cpu us/request", "rate/c", "rate/go", "cpu/c", "cpu/go", "opened",
-               "nginx busy", "errors"], rows)
+  print_table(["client", "requests/s", "range", "cpu us/request", "rate/c", "rate/go", "cpu/c", "cpu/go",
+               "rate/headgate", "opened", "nginx busy", "errors"], rows)
   print("\nMedians over the rounds; a ratio is taken within each round, then its median. opened: the most connections "
         "that one run opened.\nnginx busy: the server's share of one core during a run.")
   for note in notes:

@@ -4,6 +4,10 @@
 #include "CHeadgate.h"
 
 #include <pthread.h>
+#include <string.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 static _Thread_local int depth;
 
@@ -13,4 +17,20 @@ void headgate_set_log_depth(int new_depth) { depth = new_depth; }
 void headgate_log_thread_name(char *buffer, size_t size) {
   buffer[0] = 0;
   if (pthread_getname_np(pthread_self(), buffer, size) != 0) buffer[0] = 0;
+}
+
+int headgate_log_thread_words(uint64_t words[2]) {
+  words[0] = words[1] = 0;
+#if defined(__linux__)
+  // What the C library does too, by way of the thread's number. No name is longer.
+  prctl(PR_GET_NAME, words, 0, 0, 0);
+  return 1;
+#else
+  char name[64];
+  headgate_log_thread_name(name, sizeof(name));
+  size_t length = strlen(name);
+  if (length > 15) return 0;
+  memcpy(words, name, length);
+  return 1;
+#endif
 }

@@ -342,6 +342,7 @@ import Foundation
       again.respond()
       await bench.dispatcher.shutDown()
       #expect(guest.calls.values == ["challenge", "response 200", "finished"])
+      #expect(bench.recording.requests.first?.exchanges.map(\.start.resends) == [0, 1])
       #expect(await bench.isCleanAtLast())
     }
   }

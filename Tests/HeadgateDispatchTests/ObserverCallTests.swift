@@ -154,6 +154,39 @@ import Testing
     #expect(recording.violations + tracing.violations == [])
   }
 
+  @Test("several observers hear of each call in the order in which the dispatcher has them")
+  func order() throws {
+    final class Named: DispatchObserver, RequestObserver {
+      let name: String
+      let told: Outcomes<String>
+      init(_ name: String, _ told: Outcomes<String>) { (self.name, self.told) = (name, told) }
+      func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? { self }
+      func waitingStarted(_ start: WaitingStart) { told.add("+waiting \(name)") }
+      func waitingEnded(_ end: SpanEnd) { told.add("-waiting \(name)") }
+      func requestEnded(_ report: RequestReport) { told.add("-request \(name)") }
+    }
+    let told = Outcomes<String>()
+    let bench = try Bench(observers: ["a", "b", "c"].map { Named($0, told) })
+    bench.send(try bench.request(), into: responses)
+    (try #require(bench.transport.takeStarted())).respond()
+    #expect(
+      told.values == ["+waiting", "-waiting", "-request"].flatMap { call in ["a", "b", "c"].map { "\(call) \($0)" } })
+    #expect(bench.isClean())
+  }
+
+  @Test("an observer that keeps a request does not keep its body")
+  func body() throws {
+    var request = try DispatchRequest("http://a/", method: .put, body: RequestBody("body"))
+    request.tag = "t"
+    request.priority = .low
+    request.onUploadProgress = { _ in }
+    let seen = request.fields.withoutBody
+    #expect(seen.body == nil && !seen.hasBody && seen.onUploadProgress == nil)
+    #expect((seen.tag, seen.priority, seen.method.rawValue, seen.address.url) == ("t", .low, "PUT", "http://a/"))
+    request.body = nil
+    #expect(request.fields.withoutBody === request.fields)
+  }
+
   @Test("no way of showing what an observer is told shows a credential, a field's value, a body or a query's values")
   func secrets() throws {
     let bench = try Bench(observers: [recording])

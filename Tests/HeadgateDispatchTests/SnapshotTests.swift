@@ -36,6 +36,20 @@ import Testing
     bench.dispatcher.dispose()
   }
 
+  @Test("the limit on connections is shown where it is below that on requests")
+  func connections() throws {
+    let bench = try Bench()
+    bench.dispatcher.limits.endPoint = try EndPointLimits(requests: 100, connections: 2)
+    bench.send(try bench.request(), into: Responses())
+    #expect(
+      bench.dispatcher.snapshot().description == """
+        running 1 of 100, waiting 0
+        end-point  running  long  waiting  oldest  limit
+        a:80             1     0        0       -  100 (1 long, 2 connections)
+        """)
+    bench.dispatcher.dispose()
+  }
+
   @Test("a gate with nothing to do says so in a line")
   func idle() throws {
     let bench = try Bench(total: 7)

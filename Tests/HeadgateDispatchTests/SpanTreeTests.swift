@@ -15,8 +15,9 @@ import Testing
     let begin = Deadline(nanoseconds: 1_000_000)
     let recorded = RecordedRequest(RequestStart(request, at: begin))
     var tree = SpanTree(request, at: begin)
-    var calls: [SpanTree.Call] = []
+    let observers = try #require(Observers(recorded))
     let error = DispatchError(.connectionLost)
+    var wasLast = false
     let times = DispatchTimes(queued: 0, total: 0, exchange: ExchangeTimes())
     for step in 0..<60 {
       // Moments that go back, as those of two threads may.
@@ -32,10 +33,9 @@ import Testing
       case 32..<39: event = .exchangeOver(failure, ExchangeTimes())
       default: event = .over(failure, times)
       }
-      tree.apply(event, at: moment, to: &calls)
+      wasLast = tree.apply(event, at: moment, telling: observers) || wasLast
     }
-    tree.apply(.over(nil, times), at: .distantPast, to: &calls)
-    for call in calls { call.tell(recorded) }
+    #expect(wasLast != tree.apply(.over(nil, times), at: .distantPast, telling: observers))
     #expect(recorded.violations == [])
     #expect(recorded.calls.filter { $0.hasPrefix("-request") }.count == 1)
     #expect(recorded.calls.filter { $0.hasPrefix("+") }.count == recorded.calls.filter { $0.hasPrefix("-") }.count - 1)

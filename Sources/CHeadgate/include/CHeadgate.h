@@ -84,4 +84,7 @@ void headgate_set_log_depth(int depth);
 // The calling thread's name as the system knows it, at least 16 bytes with the zero; empty if it has none.
 void headgate_log_thread_name(char *buffer, size_t size);
 
+// The same as two words, zeros after its end. 0 if it is longer than fifteen bytes, and does not fit.
+int headgate_log_thread_words(uint64_t words[2]);
+
 #endif

@@ -26,7 +26,7 @@ extension DispatchOperation {
   /// The transport is about to be told to send it.
   @inline(__always)
   func observeSending(_ launch: borrowing OperationState.Launch, at moment: Deadline) {
-    if isWatched { tellSending(launch.later, resends: launch.hop, limit: launch.maxSockets, at: moment) }
+    if isWatched { tellSending(launch.later, hop: launch.hop, limit: launch.maxSockets, at: moment) }
   }
 
   /// A head has come, be it that of a redirect.
@@ -51,29 +51,53 @@ extension DispatchOperation {
 extension DispatchOperation {
   @inline(never)
   private func tellWaiting(_ reason: WaitingStart.Reason, at moment: Deadline) {
-    observation?.add(.waits(endPoint, reason), at: moment)
-    log("waits for a permit of \(endPoint) (\(reason))")
+    let request = present
+    observation?.add(.waits(request.endPoint, reason), at: moment)
+    log(request) { text in
+      text.add(words: "waits for a permit of ")
+      text.add(request.endPoint)
+      text.add(words: " (")
+      text.add(reason.description)
+      text.add(words: ")")
+    }
   }
 
   @inline(never)
   private func tellResting(_ wait: Duration, at moment: Deadline) {
-    observation?.add(.rests(endPoint, wait), at: moment)
-    log("rests for \(wait.words) before it is sent again")
+    let request = present
+    observation?.add(.rests(request.endPoint, wait), at: moment)
+    log(request) { text in
+      text.add(words: "rests for ")
+      text.add(wait.words)
+      text.add(words: " before it is sent again")
+    }
   }
 
   @inline(never)
   private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
-    observation?.add(.intercepts(endPoint, reason), at: moment)
-    log("goes to its interceptors (\(reason))")
+    let request = present
+    observation?.add(.intercepts(request.endPoint, reason), at: moment)
+    log(request) { text in
+      text.add(words: "goes to its interceptors (")
+      text.add(reason.description)
+      text.add(words: ")")
+    }
   }
 
   @inline(never)
-  private func tellSending(_ later: DispatchRequest?, resends: Int, limit: Int, at moment: Deadline) {
+  private func tellSending(_ later: DispatchRequest?, hop: Int, limit: Int, at moment: Deadline) {
+    let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
+    let resends = hop - letBe
     if let observation {
-      let observed = observation.observed(later ?? request)
-      observation.add(.sends(observed, resends: resends, limit: limit), at: moment)
+      observation.add(.sends(observation.observed(later), resends: resends, limit: limit), at: moment)
     }
-    log("starts" + (resends == 0 ? "" : ", sent \(resends) times before"))
+    log(later ?? request) { text in
+      text.add(words: "starts")
+      guard resends > 0 else { return }
+      text.add(words: ", sent ")
+      text.add(resends)
+      text.add(words: " times before")
+    }
   }
 
   @inline(never)
@@ -90,33 +114,44 @@ extension DispatchOperation {
   @inline(never)
   private func tellEnd(_ error: DispatchError?, _ times: DispatchTimes) {
     observation?.add(.over(error, times), at: core.now)
-    log(ending(error, times))
+    guard HeadgateLog.isEnabled(.dispatcher) else { return }
+    let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
+    log(later ?? request) { text in
+      if let error {
+        // An error's detail may have parts of a URL: it is the caller's alone.
+        text.add(words: "failed: ")
+        text.add(error.code.words)
+        text.add(words: " ")
+        text.add(error.phase.words)
+      } else {
+        text.add(words: "ended")
+        if let status {
+          text.add(words: " with status ")
+          text.add(status)
+        }
+      }
+      text.add(words: " after ")
+      text.add(seconds: times.total)
+      text.add(words: ", ")
+      text.add(seconds: times.queued)
+      text.add(words: " of it in the queue")
+    }
   }
 
-  private func ending(_ error: DispatchError?, _ times: DispatchTimes) -> String {
-    let (total, queued) = (Duration.seconds(times.total).words, Duration.seconds(times.queued).words)
-    let status = state.withLock { $0.head }.map { " with status \($0.statusCode)" } ?? ""
-    // An error's detail may have parts of a URL: it is the caller's alone.
-    let end = error.map { "failed: \($0.code.words) \($0.phase.words)" } ?? "ended\(status)"
-    return "\(end) after \(total), \(queued) of it in the queue"
-  }
+  /// The request as it is now.
+  private var present: DispatchRequest { state.withLock { $0.later } ?? request }
 
   /// One line, with no query and no header fields.
-  private func log(_ what: @autoclosure () -> String) {
-    HeadgateLog.note(.dispatcher, line(what()))
-  }
-
-  private func line(_ what: String) -> String {
-    let request = state.withLock { $0.later } ?? request
-    // Put together in one piece of memory: a source that is on writes several lines for each request.
-    let (method, address) = (request.method.rawValue, RedactedURL.withoutQuery(request.url))
-    var line = ""
-    line.reserveCapacity(method.utf8.count + address.utf8.count + what.utf8.count + 2)
-    line += method
-    line += " "
-    line += address
-    line += " "
-    line += what
-    return line
+  @inline(__always)
+  private func log(_ request: DispatchRequest, _ what: (inout LineText) -> Void) {
+    HeadgateLog.note(
+      .dispatcher,
+      LineText.make { text in
+        text.add(request.method.rawValue)
+        text.add(words: " ")
+        text.add(url: request.url)
+        text.add(words: " ")
+        what(&text)
+      })
   }
 }

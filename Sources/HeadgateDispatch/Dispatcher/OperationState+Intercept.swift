@@ -13,6 +13,8 @@ struct Interlude: Sendable {
   var fetching: [ObjectIdentifier] = []
   /// How often each interceptor had it sent again, by its place.
   var answers: [Int: Int] = [:]
+  /// How often they let a response be: a hop each in which nothing was sent.
+  var letBe = 0
   /// How often what was prepared was out of date by the time that there was a permit.
   var latePreparations = 0
   /// The response that they want to look at.
@@ -169,6 +171,7 @@ extension OperationState {
     guard case .intercepted = stage, !isDecided else { return false }
     interlude?.kept = nil
     interlude?.work = nil
+    interlude?.letBe += 1
     runningSince = now
     stage = .running(kept)
     return true

@@ -67,7 +67,12 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
 
   /// Whether the host is an IPv6 address, which stands in brackets in a URL.
-  public var isIPv6: Bool { !isUnixSocket && host.utf8.contains(UInt8(ascii: ":")) }
+  public var isIPv6: Bool {
+    let colon = UInt8(ascii: ":")
+    // Asked for each line of the log: by the bytes themselves that is a quarter of the work.
+    return !isUnixSocket
+      && (host.utf8.withContiguousStorageIfAvailable { $0.contains(colon) } ?? host.utf8.contains(colon))
+  }
 
   /// The host as it stands in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
   var hostInURL: String {

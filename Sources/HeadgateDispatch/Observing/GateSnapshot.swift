@@ -4,9 +4,10 @@ import HeadgateThreads
 ///
 ///     print(dispatcher.gate.snapshot())
 ///
-///     running 5 of 1024, waiting 37
+///     running 17 of 1024, waiting 37
 ///     end-point             running  long  waiting  oldest  limit
 ///     api.example.com:443         4     1       37   2.5 s  4 (2 long)
+///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)
 ///     cdn.example.com:443         1     0        0       -  6 (3 long), stopped by hand
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   /// One end-point where something ran or waited, or that was stopped by hand.
@@ -61,7 +62,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
       [
         entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
         entry.oldestWait?.words ?? "-",
-        "\(entry.limits.requests) (\(entry.limits.long) long)" + (entry.isPaused ? ", stopped by hand" : ""),
+        words(of: entry.limits) + (entry.isPaused ? ", stopped by hand" : ""),
       ]
     }
     let widths = titles.indices.map { column in ([titles] + rows).map { $0[column].count }.max() ?? 0 }
@@ -73,6 +74,12 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
       .joined(separator: "  ")
     }
     return ([sum] + lines).joined(separator: "\n")
+  }
+
+  /// The sockets too where they are fewer than the requests.
+  private func words(of limits: EndPointLimits) -> String {
+    let sockets = limits.connections == limits.requests ? "" : ", \(limits.connections) connections"
+    return "\(limits.requests) (\(limits.long) long\(sockets))"
   }
 }
 

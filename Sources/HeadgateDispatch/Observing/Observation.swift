@@ -2,24 +2,26 @@ import HTTPTypes
 import HeadgateThreads
 import Synchronization
 
-/// One request's observers, and the line of what they are to be told: one call at a time, in order, with no lock held.
+/// One request's observers, and the line of what they are to be told of: one call at a time, in order, with no lock held.
 ///
 /// Whoever brings something tells it, and what others bring meanwhile: so nobody waits, and an observer that cancels its
 /// own request inside a call hears of that after the call.
 final class Observation: Sendable {
-  private struct State {
-    var tree: SpanTree
-    var line: [SpanTree.Call] = []
+  private struct Line {
+    // Whoever sets it has the tree, until it is unset.
     var isTelling = false
+    var events: [(event: SpanTree.Event, moment: Deadline)] = []
   }
 
   private static let lastID = Atomic<UInt64>(0)
 
-  let id: UInt64
-  private let requestClass: RequestClass
-  private let observers: [any RequestObserver]
+  /// The request as it was submitted, as observers see it.
+  private let first: ObservedRequest
+  private let observers: Observers
   private let core: DispatchCore
-  private let state: Locked<State>
+  private let line = Locked(Line())
+  // Touched only by the thread that has set `isTelling` under the lock; it unsets it there once it is done.
+  @exclusivity(unchecked) private nonisolated(unsafe) var tree: SpanTree
 
   /// Asks the dispatcher's observers who is interested, and puts their header fields into the request.
   ///
@@ -30,9 +32,13 @@ final class Observation: Sendable {
   ) -> (DispatchRequest, Observation?) {
     let id = lastID.add(1, ordering: .relaxed).newValue
     var start = RequestStart(ObservedRequest(request, requestClass, id: id), at: moment)
-    var observers: [any RequestObserver] = []
+    var first: (any RequestObserver)?
+    var others: [any RequestObserver] = []
     DeliveryFrame.mark(core.gateIdentity) {
-      for observer in core.observers { if let one = observer.requestStarted(&start) { observers.append(one) } }
+      for observer in core.observers {
+        guard let one = observer.requestStarted(&start) else { continue }
+        if first == nil { first = one } else { others.append(one) }
+      }
     }
     // Also those of an observer that wants to hear no more.
     var request = request
@@ -41,50 +47,53 @@ final class Observation: Sendable {
       for field in start.added { fields[field.name] = field.value }
       request.headerFields = fields
     }
-    guard !observers.isEmpty else { return (request, nil) }
+    guard let observers = Observers(first, others) else { return (request, nil) }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
     return (request, Observation(start, observers, core))
   }
 
-  private init(_ start: RequestStart, _ observers: [any RequestObserver], _ core: DispatchCore) {
-    id = start.request.id
-    requestClass = start.request.requestClass
+  private init(_ start: RequestStart, _ observers: Observers, _ core: DispatchCore) {
+    first = start.request
     self.observers = observers
     self.core = core
-    state = Locked(State(tree: SpanTree(start.request, at: start.at)))
+    tree = SpanTree(start.request, at: start.at)
   }
 
-  /// The request as observers see it.
-  func observed(_ request: DispatchRequest) -> ObservedRequest { ObservedRequest(request, requestClass, id: id) }
+  /// The request as observers see it; `later` where it is not the one that was submitted.
+  func observed(_ later: DispatchRequest?) -> ObservedRequest {
+    later.map { ObservedRequest($0, first.requestClass, id: first.id) } ?? first
+  }
 
   func add(_ event: SpanTree.Event, at moment: Deadline) {
-    let mustTell = state.withLock { state in
-      state.tree.apply(event, at: moment, to: &state.line)
-      guard !state.line.isEmpty, !state.isTelling else { return false }
-      state.isTelling = true
-      return true
-    }
-    if mustTell { DeliveryFrame.mark(core.gateIdentity) { tell() } }
-  }
-
-  private func tell() {
-    while let calls = takeLine() {
-      for call in calls {
-        for observer in observers { call.tell(observer) }
-        if case .requestEnded = call { core.settle() }
+    let mustTell = line.withLock { line in
+      guard line.isTelling else {
+        line.isTelling = true
+        return true
       }
+      line.events.append((event, moment))
+      return false
+    }
+    guard mustTell else { return }
+    DeliveryFrame.mark(core.gateIdentity) {
+      tell(event, at: moment)
+      // What others have brought meanwhile, or the observers themselves.
+      while let events = takeEvents() { for (event, moment) in events { tell(event, at: moment) } }
     }
   }
 
-  private func takeLine() -> [SpanTree.Call]? {
-    state.withLock { state in
-      guard !state.line.isEmpty else {
-        state.isTelling = false
+  private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {
+    if tree.apply(event, at: moment, telling: observers) { core.settle() }
+  }
+
+  private func takeEvents() -> [(event: SpanTree.Event, moment: Deadline)]? {
+    line.withLock { line in
+      guard !line.events.isEmpty else {
+        line.isTelling = false
         return nil
       }
-      defer { state.line = [] }
-      return state.line
+      defer { line.events = [] }
+      return line.events
     }
   }
 }

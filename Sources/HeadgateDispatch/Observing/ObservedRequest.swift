@@ -7,40 +7,38 @@ import HTTPTypes
 public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflectable {
   /// A number of its own in this process, the same for all that is told of one request.
   public let id: UInt64
-  /// The method.
-  public let method: HTTPRequest.Method
-  /// Where it goes.
-  public let endPoint: EndPoint
-  /// Whether it goes over TLS.
-  public let isSecure: Bool
   /// The lane that it was submitted for.
   public let requestClass: RequestClass
-  /// The priority that it was submitted with.
-  public let priority: RequestPriority
-  /// The word to cancel it by, if it has one.
-  public let tag: String?
+  // Without the body, which would last as long as somebody keeps this. Not shown, by a mirror neither.
+  private let fields: RequestFields
 
-  private let address: String
+  /// The method.
+  public var method: HTTPRequest.Method { fields.method }
+  /// Where it goes.
+  public var endPoint: EndPoint { fields.address.endPoint }
+  /// Whether it goes over TLS.
+  public var isSecure: Bool { fields.address.isSecure }
+  /// The priority that it was submitted with.
+  public var priority: RequestPriority { fields.priority }
+  /// The word to cancel it by, if it has one.
+  public var tag: String? { fields.tag }
 
   init(_ request: DispatchRequest, _ requestClass: RequestClass, id: UInt64) {
     self.id = id
     self.requestClass = requestClass
-    method = request.method
-    endPoint = request.endPoint
-    isSecure = request.isSecure
-    priority = request.priority
-    tag = request.tag
-    address = request.url
+    fields = request.fields.withoutBody
   }
 
   /// The URL, without user information and fragment, which never get this far. In its query `REDACTED` stands for each
   /// value, as OpenTelemetry has it, but for those of the parameters that are named. O(length).
   ///
   /// - Parameter names: The parameters whose values may be seen, as they are spelled in the URL.
-  public func url(showing names: Set<String> = []) -> String { RedactedURL.text(of: address, showing: names) }
+  public func url(showing names: Set<String> = []) -> String {
+    RedactedURL.text(of: fields.address.url, showing: names)
+  }
 
   /// Method and URL, without the query: `GET https://example.com/items`.
-  public var description: String { "\(method.rawValue) \(RedactedURL.withoutQuery(address))" }
+  public var description: String { "\(method.rawValue) \(RedactedURL.withoutQuery(fields.address.url))" }
 
   /// Shows what the description shows, and none of the query.
   public var customMirror: Mirror { Mirror(self, children: ["id": id, "request": description]) }

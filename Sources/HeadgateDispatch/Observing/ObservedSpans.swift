@@ -30,19 +30,23 @@ public struct RequestStart: Sendable {
 public struct WaitingStart: Sendable {
   /// Why a request waits. More may be added.
   public struct Reason: Hashable, Sendable, CustomStringConvertible {
+    // A number, so that nothing is counted where a span is handed on.
+    private enum Word: String { case submission, redirect, retry, credential, interceptor }
+    private let word: Word
+
     /// A word for logs and metrics.
-    public let description: String
+    public var description: String { word.rawValue }
 
     /// It was submitted.
-    public static let submission = Reason(description: "submission")
+    public static let submission = Reason(word: .submission)
     /// A redirect leads to another end-point.
-    public static let redirect = Reason(description: "redirect")
+    public static let redirect = Reason(word: .redirect)
     /// Another attempt is due.
-    public static let retry = Reason(description: "retry")
+    public static let retry = Reason(word: .retry)
     /// It is sent again with a credential, after interceptors have prepared it: without them it keeps its permit.
-    public static let credential = Reason(description: "credential")
+    public static let credential = Reason(word: .credential)
     /// An interceptor had it sent again.
-    public static let interceptor = Reason(description: "interceptor")
+    public static let interceptor = Reason(word: .interceptor)
   }
 
   /// Whose permit it needs.

@@ -91,6 +91,15 @@ final class RequestFields: Sendable {
     self.settings = settings
   }
 
+  /// The same for those who only look at it; itself where it has no body.
+  var withoutBody: RequestFields {
+    guard hasBody else { return self }
+    return changed { settings in
+      settings.rare.body = nil
+      settings.rare.onUploadProgress = nil
+    }
+  }
+
   /// The same with some settings changed, or to another address.
   func changed(address: RequestAddress? = nil, _ change: (inout Settings) -> Void) -> RequestFields {
     var settings = settings

@@ -28,6 +28,9 @@ public enum HeadgateLog {
     /// Combinators and callbacks.
     public static var flow: Source { Source(bit: 32) }
 
+    /// Its place among all of them.
+    var number: Int { bit.trailingZeroBitCount }
+
     /// All of them.
     public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue, .flow] }
 

@@ -1,14 +1,16 @@
 import CHeadgate
 import Logging
 
-/// Where lines go: to the delegate, or to one logger for each source.
+/// Where lines go: to the delegate, or to one log handler for each source.
 ///
-/// Loggers are made when a source first has something to tell, so that a program can set swift-log up before. Neither the
+/// Handlers are made when a source first has something to tell, so that a program can set swift-log up before. Neither the
 /// program's delegate nor its log handlers (nor the factory that makes them) are called under the lock.
 package final class LogOutput: Sendable {
   private struct State {
     var delegate: (any HeadgateLogDelegate)?
-    var loggers: [HeadgateLog.Source: Logger] = [:]
+    // By the source's number.
+    var outlets: [Outlet?] = Array(repeating: nil, count: HeadgateLog.Source.allCases.count)
+    var threads = LogThreads()
   }
 
   private let state = Locked(State())
@@ -35,32 +37,55 @@ package final class LogOutput: Sendable {
     // How many calls of the program's own, into which this thread has gone to tell something, it is inside of: a line
     // that it causes there takes the next way down, and none after the last.
     let depth = headgate_log_depth()
-    if depth == 0, let delegate {
-      let line = LogLine.format(source, level, message)
-      headgate_set_log_depth(1)
-      defer { headgate_set_log_depth(0) }
-      delegate.headgateLog(line, source: source)
-    } else if depth < 2 {
-      headgate_set_log_depth(2)
-      defer { headgate_set_log_depth(depth) }
-      // The message as it is: interpolated into another one it would be copied.
-      logger(of: source).log(
-        level: level, Logger.Message(stringLiteral: message), metadata: ["thread": .string(LogLine.threadName())])
+    guard depth < 2 else { return }
+    let tag = LogThreads.Tag.current
+    let (delegate, outlet, metadata) = state.withLock { state in
+      (depth == 0 ? state.delegate : nil, state.outlets[source.number], tag.flatMap { state.threads.metadata($0) })
+    }
+    headgate_set_log_depth(delegate == nil ? 2 : 1)
+    defer { headgate_set_log_depth(depth) }
+    if let delegate {
+      delegate.headgateLog(LogLine.format(source, level, message), source: source)
+    } else {
+      (outlet ?? newOutlet(source)).write(level, message, metadata ?? newMetadata(tag))
     }
   }
 
+  private func newMetadata(_ tag: LogThreads.Tag?) -> Logger.Metadata {
+    let metadata: Logger.Metadata = ["thread": .string(LogLine.threadName())]
+    // That of another thread, whose place it takes, is let go out here.
+    if let tag { _ = state.withLock { $0.threads.keep(metadata, for: tag) } }
+    return metadata
+  }
+
   /// Called at depth 2: the factory, which is the program's, may use Headgate too.
-  private func logger(of source: HeadgateLog.Source) -> Logger {
-    if let logger = state.withLock({ $0.loggers[source] }) { return logger }
+  private func newOutlet(_ source: HeadgateLog.Source) -> Outlet {
     var logger = makeLogger("headgate.\(source)")
     // Which sources tell is decided by the switches, not by a level.
     logger.logLevel = .debug
-    let new = logger
+    let new = Outlet(logger.handler)
     // Two threads may have made one at the same time. Both keep the first, and the other is let go out here.
     return state.withLock { state in
-      if let first = state.loggers[source] { return first }
-      state.loggers[source] = new
+      if let first = state.outlets[source.number] { return first }
+      state.outlets[source.number] = new
       return new
     }
+  }
+}
+
+/// A logger's handler, in a place where it need not be copied: a logger copies it, and what it tells, for each line.
+private final class Outlet: Sendable {
+  private let handler: any LogHandler
+
+  init(_ handler: any LogHandler) { self.handler = handler }
+
+  func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+    // As a logger does: a handler may keep to a level of its own.
+    guard handler.logLevel <= level else { return }
+    // The message as it is: interpolated into another one it would be copied.
+    handler.log(
+      event: LogEvent(
+        level: level, message: Logger.Message(stringLiteral: message), metadata: metadata, source: nil, file: #fileID,
+        function: #function, line: #line))
   }
 }

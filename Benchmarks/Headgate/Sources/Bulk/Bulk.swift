@@ -1,7 +1,6 @@
+import Extras
 import Headgate
-import Logging
 import Measure
-import Synchronization
 
 /// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[--all] [--one] URL N CONNECTIONS`.
 ///
@@ -12,25 +11,17 @@ struct BulkBenchmark {
   static func main() throws {
     let arguments = BulkArguments()
     let (withAll, inTurn) = (arguments.options.contains("--all"), arguments.options.contains("--one"))
-    LoggingSystem.bootstrap { _ in DroppingHandler() }
-    if withAll { HeadgateLog.enable(.dispatcher) }
-    let counter = CountingObserver()
+    Extras.dropLines()
+    let extras = Extras(on: withAll)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: arguments.connections))
-    let dispatcher = try URLDispatcher(limits: limits, observers: withAll ? [counter] : [])
+    let dispatcher = try URLDispatcher(limits: limits, observers: extras.observers)
     let fetch = inTurn ? Self.fetchInTurn : Self.fetch
-    func request(_ number: Int) throws -> DispatchRequest {
-      var request = try DispatchRequest(arguments.url)
-      if withAll {
-        request.deadline = .seconds(3600)
-        request.priority = number % 2 == 0 ? .normal : .high
-      }
-      return request
-    }
+    func request(_ number: Int) throws -> DispatchRequest { try extras.request(arguments.url, number) }
     _ = try fetch(warmUpRequests, dispatcher, request)
     let meter = Meter()
     let errors = try fetch(arguments.requests, dispatcher, request)
     meter.report(client: "headgate", count: ("requests", arguments.requests), errors: errors)
-    guard !withAll || counter.ended == warmUpRequests + arguments.requests else { complain("not all were observed") }
+    extras.check(warmUpRequests + arguments.requests)
   }
 
   /// Submits all at once and waits for the last. Returns how many failed.
@@ -60,27 +51,4 @@ struct BulkBenchmark {
     }
     return errors
   }
-}
-
-/// Takes every line, and drops it: what is measured is what Headgate does for them.
-struct DroppingHandler: LogHandler {
-  var metadata: Logger.Metadata = [:]
-  var logLevel = Logger.Level.trace
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {}
-}
-
-/// As cheap as an observer can be that hears of every request: it counts those that end.
-final class CountingObserver: DispatchObserver, RequestObserver {
-  private let counted = Atomic<Int>(0)
-
-  var ended: Int { counted.load(ordering: .relaxed) }
-
-  func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? { self }
-  func requestEnded(_ report: RequestReport) { counted.add(1, ordering: .relaxed) }
 }

@@ -1,9 +1,7 @@
 import Dispatch
+import Extras
 import HeadgateDispatch
-import HeadgateThreads
-import Logging
 import Measure
-import Synchronization
 
 /// The dispatcher alone, over a transport that does nothing: threads submit N requests to 100 end-points of limit 6.
 ///
@@ -22,7 +20,7 @@ struct DispatchingBenchmark {
     guard count > 0, threads > 0, ["plain", "all", "turns"].contains(mode) else {
       complain("usage: Dispatching [N [plain|all|turns [THREADS]]]")
     }
-    LoggingSystem.bootstrap { _ in DroppingHandler() }
+    Extras.dropLines()
     guard mode != "turns" else { return try turns(count, threads) }
     let meter = Meter()
     let errors = try run(count, threads, withAll: mode == "all")
@@ -31,18 +29,9 @@ struct DispatchingBenchmark {
 
   /// Returns how many failed.
   static func run(_ count: Int, _ threads: Int, withAll: Bool) throws -> Int {
-    if withAll { HeadgateLog.enable(.dispatcher) } else { HeadgateLog.disableAll() }
-    let counter = CountingObserver()
-    let dispatcher = URLDispatcher(transport: NoTransport(), observers: withAll ? [counter] : [])
-    let priorities: [RequestPriority] = [.background, .low, .normal, .high, .urgent]
-    let requests = try (0..<100).map { number in
-      var request = try DispatchRequest("http://host\(number)/")
-      if withAll {
-        request.deadline = .seconds(3600)
-        request.priority = priorities[number % priorities.count]
-      }
-      return request
-    }
+    let extras = Extras(on: withAll)
+    let dispatcher = URLDispatcher(transport: NoTransport(), observers: extras.observers)
+    let requests = try (0..<100).map { try extras.request("http://host\($0)/", $0) }
     let each = count / threads
     let tally = Tally(each * threads)
     DispatchQueue.concurrentPerform(iterations: threads) { thread in
@@ -53,7 +42,7 @@ struct DispatchingBenchmark {
       }
     }
     let errors = tally.wait()
-    guard !withAll || counter.ended == each * threads else { complain("the observer has not heard of all") }
+    extras.check(each * threads)
     return errors
   }
 
@@ -74,29 +63,6 @@ struct DispatchingBenchmark {
       "{\"operations\":\(count),\"plain\":\(plain),\"all\":\(all),\"ratio\":\(ratios[3]),\"from\":\(ratios[0]),\"to\":\(ratios[6])}"
     )
   }
-}
-
-/// Takes every line, and drops it: what is measured is what Headgate does for them.
-struct DroppingHandler: LogHandler {
-  var metadata: Logger.Metadata = [:]
-  var logLevel = Logger.Level.trace
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {}
-}
-
-/// As cheap as an observer can be that hears of every request: it counts those that begin and those that end.
-final class CountingObserver: DispatchObserver, RequestObserver {
-  private let counted = Atomic<Int>(0)
-
-  var ended: Int { counted.load(ordering: .relaxed) }
-
-  func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? { self }
-  func requestEnded(_ report: RequestReport) { counted.add(1, ordering: .relaxed) }
 }
 
 /// Answers every exchange at once, with nothing.

@@ -1,0 +1,86 @@
+import CHeadgate
+import HeadgateThreads
+import Logging
+import Testing
+
+/// What a line says of the thread that tells it, which is kept from one line to the next.
+@Suite struct LogThreadsTests {
+  private struct Handler: LogHandler {
+    let lines: Record<String>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.add("\(event.message)|\(event.metadata?["thread"].map { "\($0)" } ?? "none")") }
+  }
+
+  /// Takes no level but its own.
+  private struct Stubborn: LogHandler {
+    let lines: Record<String>
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level {
+      get { .warning }
+      nonmutating set {}
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { nil }
+      set {}
+    }
+
+    func log(event: LogEvent) { lines.add("\(event.message)") }
+  }
+
+  private let lines = Record<String>()
+  private let output: LogOutput
+
+  init() {
+    let lines = lines
+    output = LogOutput { label in Logger(label: label) { _ in Handler(lines: lines) } }
+  }
+
+  private func rename(_ name: String) { name.withCString { headgate_thread_name($0) } }
+
+  @Test("Each line has the name that its thread has at that moment, however many threads tell and whoever told before")
+  func names() throws {
+    let (output, lines) = (output, lines)
+    let names = (0..<50).flatMap { ["worker-\($0)", "\($0)", "a-name-of-15-b\($0 % 10)"] }
+    let done = Latch()
+    _ = try WorkerThread(name: "log") {
+      for _ in 0..<2 {
+        for name in names {
+          rename(name)
+          output.write(.queue, .debug, name)
+        }
+      }
+      done.countDown()
+    }
+    #expect(done.wait())
+    #expect(lines.events == (names + names).map { "\($0)|\($0)" })
+  }
+
+  @Test("Two threads without a name have two")
+  func unnamed() throws {
+    let (output, lines) = (output, lines)
+    try onThreads(2) { number in
+      rename("")
+      for _ in 0..<3 { output.write(.queue, .debug, "\(number)") }
+    }
+    #expect(lines.events.count == 6)
+    #expect(Set(lines.events).count == 2)
+    #expect(Set(lines.events.compactMap { $0.split(separator: "|").last }).count == 2)
+  }
+
+  @Test("A handler that keeps to a level of its own gets nothing below it")
+  func ownLevel() {
+    let lines = lines
+    let output = LogOutput { label in Logger(label: label) { _ in Stubborn(lines: lines) } }
+    output.write(.queue, .debug, "below")
+    output.write(.queue, .warning, "at")
+    #expect(lines.events == ["at"])
+  }
+}
