@@ -19,7 +19,7 @@ if grep -E "$nio" <<< "$dependencies" || ls "$fresh/.build/checkouts" "$fresh/.b
 fi
 [ "${1:-}" != plain ] || exit 0
 
-scripts/run-tests.sh --no-parallel --disable-index-store --package-path Tests/TraitTest --scratch-path .build-traits
+scripts/run-tests.sh --no-parallel --package-path Tests/TraitTest --scratch-path .build-traits
 # The check above sees what it looks for, and the one of scripts/check-linkage.sh too.
 if ! ls .build-traits/checkouts | grep -qE "$nio"; then
   echo "NIO is not seen where it must be: the check above sees nothing" >&2

@@ -6,7 +6,7 @@ import PackageDescription
 let package = Package(
   name: "explorer",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.6.0")],
+  dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.11.0")],
   targets: [
     .target(name: "CHeadgate"),
     .target(
