@@ -42,6 +42,23 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("dropLowest: of two that are equally urgent by now the younger gives way, as is foretold", arguments: [0, 1])
+  func equallyUrgent(_ late: Int) async throws {
+    let bench = try Bench(requests: 1, waiting: 1, overflow: .dropLowest)
+    let ends = Outcomes<String>()
+    try send([("/run", .normal), ("/1", .low)], bench, into: ends)
+    // A step of priority is worth ten seconds, and each request is a nanosecond younger than the one before.
+    bench.clock.advance(by: .seconds(10) + .nanoseconds(1 + late))
+    var next = try bench.request("/2")
+    next.priority = .normal
+    #expect(bench.dispatcher.availability(for: next) == .refused)
+    try send([("/2", .normal)], bench, into: ends)
+    #expect(ends.values == ["/2 refused"])
+    for _ in 0..<2 { (await bench.transport.next()).respond() }
+    #expect(ends.values.suffix(2) == ["/run ok", "/1 ok"])
+    #expect(bench.isClean())
+  }
+
   @Test("the error of one that gave way says so and names its end-point")
   func errorText() throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .dropOldest)
