@@ -111,7 +111,7 @@ import Glibc
     }
   }
 
-  @Test("Abandoned: a call, a deadline, a hedge, a retry, a stream, a task that a thread waits for: each is counted")
+  @Test("Abandoned: a call, a deadline, a hedge, a retry, a map, a task that a thread waits for: each is counted")
   func othersAbandoned() async {
     await #expect(processExitsWith: .success) {
       let hand = Hand<Int>()
@@ -147,6 +147,20 @@ import Glibc
       await check("waitForTask", 1, [4])
       _ = try? await onThread { try waitForCallback(until: .distantPast, hand.function(5)) }
       await check("waitForCallback", 1, [5])
+      let mapped = Hand<Int>()
+      let map = try startThread {
+        try (0..<2).mapConcurrently(limit: 2, yielding: .inOrder, losers: .abandon, until: generous) {
+          number, completion in
+          mapped.function(number)(completion)
+        } taking: { _ in
+        }
+      }
+      await mapped.started.wait(for: 2)
+      map.cancel()
+      _ = try await map.value()
+      #expect(await TasksLeftTests.comesTo(2), "mapConcurrently")
+      for number in 0..<2 { mapped.drop(number) }
+      #expect(await TasksLeftTests.comesTo(0), "mapConcurrently")
     }
   }
 
