@@ -29,7 +29,7 @@ struct Lane: Sendable {
       nodes[slot].overtaking = -1
       list.append(slot, in: &nodes)
     } else {
-      nodes[slot].overtaking = overtaking.insert(RankedSlot(rank: rank, slot: slot))
+      nodes[slot].overtaking = overtaking.insert(RankedSlot(rank: rank, tie: nodes[slot].age, slot: slot))
       overtakingCount += 1
     }
   }
@@ -46,10 +46,11 @@ struct Lane: Sendable {
   }
 }
 
-/// A request by its rank.
+/// A request by its rank. A more urgent one that comes later may have the rank of another: then `tie` decides.
 struct RankedSlot: Comparable, Sendable {
   var rank: UInt64
+  var tie: UInt64
   var slot: Int32
 
-  static func < (left: RankedSlot, right: RankedSlot) -> Bool { left.rank < right.rank }
+  static func < (left: RankedSlot, right: RankedSlot) -> Bool { (left.rank, left.tie) < (right.rank, right.tie) }
 }

@@ -4,26 +4,17 @@ import HeadgateThreads
 struct SheddingOrder: Sendable {
   enum Rule: Sendable { case oldest, lowest }
 
-  private struct Key: Comparable, Sendable {
-    var order: UInt64
-    // An urgent one that comes later may have the rank of another: then the younger gives way, as `outlook` foretells.
-    var tie: UInt64
-    var slot: Int32
-
-    static func < (left: Key, right: Key) -> Bool { (left.order, left.tie) < (right.order, right.tie) }
-  }
-
   private(set) var rule: Rule?
-  private var heap = IndexedHeap<Key>()
+  private var heap = IndexedHeap<RankedSlot>()
 
   /// Whoever gives way next; -1 when nobody waits.
   var first: Int32 { rule == nil ? -1 : heap.min?.key.slot ?? -1 }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     guard let rule else { return }
-    // The lowest is the one whose turn would come last: of the least urgent the youngest.
+    // The lowest is the one whose turn would come last: of the least urgent the youngest, as `outlook` foretells.
     let (age, rank) = (nodes[slot].age, nodes[slot].rank)
-    nodes[slot].shedding = heap.insert(Key(order: rule == .oldest ? age : ~rank, tie: ~age, slot: slot))
+    nodes[slot].shedding = heap.insert(RankedSlot(rank: rule == .oldest ? age : ~rank, tie: ~age, slot: slot))
   }
 
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
