@@ -63,15 +63,10 @@ extension URLDispatcher {
   }
 
   private func length(ofFile path: String, from offset: Int64) async throws(ChunkUploadError) -> Int64 {
-    // Handed over by a lock, which the thread sanitizer sees; what the runtime does for it, it does not (6.3).
-    let length = LockedBox<Result<Int64, DispatchError>>(.success(0))
-    await withContinuation { continuation in
-      RequestBody(file: path).open(nil) { opened in
-        length.withLock { $0 = opened.map { $0.length ?? 0 } }
-        continuation.resume()
-      }
+    let length = await withContinuation { (continuation: CheckedContinuation<Result<Int64, DispatchError>, Never>) in
+      RequestBody(file: path).open(nil) { opened in continuation.resume(returning: opened.map { $0.length ?? 0 }) }
     }
-    do throws(DispatchError) { return try length.withLock({ $0 }).get() } catch {
+    do throws(DispatchError) { return try length.get() } catch {
       throw ChunkUploadError(.fileFailed, at: offset, error.underlying ?? error)
     }
   }
