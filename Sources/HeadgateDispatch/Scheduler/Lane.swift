@@ -8,18 +8,16 @@ import HeadgateThreads
 /// first of the lane is the lower of the two first ones.
 struct Lane: Sendable {
   private var list = NodeList()
-  private var overtaking = IndexedHeap<RankedSlot>()
-  // Counted here, so that a lane where nobody overtakes (nearly all) never looks into the heap.
-  private var overtakingCount = 0
+  private var overtaking = RankHeap()
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 
   /// Whoever is next; -1 when nobody waits.
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
-    guard overtakingCount > 0, let least = overtaking.min else { return list.first }
-    guard list.first >= 0 else { return least.key.slot }
-    return least.key.rank < nodes[list.first].rank ? least.key.slot : list.first
+    guard let least = overtaking.first else { return list.first }
+    guard list.first >= 0 else { return least.place }
+    return least.rank < nodes[list.first].rank ? least.place : list.first
   }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
@@ -29,8 +27,7 @@ struct Lane: Sendable {
       nodes[slot].overtaking = -1
       list.append(slot, in: &nodes)
     } else {
-      nodes[slot].overtaking = overtaking.insert(RankedSlot(rank: rank, tie: nodes[slot].age, slot: slot))
-      overtakingCount += 1
+      nodes[slot].overtaking = overtaking.insert(RankHeap.Key(rank: rank, tie: nodes[slot].age, place: slot))
     }
   }
 
@@ -39,18 +36,8 @@ struct Lane: Sendable {
     if nodes[slot].overtaking >= 0 {
       overtaking.remove(nodes[slot].overtaking)
       nodes[slot].overtaking = -1
-      overtakingCount -= 1
     } else {
       list.remove(slot, in: &nodes)
     }
   }
-}
-
-/// A request by its rank. A more urgent one that comes later may have the rank of another: then `tie` decides.
-struct RankedSlot: Comparable, Sendable {
-  var rank: UInt64
-  var tie: UInt64
-  var slot: Int32
-
-  static func < (left: RankedSlot, right: RankedSlot) -> Bool { (left.rank, left.tie) < (right.rank, right.tie) }
 }

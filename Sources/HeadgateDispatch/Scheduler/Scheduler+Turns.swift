@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 extension Scheduler {
   func isLongLaneFull(at endPoint: EndPoint) -> Bool {
     if runningLong >= limits.totalLong { return true }

@@ -5,16 +5,16 @@ struct SheddingOrder: Sendable {
   enum Rule: Sendable { case oldest, lowest }
 
   private(set) var rule: Rule?
-  private var heap = IndexedHeap<RankedSlot>()
+  private var heap = RankHeap()
 
   /// Whoever gives way next; -1 when nobody waits.
-  var first: Int32 { rule == nil ? -1 : heap.min?.key.slot ?? -1 }
+  var first: Int32 { rule == nil ? -1 : heap.first?.place ?? -1 }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     guard let rule else { return }
     // The lowest is the one whose turn would come last: of the least urgent the youngest, as `outlook` foretells.
     let (age, rank) = (nodes[slot].age, nodes[slot].rank)
-    nodes[slot].shedding = heap.insert(RankedSlot(rank: rule == .oldest ? age : ~rank, tie: ~age, slot: slot))
+    nodes[slot].shedding = heap.insert(RankHeap.Key(rank: rule == .oldest ? age : ~rank, tie: ~age, place: slot))
   }
 
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {

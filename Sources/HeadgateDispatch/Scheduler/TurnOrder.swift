@@ -12,29 +12,17 @@ struct TurnOrder: Sendable {
   /// How far one start takes an end-point of weight 1.
   static let stride: UInt64 = 1 << 20
 
-  struct Turn: Comparable, Sendable {
-    /// How far it has come: what it started, divided by its weight.
-    var pass: UInt64
-    /// When it joined, counted over all orders: among equals the lower one is served first.
-    var stamp: UInt64
-    var place: Int32
-
-    static func < (left: Turn, right: Turn) -> Bool {
-      left.pass != right.pass ? left.pass < right.pass : left.stamp < right.stamp
-    }
-  }
-
   let requestClass: RequestClass
-  private var heap = IndexedHeap<Turn>()
-  // Counted here, so that nobody looks into the heap while nobody takes part.
-  private var count = 0
+  // By the pass, which is how far an end-point has come: what it started, divided by its weight. Among equals the one
+  // that joined first, counted over all orders.
+  private var heap = RankHeap()
 
   init(_ requestClass: RequestClass) { self.requestClass = requestClass }
 
   /// Whose turn it is; nil when nobody takes part.
-  var first: Turn? { count == 0 ? nil : heap.min?.key }
+  var first: RankHeap.Key? { heap.first }
 
-  var isEmpty: Bool { count == 0 }
+  var isEmpty: Bool { heap.isEmpty }
 
   /// Lets an end-point take part if it could start something, and only then.
   ///
@@ -45,17 +33,15 @@ struct TurnOrder: Sendable {
     guard endPoints[place].isEligible(requestClass) else { return remove(place, in: &endPoints) }
     guard endPoints[place][turn: requestClass] < 0 else { return }
     stamp += 1
-    count += 1
     let pass = max(endPoints[place].pass, virtualTime)
     endPoints[place].pass = pass
-    endPoints[place][turn: requestClass] = heap.insert(Turn(pass: pass, stamp: stamp, place: place))
+    endPoints[place][turn: requestClass] = heap.insert(RankHeap.Key(rank: pass, tie: stamp, place: place))
   }
 
   /// Takes an end-point out, where it takes part.
   mutating func remove(_ place: Int32, in endPoints: inout EndPointTable) {
     let handle = endPoints[place][turn: requestClass]
     guard handle >= 0 else { return }
-    count -= 1
     heap.remove(handle)
     endPoints[place][turn: requestClass] = -1
   }
