@@ -13,7 +13,7 @@ import Foundation
 ///     request.headerFields[.accept] = "application/json"
 ///     request.timeout = .seconds(10)
 public struct DispatchRequest: Sendable {
-  // All of it stands in an immutable object: a request is copied at every step of its way, and changed hardly ever.
+  // Shared by the copies of a request until one of them is changed.
   private var storage: RequestFields
 
   var fields: RequestFields { storage }
@@ -30,20 +30,20 @@ public struct DispatchRequest: Sendable {
   /// `GET` unless set.
   public var method: HTTPRequest.Method {
     get { storage.method }
-    set { storage = storage.changed { $0.method = newValue } }
+    set { change { $0.method = newValue } }
   }
 
   /// The header fields. `Content-Length`, `Connection` and `Transfer-Encoding` are the transport's, which leaves out
   /// what is given for them; a `Host` stands in for that of the URL.
   public var headerFields: HTTPFields {
     get { storage.headerFields }
-    set { storage = storage.changed { $0.headerFields = newValue } }
+    set { change { $0.headerFields = newValue } }
   }
 
   /// The body; none unless set.
   public var body: RequestBody? {
     get { storage.body }
-    set { storage = storage.changed { $0.rare.body = newValue } }
+    set { change { $0.rare.body = newValue } }
   }
 
   /// Whether the server is asked, by `Expect: 100-continue`, before the body is sent: then one that refuses it says so
@@ -51,7 +51,7 @@ public struct DispatchRequest: Sendable {
   /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for.
   public var expectsContinue: Bool? {
     get { storage.expectsContinue }
-    set { storage = storage.changed { $0.rare.expectsContinue = newValue } }
+    set { change { $0.rare.expectsContinue = newValue } }
   }
 
   /// Told how much of the body has been sent: after a hundredth of it or 64 KB, whichever is more, and at its end. One
@@ -62,7 +62,7 @@ public struct DispatchRequest: Sendable {
   /// and blocking calls of the dispatcher are refused. None begins after the request has ended.
   public var onUploadProgress: (@Sendable (UploadProgress) -> Void)? {
     get { storage.onUploadProgress }
-    set { storage = storage.changed { $0.rare.onUploadProgress = newValue } }
+    set { change { $0.rare.onUploadProgress = newValue } }
   }
 
   /// How long it may run, from the moment its permit is granted; waiting never counts, neither for the first permit
@@ -70,21 +70,21 @@ public struct DispatchRequest: Sendable {
   /// limit. Zero or less ends it at once.
   public var timeout: Duration? {
     get { storage.timeout }
-    set { storage = storage.changed { $0.timeout = newValue } }
+    set { change { $0.timeout = newValue } }
   }
 
   /// How long it may take from its submission, waiting included. Nil, which it is unless set: no limit. Zero or less
   /// ends it at once.
   public var deadline: Duration? {
     get { storage.deadline }
-    set { storage = storage.changed { $0.rare.deadline = newValue } }
+    set { change { $0.rare.deadline = newValue } }
   }
 
   /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set; nil: no limit
   /// but `timeout`.
   public var connectTimeout: Duration? {
     get { storage.connectTimeout }
-    set { storage = storage.changed { $0.connectTimeout = newValue } }
+    set { change { $0.connectTimeout = newValue } }
   }
 
   /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body. What
@@ -92,46 +92,46 @@ public struct DispatchRequest: Sendable {
   /// while the request's body is not there to be sent. Nil, which it is unless set: no limit.
   public var idleTimeout: Duration? {
     get { storage.idleTimeout }
-    set { storage = storage.changed { $0.rare.idleTimeout = newValue } }
+    set { change { $0.rare.idleTimeout = newValue } }
   }
 
   /// The largest whole body that is taken, in bytes, after decompression: 64 MiB unless set. Streams and files have no
   /// such cap.
   public var maxBodyBytes: Int {
     get { storage.maxBodyBytes }
-    set { storage = storage.changed { $0.rare.maxBodyBytes = newValue } }
+    set { change { $0.rare.maxBodyBytes = newValue } }
   }
 
   /// How many redirects are followed: 20 unless set; 0 hands the redirect itself to the caller.
   public var maxRedirects: Int {
     get { storage.maxRedirects }
-    set { storage = storage.changed { $0.rare.maxRedirects = newValue } }
+    set { change { $0.rare.maxRedirects = newValue } }
   }
 
   /// How soon it starts, among those that wait for the same end-point: `normal` unless set. Redirects keep it.
   public var priority: RequestPriority {
     get { storage.priority }
-    set { storage = storage.changed { $0.rare.priority = newValue } }
+    set { change { $0.rare.priority = newValue } }
   }
 
   /// Whether it is sent again when it fails. Nil, which it is unless set: it is not.
   public var retry: RetryPolicy? {
     get { storage.retry }
-    set { storage = storage.changed { $0.rare.retry = newValue } }
+    set { change { $0.rare.retry = newValue } }
   }
 
   /// What it can't do without: a transport that lacks some of it ends it with the error `unsupported`. Nothing unless
   /// set. See ``TransportCapabilities``.
   public var requires: TransportCapabilities {
     get { storage.requires }
-    set { storage = storage.changed { $0.rare.requires = newValue } }
+    set { change { $0.rare.requires = newValue } }
   }
 
   /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
   /// set.
   public var tag: String? {
     get { storage.tag }
-    set { storage = storage.changed { $0.rare.tag = newValue } }
+    set { change { $0.rare.tag = newValue } }
   }
 
   /// A request to an absolute http or https URL, or to one behind a Unix-domain socket:
@@ -163,4 +163,9 @@ public struct DispatchRequest: Sendable {
   }
 
   init(_ fields: RequestFields) { storage = fields }
+
+  private mutating func change(_ change: (inout RequestFields.Settings) -> Void) {
+    if !isKnownUniquelyReferenced(&storage) { storage = RequestFields(storage.address, storage.settings) }
+    change(&storage.settings)
+  }
 }

@@ -1,11 +1,13 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// What a request consists of, immutable. Whoever changes a request makes a new one of these.
+/// What a request consists of, behind one reference: a request is copied at every step of its way.
 ///
 /// A hundred thousand of them may wait, most of them plain: what hardly any request sets stands in an object of its own
 /// and costs all others one word.
-final class RequestFields: Sendable {
+// Unchecked: `settings` is written to by `DispatchRequest.change` only, while one request alone refers to the object; nobody
+// else can look at it then. What `rareBox` refers to is written to under the same condition.
+final class RequestFields: @unchecked Sendable {
   /// The parts that may be set.
   struct Settings: Sendable {
     var method: HTTPRequest.Method
@@ -21,7 +23,12 @@ final class RequestFields: Sendable {
 
     var rare: RareSettings {
       get { rareBox?.settings ?? RareSettings() }
-      set { rareBox = RareBox(newValue) }
+      _modify {
+        var box = rareBox.take() ?? RareBox(RareSettings())
+        if !isKnownUniquelyReferenced(&box) { box = RareBox(box.settings) }
+        defer { rareBox = box }
+        yield &box.settings
+      }
     }
   }
 
@@ -30,34 +37,28 @@ final class RequestFields: Sendable {
     var body: RequestBody?
     var deadline: Duration?
     var idleTimeout: Duration?
-    var maxBodyBytes = 64 << 20
-    var maxRedirects = 20
+    var maxBodyBytes = usualMaxBodyBytes
+    var maxRedirects = usualMaxRedirects
     var priority = RequestPriority.normal
     var tag: String?
     var retry: RetryPolicy?
     var expectsContinue: Bool?
     var onUploadProgress: (@Sendable (UploadProgress) -> Void)?
     var requires: TransportCapabilities = []
+
+    static let usualMaxBodyBytes = 64 << 20
+    static let usualMaxRedirects = 20
   }
 
-  fileprivate final class RareBox: Sendable {
-    let settings: RareSettings
+  // Unchecked: as said of `RequestFields`.
+  fileprivate final class RareBox: @unchecked Sendable {
+    @exclusivity(unchecked) var settings: RareSettings
     init(_ settings: consuming RareSettings) { self.settings = settings }
   }
 
   let address: RequestAddress
-  private let settings: Settings
-  /// The limits on time in nanoseconds: converted once, not at each step of the way.
-  let timeoutNanoseconds: Int64?
-  let deadlineNanoseconds: Int64?
-  let idleNanoseconds: Int64?
-  // Asked of every request, at the end of its body and at each head.
-  let maxBodyBytes: Int
-  let priority: RequestPriority
-  /// Whether it may be sent again.
-  let mayRetry: Bool
-  /// Whether it has a body: asked at each step of the way, where a copy of the body to look at would be felt.
-  let hasBody: Bool
+  // Not checked at each access, which happens at every step of the way: see above.
+  @exclusivity(unchecked) var settings: Settings
 
   var method: HTTPRequest.Method { settings.method }
   var headerFields: HTTPFields { settings.headerFields }
@@ -67,27 +68,26 @@ final class RequestFields: Sendable {
   var body: RequestBody? { rare?.settings.body }
   var deadline: Duration? { rare?.settings.deadline }
   var idleTimeout: Duration? { rare?.settings.idleTimeout }
-  var maxRedirects: Int { rare?.settings.maxRedirects ?? RareSettings().maxRedirects }
+  var maxBodyBytes: Int { rare?.settings.maxBodyBytes ?? RareSettings.usualMaxBodyBytes }
+  var maxRedirects: Int { rare?.settings.maxRedirects ?? RareSettings.usualMaxRedirects }
+  var priority: RequestPriority { rare?.settings.priority ?? .normal }
   var tag: String? { rare?.settings.tag }
   var retry: RetryPolicy? { rare?.settings.retry }
   var expectsContinue: Bool? { rare?.settings.expectsContinue }
   var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { rare?.settings.onUploadProgress }
   var requires: TransportCapabilities { rare?.settings.requires ?? [] }
 
+  /// The limits on time in nanoseconds.
+  var timeoutNanoseconds: Int64? { settings.timeout?.wholeNanoseconds }
+  var deadlineNanoseconds: Int64? { rare?.settings.deadline?.wholeNanoseconds }
+  var idleNanoseconds: Int64? { rare?.settings.idleTimeout?.wholeNanoseconds }
+  /// Whether it may be sent again.
+  var mayRetry: Bool { rare?.settings.retry != nil }
+  /// Whether it has a body.
+  var hasBody: Bool { rare?.settings.body != nil }
+
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address
-    timeoutNanoseconds = settings.timeout?.wholeNanoseconds
-    if let box = settings.rareBox {
-      deadlineNanoseconds = box.settings.deadline?.wholeNanoseconds
-      idleNanoseconds = box.settings.idleTimeout?.wholeNanoseconds
-      mayRetry = box.settings.retry != nil
-      hasBody = box.settings.body != nil
-      (maxBodyBytes, priority) = (box.settings.maxBodyBytes, box.settings.priority)
-    } else {
-      let usual = RareSettings()
-      (deadlineNanoseconds, idleNanoseconds, mayRetry, hasBody) = (nil, nil, false, false)
-      (maxBodyBytes, priority) = (usual.maxBodyBytes, usual.priority)
-    }
     self.settings = settings
   }
 

@@ -66,13 +66,7 @@ public struct Deadline: Hashable, Comparable, Sendable {
 
 extension Duration {
   /// The duration in nanoseconds, rounded towards zero, held between the ends of `Int64` (292 years).
-  package var wholeNanoseconds: Int64 {
-    // Looked at first: `components` traps where the seconds don't fit.
-    if self >= .nanoseconds(Int64.max) { return .max }
-    if self <= .nanoseconds(Int64.min) { return .min }
-    let (seconds, attoseconds) = components
-    return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-  }
+  package var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
   /// The duration in seconds, for records and messages.
   package var inSeconds: Double {
