@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -19,13 +20,33 @@ void headgate_log_thread_name(char *buffer, size_t size) {
   if (pthread_getname_np(pthread_self(), buffer, size) != 0) buffer[0] = 0;
 }
 
-int headgate_log_thread_words(uint64_t words[2]) {
-  words[0] = words[1] = 0;
 #if defined(__linux__)
-  // What the C library does too, by way of the thread's number. No name is longer.
-  prctl(PR_GET_NAME, words, 0, 0, 0);
+// The thread's name, and one more than the second in which it was asked for; 0: not asked.
+static _Thread_local struct {
+  uint64_t words[2];
+  time_t asked;
+} name;
+
+void headgate_log_forget_name(void) { name.asked = 0; }
+#else
+void headgate_log_forget_name(void) {}
+#endif
+
+int headgate_log_thread_words(uint64_t words[2]) {
+#if defined(__linux__)
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  if (name.asked != now.tv_sec + 1) {
+    name.asked = now.tv_sec + 1;
+    name.words[0] = name.words[1] = 0;
+    // What the C library does too, by way of the thread's number. No name is longer.
+    prctl(PR_GET_NAME, name.words, 0, 0, 0);
+  }
+  words[0] = name.words[0];
+  words[1] = name.words[1];
   return 1;
 #else
+  words[0] = words[1] = 0;
   char name[64];
   headgate_log_thread_name(name, sizeof(name));
   size_t length = strlen(name);

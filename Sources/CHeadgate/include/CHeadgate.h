@@ -84,7 +84,11 @@ void headgate_set_log_depth(int depth);
 // The calling thread's name as the system knows it, at least 16 bytes with the zero; empty if it has none.
 void headgate_log_thread_name(char *buffer, size_t size);
 
-// The same as two words, zeros after its end. 0 if it is longer than fifteen bytes, and does not fit.
+// The same as two words, zeros after its end. 0 if it is longer than fifteen bytes, and does not fit. On Linux the system
+// is asked once a second: the call takes as long as putting a line together.
 int headgate_log_thread_words(uint64_t words[2]);
+
+// The calling thread has another name now.
+void headgate_log_forget_name(void);
 
 #endif

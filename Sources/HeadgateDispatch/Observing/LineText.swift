@@ -89,9 +89,14 @@ extension LineText {
 
   /// Adds what `Duration.words` says of so many seconds, which were whole nanoseconds.
   mutating func add(seconds: Double) {
-    let nanoseconds = Int64(exactly: (seconds * 1e9).rounded()) ?? .max
-    guard nanoseconds < 1_000_000_000 else { return add(Duration.nanoseconds(nanoseconds).words) }
-    add(Int(nanoseconds / 1_000_000))
-    add(words: " ms")
+    let milliseconds = Int((Int64(exactly: (seconds * 1e9).rounded()) ?? .max) / 1_000_000)
+    guard milliseconds >= 1000 else {
+      add(milliseconds)
+      return add(words: " ms")
+    }
+    add(milliseconds / 1000)
+    add(words: ".")
+    add(milliseconds / 100 % 10)
+    add(words: " s")
   }
 }

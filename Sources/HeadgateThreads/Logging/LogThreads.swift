@@ -4,8 +4,8 @@ import Logging
 /// What swift-log is told of the threads that have told something lately: made anew for each line it would cost more than
 /// all the rest of that.
 ///
-/// So many places and no more, however many threads there are. The system is asked for the thread's name each time, as it
-/// may change.
+/// So many places and no more, however many threads there are. A name that Headgate sets counts at once; one that the
+/// program gives a thread by the system's own call is seen within a second.
 struct LogThreads {
   /// A thread's name as two words, or its number where it has none.
   struct Tag: Equatable {
