@@ -9,11 +9,10 @@ import Testing
 
 /// Everything at once, over each transport, in a process of its own; the server counts. `make soak` runs it for minutes.
 @Suite struct ChaosTests {
-  /// libcurl's. With URLSession on Linux Foundation stops the process (a failed assertion in its
-  /// `_NativeProtocol.transferCompleted`) within seconds of this, and async-http-client holds a megabyte more afterwards
-  /// than before. `HEADGATE_CHAOS_ALL=1` takes both along.
+  /// All but URLSession: on Linux Foundation stops the process (a failed assertion in its
+  /// `_NativeProtocol.transferCompleted`) within seconds of this. `HEADGATE_CHAOS_ALL=1` takes it along.
   private static let trials = TransportOnTrial.all.filter {
-    $0.testDescription == "libcurl" || getenv("HEADGATE_CHAOS_ALL") != nil
+    $0.testDescription != "URLSession" || getenv("HEADGATE_CHAOS_ALL") != nil
   }
 
   @Test(
@@ -29,6 +28,13 @@ import Testing
     }
     let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n")
     #expect(lines.filter { $0.hasPrefix("problem: ") } == [])
+    let memory = lines.filter { $0.hasPrefix("memory: ") }
+    if trial.testDescription == "async-http-client" {
+      // A megabyte, however long the storm lasts.
+      withKnownIssue("it holds more afterwards than before", isIntermittent: true) { #expect(memory == []) }
+    } else {
+      #expect(memory == [])
+    }
     let summary = try #require(lines.first { $0.hasPrefix("chaos: ") })
     print("\(summary) over \(trial.testDescription)")
   }
@@ -44,11 +50,13 @@ import Testing
     // Less than anything weighs that is lost with each request; allocators keep some, and so do types met for the first time.
     let mostBytes = before.bytes + 16 * requests + 1 << 19
     func isClean(_ now: ProcessCensus) -> Bool {
-      now.threads <= before.threads && now.descriptors <= before.descriptors && now.bytes <= mostBytes
+      now.threads <= before.threads && now.descriptors <= before.descriptors
     }
-    let after = await ProcessCensus.settled(isClean)
-    if !isClean(after) { lines.append("problem: left behind: before \(before); after \(after)") }
-    return lines + ["chaos: \(requests) requests in \(seconds) s; before \(before); after \(after)"]
+    let after = await ProcessCensus.settled { isClean($0) && $0.bytes <= mostBytes }
+    let states = "before \(before); after \(after)"
+    if !isClean(after) { lines.append("problem: left behind: \(states)") }
+    if after.bytes > mostBytes { lines.append("memory: left behind: \(states)") }
+    return lines + ["chaos: \(requests) requests in \(seconds) s; \(states)"]
   }
 
   private static func round(
