@@ -167,7 +167,8 @@ let package = Package(
     .testTarget(
       name: "HeadgateCurlTests",
       dependencies: [
-        "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting",
+        "CCurl", "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin",
+        "HeadgateTesting",
         "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

@@ -13,7 +13,8 @@ let package = Package(
     .executableTarget(
       name: "Bulk",
       dependencies: [
-        "Extras", .product(name: "Measure", package: "measure"), .product(name: "Headgate", package: "headgate"),
+        "Extras", .product(name: "Measure", package: "measure"), .product(name: "HeadgateCurl", package: "headgate"),
+        .product(name: "HeadgateDispatch", package: "headgate"),
       ]),
     .executableTarget(
       name: "Dispatching",

@@ -9,35 +9,35 @@ import Glibc
 import Musl
 #endif
 
-/// What libcurl calls, on the loop's thread. Each finds its object through the pointer that was set for the exchange.
+/// What libcurl calls, on the loop's thread. Each finds its exchange through the handle's own pointer.
 enum CurlCallbacks {
-  // Unretained: the loop keeps the object for as long as libcurl may call with it (see CurlEasy.prepare).
-  static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer {
-    Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+  // Unretained: the loop keeps handle and exchange for as long as libcurl may call with them (see CurlEasy.prepare).
+  static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer? {
+    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.transfer }?.takeUnretainedValue()
   }
 
   // As above, without counting a reference for the call: the loop's own lasts, since `end` runs outside of libcurl.
   @inline(__always)
-  private static func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Result) -> Result {
-    Unmanaged<CurlTransfer>.fromOpaque(pointer)._withUnsafeGuaranteedRef(body)
+  private static func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Result) -> Result? {
+    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.transfer?._withUnsafeGuaranteedRef(body) }
   }
 
   static let write: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    return with(pointer) { $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) }
+    return with(pointer) { $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) } ?? 0
   }
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    // An array takes typed bytes in one copy, and raw ones one by one.
-    return UnsafeRawBufferPointer(start: bytes, count: size * count).withMemoryRebound(to: UInt8.self) { line in
-      with(pointer) { $0.received(headLine: line, atMost: $0.maxHeadBytes) ? size * count : 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    let isTaken = Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { easy in
+      easy.transfer?._withUnsafeGuaranteedRef { $0.received(headLine: line, in: &easy.headBuffer) }
     }
+    return isTaken == true ? line.count : 0
   }
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
-    guard let pointer, let address else { return -1 }
-    let transfer = transfer(pointer)
+    guard let pointer, let address, let transfer = transfer(pointer) else { return -1 }
     transfer.reached(.connecting)
     guard transfer.sockets?.mayOpen(for: transfer) ?? true else {
       transfer.wasRefused = true
@@ -76,16 +76,16 @@ enum CurlCallbacks {
   }
 
   static let tls: curl_ssl_ctx_callback = { _, _, pointer in
-    if let pointer { transfer(pointer).reached(.securing) }
+    if let pointer { with(pointer) { $0.reached(.securing) } }
     return CURLE_OK
   }
 
   static let watchSocket: curl_socket_callback = { easy, descriptor, what, multiPointer, _ in
     guard let multiPointer else { return 0 }
     let multi = Unmanaged<CurlMulti>.fromOpaque(multiPointer).takeUnretainedValue()
-    var transferPointer: UnsafeMutableRawPointer?
-    if let easy { ccurl_get_private(easy, &transferPointer) }
-    multi.loop.watch(descriptor, what, transferPointer.map(transfer), multi)
+    var easyPointer: UnsafeMutableRawPointer?
+    if let easy { ccurl_get_private(easy, &easyPointer) }
+    multi.loop.watch(descriptor, what, easyPointer.flatMap(transfer), multi)
     return 0
   }
 

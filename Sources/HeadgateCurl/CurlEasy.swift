@@ -13,9 +13,16 @@ import Musl
 
 /// One of libcurl's easy handles, used for one exchange after another on the loop's thread.
 ///
-/// The callbacks find their exchange through the handle's private pointer, which is set for the time of the exchange.
+/// The callbacks get this object, and find in it the exchange of the moment: a pointer is set once, and not for each
+/// exchange.
 final class CurlEasy {
   let handle: UnsafeMutableRawPointer
+  // The exchange under way. Unretained: the loop keeps it until the handle is taken back.
+  @exclusivity(unchecked) private(set) var transfer: Unmanaged<CurlTransfer>?
+  // Not checked at each access, as both of these: none of their calls comes back here.
+  @exclusivity(unchecked) private var url: CurlURL
+  /// For the lines of its exchange's head.
+  @exclusivity(unchecked) var headBuffer = HeadBuffer()
   private let configuration: CurlTransport.Configuration
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var proxyHeaders: UnsafeMutablePointer<curl_slist>?
@@ -28,17 +35,33 @@ final class CurlEasy {
   private let said = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
   /// What a handle is set up for besides the request's method, fields and body.
-  private struct Shape: Equatable {
-    var connectTimeout: Duration?
-    var inflates: Bool
-    var shares: Bool
-    var proxy: CurlProxy?
-    // The path of a Unix-domain socket; empty for none.
-    var socket: String
+  private struct Shape {
+    let connectTimeout: Duration?
+    let inflates: Bool
+    let shares: Bool
+    let proxy: CurlProxy?
+    /// The path of a Unix-domain socket; nil for none.
+    let socket: String?
+
+    init(_ transfer: CurlTransfer, _ request: DispatchRequest) {
+      connectTimeout = request.connectTimeout
+      inflates = !transfer.exchange.mayPause
+      shares = transfer.offersHTTP2
+      proxy = transfer.proxy
+      socket = request.endPoint.isUnixSocket ? request.endPoint.host : nil
+    }
+
+    /// Whether another exchange needs the same.
+    func suits(_ transfer: CurlTransfer, _ request: DispatchRequest) -> Bool {
+      connectTimeout == request.connectTimeout && inflates != transfer.exchange.mayPause
+        && shares == transfer.offersHTTP2 && proxy == transfer.proxy
+        && (request.endPoint.isUnixSocket ? socket == request.endPoint.host : socket == nil)
+    }
   }
 
   init?(_ configuration: CurlTransport.Configuration) {
-    guard let handle = curl_easy_init() else { return nil }
+    guard let url = CurlURL(), let handle = curl_easy_init() else { return nil }
+    self.url = url
     self.handle = handle
     self.configuration = configuration
   }
@@ -53,10 +76,8 @@ final class CurlEasy {
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
     let wantsPlain = request.method == .get && request.headerFields.isEmpty && transfer.upload == nil
-    let shape = Shape(
-      connectTimeout: request.connectTimeout, inflates: !transfer.exchange.mayPause, shares: transfer.offersHTTP2,
-      proxy: transfer.proxy, socket: request.endPoint.isUnixSocket ? request.endPoint.host : "")
-    if !wantsPlain || plainShape != shape {
+    if !wantsPlain || plainShape?.suits(transfer, request) != true {
+      let shape = Shape(transfer, request)
       curl_easy_reset(handle)
       isIPv4Only = false
       setCommonOptions()
@@ -66,24 +87,36 @@ final class CurlEasy {
       plainShape = wantsPlain ? shape : nil
     }
     said[0] = 0
+    headBuffer.removeAll()
     if isIPv4Only || transfer.dialling == .ipv4 { dial(transfer.dialling, within: request.connectTimeout) }
-    ccurl_set_string(handle, CURLOPT_URL, request.wireURL)
-    // Each pointer is good for the time of the exchange: the loop keeps the transfer until the handle is taken back,
-    // and the sockets while one of them is open or an exchange uses them.
-    let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-    for option in [
-      CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA,
-      CURLOPT_READDATA, CURLOPT_SEEKDATA,
-    ] {
-      ccurl_set_pointer(handle, option, pointer)
+    let text = request.wireURL
+    if url.set(text) {
+      ccurl_set_url(handle, url.handle)
+    } else {
+      // It says itself what is wrong with it.
+      ccurl_set_url(handle, nil)
+      ccurl_set_string(handle, CURLOPT_URL, text)
     }
-    ccurl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, pointer)
+    self.transfer = Unmanaged.passUnretained(transfer)
+    // It is good for the time of the exchange and of its connection: the loop keeps the sockets while one of them is open
+    // or an exchange uses them.
     if let sockets = transfer.sockets {
       ccurl_set_pointer(handle, CURLOPT_CLOSESOCKETDATA, Unmanaged.passUnretained(sockets).toOpaque())
     }
   }
 
+  /// The exchange is over.
+  func isFree() { transfer = nil }
+
   private func setCommonOptions() {
+    // libcurl calls with it only while the handle is under way, and then the loop keeps this object.
+    let pointer = Unmanaged.passUnretained(self).toOpaque()
+    for option in [
+      CURLOPT_PRIVATE, CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_PREREQDATA, CURLOPT_SSL_CTX_DATA,
+      CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_OPENSOCKETDATA,
+    ] {
+      ccurl_set_pointer(handle, option, pointer)
+    }
     ccurl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     ccurl_set_quick_exit(handle)
     ccurl_set_protocols(handle)
@@ -137,8 +170,8 @@ final class CurlEasy {
     } else {
       ccurl_set_string(handle, CURLOPT_PROXY, "")
     }
-    if !shape.socket.isEmpty {
-      ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, shape.socket)
+    if let socket = shape.socket {
+      ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, socket)
     } else if let jar = configuration.cookies {
       ccurl_set_share(handle, jar.share)
       ccurl_set_string(handle, CURLOPT_COOKIEFILE, "")
@@ -173,7 +206,8 @@ final class CurlEasy {
     // is better off with its default of 16 KB.
     if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
     // Also what makes it inflate. A request that says itself what it takes gets what it asked for.
-    acceptedEncodings = inflates && !request.headerFields.contains(.acceptEncoding) ? Self.encodings : nil
+    let asks = inflates && configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
+    acceptedEncodings = asks ? Self.encodings : nil
     ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, acceptedEncodings)
     setHeaders(request, upload, tunnels: tunnels)
   }
@@ -243,15 +277,18 @@ final class CurlEasy {
   }
 
   /// The seconds that the parts of the exchange took.
-  var times: ExchangeTimes {
+  ///
+  /// - Parameter isReused: Its connection was open already. libcurl counts a look-up in its own pool then.
+  func times(isReused: Bool) -> ExchangeTimes {
     func seconds(_ info: CURLINFO) -> Double {
       var microseconds: curl_off_t = 0
       ccurl_get_offset(handle, info, &microseconds)
       return Double(microseconds) / 1e6
     }
+    let (firstByte, total) = (seconds(CURLINFO_STARTTRANSFER_TIME_T), seconds(CURLINFO_TOTAL_TIME_T))
+    if isReused { return ExchangeTimes(firstByte: firstByte, total: total) }
     return ExchangeTimes(
       name: seconds(CURLINFO_NAMELOOKUP_TIME_T), connect: seconds(CURLINFO_CONNECT_TIME_T),
-      tls: seconds(CURLINFO_APPCONNECT_TIME_T), firstByte: seconds(CURLINFO_STARTTRANSFER_TIME_T),
-      total: seconds(CURLINFO_TOTAL_TIME_T))
+      tls: seconds(CURLINFO_APPCONNECT_TIME_T), firstByte: firstByte, total: total)
   }
 }

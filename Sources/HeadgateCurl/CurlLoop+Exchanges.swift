@@ -127,9 +127,7 @@ extension CurlLoop {
       let result = ccurl_result(message)
       var pointer: UnsafeMutableRawPointer?
       ccurl_get_private(message.pointee.easy_handle, &pointer)
-      guard let pointer else { continue }
-      // Unretained: what `begin` retained it by lasts until `end`.
-      let transfer = Unmanaged<CurlTransfer>.fromOpaque(pointer).takeUnretainedValue()
+      guard let transfer = pointer.flatMap(CurlCallbacks.transfer) else { continue }
       if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
         dialAgain(transfer, .anyAtLast)
       } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
@@ -162,10 +160,11 @@ extension CurlLoop {
     var times = ExchangeTimes()
     let wasBegun = transfer.sockets != nil
     if let easy = transfer.easy {
-      times = transfer.times(from: easy)
+      times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay)
       // For one that is not done this closes its connection, before the permit goes back.
       remove(transfer, easy)
       transfer.easy = nil
+      easy.isFree()
       if spareHandles.count < 64 { spareHandles.append(easy) }
     }
     transfer.fallback.take()?.cancel()
@@ -218,6 +217,7 @@ extension CurlLoop {
     }
     remove(transfer, easy)
     transfer.easy = nil
+    easy.isFree()
     spareHandles.append(easy)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)

@@ -40,15 +40,17 @@ final class CurlLoop: @unchecked Sendable {
   // One for each use of connections, in their order.
   var multis: [CurlMulti] = []
   // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
-  var running = 0
-  // Not checked at each access: none of their calls comes back to them.
+  // Not checked at each access, as all of these: none of their calls comes back to them.
+  @exclusivity(unchecked) var running = 0
   @exclusivity(unchecked) var spareHandles: [CurlEasy] = []
-  @exclusivity(unchecked) var sockets: [EndPoint: EndPointSockets] = [:]
+  @exclusivity(unchecked) private var sockets: [EndPoint: EndPointSockets] = [:]
+  // The last one that was asked for: most requests go where the one before them went.
+  @exclusivity(unchecked) private var lastPlace: EndPointSockets?
   @exclusivity(unchecked) private var watches = WatchTable()
   // Those that wait for a socket.
-  var held: [ObjectIdentifier: CurlTransfer] = [:]
+  @exclusivity(unchecked) var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
-  var stirred: [EndPointSockets] = []
+  @exclusivity(unchecked) var stirred: [EndPointSockets] = []
   var isInsideCurl = false
   // The limits since they were changed for the first time.
   private var limits: GateLimits?
@@ -200,9 +202,10 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   func place(of endPoint: EndPoint) -> EndPointSockets {
-    if let place = sockets[endPoint] { return place }
-    let place = EndPointSockets(endPoint, self)
+    if let lastPlace, lastPlace.endPoint == endPoint { return lastPlace }
+    let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
     sockets[endPoint] = place
+    lastPlace = place
     return place
   }
 
@@ -223,15 +226,16 @@ final class CurlLoop: @unchecked Sendable {
     default: return watches.unwant(descriptor, poller)
     }
     // A connection from the pool belongs to the same end-point, so it is known there too.
-    let isConnection = transfer?.sockets?.owns(descriptor) ?? false
+    let isConnection = transfer?.uses(descriptor) ?? false
     watches.want(descriptor, interest, isConnection: isConnection, use: multi.use, poller)
-    transfer?.uses(descriptor)
   }
 
   func didOpen(_ descriptor: Int32) { watches.opened(descriptor) }
   func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
 
   func forgetIfUnused(_ place: EndPointSockets) {
-    if place.isUnused { sockets[place.endPoint] = nil }
+    guard place.isUnused else { return }
+    sockets[place.endPoint] = nil
+    if lastPlace === place { lastPlace = nil }
   }
 }

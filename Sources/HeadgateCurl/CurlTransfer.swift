@@ -87,8 +87,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// What is left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
-  var maxHeadBytes: Int { loop.maxHeadBytes }
-
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
   func sendOn() { loop.sendOn(self) }
@@ -117,17 +115,17 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   func reached(_ step: Step) { phaseNumber.store(step.rawValue, ordering: .relaxed) }
 
-  /// libcurl watches a socket for this exchange.
-  func uses(_ descriptor: Int32) {
-    sockets?.used(descriptor, by: self)
+  /// libcurl watches a socket for this exchange. False: it is none of its end-point's connections.
+  func uses(_ descriptor: Int32) -> Bool {
     if let upload { sockets?.uploads[descriptor] = upload }
+    return sockets?.used(descriptor, by: self) ?? false
   }
 
   // MARK: What libcurl brings
 
   /// A line of the head, or of the trailer. False ends the exchange.
-  func received(headLine line: UnsafeBufferPointer<UInt8>, atMost cap: Int) -> Bool {
-    switch head.append(line, atMost: cap) {
+  func received(headLine line: UnsafeRawBufferPointer, in buffer: inout HeadBuffer) -> Bool {
+    switch head.append(line, atMost: loop.maxHeadBytes, in: &buffer) {
     case .inside: return true
     case .tooLong:
       headIsTooLarge = true

@@ -54,9 +54,10 @@ extension CurlTransfer {
     guard !head.hasBegun, let bytes = upload?.remnant, let (end, last) = CurlUpload.parts(of: bytes) else {
       return false
     }
+    var buffer = HeadBuffer()
     var start = 0
     while start < end, let line = bytes[start..<end].firstIndex(of: UInt8(ascii: "\n")) {
-      let goesOn = bytes[start...line].withUnsafeBufferPointer { received(headLine: $0, atMost: maxHeadBytes) }
+      let goesOn = bytes[start...line].withUnsafeBytes { received(headLine: $0, in: &buffer) }
       guard goesOn else { return isAborted }
       start = line + 1
     }

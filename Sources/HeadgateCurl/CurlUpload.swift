@@ -161,11 +161,12 @@ extension CurlTransfer {
 extension CurlCallbacks {
   static let read: ccurl_data_function = { buffer, size, count, pointer in
     guard let buffer, let pointer else { return Int(CURL_READFUNC_ABORT) }
-    return transfer(pointer).send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+    return transfer(pointer)?.send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+      ?? Int(CURL_READFUNC_ABORT)
   }
 
   static let seek: curl_seek_callback = { pointer, offset, origin in
-    guard let pointer, origin == SEEK_SET, transfer(pointer).upload?.rewind(to: Int64(offset)) == true else {
+    guard let pointer, origin == SEEK_SET, transfer(pointer)?.upload?.rewind(to: Int64(offset)) == true else {
       return CURL_SEEKFUNC_FAIL
     }
     return CURL_SEEKFUNC_OK

@@ -20,8 +20,8 @@ final class EndPointSockets {
   var uploads: [Int32: CurlUpload] = [:]
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
-  /// Who waits for a socket.
-  var line = SocketLine<ObjectIdentifier>()
+  /// Who waits for a socket. Not checked at each access, nor is `open`: none of their calls comes back to them.
+  @exclusivity(unchecked) var line = SocketLine<ObjectIdentifier>()
   /// The loop was told to look at the line.
   var isStirred = false
 
@@ -37,13 +37,13 @@ final class EndPointSockets {
     fileprivate var users = 0
     // 0 until it is asked for.
     fileprivate var localPort = 0
+    fileprivate var isOpen = true
 
     fileprivate init(_ descriptor: Int32, inode: UInt64, origin: EndPoint?) {
       (self.descriptor, self.inode, self.origin) = (descriptor, inode, origin)
     }
   }
 
-  // Not checked at each access: no call of the dictionary's comes back to it.
   @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
   // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
@@ -75,25 +75,33 @@ final class EndPointSockets {
 
   /// libcurl has opened a socket for an exchange.
   func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
-    open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin)
+    open.updateValue(
+      Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin), forKey: descriptor)?.isOpen =
+      false
     loop.didOpen(descriptor)
     loop.socketCounts.set(open.count, of: endPoint)
     used(descriptor, by: transfer)
   }
 
-  /// An exchange uses a socket, and no other one.
-  func used(_ descriptor: Int32, by transfer: CurlTransfer) {
-    guard let socket = open[descriptor], transfer.use !== socket else { return }
+  /// An exchange uses a socket, and no other one. False: the socket is none of these.
+  @discardableResult
+  func used(_ descriptor: Int32, by transfer: CurlTransfer) -> Bool {
+    if let use = transfer.use, use.isOpen, use.descriptor == descriptor { return true }
+    guard let socket = open[descriptor] else { return false }
     released(by: transfer)
     socket.users += 1
     transfer.use = socket
+    return true
   }
 
   /// An exchange uses the socket with this local port: libcurl tells of no other name for it.
   func used(localPort port: Int, by transfer: CurlTransfer) {
     for (descriptor, socket) in open {
       if socket.localPort == 0 { socket.localPort = Self.localPort(of: descriptor) }
-      if socket.localPort == port { return used(descriptor, by: transfer) }
+      if socket.localPort == port {
+        used(descriptor, by: transfer)
+        return
+      }
     }
   }
 
@@ -101,8 +109,6 @@ final class EndPointSockets {
   func released(by transfer: CurlTransfer) {
     if let socket = transfer.use.take() { socket.users -= 1 }
   }
-
-  func owns(_ descriptor: Int32) -> Bool { open[descriptor] != nil }
 
   /// Forgets those of some sockets that libcurl has closed without a word, as it does (7.88) with those that never
   /// connected.
@@ -165,7 +171,8 @@ final class EndPointSockets {
   }
 
   private func forget(_ descriptor: Int32) {
-    guard open.removeValue(forKey: descriptor) != nil else { return }
+    guard let socket = open.removeValue(forKey: descriptor) else { return }
+    socket.isOpen = false
     line.socketsChanged()
     loop.stir(self)
     loop.socketCounts.set(open.count, of: endPoint)

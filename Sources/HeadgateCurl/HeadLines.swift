@@ -10,35 +10,42 @@ struct HeadLines {
     case tooLong
   }
 
-  private var block: [UInt8] = []
   private(set) var isDone = false
   private(set) var isHTTP2 = false
+  /// Whether something of a head has come, or all of it.
+  private(set) var hasBegun = false
   /// The lines after the body.
   private(set) var trailers: [UInt8] = []
 
-  /// Whether something of a head has come, or all of it.
-  var hasBegun: Bool { isDone || !block.isEmpty }
-
-  mutating func append(_ line: UnsafeBufferPointer<UInt8>, atMost cap: Int) -> Line {
+  /// Takes a line.
+  ///
+  /// - Parameters:
+  ///   - cap: The most bytes that a head may have, and trailers too.
+  ///   - buffer: Where the lines before this one are.
+  mutating func append(_ line: UnsafeRawBufferPointer, atMost cap: Int, in buffer: inout HeadBuffer) -> Line {
     if isDone {
       trailers.append(contentsOf: line)
       return trailers.count <= cap ? .inside : .tooLong
     }
-    if block.isEmpty { block.reserveCapacity(512) }
-    block.append(contentsOf: line)
-    guard block.count <= cap else { return .tooLong }
+    hasBegun = true
+    guard buffer.count + line.count <= cap else { return .tooLong }
+    buffer.append(line)
     // An empty line ends the head.
     guard line.count <= 2, line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") else { return .inside }
+    return last(in: &buffer)
+  }
+
+  /// The head is whole: what is in the buffer.
+  private mutating func last(in buffer: inout HeadBuffer) -> Line {
+    let block = Array(buffer.bytes)
+    buffer.removeAll()
     let status = Self.status(of: block)
-    if (100...199).contains(status), status != 101 {
-      // Another head follows an informational one.
-      block.removeAll(keepingCapacity: true)
-      return .inside
-    }
+    // Another head follows an informational one.
+    hasBegun = !(100...199).contains(status) || status == 101
+    guard hasBegun else { return .inside }
     isDone = true
     // "HTTP/2 200".
     isHTTP2 = block.count > 5 && block[5] == UInt8(ascii: "2")
-    defer { block = [] }
     return .last(status: status, block: block)
   }
 

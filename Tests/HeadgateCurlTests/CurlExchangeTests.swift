@@ -67,6 +67,20 @@ import Glibc
     }
   }
 
+  @Test("without compression servers are not asked for it, and a compressed body comes as it is")
+  func withoutCompression() async throws {
+    var configuration = CurlTransport.Configuration()
+    configuration.acceptsCompression = false
+    let plain = URLDispatcher(transport: try CurlTransport(configuration: configuration))
+    let echo = try await plain.data(for: origin.url("/echo"))
+    #expect(echo.headerFields[try #require(HTTPField.Name("X-Echo-Accept-Encoding"))] == nil)
+    let response = try await plain.data(for: origin.url("/gzip?bytes=100000"))
+    #expect(response.headerFields[.contentEncoding] == "gzip")
+    #expect(Array(response.body.prefix(2)) == [0x1F, 0x8B])
+    #expect(response.body.count < 100_000)
+    await plain.shutDown(.drain)
+  }
+
   @Test("method, fields and body arrive as they were given", arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
   func upload(method: String) async throws {
     var request = try DispatchRequest(origin.url("/echo"))

@@ -12,7 +12,9 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "ahc",
-      dependencies: [.product(name: "Measure", package: "measure"), .product(name: "AsyncHTTPClient", package: "async-http-client")]
+      dependencies: [
+        .product(name: "Measure", package: "measure"), .product(name: "AsyncHTTPClient", package: "async-http-client"),
+      ]
     ),
     .executableTarget(name: "urlsession", dependencies: [.product(name: "Measure", package: "measure")]),
     .executableTarget(name: "operationqueue", dependencies: [.product(name: "Measure", package: "measure")]),

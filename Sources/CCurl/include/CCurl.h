@@ -19,6 +19,7 @@ static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, const vo
 static inline CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
   return curl_easy_setopt(easy, option, value);
 }
+static inline CURLcode ccurl_set_url(CURL *easy, CURLU *value) { return curl_easy_setopt(easy, CURLOPT_CURLU, value); }
 
 typedef size_t (*ccurl_data_function)(char *, size_t, size_t, void *);
 static inline CURLcode ccurl_set_data_function(CURL *easy, CURLoption option, ccurl_data_function value) {

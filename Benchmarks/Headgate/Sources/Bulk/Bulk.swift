@@ -1,5 +1,6 @@
 import Extras
-import Headgate
+import HeadgateCurl
+import HeadgateDispatch
 import Measure
 
 /// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[--all] [--one] URL N CONNECTIONS`.
@@ -14,7 +15,11 @@ struct BulkBenchmark {
     Extras.dropLines()
     let extras = Extras(on: withAll)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: arguments.connections))
-    let dispatcher = try URLDispatcher(limits: limits, observers: extras.observers)
+    // As with the peers, no compressed body is asked for.
+    var configuration = CurlTransport.Configuration()
+    configuration.acceptsCompression = false
+    let transport = try CurlTransport(configuration: configuration)
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, observers: extras.observers)
     let fetch = inTurn ? Self.fetchInTurn : Self.fetch
     func request(_ number: Int) throws -> DispatchRequest { try extras.request(arguments.url, number) }
     _ = try fetch(warmUpRequests, dispatcher, request)
