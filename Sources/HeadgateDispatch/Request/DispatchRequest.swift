@@ -77,7 +77,7 @@ public struct DispatchRequest: Sendable {
   /// ends it at once.
   public var deadline: Duration? {
     get { storage.deadline }
-    set { change { $0.rare.deadline = newValue } }
+    set { change { $0.deadline = newValue } }
   }
 
   /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set; nil: no limit
@@ -111,7 +111,7 @@ public struct DispatchRequest: Sendable {
   /// How soon it starts, among those that wait for the same end-point: `normal` unless set. Redirects keep it.
   public var priority: RequestPriority {
     get { storage.priority }
-    set { change { $0.rare.priority = newValue } }
+    set { change { $0.priority = newValue } }
   }
 
   /// Whether it is sent again when it fails. Nil, which it is unless set: it is not.

@@ -14,6 +14,8 @@ final class RequestFields: @unchecked Sendable {
     var headerFields: HTTPFields
     var timeout: Duration? = .seconds(60)
     var connectTimeout: Duration? = .seconds(30)
+    var deadline: Duration?
+    var priority = RequestPriority.normal
     fileprivate var rareBox: RareBox?
 
     init(method: HTTPRequest.Method, headerFields: HTTPFields, body: RequestBody?) {
@@ -35,11 +37,9 @@ final class RequestFields: @unchecked Sendable {
   /// The parts that hardly any request sets.
   struct RareSettings: Sendable {
     var body: RequestBody?
-    var deadline: Duration?
     var idleTimeout: Duration?
     var maxBodyBytes = usualMaxBodyBytes
     var maxRedirects = usualMaxRedirects
-    var priority = RequestPriority.normal
     var tag: String?
     var retry: RetryPolicy?
     var expectsContinue: Bool?
@@ -64,13 +64,13 @@ final class RequestFields: @unchecked Sendable {
   var headerFields: HTTPFields { settings.headerFields }
   var timeout: Duration? { settings.timeout }
   var connectTimeout: Duration? { settings.connectTimeout }
+  var deadline: Duration? { settings.deadline }
+  var priority: RequestPriority { settings.priority }
   private var rare: RareBox? { settings.rareBox }
   var body: RequestBody? { rare?.settings.body }
-  var deadline: Duration? { rare?.settings.deadline }
   var idleTimeout: Duration? { rare?.settings.idleTimeout }
   var maxBodyBytes: Int { rare?.settings.maxBodyBytes ?? RareSettings.usualMaxBodyBytes }
   var maxRedirects: Int { rare?.settings.maxRedirects ?? RareSettings.usualMaxRedirects }
-  var priority: RequestPriority { rare?.settings.priority ?? .normal }
   var tag: String? { rare?.settings.tag }
   var retry: RetryPolicy? { rare?.settings.retry }
   var expectsContinue: Bool? { rare?.settings.expectsContinue }
@@ -79,7 +79,7 @@ final class RequestFields: @unchecked Sendable {
 
   /// The limits on time in nanoseconds.
   var timeoutNanoseconds: Int64? { settings.timeout?.wholeNanoseconds }
-  var deadlineNanoseconds: Int64? { rare?.settings.deadline?.wholeNanoseconds }
+  var deadlineNanoseconds: Int64? { settings.deadline?.wholeNanoseconds }
   var idleNanoseconds: Int64? { rare?.settings.idleTimeout?.wholeNanoseconds }
   /// Whether it may be sent again.
   var mayRetry: Bool { rare?.settings.retry != nil }
