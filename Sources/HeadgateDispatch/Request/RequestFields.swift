@@ -53,6 +53,11 @@ final class RequestFields: @unchecked Sendable {
   // Unchecked: as said of `RequestFields`.
   fileprivate final class RareBox: @unchecked Sendable {
     @exclusivity(unchecked) var settings: RareSettings
+
+    // Asked of every request: where there is no such object nothing is copied to look at.
+    var mayRetry: Bool { settings.retry != nil }
+    var hasBody: Bool { settings.body != nil }
+
     init(_ settings: consuming RareSettings) { self.settings = settings }
   }
 
@@ -82,9 +87,9 @@ final class RequestFields: @unchecked Sendable {
   var deadlineNanoseconds: Int64? { settings.deadline?.wholeNanoseconds }
   var idleNanoseconds: Int64? { rare?.settings.idleTimeout?.wholeNanoseconds }
   /// Whether it may be sent again.
-  var mayRetry: Bool { rare?.settings.retry != nil }
+  var mayRetry: Bool { rare?.mayRetry ?? false }
   /// Whether it has a body.
-  var hasBody: Bool { rare?.settings.body != nil }
+  var hasBody: Bool { rare?.hasBody ?? false }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address
