@@ -1,0 +1,43 @@
+import HeadgateTesting
+import HeadgateThreads
+import Synchronization
+import Testing
+
+@testable import HeadgateDispatch
+
+/// The line of what one request's observers are to be told of.
+@Suite struct ObservationTests {
+  /// Counts what it is told, and whether two calls were ever under way at once.
+  private final class Counting: DispatchObserver, RequestObserver {
+    private let inside = Atomic<Bool>(false)
+    let overlaps = Atomic<Int>(0)
+    let told = Atomic<Int>(0)
+
+    func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? { self }
+
+    func waitingStarted(_ start: WaitingStart) {
+      if inside.exchange(true, ordering: .relaxed) { overlaps.add(1, ordering: .relaxed) }
+      told.add(1, ordering: .relaxed)
+      inside.store(false, ordering: .relaxed)
+    }
+  }
+
+  @Test("many threads that bring something: all of it is told, once, one call at a time")
+  func manyThreads() async throws {
+    let counting = Counting()
+    let bench = try Bench(observers: [counting])
+    let (core, request) = (bench.dispatcher.core, try bench.request())
+    let observation = try #require(Observation.begin(request, .short, core, at: core.now).1)
+    let threads = try (0..<4).map { number in
+      try ManagedThread.spawn(name: "bringer-\(number)") {
+        for _ in 0..<5000 { observation.add(.waits(request.endPoint, .submission), at: core.now) }
+      }
+    }
+    for thread in threads { _ = try await thread.value(until: .after(.seconds(60))) }
+    #expect(counting.told.load(ordering: .relaxed) == 20_000)
+    #expect(counting.overlaps.load(ordering: .relaxed) == 0)
+    let times = DispatchTimes(queued: 0, total: 0, exchange: ExchangeTimes())
+    observation.add(.over(nil, times), at: core.now)
+    #expect(bench.isClean())
+  }
+}
