@@ -7,13 +7,10 @@ import Synchronization
 /// Whoever brings something tells it, and what others bring meanwhile: so nobody waits, and an observer that cancels its
 /// own request inside a call hears of that after the call.
 final class Observation: Sendable {
-  /// Whose turn it is to tell.
-  private enum Turn {
-    static let nobodys: UInt8 = 0
-    /// Whoever set it has the tree, until it is unset.
-    static let taken: UInt8 = 1
-    /// Taken, and others have left something in the line.
-    static let takenWithMore: UInt8 = 2
+  private struct Line {
+    // Whoever sets it has the tree, until it is unset.
+    var isTelling = false
+    var events: [(event: SpanTree.Event, moment: Deadline)] = []
   }
 
   private static let lastID = Atomic<UInt64>(0)
@@ -22,10 +19,8 @@ final class Observation: Sendable {
   private let first: ObservedRequest
   private let observers: Observers
   private let core: DispatchCore
-  // A word of its own: nearly always one thread after another brings something, and none of it goes through the line.
-  private let turn = Atomic<UInt8>(Turn.nobodys)
-  private let line = Locked<[(event: SpanTree.Event, moment: Deadline)]>([])
-  // Touched only by the thread that has taken the turn, and until it gives it back.
+  private let line = Locked(Line())
+  // Touched only by the thread that has set `isTelling` under the lock; it unsets it there once it is done.
   @exclusivity(unchecked) private nonisolated(unsafe) var tree: SpanTree
 
   /// Asks the dispatcher's observers who is interested, and puts their header fields into the request.
@@ -71,40 +66,19 @@ final class Observation: Sendable {
   }
 
   func add(_ event: SpanTree.Event, at moment: Deadline) {
-    if takeTurn() {
-      DeliveryFrame.mark(core.gateIdentity) {
-        tell(event, at: moment)
-        tellTheRest()
+    let mustTell = line.withLock { line in
+      guard line.isTelling else {
+        line.isTelling = true
+        return true
       }
-    } else if leave(event, at: moment) {
-      DeliveryFrame.mark(core.gateIdentity) {
-        tellLine()
-        tellTheRest()
-      }
+      line.events.append((event, moment))
+      return false
     }
-  }
-
-  private func takeTurn() -> Bool {
-    turn.compareExchange(expected: Turn.nobodys, desired: Turn.taken, ordering: .acquiring).exchanged
-  }
-
-  /// Puts an event into the line. True: whoever told has just ended, and the turn is the caller's now.
-  private func leave(_ event: SpanTree.Event, at moment: Deadline) -> Bool {
-    line.withLock { $0.append((event, moment)) }
-    while true {
-      if takeTurn() { return true }
-      let (isLeft, present) = turn.compareExchange(
-        expected: Turn.taken, desired: Turn.takenWithMore, ordering: .releasing)
-      // With more in it already the line is looked at after this: that is said before it is looked at.
-      if isLeft || present == Turn.takenWithMore { return false }
-    }
-  }
-
-  /// Gives the turn back, once all is told that others have brought meanwhile, or the observers themselves.
-  private func tellTheRest() {
-    while !turn.compareExchange(expected: Turn.taken, desired: Turn.nobodys, ordering: .releasing).exchanged {
-      turn.store(Turn.taken, ordering: .relaxed)
-      tellLine()
+    guard mustTell else { return }
+    DeliveryFrame.mark(core.gateIdentity) {
+      tell(event, at: moment)
+      // What others have brought meanwhile, or the observers themselves.
+      while let events = takeEvents() { for (event, moment) in events { tell(event, at: moment) } }
     }
   }
 
@@ -112,11 +86,14 @@ final class Observation: Sendable {
     if tree.apply(event, at: moment, telling: observers) { core.settle() }
   }
 
-  private func tellLine() {
-    let events = line.withLock { line in
-      defer { line = [] }
-      return line
+  private func takeEvents() -> [(event: SpanTree.Event, moment: Deadline)]? {
+    line.withLock { line in
+      guard !line.events.isEmpty else {
+        line.isTelling = false
+        return nil
+      }
+      defer { line.events = [] }
+      return line.events
     }
-    for (event, moment) in events { tell(event, at: moment) }
   }
 }
