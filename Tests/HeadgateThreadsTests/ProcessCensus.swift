@@ -4,14 +4,22 @@ import Glibc
 
 /// What a process holds, for tests that run in one of their own.
 struct ProcessCensus: CustomStringConvertible {
-  var threads: Int
+  /// The names of its threads, but for those that are made once for the process, whenever they are first needed, and the
+  /// threads of libdispatch, of which it has as many as it sees fit.
+  var names: [String]
   var descriptors: Int
   /// Bytes that malloc has given out; 0 under a sanitizer, which has its own.
   var bytes: Int
 
+  var threads: Int { names.count }
+
   static var now: ProcessCensus {
-    ProcessCensus(
-      threads: entries("/proc/self/task").count, descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
+    let names = entries("/proc/self/task").map { task in
+      let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
+      return name?.trimmingCharacters(in: .newlines) ?? "gone"
+    }
+    let own = names.filter { !["headgate-timer", "headgate-relief"].contains($0) && !$0.contains("-qos") }
+    return ProcessCensus(names: own.sorted(), descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
   }
 
   // glibc's malloc_info, whose header Swift's module of glibc leaves out: XML, of which the end is about all arenas.
@@ -35,7 +43,7 @@ struct ProcessCensus: CustomStringConvertible {
     return size("<system type=\"current\"") - free + size("<total type=\"mmap\"")
   }
 
-  var description: String { "\(threads) threads, \(descriptors) descriptors, \(bytes) bytes" }
+  var description: String { "\(threads) threads (\(names.joined(separator: ", "))), \(descriptors) descriptors, \(bytes) bytes" }
 
   /// What a thousand rounds leave behind; nil: nothing. Threads that were told to end get time to do so.
   static func leftover(after round: (Int) throws -> Void) rethrows -> String? {
