@@ -43,7 +43,9 @@ struct ProcessCensus: CustomStringConvertible {
     return size("<system type=\"current\"") - free + size("<total type=\"mmap\"")
   }
 
-  var description: String { "\(threads) threads (\(names.joined(separator: ", "))), \(descriptors) descriptors, \(bytes) bytes" }
+  var description: String {
+    "\(threads) threads (\(names.joined(separator: ", "))), \(descriptors) descriptors, \(bytes) bytes"
+  }
 
   /// What a thousand rounds leave behind; nil: nothing. Threads that were told to end get time to do so.
   static func leftover(after round: (Int) throws -> Void) rethrows -> String? {
