@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+import Dispatch
 import Glibc
 import HeadgateDispatch
 import HeadgateOrigin
@@ -30,7 +31,7 @@ import Testing
     #expect(lines.filter { $0.hasPrefix("problem: ") } == [])
     let memory = lines.filter { $0.hasPrefix("memory: ") }
     if trial.testDescription == "async-http-client" {
-      // A megabyte, however long the storm lasts.
+      // 1.2 MB after a storm of 2 s; beyond four it is a problem.
       withKnownIssue("it holds more afterwards than before", isIntermittent: true) { #expect(memory == []) }
     } else {
       #expect(memory == [])
@@ -42,6 +43,7 @@ import Testing
   /// A short storm, so that what is made once for the process is there, then the one that counts. What was wrong, line by
   /// line, and a summary.
   private static func chaos(over trial: TransportOnTrial, seconds: Int) async throws -> [String] {
+    try callRelief()
     var (lines, _) = try await round(trial, .seconds(min(seconds, 10)) / 4, seed: 1, isRecorded: true)
     let before = await ProcessCensus.settled { _ in false }
     // The record of a long storm would fill the memory.
@@ -56,7 +58,28 @@ import Testing
     let states = "before \(before); after \(after)"
     if !isClean(after) { lines.append("problem: left behind: \(states)") }
     if after.bytes > mostBytes { lines.append("memory: left behind: \(states)") }
+    if after.bytes > mostBytes + 4 << 20 { lines.append("problem: memory left behind: \(states)") }
     return lines + ["chaos: \(requests) requests in \(seconds) s; \(states)"]
+  }
+
+  /// More starts at once than one caller delivers: has the process make the thread that takes the rest over, which a short
+  /// storm may not need and a long one does.
+  private static func callRelief() throws {
+    let gate = EndPointGate()
+    let endPoint = try EndPoint(host: "relief.example", port: 80)
+    let count = 200
+    let left = DispatchGroup()
+    gate.setLimits(try EndPointLimits(requests: count), for: endPoint)
+    gate.pause(endPoint)
+    for _ in 0..<count {
+      left.enter()
+      _ = gate.requestPermit(for: endPoint) { result in
+        if case .success(let permit) = result { permit.release() }
+        left.leave()
+      }
+    }
+    gate.resume(endPoint)
+    left.wait()
   }
 
   private static func round(

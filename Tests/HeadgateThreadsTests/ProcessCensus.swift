@@ -4,8 +4,7 @@ import Glibc
 
 /// What a process holds, for tests that run in one of their own.
 struct ProcessCensus: CustomStringConvertible {
-  /// The names of its threads, but for those that are made once for the process, whenever they are first needed, and the
-  /// threads of libdispatch, of which it has as many as it sees fit.
+  /// The names of its threads.
   var names: [String]
   var descriptors: Int
   /// Bytes that malloc has given out; 0 under a sanitizer, which has its own.
@@ -18,8 +17,7 @@ struct ProcessCensus: CustomStringConvertible {
       let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
       return name?.trimmingCharacters(in: .newlines) ?? "gone"
     }
-    let own = names.filter { !["headgate-timer", "headgate-relief"].contains($0) && !$0.contains("-qos") }
-    return ProcessCensus(names: own.sorted(), descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
+    return ProcessCensus(names: names.sorted(), descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
   }
 
   // glibc's malloc_info, whose header Swift's module of glibc leaves out: XML, of which the end is about all arenas.
