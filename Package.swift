@@ -168,8 +168,7 @@ let package = Package(
       name: "HeadgateCurlTests",
       dependencies: [
         "CCurl", "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin",
-        "HeadgateTesting",
-        "HeadgateThreads",
+        "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -203,7 +203,11 @@ final class CurlLoop: @unchecked Sendable {
 
   func place(of endPoint: EndPoint) -> EndPointSockets {
     if let lastPlace, lastPlace.endPoint == endPoint { return lastPlace }
-    let place = sockets[endPoint] ?? EndPointSockets(endPoint, self)
+    if let place = sockets[endPoint] {
+      lastPlace = place
+      return place
+    }
+    let place = EndPointSockets(endPoint, self)
     sockets[endPoint] = place
     lastPlace = place
     return place

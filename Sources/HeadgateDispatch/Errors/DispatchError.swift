@@ -113,10 +113,5 @@ extension DispatchError {
 
 extension Duration {
   /// For people: milliseconds below a second, else seconds.
-  var words: String {
-    let milliseconds = wholeNanoseconds / 1_000_000
-    guard milliseconds >= 1000 else { return "\(milliseconds) ms" }
-    let tenths = milliseconds / 100
-    return "\(tenths / 10).\(tenths % 10) s"
-  }
+  var words: String { LineText.make { $0.add(milliseconds: wholeNanoseconds / 1_000_000) } }
 }

@@ -89,7 +89,12 @@ extension LineText {
 
   /// Adds what `Duration.words` says of so many seconds, which were whole nanoseconds.
   mutating func add(seconds: Double) {
-    let milliseconds = Int((Int64(exactly: (seconds * 1e9).rounded()) ?? .max) / 1_000_000)
+    add(milliseconds: (Int64(exactly: (seconds * 1e9).rounded()) ?? .max) / 1_000_000)
+  }
+
+  /// Adds a time for people: milliseconds below a second, else seconds.
+  mutating func add(milliseconds count: Int64) {
+    let milliseconds = Int(clamping: count)
     guard milliseconds >= 1000 else {
       add(milliseconds)
       return add(words: " ms")

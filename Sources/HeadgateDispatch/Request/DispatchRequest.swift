@@ -165,7 +165,6 @@ public struct DispatchRequest: Sendable {
   init(_ fields: RequestFields) { storage = fields }
 
   private mutating func change(_ change: (inout RequestFields.Settings) -> Void) {
-    if !isKnownUniquelyReferenced(&storage) { storage = RequestFields(storage.address, storage.settings) }
-    change(&storage.settings)
+    if isKnownUniquelyReferenced(&storage) { change(&storage.settings) } else { storage = storage.changed(change) }
   }
 }
