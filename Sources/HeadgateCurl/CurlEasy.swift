@@ -17,9 +17,9 @@ import Musl
 /// exchange.
 final class CurlEasy {
   let handle: UnsafeMutableRawPointer
-  // The exchange under way. Unretained: the loop keeps it until the handle is taken back.
+  // The exchange under way. Unretained: the loop keeps it until the handle is taken back. Not checked at each access, nor
+  // are the two below: none of their calls comes back here.
   @exclusivity(unchecked) private(set) var transfer: Unmanaged<CurlTransfer>?
-  // Not checked at each access, as both of these: none of their calls comes back here.
   @exclusivity(unchecked) private var url: CurlURL
   /// For the lines of its exchange's head.
   @exclusivity(unchecked) var headBuffer = HeadBuffer()
@@ -106,7 +106,7 @@ final class CurlEasy {
   }
 
   /// The exchange is over.
-  func isFree() { transfer = nil }
+  func forgetTransfer() { transfer = nil }
 
   private func setCommonOptions() {
     // libcurl calls with it only while the handle is under way, and then the loop keeps this object.

@@ -73,6 +73,13 @@ extension CurlLoop {
     isInsideCurl = false
   }
 
+  private func takeBack(_ easy: CurlEasy, from transfer: CurlTransfer) {
+    remove(transfer, easy)
+    transfer.easy = nil
+    easy.forgetTransfer()
+    if spareHandles.count < 64 { spareHandles.append(easy) }
+  }
+
   func abandon(_ transfer: CurlTransfer) {
     guard !transfer.isOver else { return }
     guard transfer.sockets != nil else {
@@ -162,10 +169,7 @@ extension CurlLoop {
     if let easy = transfer.easy {
       times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay)
       // For one that is not done this closes its connection, before the permit goes back.
-      remove(transfer, easy)
-      transfer.easy = nil
-      easy.isFree()
-      if spareHandles.count < 64 { spareHandles.append(easy) }
+      takeBack(easy, from: transfer)
     }
     transfer.fallback.take()?.cancel()
     if let place = transfer.sockets {
@@ -215,10 +219,7 @@ extension CurlLoop {
     guard transfer.upload?.rewind(to: 0) ?? true else {
       return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
     }
-    remove(transfer, easy)
-    transfer.easy = nil
-    easy.isFree()
-    spareHandles.append(easy)
+    takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)
     place.line.refused(
