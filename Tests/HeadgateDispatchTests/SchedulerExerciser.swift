@@ -1,6 +1,7 @@
-import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
+
+@testable import HeadgateDispatch
 
 /// Plays seeded random events to a scheduler and holds what comes out against a plain model of the rules.
 struct SchedulerExerciser {
@@ -23,8 +24,13 @@ struct SchedulerExerciser {
   private(set) var events = 0
   private(set) var started = 0
   private(set) var ended = 0
+  /// Those that started on a loan, and those of them that the scheduler had to take over.
+  private(set) var onLoan = 0
+  private(set) var calledIn = 0
   private var random: SeededRandom
-  private var scheduler: Scheduler<Int>
+  private var scheduler: any ExercisedScheduler
+  // The same, where permits are lent.
+  private let gate: GateUnderTest?
   private var limits: GateLimits
   private let endPoints: [EndPoint]
   private var known: [Int: Known] = [:]
@@ -40,13 +46,15 @@ struct SchedulerExerciser {
   private var multiplexing: Set<Int> = []
   private var expected = 0
 
-  init(seed: UInt64) throws {
+  init(seed: UInt64, lends: Bool = false) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
     endPoints = try (0..<12).map { try EndPoint(host: "h\($0)", port: 80) }
-    limits = try GateLimits(endPoint: .standard, total: 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
+    limits = try GateLimits(
+      endPoint: .standard, total: lends ? 150 : 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
     limits.ageing = .nanoseconds(500)
-    scheduler = Scheduler(limits: limits)
+    gate = lends ? GateUnderTest(limits) : nil
+    scheduler = gate ?? Scheduler<Int>(limits: limits)
     running = Array(repeating: 0, count: endPoints.count)
     runningLong = running
   }
@@ -63,7 +71,7 @@ struct SchedulerExerciser {
   private mutating func step() -> String? {
     switch Int.random(in: 0..<100, using: &random) {
     // Long phases of growing and of shrinking take turns, so that both full and empty states are met.
-    case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
+    case 0..<(events / 2000 % 2 == 0 ? gate == nil ? 50 : 40 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
     case 90..<93: return move()
@@ -102,24 +110,37 @@ struct SchedulerExerciser {
     let priority =
       Bool.random(using: &random) ? .normal : RequestPriority.allCases.randomElement(using: &random) ?? .normal
     let needsPlace = requestClass == .long && Bool.random(using: &random)
-    let mayStart = Bool.random(using: &random)
+    let mayStart = gate == nil ? Bool.random(using: &random) : Int.random(in: 0..<16, using: &random) > 0
+    // To foretell calls loans in.
+    let foretells = gate == nil || Int.random(in: 0..<16, using: &random) == 0
     let waitingBefore = scheduler.waiting
     func entry(_ ticket: Ticket) -> Known {
       Known(
         ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: age, priority: priority,
         rank: rank(age, priority))
     }
-    let outlook = scheduler.outlook(
-      for: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
-      patience: needsPlace ? .needsLongPlace : .waits)
+    let outlook =
+      foretells
+      ? scheduler.outlook(
+        for: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
+        patience: needsPlace ? .needsLongPlace : .waits) : nil
     let submission = scheduler.submit(
       item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
       as: first.map { .expected(age: $0) } ?? .new)
     // What a request would meet is foretold for one that comes for its first time.
-    if first == nil, let broken = compare(outlook, submission) { return broken }
+    if first == nil, let outlook, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
-    lastAge = newest
+    switch submission {
+    case .started(let ticket, _) where ticket.loan != nil:
+      onLoan += 1
+      // Its age is the clock's as it was read: no other is compared with it unless it is called in.
+      var entry = entry(ticket)
+      (entry.age, entry.rank) = (moment, rank(moment, priority))
+      add(item, entry)
+      return startedItem(item, ticket)
+    default: lastAge = newest
+    }
     switch submission {
     case .started(let ticket, let limit):
       if !mayStart { return "something started inside a submission that may not" }
@@ -136,7 +157,9 @@ struct SchedulerExerciser {
       add(item, entry(ticket))
     case .refused(.queueFull):
       if limits.overflow == .wait || waitingBefore < limits.waiting { return "refused beside a free place" }
-      if limits.overflow == .dropOldest, limits.waiting > 0, first == nil {
+      if limits.overflow == .dropOldest, limits.waiting > 0, first == nil,
+        !known.values.contains(where: { $0.stand == .waiting && $0.age > age })
+      {
         return "the youngest was refused for an elder one"
       }
       // The victim is the one whose turn would come last: here the newcomer.
@@ -216,6 +239,9 @@ struct SchedulerExerciser {
     var found = anyone()
     for _ in 0..<12 where found?.1.stand == .waiting { found = anyone() }
     guard let (item, entry) = found, entry.stand != .waiting else { return nil }
+    if entry.ticket.loan != nil, case .elsewhere? = gate?.state.setPriority(entry.priority, of: entry.ticket) {
+      calledIn += 1
+    }
     if scheduler.finish(entry.ticket) != item { return "finish returned another item" }
     if scheduler.finish(entry.ticket) != nil { return "a permit was given back twice" }
     gaveBack(entry)
@@ -268,7 +294,7 @@ struct SchedulerExerciser {
         requests: requests, connections: connections, weight: Int.random(in: 1...4, using: &random))
       switch Int.random(in: 0..<6, using: &random) {
       case 0: limits.endPoint = changed
-      case 1: limits.total = Int.random(in: 1...40, using: &random)
+      case 1: limits.total = Int.random(in: 1...(gate == nil ? 40 : 200), using: &random)
       case 2: limits.overflow = Self.policies.randomElement(using: &random) ?? .refuse
       case 3: limits.ageing = .nanoseconds(Int.random(in: 0...2000, using: &random))
       default:
@@ -345,9 +371,20 @@ struct SchedulerExerciser {
   }
 
   private func check() -> String? {
+    // With loans that is a look into all of them.
+    guard gate == nil || events % 16 == 0 else { return nil }
     if known.count != scheduler.alive { return "the scheduler and the model disagree on who is alive" }
+    if let gate, let broken = lentBesideWaiting(gate) { return broken }
     if running.reduce(0, +) != scheduler.running { return "they disagree on who runs" }
     return scheduler.brokenInvariant(inFull: known.count < 40 || events % 4096 == 0)
+  }
+
+  /// Where something waits nothing is on loan, and nobody waits for the total because of loans.
+  private func lentBesideWaiting(_ gate: GateUnderTest) -> String? {
+    for entry in known.values where entry.stand == .waiting {
+      if gate.state.withQueues({ $0.isLent(endPoints[entry.endPoint]) }) { return "someone waits beside a loan" }
+    }
+    return nil
   }
 
   // MARK: The end
@@ -356,7 +393,7 @@ struct SchedulerExerciser {
     let modes: [Scheduler<Int>.Closing] = [.draining, .ending, .aborting]
     let mode = modes[Int.random(in: 0..<3, using: &random)]
     scheduler.close(mode)
-    guard case .refused(.shutDown) = scheduler.submit(-1, to: endPoints[0], .short) else {
+    guard case .refused(.shutDown) = submitLate() else {
       return "a closed gate took one"
     }
     var isDrained = false
@@ -395,9 +432,18 @@ struct SchedulerExerciser {
       for _ in 0..<expected { scheduler.forgetExpected() }
       if case .drained? = scheduler.next() { isDrained = true }
     }
+    if let gate, gate.state.loans.all.contains(where: { cell in cell.loan.withLock { $0.known > 0 } }) {
+      return "a loan remembers someone"
+    }
     if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
     if scheduler.running != 0 || scheduler.waiting != 0 { return "something runs or waits" }
     return isDrained ? nil : "nobody was told that it is empty"
+  }
+
+  private mutating func submitLate() -> Scheduler<Int>.Submission {
+    scheduler.submit(
+      -1, to: endPoints[0], .short, priority: .normal, at: .distantPast, patience: .waits, mayBeHeld: false,
+      mayStart: true, as: .new)
   }
 
   // MARK: The model

@@ -33,4 +33,23 @@ import Glibc
     print("random events: \(played), requests started: \(started)")
   }
 
+  @Test("D13 the same with permits on loan, which come and go")
+  func randomEventsOnLoan() throws {
+    let seed = getenv("HEADGATE_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
+    var (played, onLoan, calledIn) = (0, 0, 0)
+    var round = UInt64(0)
+    while played < Self.events {
+      var exerciser = try SchedulerExerciser(seed: seed &+ round, lends: true)
+      let count = min(20_000, Self.events - played)
+      let broken = exerciser.play(count)
+      #expect(broken == nil)
+      if broken != nil { return }
+      played += count
+      onLoan += exerciser.onLoan
+      calledIn += exerciser.calledIn
+      round += 1
+    }
+    #expect(onLoan > Self.events / 50 && calledIn > Self.events / 1000)
+    print("random events: \(played), started on loan: \(onLoan), called in while they ran: \(calledIn)")
+  }
 }

@@ -56,5 +56,8 @@ extension EndPointGate {
     try result.get()
   }
 
-  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
+  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass {
+    let state = state
+    return perform { $0.reclass(state.own(ticket, in: &$0)) }
+  }
 }

@@ -13,7 +13,7 @@ import Synchronization
 /// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
 /// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for a redirect.
 public final class EndPointGate: Sendable {
-  let state: GateState
+  let state: GateState<any GateClient>
   private let drained = Drain()
   private let census = GateCensus()
   let timers: any TimerService
@@ -44,7 +44,7 @@ public final class EndPointGate: Sendable {
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
   /// starts all that became eligible.
   public var limits: GateLimits {
-    get { state.withLock { $0.limits } }
+    get { state.withQueues { $0.limits } }
     set { perform { $0.setLimits(newValue) } }
   }
 
@@ -67,7 +67,7 @@ public final class EndPointGate: Sendable {
   public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
 
   /// Whether an end-point was stopped by hand.
-  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.paused.contains(endPoint) } }
+  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withQueues { $0.paused.contains(endPoint) } }
 
   /// Cancels all that waits or runs for an end-point, requests of every dispatcher that shares the gate: they end with the
   /// error `cancelled`. A bare permit that somebody holds stays held. What is submitted while this runs may or may not
@@ -84,10 +84,14 @@ public final class EndPointGate: Sendable {
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.items(at: endPoint) } }
 
   /// Whether it takes nothing new.
-  var isClosing: Bool { state.withLock { $0.closing != .open } }
+  var isClosing: Bool { state.withQueues { $0.closing != .open } }
 
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
-    state.withLock { $0.setPriority(priority, of: ticket) }
+    switch state.setPriority(priority, of: ticket) {
+    case .here: true
+    case .gone: false
+    case .elsewhere(let own): state.withQueues { $0.setPriority(priority, of: own) }
+    }
   }
 
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
@@ -108,13 +112,9 @@ public final class EndPointGate: Sendable {
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
-    let (submission, hasMore, isNew) = state.withLock { scheduler in
-      let met = scheduler.metEndPoints
-      let submission = scheduler.submit(
-        client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: !isInside, as: admission)
-      return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
-    }
+    let (submission, hasMore, isNew) = state.submit(
+      client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+      mayStart: !isInside, as: admission)
     if isNew { census.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
@@ -128,16 +128,26 @@ public final class EndPointGate: Sendable {
     return submission
   }
 
-  func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
+  func finish(_ ticket: Ticket) {
+    if case .elsewhere(let own) = state.finish(ticket) { _ = performOne { $0.finish(own) } }
+  }
 
-  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
+  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal {
+    let state = state
+    return switch state.withdraw(ticket) {
+    case .here: .running
+    case .gone: .gone
+    case .elsewhere(let own): performOne { state.withdraw(own, named: ticket, in: &$0) }
+    }
+  }
 
   func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
-    perform { $0.move(ticket, to: endPoint) }
+    let state = state
+    return performOne { state.move(ticket, to: endPoint, in: &$0) }
   }
 
   /// A request will come later, or come back; see `Scheduler.expect`.
-  func expect(wasHere: Bool) -> Bool { state.withLock { $0.expect(wasHere: wasHere) } }
+  func expect(wasHere: Bool) -> Bool { state.withQueues { $0.expect(wasHere: wasHere) } }
 
   func forgetExpected() { perform { $0.forgetExpected() } }
 
@@ -148,16 +158,27 @@ public final class EndPointGate: Sendable {
 
   // MARK: The funnel
 
-  /// Decides under the lock; acts after it. The first effect comes out under the same hold of the lock.
+  /// Decides under the lock, with no permit on loan; acts after it.
   func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
     -> Result
   {
+    let state = state
+    return performOne { scheduler in
+      state.callAllIn(&scheduler)
+      return event(&scheduler)
+    }
+  }
+
+  /// The same for what concerns a single request. The first effect comes out under the same hold of the lock.
+  private func performOne<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
+    -> Result
+  {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
-      let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
+      let (result, hasMore) = state.withQueues { scheduler in (event(&scheduler), scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }
       return result
     }
-    let (result, effect, hasMore) = state.withLock { scheduler in
+    let (result, effect, hasMore) = state.withQueues { scheduler in
       (event(&scheduler), scheduler.next(), scheduler.hasEffects)
     }
     if let effect { deliver(hasMore, atMost: Self.deliveriesACaller) { act(on: effect) } }
@@ -166,7 +187,7 @@ public final class EndPointGate: Sendable {
 
   /// Delivers what there is to deliver.
   func deliver(atMost limit: Int) {
-    let (effect, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
+    let (effect, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
     if let effect { deliver(hasMore, atMost: limit) { act(on: effect) } }
   }
 
@@ -178,7 +199,7 @@ public final class EndPointGate: Sendable {
       var delivered = 1
       while frame.pointee.hasMore {
         if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
-        let (next, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
+        let (next, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
         act(on: next)

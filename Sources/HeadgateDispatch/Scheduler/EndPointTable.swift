@@ -21,13 +21,17 @@ struct EndPointRecord: Sendable {
   // It stands in the list of those that became idle, before this one.
   var isListed = false
   var nextIdle: Int32 = -1
+  // Permits out of the scheduler's hands: see Loan.
+  var lent = 0
+  // More came than it tolerates since it rested last: its permits are not lent at the next occasion.
+  var wasCrowded = false
 
   init(endPoint: EndPoint?, limits: EndPointLimits) {
     self.endPoint = endPoint
     self.limits = limits
   }
 
-  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty }
+  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lent == 0 }
 
   /// Whether the first of a lane could run as far as this end-point's own limits go.
   func isEligible(_ requestClass: RequestClass) -> Bool {

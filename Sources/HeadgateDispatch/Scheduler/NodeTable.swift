@@ -27,6 +27,8 @@ struct Node<Item: Sendable>: Sendable {
   var overtaking: Int32 = -1
   // Its place among those that may have to give way (see SheddingOrder), or -1.
   var shedding: Int32 = -1
+  // What it is called outside, if it began on a loan: whoever runs it has no other name for it.
+  var alias = Ticket.none
   // The list of callers that are held because too many wait.
   var nextHeld: Int32 = -1
   var previousHeld: Int32 = -1
@@ -69,6 +71,7 @@ struct NodeTable<Item: Sendable>: Sendable {
     nodes[Int(slot)].requestClass = requestClass
     nodes[Int(slot)].state = .waiting
     nodes[Int(slot)].next = -1
+    nodes[Int(slot)].alias = .none
     return slot
   }
 
@@ -92,6 +95,11 @@ struct NodeTable<Item: Sendable>: Sendable {
   }
 
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
+
+  /// What its owner calls it.
+  func name(_ slot: Int32) -> Ticket {
+    nodes[Int(slot)].alias == .none ? ticket(slot) : nodes[Int(slot)].alias
+  }
 
   func slot(of ticket: Ticket) -> Int32? {
     guard ticket.slot >= 0, Int(ticket.slot) < nodes.count,

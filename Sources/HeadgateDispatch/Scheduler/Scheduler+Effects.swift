@@ -7,7 +7,7 @@ extension Scheduler {
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
       if let item = nodes[slot].item {
-        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
+        return .start(item, nodes.name(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
       }
     }
     if !shed.isEmpty { return .shed(shed.removeFirst()) }
@@ -20,9 +20,11 @@ extension Scheduler {
   }
 
   /// Whether `next()` would return something now.
+  // Inlined: called, it would get a copy of the whole scheduler.
+  @inline(__always)
   package var hasEffects: Bool {
     granted.first >= 0 || !shed.isEmpty || held.first >= 0 && waiting - held.count < limits.waiting
-      || mustSweep || closing != .open && !drainedTold && isEmpty
+      || closing != .open && (mustSweep || !drainedTold && isEmpty)
   }
 
   /// Whether a closing has not looked at all of them yet. A gate that drains only ends what can't run: what waits for an

@@ -32,7 +32,9 @@ extension Scheduler {
     }
     enqueue(slot)
     proceed(at: place)
-    guard nodes[slot].state == .waiting, waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
+    guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
+    endPoints[place].wasCrowded = true
+    guard waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
       held.append(slot, in: &nodes)
       return .held(nodes.ticket(slot))

@@ -20,7 +20,7 @@ extension Scheduler {
   ) -> Outlook {
     guard closing == .open else { return .refused(.shutDown) }
     let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
-    let hasTotal = running < limits.total && (requestClass == .short || runningLong < limits.totalLong)
+    let hasTotal = used < limits.total && (requestClass == .short || runningLong < limits.totalLong)
     if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }

@@ -10,7 +10,7 @@ extension Scheduler {
   mutating func proceed(at place: Int32) {
     // Nearly always nobody's turn at the total is due. Then it goes on by itself, and joins them only if that stops it.
     if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending {
-      while running < limits.total, let slot = next(at: place) { grant(slot) }
+      while used < limits.total, let slot = next(at: place) { grant(slot) }
     }
     updateTurns(place)
     pump()
@@ -19,7 +19,7 @@ extension Scheduler {
   /// Grants permits until none is free or nobody eligible waits.
   mutating func pump() {
     guard closing < .ending else { return }
-    while running < limits.total, let place = nextTurn(), let slot = next(at: place) {
+    while used < limits.total, let place = nextTurn(), let slot = next(at: place) {
       grant(slot)
       // Whoever has had its turn goes as far back as its weight says.
       shortTurns.remove(place, in: &endPoints)
@@ -58,7 +58,7 @@ extension Scheduler {
   // Inlined: called, it would get a copy of the whole scheduler.
   @inline(__always)
   func isNext(_ requestClass: RequestClass, at place: Int32) -> Bool {
-    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
+    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && used < limits.total
       && !endPoints[place].waits(requestClass) && endPoints[place].hasRoom(for: requestClass)
       && (requestClass == .short || runningLong < limits.totalLong)
   }

@@ -4,7 +4,7 @@
 // OkHttp's one funnel with effects, less its scan over all that waits: each event costs O(1), or O(log n) for a
 // request that overtakes others. No thread, lock or clock is in here: time comes in as events.
 //
-// The events are in Scheduler+Events.swift, what they decide in Scheduler+Turns.swift, what comes out in
+// The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in Scheduler+Turns.swift, what comes out in
 // Scheduler+Effects.swift.
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
@@ -93,6 +93,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
   package internal(set) var closing = Closing.open
   package internal(set) var running = 0
   package internal(set) var waiting = 0
+  /// Permits that are on loan, whether anything runs on them or not: `running` does not count them.
+  package internal(set) var lent = 0
   /// The most that ran at once at any one end-point, and where.
   package internal(set) var peak: (running: Int, endPoint: EndPoint?) = (0, nil)
 
@@ -119,6 +121,9 @@ package struct Scheduler<Item: Sendable>: Sendable {
     self.limits = limits
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
+
+  /// What the total has no more room for.
+  var used: Int { running + lent }
 
   /// Requests that run, wait or are ending.
   package var alive: Int { nodes.count }

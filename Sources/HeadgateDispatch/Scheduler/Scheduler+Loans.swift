@@ -1,0 +1,73 @@
+// What the scheduler lends, and how it takes it back: see Loan.swift.
+//
+// Lent permits count as used, whether anything runs on them or not, so that the limits hold whatever the loans do. They
+// must not keep anybody waiting either: the driver calls a loan in before it submits or moves something to its
+// end-point, and all loans before an event that `mustCallIn` is for or that asks about more than one request. Then a
+// gate with loans decides all that a gate without them would have decided.
+
+import HeadgateThreads
+
+extension Scheduler {
+  /// The most permits of one end-point that are lent. Whoever needs more has them decided here.
+  static var mostLent: Int { 64 }
+
+  /// Whether loans must be called in before another event: it could find the total used up by them.
+  package var mustCallIn: Bool { lent > 0 && used >= limits.total }
+
+  /// Whether an end-point's permits are on loan. O(1).
+  // Mutating, although it changes nothing: else it would get a copy of the whole scheduler.
+  package mutating func isLent(_ endPoint: EndPoint) -> Bool {
+    guard lent > 0, let place = endPoints.slot(of: endPoint) else { return false }
+    return endPoints[place].lent > 0
+  }
+
+  /// Whether an end-point is one whose permits may be lent: it was used before and rests, not crowded the last time, and
+  /// no turn at the total is due. O(1).
+  package mutating func mayLend(_ endPoint: EndPoint) -> Bool {
+    guard closing == .open, granted.isEmpty, shortTurns.isEmpty, longTurns.isEmpty else { return false }
+    guard let place = endPoints.slot(of: endPoint), endPoints[place].isResting, !endPoints[place].isPaused else {
+      return false
+    }
+    guard endPoints[place].wasCrowded else { return true }
+    endPoints[place].wasCrowded = false
+    return false
+  }
+
+  /// Lends an end-point's permits, if `mayLend`; false if the total has no room for them in the half that loans may use.
+  /// O(1).
+  package mutating func lend(_ endPoint: EndPoint, to loan: inout Loan<Item>) -> Bool {
+    defer { checkInvariants() }
+    guard let resting = endPoints.slot(of: endPoint) else { return false }
+    let permits = min(endPoints[resting].most, Self.mostLent)
+    guard used + permits <= limits.total / 2 else { return false }
+    let place = endPoints.take(endPoint, limits, paused: paused)
+    endPoints[place].lent = permits
+    lent += permits
+    loan.begin(endPoint, permits: permits, sockets: endPoints[place].limits.connections)
+    return true
+  }
+
+  /// Whether it knows a ticket of its own still.
+  package mutating func knows(_ ticket: Ticket) -> Bool { nodes.slot(of: ticket) != nil }
+
+  /// Calls a loan in: who runs on it runs here from now on, with the age that it has. O(borrowers).
+  ///
+  /// - Parameter isCrowded: Whether that is because more came than the loan was for.
+  package mutating func callIn(_ loan: inout Loan<Item>, isCrowded: Bool) {
+    defer { checkInvariants() }
+    guard let endPoint = loan.endPoint, let place = endPoints.slot(of: endPoint) else { return }
+    if isCrowded { endPoints[place].wasCrowded = true }
+    if loan.peak > peak.running { peak = (loan.peak, endPoint) }
+    lent -= endPoints[place].lent
+    endPoints[place].lent = 0
+    loan.end { debt in
+      let slot = nodes.insert(
+        debt.item, .short, debt.priority, endPoint: place, age: debt.age, rank: rank(of: debt.age, debt.priority))
+      nodes[slot].state = debt.isEnding ? .ending : .running
+      nodes[slot].alias = debt.name
+      count(place, .short)
+      return nodes.ticket(slot)
+    }
+    restIfIdle(place)
+  }
+}
