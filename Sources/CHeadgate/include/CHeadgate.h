@@ -27,6 +27,10 @@ void headgate_wake_all(const uint32_t *word);
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
 
+// How many threads had asked for this when the calling one first did, itself included: by its last bits threads spread
+// evenly over what each of a few is to have for itself.
+unsigned headgate_thread_turn(void);
+
 // Memory that is aligned to 16 bytes. Never NULL: like Swift's own, it ends the process when there is none.
 static inline void *headgate_allocate(size_t bytes) {
   void *memory = malloc(bytes);

@@ -16,7 +16,7 @@ final class DelegateSink: ResponseSink {
     case response(ResponseHead)
     case data([UInt8])
     case sent(UploadProgress)
-    case end(DispatchError?, Ledger)
+    case end(DispatchError?, DispatchCore)
   }
 
   private struct State {
@@ -95,7 +95,7 @@ final class DelegateSink: ResponseSink {
   }
 
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
-    _ = add(.end(error, core.ledger), dropsData: error?.code == .cancelled)
+    _ = add(.end(error, core), dropsData: error?.code == .cancelled)
   }
 
   /// Only the latest count is kept while the delegate is busy.
@@ -122,7 +122,7 @@ final class DelegateSink: ResponseSink {
       return (dropped, false, state.isStopped, Self.mustSchedule(&state))
     }
     _ = consume dropped
-    if isDeaf, case .end(_, let ledger) = call { ledger.leave() }
+    if isDeaf, case .end(_, let core) = call { core.settle() }
     if mustSchedule { schedule() }
     return isStopped ? .pause : .more
   }
@@ -195,11 +195,11 @@ final class DelegateSink: ResponseSink {
         return true
       }
       if resumes { operation.resume() }
-    case .end(_, let ledger):
+    case .end(_, let core):
       // The cycle between the two ends here.
       let last = state.withLock { $0.operation.take() }
       _ = consume last
-      ledger.leave()
+      core.settle()
     }
   }
 
@@ -259,7 +259,7 @@ final class DelegateSink: ResponseSink {
       defer { (state.calls, state.firstCall) = ([], 0) }
       return (state.calls[state.firstCall...], state.operation.take())
     }
-    for case .end(_, let ledger) in calls { ledger.leave() }
+    for case .end(_, let core) in calls { core.settle() }
     return operation
   }
 }

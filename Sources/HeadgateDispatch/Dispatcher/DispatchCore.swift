@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// What every request asks of the gate and the clock goes through methods that are never inlined: an operation keeps the
 /// core, and the core keeps those, so that no request counts references to objects which all threads share. Inlined, each
-/// access would: the counts would travel from processor to processor.
+/// access would: the counts would travel from processor to processor. For the same reason a dispatcher has a few cores that
+/// share all they have, each with a page of the ledger of its own, and a thread gives its operations one of them.
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
@@ -15,14 +16,19 @@ final class DispatchCore: Sendable {
   let isObserved: Bool
   /// Who changes its requests before they start, and may have them sent again.
   let interceptors: [any RequestInterceptor]
+  /// Whether anybody does.
+  let isIntercepted: Bool
   /// What the transport can do, asked once.
   let capabilities: TransportCapabilities
-  let ledger = Ledger()
-  let delegates = DelegatePool()
+  let ledger: Ledger
+  let delegates: DelegatePool
   /// The gate's identity, for delivery frames.
   let gateIdentity: ObjectIdentifier
   private let timers: any TimerService
   private let followsSystemClock: Bool
+  private let page: Int
+  // The count of references to the next core in memory, which other threads write, stands in no cache line of this one.
+  private let padding = CacheLines()
 
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
@@ -30,6 +36,7 @@ final class DispatchCore: Sendable {
   ) {
     self.gate = gate
     self.interceptors = interceptors
+    isIntercepted = !interceptors.isEmpty
     self.transport = transport
     self.observers = observers
     isObserved = !observers.isEmpty
@@ -37,6 +44,33 @@ final class DispatchCore: Sendable {
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers
     followsSystemClock = gate.timers is TimerThread
+    ledger = Ledger()
+    delegates = DelegatePool()
+    resting = LockedBox(Resting())
+    page = 0
+  }
+
+  /// Another core of the same dispatcher.
+  private init(_ first: DispatchCore, page: Int) {
+    gate = first.gate
+    interceptors = first.interceptors
+    isIntercepted = first.isIntercepted
+    transport = first.transport
+    observers = first.observers
+    isObserved = first.isObserved
+    capabilities = first.capabilities
+    gateIdentity = first.gateIdentity
+    timers = first.timers
+    followsSystemClock = first.followsSystemClock
+    ledger = first.ledger
+    delegates = first.delegates
+    resting = first.resting
+    self.page = page
+  }
+
+  /// This core and those beside it, a power of two in all.
+  func shared() -> [DispatchCore] {
+    [self] + (1..<Ledger.pages).map { DispatchCore(self, page: $0) }
   }
 
   /// Requests between two attempts or in the hands of their interceptors, which stand in no queue of the gate's.
@@ -46,7 +80,7 @@ final class DispatchCore: Sendable {
     var endsAll = false
   }
 
-  private let resting = Locked(Resting())
+  private let resting: LockedBox<Resting>
 
   var now: Deadline { followsSystemClock ? .now : timersNow }
 
@@ -73,11 +107,11 @@ final class DispatchCore: Sendable {
 
   /// One operation more whose caller has to be told of its end.
   @inline(never)
-  func owe() { ledger.enter() }
+  func owe() { ledger.enter(page) }
 
   /// The caller of an operation was told.
   @inline(never)
-  func settle() { ledger.leave() }
+  func settle() { ledger.leave(page) }
 
   /// Takes an operation's timers back.
   func cancel(_ operationTimers: OperationTimers) {
@@ -121,45 +155,7 @@ final class DispatchCore: Sendable {
   var endsAllRests: Bool { resting.withLock { $0.endsAll } }
 
   /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
-  var isClosed: Bool { ledger.isClosed }
-}
-
-/// Counts what a dispatcher still owes: each operation until its caller was told, and the transport until it is closed.
-final class Ledger: Sendable {
-  // One is the transport's, and one stands for a dispatcher that shares its gate and has not closed.
-  private let open = Atomic<Int>(1)
-  private let closed = Atomic<Bool>(false)
-  private let transportEnds = Locked<(@Sendable () -> Void)?>(nil)
-  let settled = Drain()
-
-  /// Whether something else is owed beside the caller's own operation and the transport.
-  var hasOthers: Bool { open.load(ordering: .acquiring) > 2 }
-
-  func enter() { open.add(1, ordering: .relaxed) }
-
-  func leave() {
-    switch open.subtract(1, ordering: .acquiringAndReleasing).newValue {
-    case 0: settled.finish()
-    case 1: endTransport()
-    default: break
-    }
-  }
-
-  /// Makes it count by itself when the transport may close: for a dispatcher whose gate goes on without it.
-  func countsAlone(_ end: @escaping @Sendable () -> Void) {
-    transportEnds.withLock { $0 = end }
-    enter()
-  }
-
-  var isClosed: Bool { closed.load(ordering: .acquiring) }
-
-  /// No more is taken. Once all operations have ended the transport is closed. Only the first call does something.
-  func close() { if !closed.exchange(true, ordering: .acquiringAndReleasing) { leave() } }
-
-  private func endTransport() {
-    // One is left: the transport. A dispatcher that owns its gate is told by that instead.
-    guard isClosed else { return }
-    let end = transportEnds.withLock { $0.take() }
-    end?()
+  var isClosed: Bool {
+    @inline(never) get { ledger.isClosed }
   }
 }

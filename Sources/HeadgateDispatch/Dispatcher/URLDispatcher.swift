@@ -1,3 +1,4 @@
+import CHeadgate
 import HTTPTypes
 import HeadgateThreads
 import Logging
@@ -17,6 +18,8 @@ public final class URLDispatcher: Sendable {
 
   let core: DispatchCore
   private let ownsGate: Bool
+  // The same core several times, of which each thread uses one.
+  private let cores: [DispatchCore]
 
   /// A dispatcher over a transport.
   ///
@@ -34,9 +37,10 @@ public final class URLDispatcher: Sendable {
   ) {
     gate = EndPointGate(limits: limits, timers: timers, logger: logger)
     core = DispatchCore(gate, transport, observers, interceptors)
+    cores = core.shared()
     ownsGate = true
     let ledger = core.ledger
-    gate.whenDrained { transport.shutDown { ledger.leave() } }
+    gate.whenDrained { transport.shutDown { ledger.transportEnded() } }
   }
 
   /// A dispatcher that shares a gate with others, so that the limits hold for all of them together.
@@ -55,9 +59,10 @@ public final class URLDispatcher: Sendable {
   ) {
     self.gate = gate
     core = DispatchCore(gate, transport, observers, interceptors)
+    cores = core.shared()
     ownsGate = false
     let ledger = core.ledger
-    ledger.countsAlone { transport.shutDown { ledger.leave() } }
+    ledger.countsAlone { transport.shutDown { ledger.transportEnded() } }
   }
 
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
@@ -86,7 +91,8 @@ public final class URLDispatcher: Sendable {
   func makeOperation(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
   ) -> DispatchOperation {
-    DispatchOperation(request, requestClass, core, sink, core.interceptors.isEmpty ? .plain : .intercepted)
+    let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
+    return DispatchOperation(request, requestClass, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end
@@ -111,13 +117,13 @@ public final class URLDispatcher: Sendable {
       return
     }
     // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
-    core.ledger.enter()
+    core.owe()
     core.ledger.close()
     for operation in operations() {
       if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
     }
     for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
-    core.ledger.leave()
+    core.settle()
   }
 
   // MARK: Cancelling
@@ -144,7 +150,7 @@ public final class URLDispatcher: Sendable {
 
   /// This dispatcher's own among all that the gate knows, those between two attempts and those that interceptors work on.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
-    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
+    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core.ledger === core.ledger }
       + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
   }
 
