@@ -18,21 +18,25 @@ enum CurlCallbacks {
 
   // As above, without counting a reference for the call: the loop's own lasts, since `end` runs outside of libcurl.
   @inline(__always)
-  private static func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer) -> Result) -> Result? {
-    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.transfer?._withUnsafeGuaranteedRef(body) }
+  private static func with<Result>(
+    _ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer, CurlEasy) -> Result
+  ) -> Result? {
+    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { easy in
+      easy.transfer?._withUnsafeGuaranteedRef { body($0, easy) }
+    }
   }
 
   static let write: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    return with(pointer) { $0.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) } ?? 0
+    return with(pointer) { transfer, _ in
+      transfer.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    } ?? 0
   }
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    let isTaken = Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { easy in
-      easy.transfer?._withUnsafeGuaranteedRef { $0.received(headLine: line, in: &easy.headBuffer) }
-    }
+    let isTaken = with(pointer) { transfer, easy in transfer.received(headLine: line, in: &easy.headBuffer) }
     return isTaken == true ? line.count : 0
   }
 
@@ -67,16 +71,16 @@ enum CurlCallbacks {
 
   static let prerequest: curl_prereq_callback = { pointer, _, _, _, localPort in
     if let pointer {
-      with(pointer) {
-        $0.isConnected(localPort: Int(localPort))
-        $0.upload?.begins()
+      with(pointer) { transfer, _ in
+        transfer.isConnected(localPort: Int(localPort))
+        transfer.upload?.begins()
       }
     }
     return CURL_PREREQFUNC_OK
   }
 
   static let tls: curl_ssl_ctx_callback = { _, _, pointer in
-    if let pointer { with(pointer) { $0.reached(.securing) } }
+    if let pointer { with(pointer) { transfer, _ in transfer.reached(.securing) } }
     return CURLE_OK
   }
 

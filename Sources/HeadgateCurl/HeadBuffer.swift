@@ -6,8 +6,8 @@ import Glibc
 import Musl
 #endif
 
-/// Where the lines of a head are gathered. It belongs to a handle and serves one head after another: libcurl brings each line
-/// by itself, and an array that is made for each head takes as long for a line as all the rest.
+/// Where the lines of a head are gathered, which libcurl brings one by one. It belongs to a handle and serves one head after
+/// another, so that none allocates.
 struct HeadBuffer: ~Copyable {
   // Owned by this struct, which nobody can copy: allocated in `init` and `append`, freed in `deinit`. The first `count`
   // bytes are set.

@@ -328,6 +328,7 @@ struct SchedulerExerciser {
 
   private mutating func shed(_ item: Int) -> String? {
     guard let entry = known[item], entry.stand == .waiting else { return "someone gave way who does not wait" }
+    if let broken = isToldOfEnd(entry) { return broken }
     remove(item)
     guard known.count < 600 else { return nil }
     let others = known.values.filter { $0.stand == .waiting }
@@ -336,6 +337,11 @@ struct SchedulerExerciser {
     case .dropLowest: return others.contains { $0.rank > entry.rank } ? "not the lowest gave way" : nil
     default: return "someone gave way under a policy that drops nobody"
     }
+  }
+
+  /// As a request does that is told that it will never run: it withdraws, in case it was on its way.
+  private mutating func isToldOfEnd(_ entry: Known) -> String? {
+    if case .gone = scheduler.withdraw(entry.ticket) { nil } else { "someone who was taken out is still there" }
   }
 
   private mutating func startedItem(_ item: Int, _ ticket: Ticket) -> String? {
@@ -408,6 +414,7 @@ struct SchedulerExerciser {
           else {
             return "someone was ended who should not be"
           }
+          if let broken = isToldOfEnd(entry) { return broken }
           remove(item)
         case .shed: return "a closed gate lets someone give way"
         case .abort(let item):

@@ -121,7 +121,7 @@ public final class EndPointGate: Sendable {
       return submission
     }
     if case .started(let ticket, let limit) = submission {
-      deliver(hasMore, atMost: Self.deliveriesACaller) { client.granted(ticket, maxSockets: limit, at: moment) }
+      deliver(.start(client, ticket, limit: limit), at: moment, hasMore, atMost: Self.deliveriesACaller)
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
@@ -181,37 +181,39 @@ public final class EndPointGate: Sendable {
     let (result, effect, hasMore) = state.withQueues { scheduler in
       (event(&scheduler), scheduler.next(), scheduler.hasEffects)
     }
-    if let effect { deliver(hasMore, atMost: Self.deliveriesACaller) { act(on: effect) } }
+    if let effect { deliver(effect, at: nil, hasMore, atMost: Self.deliveriesACaller) }
     return result
   }
 
   /// Delivers what there is to deliver.
   func deliver(atMost limit: Int) {
     let (effect, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
-    if let effect { deliver(hasMore, atMost: limit) { act(on: effect) } }
+    if let effect { deliver(effect, at: nil, hasMore, atMost: limit) }
   }
 
   /// Does the first thing, then all that it and others leave to be done.
-  private func deliver(_ hasMore: Bool, atMost limit: Int, _ first: () -> Void) {
+  private func deliver(
+    _ first: Scheduler<any GateClient>.Effect, at moment: Deadline?, _ hasMore: Bool, atMost limit: Int
+  ) {
     DeliveryFrame.with(ObjectIdentifier(self)) { frame in
       frame.pointee.hasMore = hasMore
-      first()
+      act(on: first, at: moment)
       var delivered = 1
       while frame.pointee.hasMore {
         if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
         let (next, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
-        act(on: next)
+        act(on: next, at: nil)
         delivered += 1
       }
     }
   }
 
-  private func act(on effect: Scheduler<any GateClient>.Effect) {
+  private func act(on effect: Scheduler<any GateClient>.Effect, at moment: Deadline?) {
     state.assertNotHeld()
     switch effect {
-    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit, at: nil)
+    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit, at: moment)
     case .admit(let client): client.admitted()
     case .end(let client): client.turnedAway(.shutDown)
     case .shed(let client): client.turnedAway(.displaced)

@@ -96,6 +96,9 @@ struct NodeTable<Item: Sendable>: Sendable {
 
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
 
+  /// Who stands there. Read through the subscript it would come with a copy of the whole node.
+  func item(_ slot: Int32) -> Item? { nodes[Int(slot)].item }
+
   /// What its owner calls it.
   func name(_ slot: Int32) -> Ticket {
     nodes[Int(slot)].alias == .none ? ticket(slot) : nodes[Int(slot)].alias

@@ -6,7 +6,7 @@ extension Scheduler {
       let slot = granted.first
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
-      if let item = nodes[slot].item {
+      if let item = nodes.item(slot) {
         return .start(item, nodes.name(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
       }
     }
@@ -14,7 +14,7 @@ extension Scheduler {
     if held.first >= 0, waiting - held.count < limits.waiting {
       let slot = held.first
       held.remove(slot, in: &nodes)
-      if let item = nodes[slot].item { return .admit(item) }
+      if let item = nodes.item(slot) { return .admit(item) }
     }
     return closing == .open ? nil : nextOfClosing()
   }
@@ -47,7 +47,7 @@ extension Scheduler {
         if let item { return .end(item) }
       case .running where closing == .aborting:
         nodes[slot].state = .ending
-        if let item = nodes[slot].item { return .abort(item) }
+        if let item = nodes.item(slot) { return .abort(item) }
       default: break
       }
     }
