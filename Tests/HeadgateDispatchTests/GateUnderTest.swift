@@ -59,22 +59,23 @@ struct GateUnderTest: ExercisedScheduler {
   }
 
   func reclass(_ ticket: Ticket) -> Numbers.Reclass {
-    state.withLock { $0.reclass(state.own(ticket, in: &$0)) }
+    state.withQueues { $0.reclass(state.own(ticket, in: &$0)) }
   }
 
   func outlook(
     for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Numbers.Patience = .waits
   ) -> Numbers.Outlook {
-    state.withLock { $0.outlook(for: endPoint, requestClass, priority: priority, at: moment, patience: patience) }
+    state.outlook(for: endPoint, requestClass, priority: priority, at: moment, patience: patience)
   }
 
   func setPaused(_ isPaused: Bool, at endPoint: EndPoint) { state.withLock { $0.setPaused(isPaused, at: endPoint) } }
   func setMultiplexing(_ does: Bool, at endPoint: EndPoint) {
+    guard state.isNews(multiplexes: does, at: endPoint) else { return }
     state.withLock { $0.setMultiplexing(does, at: endPoint) }
   }
   func setLimits(_ limits: GateLimits) { state.withLock { $0.setLimits(limits) } }
   func expect(wasHere: Bool) -> Bool { state.withQueues { $0.expect(wasHere: wasHere) } }
-  func forgetExpected() { state.withLock { $0.forgetExpected() } }
+  func forgetExpected() { state.withQueues { $0.forgetExpected() } }
   func close(_ mode: Numbers.Closing) { state.withLock { $0.close(mode) } }
 }

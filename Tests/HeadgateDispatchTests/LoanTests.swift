@@ -74,6 +74,67 @@ import Testing
     #expect(gate.start(4, at: endPoint) == nil)
   }
 
+  @Test("what is asked and noted often ends no loan: counts, and what the end-point's sockets carry")
+  func often() throws {
+    let (gate, endPoint) = try Self.gate()
+    let tickets = try (1...2).map { try #require(gate.start($0, at: endPoint)) }
+    let counts = gate.state.counts
+    #expect(counts.running == 2 && counts.peak == 2 && counts.peakEndPoint == endPoint && counts.endPoints == 1)
+    #expect(!gate.state.isNews(multiplexes: false, at: endPoint))
+    gate.setMultiplexing(false, at: endPoint)
+    #expect(gate.runningOnLoan == 2)
+    for ticket in tickets { _ = gate.finish(ticket) }
+    #expect(gate.state.counts.running == 0 && gate.state.counts.endPoints == 0)
+    // News ends it: what it lends is another number from here on.
+    gate.setMultiplexing(true, at: endPoint)
+    #expect(
+      try #require(gate.start(3, at: endPoint)).loan != nil && gate.state.isNews(multiplexes: false, at: endPoint))
+  }
+
+  @Test("news of an end-point's sockets starts all that wait there, also where idle loans used the total up")
+  func news() throws {
+    let (gate, endPoint) = try Self.gate(total: 12)
+    let other = try EndPoint(host: "other", port: 80)
+    var limits = try GateLimits(endPoint: .standard, total: 12)
+    limits.overrides[other] = try EndPointLimits(requests: 12, connections: 1)
+    gate.setLimits(limits)
+    _ = gate.finish(try #require(gate.start(0, at: endPoint)))
+    #expect(gate.finish(try #require(gate.start(1, at: endPoint))) == 1)
+    #expect(gate.state.withQueues { $0.lent } == 6)
+    for item in 10..<19 { _ = gate.submit(item, to: other, mayStart: true) }
+    #expect(gate.running == 1 && gate.waiting == 8)
+    gate.setMultiplexing(true, at: other)
+    while gate.next() != nil {}
+    #expect(gate.running == 9 && gate.waiting == 0)
+  }
+
+  @Test("names of redirected requests don't make a loan slower, and are given back")
+  func names() throws {
+    let (gate, endPoint) = try Self.gate()
+    let other = try EndPoint(host: "other", port: 80)
+    gate.setPaused(true, at: other)
+    var tickets: [Ticket] = []
+    for item in 0..<900 {
+      let ticket = try #require(gate.start(item, at: endPoint))
+      tickets.append(ticket)
+      guard case .moved = gate.move(ticket, to: other) else {
+        Issue.record("it did not go on")
+        return
+      }
+    }
+    let named = tickets.filter { $0.loan != nil }.count
+    #expect(named > 300 && gate.state.loans.all.reduce(0) { $0 + $1.loan.withLock { $0.names } } == named)
+    for ticket in tickets {
+      guard case .waiting = gate.withdraw(ticket), case .gone = gate.withdraw(ticket) else {
+        Issue.record("it did not wait")
+        return
+      }
+    }
+    #expect(gate.state.loans.all.allSatisfy { cell in cell.loan.withLock { $0.names == 0 } })
+    let next = try #require(gate.start(1000, at: endPoint))
+    #expect(!tickets.contains(next) && gate.finish(next) == 1000)
+  }
+
   @Test("loans leave half of the total, and whoever needs that half and more gets it")
   func total() throws {
     let (gate, endPoint) = try Self.gate(total: 12)
@@ -130,14 +191,14 @@ import Testing
     // Most of the last ten and then most of the first ten were lent, one after the other.
     #expect(onLoan > 15_000)
     var lentNow = 0
-    for _ in 0..<400 {
+    for _ in 0..<1000 {
       for endPoint in endPoints[..<10] {
         let ticket = try #require(gate.start(3, at: endPoint))
         if ticket.loan != nil { lentNow += 1 }
         _ = gate.finish(ticket)
       }
     }
-    #expect(lentNow > 3000)
+    #expect(lentNow > 5000)
   }
 
   @Test("threads that start and end, while others ask, stop and set limits: never more than may be, and all ends")
@@ -174,7 +235,7 @@ import Testing
     // Four where a limit of its own was set, three elsewhere.
     #expect(inside.allSatisfy { $0.peak <= 4 && $0.count == 0 })
     #expect(gate.counts.running == 0 && gate.counts.waiting == 0 && gate.counts.endPoints == 0)
-    #expect(gate.state.loans.all.allSatisfy { cell in cell.loan.withLock { $0.known == 0 && $0.running == 0 } })
+    #expect(gate.state.loans.all.allSatisfy { cell in cell.loan.withLock { $0.names == 0 && $0.running == 0 } })
   }
 
   /// Counts who is inside.

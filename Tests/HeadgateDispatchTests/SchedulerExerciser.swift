@@ -439,7 +439,7 @@ struct SchedulerExerciser {
       for _ in 0..<expected { scheduler.forgetExpected() }
       if case .drained? = scheduler.next() { isDrained = true }
     }
-    if let gate, gate.state.loans.all.contains(where: { cell in cell.loan.withLock { $0.known > 0 } }) {
+    if let gate, gate.state.loans.all.contains(where: { cell in cell.loan.withLock { $0.names > 0 } }) {
       return "a loan remembers someone"
     }
     if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }

@@ -101,9 +101,7 @@ final class DispatchCore: Sendable {
   func finish(_ ticket: Ticket) { gate.finish(ticket) }
 
   @inline(never)
-  func note(multiplexes does: Bool, at endPoint: EndPoint) {
-    gate.perform { $0.setMultiplexing(does, at: endPoint) }
-  }
+  func note(multiplexes does: Bool, at endPoint: EndPoint) { gate.note(multiplexes: does, at: endPoint) }
 
   /// One operation more whose caller has to be told of its end.
   @inline(never)

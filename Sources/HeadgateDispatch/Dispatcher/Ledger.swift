@@ -45,8 +45,9 @@ final class Ledger: Sendable {
   /// Whether something else is owed beside the caller's own operation and the transport.
   var hasOthers: Bool { owed > 1 }
 
-  /// One operation more.
-  func enter(_ page: Int) { counts[page * Self.stride].add(1, ordering: .relaxed) }
+  /// One operation more. Whoever asks after this whether the ledger is closed, and hears that it is not, is owed before
+  /// the pages are added up: both are sequentially consistent.
+  func enter(_ page: Int) { counts[page * Self.stride].add(1, ordering: .sequentiallyConsistent) }
 
   /// The caller of an operation was told.
   func leave(_ page: Int) {
@@ -64,7 +65,7 @@ final class Ledger: Sendable {
     look()
   }
 
-  var isClosed: Bool { closed.load(ordering: .acquiring) }
+  var isClosed: Bool { closed.load(ordering: .sequentiallyConsistent) }
 
   /// No more is taken. Once all operations have ended the transport is closed.
   func close() {

@@ -6,15 +6,16 @@ extension EndPointGate {
   /// Whether a long request to the end-point would be taken now, by the rule of the policy `throw`: the long lane has a
   /// place, counting those that wait for one. (It may still have to wait until short requests let go of a permit.) O(1).
   public func isLongRequestAllowed(at endPoint: EndPoint) -> Bool {
-    state.withLock { scheduler in
-      if case .refused = scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) { return false }
-      return true
+    if case .refused = state.outlook(for: endPoint, .long, at: .distantPast, patience: .needsLongPlace) {
+      false
+    } else {
+      true
     }
   }
 
   /// How many long requests hold a permit of the end-point. O(1).
   public func runningLongRequests(at endPoint: EndPoint) -> Int {
-    state.withLock { $0.runningLong(at: endPoint) }
+    state.withQueues { $0.runningLong(at: endPoint) }
   }
 
   /// What a request would meet if it were submitted now and were willing to wait. O(1).
@@ -27,7 +28,7 @@ extension EndPointGate {
     for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
     let moment = timers.now
-    return switch state.withLock({ $0.outlook(for: endPoint, requestClass, priority: priority, at: moment) }) {
+    return switch state.outlook(for: endPoint, requestClass, priority: priority, at: moment) {
     case .runs: .runs
     case .waits(let before): .waits(before: before)
     case .refused: .refused
@@ -58,6 +59,6 @@ extension EndPointGate {
 
   func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass {
     let state = state
-    return perform { $0.reclass(state.own(ticket, in: &$0)) }
+    return performOne { $0.reclass(state.own(ticket, in: &$0)) }
   }
 }

@@ -11,7 +11,8 @@ import Synchronization
 ///     let rows = try await gate.withPermit(for: EndPoint(host: "db.local", port: 5432)) { try await query() }
 ///
 /// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
-/// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for a redirect.
+/// waiting request costs a node in a queue, never a thread. Each operation costs O(1); one that overtakes others O(log n),
+/// one that goes on elsewhere also as many as run beside it. Questions about all end-points cost as many as there are.
 public final class EndPointGate: Sendable {
   let state: GateState<any GateClient>
   private let drained = Drain()
@@ -95,13 +96,7 @@ public final class EndPointGate: Sendable {
   }
 
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
-  public var counts: GateCounts {
-    state.withLock { scheduler in
-      GateCounts(
-        running: scheduler.running, waiting: scheduler.waiting, endPoints: scheduler.rememberedEndPoints,
-        peak: scheduler.peak.running, peakEndPoint: scheduler.peak.endPoint)
-    }
-  }
+  public var counts: GateCounts { state.counts }
 
   // MARK: Events
 
@@ -146,10 +141,17 @@ public final class EndPointGate: Sendable {
     return performOne { state.move(ticket, to: endPoint, in: &$0) }
   }
 
+  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new:
+  /// then no loan ends.
+  func note(multiplexes: Bool, at endPoint: EndPoint) {
+    guard state.isNews(multiplexes: multiplexes, at: endPoint) else { return }
+    perform { $0.setMultiplexing(multiplexes, at: endPoint) }
+  }
+
   /// A request will come later, or come back; see `Scheduler.expect`.
   func expect(wasHere: Bool) -> Bool { state.withQueues { $0.expect(wasHere: wasHere) } }
 
-  func forgetExpected() { perform { $0.forgetExpected() } }
+  func forgetExpected() { performOne { $0.forgetExpected() } }
 
   func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
 
@@ -170,7 +172,7 @@ public final class EndPointGate: Sendable {
   }
 
   /// The same for what concerns a single request. The first effect comes out under the same hold of the lock.
-  private func performOne<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
+  func performOne<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
     -> Result
   {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {

@@ -47,6 +47,44 @@ final class GateState<Item: Sendable>: Sendable {
     }
   }
 
+  /// What runs and waits, on loan or not. Ends no loan, since programs ask for it often. O(loans).
+  var counts: GateCounts {
+    scheduler.withLock { scheduler in
+      var (running, endPoints, peak) = (scheduler.running, scheduler.rememberedEndPoints, scheduler.peak)
+      if scheduler.lent > 0 {
+        for cell in loans.all {
+          let loan = cell.loan.withLock { ($0.endPoint, $0.running, $0.peak) }
+          guard let endPoint = loan.0 else { continue }
+          running += loan.1
+          // The scheduler takes one that is lent for a busy one.
+          if loan.1 == 0 { endPoints -= 1 }
+          if loan.2 > peak.running { peak = (loan.2, endPoint) }
+        }
+      }
+      return GateCounts(
+        running: running, waiting: scheduler.waiting, endPoints: endPoints, peak: peak.running,
+        peakEndPoint: peak.endPoint)
+    }
+  }
+
+  private func hasRoomOnLoan(_ endPoint: EndPoint) -> Bool {
+    loans.find(endPoint)?._withUnsafeGuaranteedRef { cell in
+      cell.loan.withLock { $0.endPoint == endPoint && $0.running < $0.permits }
+    } ?? false
+  }
+
+  /// What a request would meet: see `Scheduler.outlook`.
+  func outlook(
+    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal, at moment: Deadline,
+    patience: Scheduler<Item>.Patience = .waits
+  ) -> Scheduler<Item>.Outlook {
+    withQueues { scheduler in
+      // Beside a loan with a permit left the scheduler, too, sees room there.
+      if scheduler.lent > 0, !hasRoomOnLoan(endPoint) { callIn(endPoint, &scheduler, isCrowded: false) }
+      return scheduler.outlook(for: endPoint, requestClass, priority: priority, at: moment, patience: patience)
+    }
+  }
+
   // MARK: Single requests
 
   /// A request comes: see `Scheduler.submit`. O(1) where it starts at once on a loan.
@@ -107,6 +145,15 @@ final class GateState<Item: Sendable>: Sendable {
     return answer(at: number) { $0.setPriority(priority, of: ticket) }
   }
 
+  /// Whether it is news that an end-point's sockets carry several requests at once, or that they don't. O(1); where
+  /// permits are on loan nobody else is asked.
+  func isNews(multiplexes: Bool, at endPoint: EndPoint) -> Bool {
+    let isKnown = loans.find(endPoint)?._withUnsafeGuaranteedRef { cell in
+      cell.loan.withLock { $0.endPoint == endPoint && $0.multiplexes == multiplexes }
+    }
+    return isKnown != true && withQueues { $0.isNews(multiplexes: multiplexes, at: endPoint) }
+  }
+
   // The item of the answer goes when the lock is free again.
   @inline(__always)
   private func answer(
@@ -138,12 +185,13 @@ final class GateState<Item: Sendable>: Sendable {
     return scheduler.move(own, to: endPoint)
   }
 
-  /// By which ticket the scheduler knows a request, whose loan ends with this. O(borrowers) for one that runs on a loan.
+  /// By which ticket the scheduler knows a request, whose loan ends with this. O(those who run there).
   func own(_ ticket: Ticket, in scheduler: inout Scheduler<Item>) -> Ticket {
     guard let number = ticket.loan else { return ticket }
     guard let cell = loans[number]?.takeUnretainedValue() else { return .none }
     if let own = cell.loan.withLock({ $0.own(ticket) }) { return own }
-    callIn(cell, &scheduler, isCrowded: false)
+    // It goes on elsewhere or becomes a stream: where that is usual, lending would only be called in again.
+    callIn(cell, &scheduler, isCrowded: true)
     return cell.loan.withLock { $0.own(ticket) } ?? .none
   }
 
@@ -156,40 +204,47 @@ final class GateState<Item: Sendable>: Sendable {
       // Another thread may have begun a loan since this one looked.
       return take(item, for: endPoint, priority: priority, at: moment)
     }
-    guard scheduler.mayLend(endPoint), lend(endPoint, &scheduler) else { return nil }
+    guard scheduler.mayLend(endPoint), lends(endPoint, &scheduler) else { return nil }
     return take(item, for: endPoint, priority: priority, at: moment)
   }
 
-  /// The end-point's loan ends, if there is one. O(borrowers).
+  /// The end-point's loan ends, if there is one. O(those who run there).
   ///
   /// - Parameter isCrowded: Whether that is because more came than the loan was for.
   func callIn(_ endPoint: EndPoint, _ scheduler: inout Scheduler<Item>, isCrowded: Bool) {
     guard scheduler.lent > 0, scheduler.isLent(endPoint) else { return }
-    for cell in loans.cells(for: endPoint) where cell.loan.withLock({ $0.endPoint == endPoint }) {
-      callIn(cell, &scheduler, isCrowded: isCrowded)
-    }
+    let (first, second) = loans.cells(for: endPoint)
+    let isFirst = first.loan.withLock { $0.endPoint == endPoint }
+    callIn(isFirst ? first : second, &scheduler, isCrowded: isCrowded)
   }
 
-  private func lend(_ endPoint: EndPoint, _ scheduler: inout Scheduler<Item>) -> Bool {
-    let cells = loans.cells(for: endPoint)
-    for cell in cells {
-      // One that is idle makes room, unless it was used since it was looked at last.
-      if cell.loan.withLock({ $0.endPoint != nil && $0.isIdle() }) { callIn(cell, &scheduler, isCrowded: false) }
-      let isLent = cell.loan.withLock { loan in loan.endPoint == nil ? scheduler.lend(endPoint, to: &loan) : nil }
-      guard let isLent else { continue }
-      if isLent { cell.hash.store(endPoint.storedHash, ordering: .relaxed) } else { makeRoom(&scheduler) }
-      return isLent
+  /// Lends the end-point's permits, if there is room for them in the total and in one of its two cells.
+  private func lends(_ endPoint: EndPoint, _ scheduler: inout Scheduler<Item>) -> Bool {
+    guard scheduler.hasRoomToLend(endPoint) else {
+      if scheduler.lent > 0 { makeRoom(at: hand.add(1, ordering: .relaxed).newValue, &scheduler) }
+      return false
     }
+    let (first, second) = loans.cells(for: endPoint)
+    for cell in [first, second] {
+      let isFree = cell.loan.withLock { loan in
+        guard loan.endPoint == nil else { return false }
+        scheduler.lend(endPoint, to: &loan)
+        return true
+      }
+      guard isFree else { continue }
+      cell.hash.store(endPoint.storedHash, ordering: .relaxed)
+      return true
+    }
+    makeRoom(at: first.number, &scheduler)
+    makeRoom(at: second.number, &scheduler)
     return false
   }
 
-  /// Looks at a few loans, round and round, and ends those that nothing uses.
-  private func makeRoom(_ scheduler: inout Scheduler<Item>) {
-    for _ in 0..<8 {
-      let number = hand.add(1, ordering: .relaxed).newValue & (Ticket.loans - 1)
-      guard let cell = loans[number]?.takeUnretainedValue() else { continue }
-      if cell.loan.withLock({ $0.endPoint != nil && $0.isIdle() }) { callIn(cell, &scheduler, isCrowded: false) }
-    }
+  /// Ends a loan that nothing has used since it was looked at here the last time. One a request that finds no room: more,
+  /// and where more end-points are in use than can be lent, in turn, none would last until it is used again.
+  private func makeRoom(at place: Int, _ scheduler: inout Scheduler<Item>) {
+    guard let cell = loans[place & (Ticket.loans - 1)]?.takeUnretainedValue() else { return }
+    if cell.loan.withLock({ $0.endPoint != nil && $0.isIdle() }) { callIn(cell, &scheduler, isCrowded: false) }
   }
 
   /// All loans end. O(loans).

@@ -6,9 +6,15 @@ final class LoanCell<Item: Sendable>: Sendable {
   /// The hash of the end-point whose permits are lent here, for those who look for it: whether it is still so only the
   /// lock tells.
   let hash = Atomic<Int>(0)
+  let number: Int
   let loan: Locked<Loan<Item>>
+  // Read by whoever looks for a loan: what others write stands in no cache line of it.
+  private let padding = CacheLines()
 
-  init(number: Int) { loan = Locked(Loan(number: number)) }
+  init(number: Int) {
+    self.number = number
+    loan = Locked(Loan(number: number))
+  }
 }
 
 /// Where an end-point's loan is found without any lock that all share. A loan has two places where it may be, by its
@@ -53,14 +59,16 @@ final class LoanTable<Item: Sendable>: Sendable {
   }
 
   /// The two cells where the end-point's permits may be lent, made if need be. Only under the gate's lock.
-  func cells(for endPoint: EndPoint) -> [LoanCell<Item>] {
+  func cells(for endPoint: EndPoint) -> (LoanCell<Item>, LoanCell<Item>) {
     let number = Self.number(endPoint.storedHash)
-    return [number, number ^ 1].map { number in
-      if let cell = self[number] { return cell.takeUnretainedValue() }
-      let cell = LoanCell<Item>(number: number)
-      places[number].store(Unmanaged.passRetained(cell), ordering: .releasing)
-      return cell
-    }
+    return (cell(number), cell(number ^ 1))
+  }
+
+  private func cell(_ number: Int) -> LoanCell<Item> {
+    if let cell = self[number] { return cell.takeUnretainedValue() }
+    let cell = LoanCell<Item>(number: number)
+    places[number].store(Unmanaged.passRetained(cell), ordering: .releasing)
+    return cell
   }
 
   /// All that were made.

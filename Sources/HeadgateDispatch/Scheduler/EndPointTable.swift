@@ -23,7 +23,8 @@ struct EndPointRecord: Sendable {
   var nextIdle: Int32 = -1
   // Permits out of the scheduler's hands: see Loan.
   var lent = 0
-  // More came than it tolerates since it rested last: its permits are not lent at the next occasion.
+  // Since it rested last something came that a loan does not serve: a request too many, a long one, one that comes back.
+  // Its permits are not lent at the next occasion.
   var wasCrowded = false
 
   init(endPoint: EndPoint?, limits: EndPointLimits) {

@@ -23,8 +23,10 @@ package struct Loan<Item: Sendable>: Sendable {
   private struct Borrower: Sendable {
     var item: Item?
     var age: UInt64 = 0
-    var generation: UInt32 = 0
-    var nextFree: Int32 = -1
+    var generation: UInt32
+    // The list of those that run here, the first to come first, or of free places.
+    var next: Int32 = -1
+    var previous: Int32 = -1
     var stand = Stand.free
     var priority = RequestPriority.normal
   }
@@ -54,6 +56,8 @@ package struct Loan<Item: Sendable>: Sendable {
   /// How many may run, and over how many sockets.
   private(set) var permits = 0
   private(set) var sockets = 0
+  /// Whether they are as many as they are because its sockets carry several requests at once.
+  private(set) var multiplexes = false
   package private(set) var running = 0
   /// The most that ran at once.
   private(set) var peak = 0
@@ -62,6 +66,12 @@ package struct Loan<Item: Sendable>: Sendable {
   private let number: Int
   private var borrowers: [Borrower] = []
   private var firstFree: Int32 = -1
+  private var firstRunning: Int32 = -1
+  private var lastRunning: Int32 = -1
+  /// Names in use: of those that run here, and of those that were called in and have not ended.
+  private(set) var names = 0
+  // What the generation of a new place starts with: above every generation that a place given back has had.
+  private var firstGeneration: UInt32 = 0
   // What other threads write stands in no cache line of this one.
   private let padding = CacheLines()
 
@@ -69,8 +79,8 @@ package struct Loan<Item: Sendable>: Sendable {
   init(number: Int) { self.number = number }
 
   /// Permits are lent from here on.
-  mutating func begin(_ endPoint: EndPoint, permits: Int, sockets: Int) {
-    (self.endPoint, self.permits, self.sockets) = (endPoint, permits, sockets)
+  mutating func begin(_ endPoint: EndPoint, permits: Int, sockets: Int, multiplexes: Bool) {
+    (self.endPoint, self.permits, self.sockets, self.multiplexes) = (endPoint, permits, sockets, multiplexes)
     (peak, wasUsed) = (0, true)
   }
 
@@ -80,15 +90,20 @@ package struct Loan<Item: Sendable>: Sendable {
     if firstFree < 0 {
       guard borrowers.count < Ticket.borrowers else { return nil }
       firstFree = Int32(borrowers.count)
-      borrowers.append(Borrower())
+      borrowers.append(Borrower(generation: firstGeneration))
     }
     let place = Int(firstFree)
-    firstFree = borrowers[place].nextFree
+    firstFree = borrowers[place].next
+    borrowers[place].next = -1
+    borrowers[place].previous = lastRunning
+    if lastRunning >= 0 { borrowers[Int(lastRunning)].next = Int32(place) } else { firstRunning = Int32(place) }
+    lastRunning = Int32(place)
     borrowers[place].item = item
     borrowers[place].age = age
     borrowers[place].priority = priority
     borrowers[place].stand = .running
     running += 1
+    names += 1
     peak = max(peak, running)
     wasUsed = true
     return Ticket(loan: number, borrower: place, generation: borrowers[place].generation)
@@ -104,6 +119,9 @@ package struct Loan<Item: Sendable>: Sendable {
     }
     running -= 1
     let item = borrowers[place].item.take()
+    let (next, previous) = (borrowers[place].next, borrowers[place].previous)
+    if next >= 0 { borrowers[Int(next)].previous = previous } else { lastRunning = previous }
+    if previous >= 0 { borrowers[Int(previous)].next = next } else { firstRunning = next }
     free(place)
     return .here(item)
   }
@@ -145,27 +163,19 @@ package struct Loan<Item: Sendable>: Sendable {
     if let place = place(of: ticket), case .calledIn = borrowers[place].stand { free(place) }
   }
 
-  /// Nothing is on loan any more. `adopt` gets all who run, and gives each a ticket of the scheduler's. O(borrowers).
+  /// Nothing is on loan any more. `adopt` gets all who run, and gives each a ticket of the scheduler's. O(those who run).
   mutating func end(_ adopt: (Debt) -> Ticket) {
-    for place in borrowers.indices {
-      var isEnding = false
-      switch borrowers[place].stand {
-      case .free, .calledIn: continue
-      case .running: break
-      case .ending: isEnding = true
-      }
+    while firstRunning >= 0 {
+      let place = Int(firstRunning)
+      firstRunning = borrowers[place].next
+      let isEnding = if case .ending = borrowers[place].stand { true } else { false }
       guard let item = borrowers[place].item.take() else { continue }
       let debt = Debt(
         item: item, age: borrowers[place].age, priority: borrowers[place].priority, isEnding: isEnding,
         name: Ticket(loan: number, borrower: place, generation: borrowers[place].generation))
       borrowers[place].stand = .calledIn(adopt(debt))
     }
-    (endPoint, permits, sockets, running) = (nil, 0, 0, 0)
-  }
-
-  /// Borrowers whose names are in use, called in or not.
-  var known: Int {
-    borrowers.count { borrower in if case .free = borrower.stand { false } else { true } }
+    (endPoint, permits, sockets, running, lastRunning) = (nil, 0, 0, 0, -1)
   }
 
   private func place(of ticket: Ticket) -> Int? {
@@ -177,7 +187,13 @@ package struct Loan<Item: Sendable>: Sendable {
   private mutating func free(_ place: Int) {
     borrowers[place].stand = .free
     borrowers[place].generation &+= 1
-    borrowers[place].nextFree = firstFree
+    borrowers[place].next = firstFree
     firstFree = Int32(place)
+    names -= 1
+    guard names == 0, borrowers.count > 256 else { return }
+    // Many redirected ones had begun here. Generations go on, so that old names stay unknown.
+    firstGeneration = borrowers.reduce(firstGeneration) { max($0, $1.generation) } &+ 1
+    borrowers = []
+    firstFree = -1
   }
 }

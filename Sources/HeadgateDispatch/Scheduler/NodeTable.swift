@@ -15,7 +15,7 @@ enum NodeState: UInt8, Sendable {
 /// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
 struct Node<Item: Sendable>: Sendable {
   var item: Item?
-  // When it was first submitted, in nanoseconds, each later than the one before.
+  // When it was first submitted, in nanoseconds: later than all that came here before, but for those that began on a loan.
   var age: UInt64 = 0
   // Its age plus what its priority puts on top: the lower one is served first.
   var rank: UInt64 = 0

@@ -166,6 +166,12 @@ extension Scheduler {
     proceed(at: place)
   }
 
+  /// Whether `setMultiplexing` would change anything. O(1).
+  // Mutating, although it changes nothing: else it would get a copy of the whole scheduler.
+  package mutating func isNews(multiplexes: Bool, at endPoint: EndPoint) -> Bool {
+    endPoints.slot(of: endPoint).map { endPoints[$0].multiplexes != multiplexes } ?? false
+  }
+
   /// The gate closes, or closes harder than it does already.
   package mutating func close(_ mode: Closing) {
     defer { checkInvariants() }

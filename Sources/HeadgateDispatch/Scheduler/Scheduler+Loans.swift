@@ -2,8 +2,8 @@
 //
 // Lent permits count as used, whether anything runs on them or not, so that the limits hold whatever the loans do. They
 // must not keep anybody waiting either: the driver calls a loan in before it submits or moves something to its
-// end-point, and all loans before an event that `mustCallIn` is for or that asks about more than one request. Then a
-// gate with loans decides all that a gate without them would have decided.
+// end-point, and all loans before an event that `mustCallIn` is for, that asks about more than one request or that may
+// start more than one on balance. Then a gate with loans decides all that a gate without them would have decided.
 
 import HeadgateThreads
 
@@ -11,7 +11,8 @@ extension Scheduler {
   /// The most permits of one end-point that are lent. Whoever needs more has them decided here.
   static var mostLent: Int { 64 }
 
-  /// Whether loans must be called in before another event: it could find the total used up by them.
+  /// Whether loans must be called in before another event of a single request: it could find the total used up by them.
+  /// One that starts one more than it ends can't, as long as this was asked before.
   package var mustCallIn: Bool { lent > 0 && used >= limits.total }
 
   /// Whether an end-point's permits are on loan. O(1).
@@ -33,24 +34,28 @@ extension Scheduler {
     return false
   }
 
-  /// Lends an end-point's permits, if `mayLend`; false if the total has no room for them in the half that loans may use.
-  /// O(1).
-  package mutating func lend(_ endPoint: EndPoint, to loan: inout Loan<Item>) -> Bool {
+  /// Whether the half of the total that loans may use has room for an end-point's permits. O(1).
+  package mutating func hasRoomToLend(_ endPoint: EndPoint) -> Bool {
+    guard let place = endPoints.slot(of: endPoint) else { return false }
+    return used + min(endPoints[place].most, Self.mostLent) <= limits.total / 2
+  }
+
+  /// Lends an end-point's permits, if `mayLend` and `hasRoomToLend`. O(1).
+  package mutating func lend(_ endPoint: EndPoint, to loan: inout Loan<Item>) {
     defer { checkInvariants() }
-    guard let resting = endPoints.slot(of: endPoint) else { return false }
-    let permits = min(endPoints[resting].most, Self.mostLent)
-    guard used + permits <= limits.total / 2 else { return false }
     let place = endPoints.take(endPoint, limits, paused: paused)
+    let permits = min(endPoints[place].most, Self.mostLent)
     endPoints[place].lent = permits
     lent += permits
-    loan.begin(endPoint, permits: permits, sockets: endPoints[place].limits.connections)
-    return true
+    loan.begin(
+      endPoint, permits: permits, sockets: endPoints[place].limits.connections,
+      multiplexes: endPoints[place].multiplexes)
   }
 
   /// Whether it knows a ticket of its own still.
   package mutating func knows(_ ticket: Ticket) -> Bool { nodes.slot(of: ticket) != nil }
 
-  /// Calls a loan in: who runs on it runs here from now on, with the age that it has. O(borrowers).
+  /// Calls a loan in: who runs on it runs here from now on, with the age that it has. O(those who run).
   ///
   /// - Parameter isCrowded: Whether that is because more came than the loan was for.
   package mutating func callIn(_ loan: inout Loan<Item>, isCrowded: Bool) {

@@ -111,7 +111,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var held = HeldList()
   var shedding = SheddingOrder()
   var shed: [Item] = []
-  // The age of the youngest.
+  // The age of the youngest that was submitted here.
   var lastAge: UInt64 = 0
   var nextStamp: UInt64 = 0
   var sweep: Int32 = 0
