@@ -56,8 +56,10 @@ import Testing
   func exact() throws {
     let (gate, endPoint) = try Self.gate()
     let tickets = try (1...3).map { try #require(gate.start($0, at: endPoint)) }
+    let fourth = try #require(gate.start(4, at: endPoint))
+    #expect(gate.finish(fourth) == 4)
     #expect(gate.state.withLock { $0.items(at: endPoint) }.sorted() == [1, 2, 3])
-    #expect(gate.state.withLock { $0.peak.running } == 3)
+    #expect(gate.state.withLock { $0.peak.running } == 4)
     #expect(gate.runningOnLoan == 0)
     gate.close(.aborting)
     for expected in 1...3 {
@@ -85,6 +87,10 @@ import Testing
     #expect(gate.runningOnLoan == 2)
     for ticket in tickets { _ = gate.finish(ticket) }
     #expect(gate.state.counts.running == 0 && gate.state.counts.endPoints == 0)
+    // Lent and idle is not busy, for another gate that asks.
+    #expect(!gate.state.isBusy(endPoint))
+    let last = try #require(gate.start(9, at: endPoint))
+    #expect(gate.state.isBusy(endPoint) && gate.finish(last) == 9)
     // News ends it: what it lends is another number from here on.
     gate.setMultiplexing(true, at: endPoint)
     #expect(
@@ -140,6 +146,12 @@ import Testing
     let (gate, endPoint) = try Self.gate(total: 12)
     let lent = try #require(gate.start(1, at: endPoint))
     #expect(lent.loan != nil)
+    // Half is on loan: nobody else gets one.
+    let resting = try EndPoint(host: "resting", port: 80)
+    for item in 2..<5 {
+      let ticket = try #require(gate.start(item, at: resting))
+      #expect(ticket.loan == nil && gate.finish(ticket) == item)
+    }
     // Six are on loan, one of them used: eleven others fit beside it.
     let others = try (0..<3).map { try EndPoint(host: "other\($0)", port: 80) }
     var started = 0

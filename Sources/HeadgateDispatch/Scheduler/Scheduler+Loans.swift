@@ -22,13 +22,12 @@ extension Scheduler {
     return endPoints[place].lent > 0
   }
 
-  /// Whether an end-point is one whose permits may be lent: it was used before and rests, not crowded the last time, and
-  /// no turn at the total is due. O(1).
+  /// Whether an end-point is one whose permits may be lent: it was used before and rests, not crowded the last time. Whoever
+  /// waits elsewhere waits for that end-point, or for the long half of the total, of which nothing is lent. O(1).
   package mutating func mayLend(_ endPoint: EndPoint) -> Bool {
-    guard closing == .open, granted.isEmpty, shortTurns.isEmpty, longTurns.isEmpty else { return false }
-    guard let place = endPoints.slot(of: endPoint), endPoints[place].isResting, !endPoints[place].isPaused else {
-      return false
-    }
+    guard closing == .open, let place = endPoints.slot(of: endPoint), endPoints[place].isResting,
+      !endPoints[place].isPaused
+    else { return false }
     guard endPoints[place].wasCrowded else { return true }
     endPoints[place].wasCrowded = false
     return false
