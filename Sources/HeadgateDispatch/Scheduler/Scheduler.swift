@@ -4,8 +4,8 @@
 // OkHttp's one funnel with effects, less its scan over all that waits: each event costs O(1), or O(log n) for a
 // request that overtakes others. No thread, lock or clock is in here: time comes in as events.
 //
-// The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in Scheduler+Turns.swift, what comes out in
-// Scheduler+Effects.swift.
+// The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in
+// Scheduler+Turns.swift, what comes out in Scheduler+Effects.swift.
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
 /// called.
