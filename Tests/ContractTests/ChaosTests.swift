@@ -45,7 +45,7 @@ import Testing
   private static func chaos(over trial: TransportOnTrial, seconds: Int) async throws -> [String] {
     try callRelief()
     var (lines, _) = try await round(trial, .seconds(min(seconds, 10)) / 4, seed: 1, isRecorded: true)
-    let before = await ProcessCensus.settled { _ in false }
+    let before = await ProcessCensus.settled()
     // The record of a long storm would fill the memory.
     let (problems, requests) = try await round(trial, .seconds(seconds), seed: 2, isRecorded: seconds <= 30)
     lines += problems
@@ -133,12 +133,19 @@ import Testing
 }
 
 extension ProcessCensus {
-  /// The census once it is as it should be, or once two seconds have gone: threads that were told to end need a while.
+  /// The census after two seconds: threads that were told to end need a while.
+  fileprivate static func settled() async -> ProcessCensus {
+    try? await Task.sleep(for: .seconds(2))
+    return now
+  }
+
+  /// The census once it is as it should be, or after half a minute. A thread of libdispatch's ends when it has had nothing
+  /// to do for five seconds, and each look gives one of them something: so later looks are farther apart than that.
   fileprivate static func settled(_ isEnough: (ProcessCensus) -> Bool) async -> ProcessCensus {
-    for _ in 0..<40 {
+    for pause in Array(repeating: Duration.milliseconds(50), count: 40) + Array(repeating: .seconds(7), count: 4) {
       let census = now
       if isEnough(census) { return census }
-      try? await Task.sleep(for: .milliseconds(50))
+      try? await Task.sleep(for: pause)
     }
     return now
   }
