@@ -1,5 +1,4 @@
 import HeadgateThreads
-import Synchronization
 
 /// What all operations of one dispatcher share: the gate, the transport, and the count of what is owed.
 ///
@@ -30,9 +29,10 @@ final class DispatchCore: Sendable {
   // The count of references to the next core in memory, which other threads write, stands in no cache line of this one.
   private let padding = CacheLines()
 
+  /// A core of its own, or another one of the same dispatcher, beside `first`.
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
-    _ interceptors: [any RequestInterceptor]
+    _ interceptors: [any RequestInterceptor], beside first: DispatchCore? = nil, page: Int = 0
   ) {
     self.gate = gate
     self.interceptors = interceptors
@@ -40,37 +40,19 @@ final class DispatchCore: Sendable {
     self.transport = transport
     self.observers = observers
     isObserved = !observers.isEmpty
-    capabilities = transport.capabilities
+    capabilities = first?.capabilities ?? transport.capabilities
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers
     followsSystemClock = gate.timers is TimerThread
-    ledger = Ledger()
-    delegates = DelegatePool()
-    resting = LockedBox(Resting())
-    page = 0
-  }
-
-  /// Another core of the same dispatcher.
-  private init(_ first: DispatchCore, page: Int) {
-    gate = first.gate
-    interceptors = first.interceptors
-    isIntercepted = first.isIntercepted
-    transport = first.transport
-    observers = first.observers
-    isObserved = first.isObserved
-    capabilities = first.capabilities
-    gateIdentity = first.gateIdentity
-    timers = first.timers
-    followsSystemClock = first.followsSystemClock
-    ledger = first.ledger
-    delegates = first.delegates
-    resting = first.resting
+    ledger = first?.ledger ?? Ledger()
+    delegates = first?.delegates ?? DelegatePool()
+    resting = first?.resting ?? LockedBox(Resting())
     self.page = page
   }
 
   /// This core and those beside it, a power of two in all.
   func shared() -> [DispatchCore] {
-    [self] + (1..<Ledger.pages).map { DispatchCore(self, page: $0) }
+    [self] + (1..<Ledger.pages).map { DispatchCore(gate, transport, observers, interceptors, beside: self, page: $0) }
   }
 
   /// Requests between two attempts or in the hands of their interceptors, which stand in no queue of the gate's.
