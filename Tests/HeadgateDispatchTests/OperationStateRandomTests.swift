@@ -85,7 +85,7 @@ private struct OperationExerciser {
     return canceller
   }
 
-  private mutating func deliver(_ outcome: OperationState.Outcome?) {
+  private mutating func deliver(_ outcome: consuming OperationState.Outcome?) {
     guard let outcome else { return }
     outcomes += 1
     seen.insert(outcome.error == nil ? "whole" : "failed")
@@ -113,7 +113,7 @@ private struct OperationExerciser {
   mutating func fail() {
     now = now + .milliseconds(1)
     let wasIntercepted = state.isIntercepted
-    guard let consequences = state.fail(DispatchError(.cancelled), phase: nil, at: now) else { return }
+    guard var consequences = state.fail(DispatchError(.cancelled), phase: nil, at: now) else { return }
     if wasIntercepted {
       guard let work = consequences.work else {
         violations.append("interceptors work on")
@@ -126,7 +126,7 @@ private struct OperationExerciser {
     // A place in the queue is given up at once.
     if case .queued = place, consequences.withdraw != nil { place = .over }
     if let ticket = consequences.finish { giveBack(ticket) }
-    deliver(consequences.outcome)
+    deliver(consequences.outcome.take())
     forget()
   }
 
@@ -254,9 +254,9 @@ private struct OperationExerciser {
     }
   }
 
-  private mutating func conclude(_ ending: OperationState.Ending) {
+  private mutating func conclude(_ ending: consuming OperationState.Ending) {
     giveBack(ending.ticket)
-    deliver(ending.outcome)
+    deliver(ending.outcome.take())
     forget()
     place = .over
   }
@@ -313,7 +313,8 @@ private struct OperationExerciser {
   /// A delegate's answer, once the exchange is over.
   private mutating func answer(_ random: inout SeededRandom) {
     guard Bool.random(using: &random) else {
-      if let ending = state.proceed(of: request, at: now).ending { conclude(ending) } else { place = .over }
+      var next = state.proceed(of: request, at: now)
+      if let ending = next.ending.take() { conclude(ending) } else { place = .over }
       return
     }
     switch state.sendAgain(request, after: request, at: now) {

@@ -70,12 +70,12 @@ final class DispatchCore: Sendable {
 
   @inline(never)
   func submit(
-    _ operation: DispatchOperation, to endPoint: EndPoint, _ lane: RequestClass, priority: RequestPriority,
+    _ operation: DispatchOperation, _ request: DispatchRequest, _ lane: RequestClass, priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
     as admission: Scheduler<any GateClient>.Admission
   ) -> Scheduler<any GateClient>.Submission {
     gate.submit(
-      operation, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment,
+      operation, to: request.endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment,
       as: admission)
   }
 

@@ -9,9 +9,9 @@ extension DispatchOperation {
     switch consequence {
     case .cancel: cancel()
     case .proceed:
-      let (timeout, ending) = state.withLock { $0.proceed(of: request, at: now) }
-      if let timeout { drop(timeout) }
-      if let ending { conclude(ending) }
+      let next = state.withLock { $0.proceed(of: request, at: now) }
+      if let timeout = next.timeout { drop(timeout) }
+      if let ending = next.ending { conclude(ending) }
     case .sendAgain(let name, let value):
       var next = state.withLock { $0.present(request) }
       if let body = next.body, !body.isReplayable {

@@ -118,7 +118,7 @@ extension DispatchOperation {
     core.leaveRest(self)
     observeWaiting(turn.reason, at: now)
     let refusal = bring(
-      to: prepared.endPoint, lane, priority, patience: turn.patience, mayBeHeld: turn.mayBeHeld, at: now,
+      prepared, lane, priority, patience: turn.patience, mayBeHeld: turn.mayBeHeld, at: now,
       as: .expected(age: submitted.nanoseconds))
     if let refusal { fail(refusal) }
     // A shutdown may have looked for it between its rest and the gate.

@@ -55,7 +55,7 @@ extension DispatchOperation {
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
     observeWaiting(.retry, at: now)
     let refusal = bring(
-      to: attempt.endPoint, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
+      attempt.request, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
     if let refusal { fail(refusal) }
   }
 

@@ -34,9 +34,10 @@ final class DispatchOperation: Sendable {
     case onBehalf
   }
 
+  // Core and sink are handed over, and the core is stored last: else each would be counted once more and once less.
   init(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, _ sink: any ResponseSink,
-    _ kind: Kind = .plain, age: Deadline? = nil
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
   ) {
     self.kind = kind
     let now = core.now
@@ -48,13 +49,13 @@ final class DispatchOperation: Sendable {
     }
     isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
     submittedClass = requestClass
-    self.core = core
     self.sink = sink
     // An interceptor may give it one.
-    meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(core) : nil
-    core.owe()
+    meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(copy core) : nil
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
+    core.owe()
+    self.core = core
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -103,7 +104,7 @@ final class DispatchOperation: Sendable {
       let now = kind == .plain ? submitted : core.now
       observeWaiting(.submission, at: now)
       refusal = bring(
-        to: request.endPoint, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: now,
+        request, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: now,
         as: kind == .plain ? .new : .onBehalf(age: submitted.nanoseconds))
     }
     if let refusal { return refusal }
@@ -112,21 +113,21 @@ final class DispatchOperation: Sendable {
     return nil
   }
 
-  /// Submits it to the gate, for its first attempt or another. Returns why that did not take it.
+  /// Brings what it asks for now, for its first attempt or another, to the gate. Returns why that did not take it.
   func bring(
-    to endPoint: EndPoint, _ lane: RequestClass, _ priority: RequestPriority,
+    _ request: DispatchRequest, _ lane: RequestClass, _ priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline,
     as admission: Scheduler<any GateClient>.Admission = .new
   ) -> DispatchError? {
     switch core.submit(
-      self, to: endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now, as: admission)
+      self, request, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: now, as: admission)
     {
     case .started: break
     case .accepted(let ticket):
       accepted(ticket)
       sink.accepted()
     case .held(let ticket): accepted(ticket)
-    case .refused(let refusal): return DispatchError(refusal.code, endPoint: endPoint)
+    case .refused(let refusal): return DispatchError(refusal.code, endPoint: request.endPoint)
     }
     return nil
   }
@@ -153,7 +154,7 @@ final class DispatchOperation: Sendable {
     if kind == .intercepted { forgetExpectation() }
   }
 
-  func deliver(_ outcome: OperationState.Outcome) {
+  func deliver(_ outcome: consuming OperationState.Outcome) {
     core.cancel(outcome.timers)
     if request.fields.mayRetry || kind == .intercepted { core.leaveRest(self) }
     observeEnd(outcome)
@@ -275,7 +276,7 @@ extension DispatchOperation: ExchangeEvents {
     if let wait = ending.rest { rest(next, for: wait, at: now) } else { follow(next, at: now) }
   }
 
-  func conclude(_ ending: OperationState.Ending) {
+  func conclude(_ ending: consuming OperationState.Ending) {
     // The permit first: the next request starts here and now, before the caller of this one is told.
     if let ticket = ending.ticket { core.finish(ticket) }
     if let outcome = ending.outcome { deliver(outcome) }

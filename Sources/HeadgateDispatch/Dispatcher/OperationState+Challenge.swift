@@ -3,15 +3,22 @@ import HeadgateThreads
 // A response that asks for a credential: the exchange's end waits for the consumer's answer, and so does the permit.
 
 extension OperationState {
-  /// The consumer gives no credential: the response that asks is the request's. Returns the timer that ends with a long
-  /// request's head, and what follows if the exchange was over meanwhile.
-  mutating func proceed(of first: DispatchRequest, at now: Deadline) -> (timeout: TimerQueue.Key?, ending: Ending?) {
-    guard let asking = challenge.take(), !isDecided else { return (nil, nil) }
+  /// The consumer gives no credential: the response that asks is the request's.
+  mutating func proceed(of first: DispatchRequest, at now: Deadline) -> Proceeding {
+    guard let asking = challenge.take(), !isDecided else { return Proceeding() }
     head = asking
     let timeout = takeTimeoutOfLong()
-    guard case .answering(let failure) = stage else { return (timeout, nil) }
+    guard case .answering(let failure) = stage else { return Proceeding(timeout: timeout) }
     decide(by: failure, of: first, at: now)
-    return (timeout, over(at: now))
+    return Proceeding(timeout: timeout, ending: over(at: now))
+  }
+
+  /// What follows when the response that asks is the request's.
+  struct Proceeding: ~Copyable {
+    /// The timer that ends with a long request's head.
+    var timeout: TimerQueue.Key?
+    /// Nil while the exchange goes on.
+    var ending: Ending?
   }
 
   /// What the request with a credential waits for.

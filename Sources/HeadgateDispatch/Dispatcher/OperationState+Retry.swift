@@ -36,13 +36,13 @@ extension OperationState {
     return ticket
   }
 
-  /// The rest is over. Returns where the request is to be brought, and how; nil when it was decided meanwhile.
+  /// The rest is over. Returns what is to be brought to the gate, and how; nil when it was decided meanwhile.
   mutating func endRest(
     of first: DispatchRequest, at now: Deadline
-  ) -> (endPoint: EndPoint, lane: RequestClass, priority: RequestPriority)? {
+  ) -> (request: DispatchRequest, lane: RequestClass, priority: RequestPriority)? {
     guard case .resting = stage, !isDecided else { return nil }
     stage = .waiting
     waitingSince = now
-    return ((later ?? first).endPoint, requestClass, priority ?? first.priority)
+    return (later ?? first, requestClass, priority ?? first.priority)
   }
 }

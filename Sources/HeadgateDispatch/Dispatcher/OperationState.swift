@@ -29,7 +29,7 @@ struct OperationState {
   }
 
   /// What to do about a verdict, with no lock held.
-  struct Consequences {
+  struct Consequences: ~Copyable {
     var withdraw: Ticket?
     var finish: Ticket?
     var cancel: (any ExchangeControl)?
@@ -39,8 +39,8 @@ struct OperationState {
     var outcome: Outcome?
   }
 
-  /// What the caller is told, once.
-  struct Outcome {
+  /// What the caller is told, once. Handed on and never copied: it is large, and so is what it stands in.
+  struct Outcome: ~Copyable {
     let error: DispatchError?
     let times: DispatchTimes
     /// To be cancelled before.
@@ -316,7 +316,7 @@ struct OperationState {
   }
 
   /// What follows the end of an exchange: the next hop, or the permit's way back and perhaps the outcome's delivery.
-  struct Ending {
+  struct Ending: ~Copyable {
     var next: DispatchRequest?
     var rest: Duration?
     var ticket: Ticket?

@@ -89,7 +89,7 @@ public final class URLDispatcher: Sendable {
   public func snapshot() -> GateSnapshot { gate.snapshot() }
 
   func makeOperation(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: any ResponseSink
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
     let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
     return DispatchOperation(request, requestClass, core, sink, core.isIntercepted ? .intercepted : .plain)
