@@ -32,7 +32,7 @@ import Testing
     for round in 1...500 {
       let threads = try (0..<3).map { number in
         try ManagedThread.spawn(name: "bringer-\(number)") {
-          for _ in 0..<10 { observation.add(.waits(request.endPoint, .submission), at: core.now) }
+          for _ in 0..<10 { observation.add(.waits(request.endPoint, .submission), at: core.now, core) }
         }
       }
       for thread in threads { _ = try await thread.value(until: .after(.seconds(60))) }
@@ -40,7 +40,7 @@ import Testing
     }
     #expect(counting.overlaps.load(ordering: .relaxed) == 0)
     let times = DispatchTimes(queued: 0, total: 0, exchange: ExchangeTimes())
-    observation.add(.over(nil, times), at: core.now)
+    observation.add(.over(nil, times), at: core.now, core)
     #expect(bench.isClean())
   }
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #if defined(__linux__)
 #include <sys/epoll.h>    // Swift's Glibc module leaves these two out
 #include <sys/eventfd.h>
@@ -39,6 +40,12 @@ static inline void *headgate_allocate(size_t bytes) {
 }
 
 static inline void headgate_free(void *memory) { free(memory); }
+
+// Where a byte stands first in so many of them; their number if it doesn't.
+static inline size_t headgate_find(uint8_t byte, const uint8_t *bytes, size_t count) {
+  const uint8_t *found = (const uint8_t *)memchr(bytes, byte, count);
+  return found == NULL ? count : (size_t)(found - bytes);
+}
 
 // For the thread sanitizer, when it is on: what others did before they resumed the current task lies behind us.
 void headgate_task_resumed(void);

@@ -116,7 +116,7 @@ extension DispatchOperation {
       return
     }
     core.leaveRest(self)
-    observeWaiting(turn.reason, at: now)
+    observeWaiting(prepared, turn.reason, at: now)
     let refusal = bring(
       prepared, lane, priority, patience: turn.patience, mayBeHeld: turn.mayBeHeld, at: now,
       as: .expected(age: submitted.nanoseconds))

@@ -7,8 +7,8 @@ import HeadgateThreads
 extension DispatchOperation {
   /// It is about to be brought to the gate, or to another end-point's lane.
   @inline(__always)
-  func observeWaiting(_ reason: WaitingStart.Reason, at moment: Deadline) {
-    if isWatched { tellWaiting(reason, at: moment) }
+  func observeWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
+    if isWatched { tellWaiting(request, reason, at: moment) }
   }
 
   /// It gives its permit back, and the next attempt is due later.
@@ -44,15 +44,14 @@ extension DispatchOperation {
   /// The outcome is decided, and the caller is about to be told.
   @inline(__always)
   func observeEnd(_ outcome: borrowing OperationState.Outcome) {
-    if isWatched { tellEnd(outcome.error, outcome.times) }
+    if isWatched { tellEnd(outcome) }
   }
 }
 
 extension DispatchOperation {
   @inline(never)
-  private func tellWaiting(_ reason: WaitingStart.Reason, at moment: Deadline) {
-    let request = present
-    observation?.add(.waits(request.endPoint, reason), at: moment)
+  private func tellWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
+    observation?.add(.waits(request.endPoint, reason), at: moment, core)
     log(request) { text in
       text.add(words: "waits for a permit of ")
       text.add(request.endPoint)
@@ -65,7 +64,7 @@ extension DispatchOperation {
   @inline(never)
   private func tellResting(_ wait: Duration, at moment: Deadline) {
     let request = present
-    observation?.add(.rests(request.endPoint, wait), at: moment)
+    observation?.add(.rests(request.endPoint, wait), at: moment, core)
     log(request) { text in
       text.add(words: "rests for ")
       text.add(wait.words)
@@ -76,7 +75,7 @@ extension DispatchOperation {
   @inline(never)
   private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
     let request = present
-    observation?.add(.intercepts(request.endPoint, reason), at: moment)
+    observation?.add(.intercepts(request.endPoint, reason), at: moment, core)
     log(request) { text in
       text.add(words: "goes to its interceptors (")
       text.add(reason.description)
@@ -89,7 +88,7 @@ extension DispatchOperation {
     let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
     let resends = hop - letBe
     if let observation {
-      observation.add(.sends(observation.observed(later), resends: resends, limit: limit), at: moment)
+      observation.add(.sends(later.map(observation.observed), resends: resends, limit: limit), at: moment, core)
     }
     log(later ?? request) { text in
       text.add(words: "starts")
@@ -101,23 +100,23 @@ extension DispatchOperation {
   }
 
   @inline(never)
-  private func tellHead(_ statusCode: Int) { observation?.add(.head(statusCode), at: core.now) }
+  private func tellHead(_ statusCode: Int) { observation?.add(.head(statusCode), at: core.now, core) }
 
   @inline(never)
   private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes) {
     guard let observation else { return }
     // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
     let verdict = state.withLock { $0.verdict }
-    observation.add(.exchangeOver(verdict ?? failure, times), at: core.now)
+    observation.add(.exchangeOver(verdict ?? failure, times), at: core.now, core)
   }
 
   @inline(never)
-  private func tellEnd(_ error: DispatchError?, _ times: DispatchTimes) {
-    observation?.add(.over(error, times), at: core.now)
+  private func tellEnd(_ outcome: borrowing OperationState.Outcome) {
+    observation?.add(.over(outcome.error, outcome.times), at: core.now, core)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
     let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
     log(later ?? request) { text in
-      if let error {
+      if let error = outcome.error {
         // An error's detail may have parts of a URL: it is the caller's alone.
         text.add(words: "failed: ")
         text.add(error.code.words)
@@ -131,9 +130,9 @@ extension DispatchOperation {
         }
       }
       text.add(words: " after ")
-      text.add(seconds: times.total)
+      text.add(seconds: outcome.times.total)
       text.add(words: ", ")
-      text.add(seconds: times.queued)
+      text.add(seconds: outcome.times.queued)
       text.add(words: " of it in the queue")
     }
   }

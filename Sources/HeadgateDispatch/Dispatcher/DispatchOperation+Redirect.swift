@@ -35,7 +35,7 @@ extension DispatchOperation {
     case .same(let launch): startExchange(launch, at: now)
     case .other:
       dropTimeout()
-      observeWaiting(.redirect, at: now)
+      observeWaiting(next, .redirect, at: now)
       guard let ticket = state.withLock({ $0.ticket }) else { return }
       // Refused: the gate closes, or a verdict came since and has withdrawn the ticket, which still holds the permit.
       if case .refused = core.gate.move(ticket, to: next.endPoint) {

@@ -53,7 +53,7 @@ extension DispatchOperation {
     core.leaveRest(self)
     if kind == .intercepted { return prepareAgain(.retry) }
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
-    observeWaiting(.retry, at: now)
+    observeWaiting(attempt.request, .retry, at: now)
     let refusal = bring(
       attempt.request, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
     if let refusal { fail(refusal) }

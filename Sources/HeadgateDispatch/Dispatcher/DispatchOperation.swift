@@ -102,7 +102,7 @@ final class DispatchOperation: Sendable {
       refusal = offerForPreparing(patience: patience, mayBeHeld: mayBeHeld)
     } else {
       let now = kind == .plain ? submitted : core.now
-      observeWaiting(.submission, at: now)
+      observeWaiting(request, .submission, at: now)
       refusal = bring(
         request, submittedClass, request.priority, patience: patience, mayBeHeld: mayBeHeld, at: now,
         as: kind == .plain ? .new : .onBehalf(age: submitted.nanoseconds))

@@ -1,3 +1,4 @@
+import CHeadgate
 import HeadgateThreads
 
 /// A line's text, put together as bytes on the stack, so that it takes one piece of memory in the end: a source of the log
@@ -43,8 +44,7 @@ struct LineText: ~Copyable {
   mutating func add(url: String) {
     let mark = UInt8(ascii: "?")
     let isDone: Void? = url.utf8.withContiguousStorageIfAvailable { bytes in
-      var length = 0
-      while length < bytes.count, bytes[length] != mark { length &+= 1 }
+      let length = bytes.baseAddress.map { headgate_find(mark, $0, bytes.count) } ?? 0
       add(UnsafeBufferPointer(start: bytes.baseAddress, count: length))
     }
     if isDone == nil { for byte in url.utf8.prefix(while: { $0 != mark }) { add(byte: byte) } }

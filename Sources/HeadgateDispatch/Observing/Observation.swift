@@ -15,10 +15,9 @@ final class Observation: Sendable {
 
   private static let lastID = Atomic<UInt64>(0)
 
-  /// The request as it was submitted, as observers see it.
-  private let first: ObservedRequest
+  private let id: UInt64
+  private let requestClass: RequestClass
   private let observers: Observers
-  private let core: DispatchCore
   private let line = Locked(Line())
   // Touched only by the thread that has set `isTelling` under the lock; it unsets it there once it is done.
   @exclusivity(unchecked) private nonisolated(unsafe) var tree: SpanTree
@@ -41,31 +40,34 @@ final class Observation: Sendable {
       }
     }
     // Also those of an observer that wants to hear no more.
-    var request = request
-    if !start.added.isEmpty {
-      var fields = request.headerFields
-      for field in start.added { fields[field.name] = field.value }
-      request.headerFields = fields
-    }
+    let request = start.added.isEmpty ? request : Self.adding(start.added, to: request)
     guard let observers = Observers(first, others) else { return (request, nil) }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
-    return (request, Observation(start, observers, core))
+    return (request, Observation(start, observers))
   }
 
-  private init(_ start: RequestStart, _ observers: Observers, _ core: DispatchCore) {
-    first = start.request
+  // By itself, so that it is not in the way of requests that nothing is added to.
+  @inline(never)
+  private static func adding(_ added: [HTTPField], to request: DispatchRequest) -> DispatchRequest {
+    var request = request
+    var fields = request.headerFields
+    for field in added { fields[field.name] = field.value }
+    request.headerFields = fields
+    return request
+  }
+
+  private init(_ start: RequestStart, _ observers: consuming Observers) {
+    (id, requestClass) = (start.request.id, start.request.requestClass)
     self.observers = observers
-    self.core = core
     tree = SpanTree(start.request, at: start.at)
   }
 
-  /// The request as observers see it; `later` where it is not the one that was submitted.
-  func observed(_ later: DispatchRequest?) -> ObservedRequest {
-    later.map { ObservedRequest($0, first.requestClass, id: first.id) } ?? first
-  }
+  /// Another request than the one that was submitted, as observers see it.
+  func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, requestClass, id: id) }
 
-  func add(_ event: SpanTree.Event, at moment: Deadline) {
+  /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
+  func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     let mustTell = line.withLock { line in
       guard line.isTelling else {
         line.isTelling = true
@@ -76,13 +78,13 @@ final class Observation: Sendable {
     }
     guard mustTell else { return }
     DeliveryFrame.mark(core.gateIdentity) {
-      tell(event, at: moment)
+      tell(event, at: moment, core)
       // What others have brought meanwhile, or the observers themselves.
-      while let events = takeEvents() { for (event, moment) in events { tell(event, at: moment) } }
+      while let events = takeEvents() { for (event, moment) in events { tell(event, at: moment, core) } }
     }
   }
 
-  private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {
+  private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     if tree.apply(event, at: moment, telling: observers) { core.settle() }
   }
 

@@ -10,7 +10,8 @@ struct SpanTree {
     case waits(EndPoint, WaitingStart.Reason)
     case rests(EndPoint, Duration)
     case intercepts(EndPoint, InterceptingStart.Reason)
-    case sends(ObservedRequest, resends: Int, limit: Int)
+    /// With the request, where it is not the one that was sent, or submitted, before.
+    case sends(ObservedRequest?, resends: Int, limit: Int)
     case head(Int)
     case exchangeOver(DispatchError?, ExchangeTimes)
     case over(DispatchError?, DispatchTimes)
@@ -67,7 +68,7 @@ struct SpanTree {
     case .sends(let request, let resends, let limit):
       close(nil, observers)
       open = .awaitingHead
-      self.request = request
+      if let request { self.request = request }
       sent = (resends, limit, latest)
       statusCode = nil
       exchanges += 1

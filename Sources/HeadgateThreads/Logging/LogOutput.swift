@@ -15,6 +15,9 @@ package final class LogOutput: Sendable {
 
   private let state = Locked(State())
   private let makeLogger: @Sendable (String) -> Logger
+  // What every line has: made anew with a line's own parts, an event would be copied as a whole.
+  private let blank = LogEvent(
+    level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "write", line: #line)
 
   package init(makeLogger: @escaping @Sendable (String) -> Logger = { Logger(label: $0) }) {
     self.makeLogger = makeLogger
@@ -32,22 +35,31 @@ package final class LogOutput: Sendable {
     }
   }
 
+  // An outlet that was made stays as long as the output does: nobody counts references to it.
   @inline(never)
-  package func write(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: String) {
+  package func write(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: consuming String) {
     // How many calls of the program's own, into which this thread has gone to tell something, it is inside of: a line
     // that it causes there takes the next way down, and none after the last.
     let depth = headgate_log_depth()
     guard depth < 2 else { return }
     let tag = LogThreads.Tag.current
     let (delegate, outlet, metadata) = state.withLock { state in
-      (depth == 0 ? state.delegate : nil, state.outlets[source.number], tag.flatMap { state.threads.metadata($0) })
+      (
+        depth == 0 ? state.delegate : nil, state.outlets[source.number].map(Unmanaged.passUnretained),
+        tag.flatMap { state.threads.metadata($0) }
+      )
     }
     headgate_set_log_depth(delegate == nil ? 2 : 1)
     defer { headgate_set_log_depth(depth) }
     if let delegate {
       delegate.headgateLog(LogLine.format(source, level, message), source: source)
     } else {
-      (outlet ?? newOutlet(source)).write(level, message, metadata ?? newMetadata(tag))
+      var event = blank
+      event.level = level
+      // As it is: interpolated into another one it would be copied.
+      event.message = Logger.Message(stringLiteral: message)
+      event.metadata = metadata ?? newMetadata(tag)
+      (outlet ?? newOutlet(source))._withUnsafeGuaranteedRef { $0.write(event) }
     }
   }
 
@@ -59,16 +71,16 @@ package final class LogOutput: Sendable {
   }
 
   /// Called at depth 2: the factory, which is the program's, may use Headgate too.
-  private func newOutlet(_ source: HeadgateLog.Source) -> Outlet {
+  private func newOutlet(_ source: HeadgateLog.Source) -> Unmanaged<Outlet> {
     var logger = makeLogger("headgate.\(source)")
     // Which sources tell is decided by the switches, not by a level.
     logger.logLevel = .debug
     let new = Outlet(logger.handler)
     // Two threads may have made one at the same time. Both keep the first, and the other is let go out here.
     return state.withLock { state in
-      if let first = state.outlets[source.number] { return first }
-      state.outlets[source.number] = new
-      return new
+      let kept = state.outlets[source.number] ?? new
+      state.outlets[source.number] = kept
+      return .passUnretained(kept)
     }
   }
 }
@@ -79,13 +91,8 @@ private final class Outlet: Sendable {
 
   init(_ handler: any LogHandler) { self.handler = handler }
 
-  func write(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
+  func write(_ event: LogEvent) {
     // As a logger does: a handler may keep to a level of its own.
-    guard handler.logLevel <= level else { return }
-    // The message as it is: interpolated into another one it would be copied.
-    handler.log(
-      event: LogEvent(
-        level: level, message: Logger.Message(stringLiteral: message), metadata: metadata, source: nil, file: #fileID,
-        function: #function, line: #line))
+    if handler.logLevel <= event.level { handler.log(event: event) }
   }
 }

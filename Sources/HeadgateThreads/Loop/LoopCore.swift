@@ -85,6 +85,7 @@ final class LoopCore: @unchecked Sendable {
   private(set) var task: LoopTaskExecutor?
   // A loop on somebody else's thread lives as long as that.
   var keeper: ThreadLoop?
+  // Unsafe: written once, before any other thread knows of the loop; weak references are read by many at once.
   nonisolated(unsafe) weak var facade: ThreadLoop?
 
   init(name: String, ownsThread: Bool, clock: @escaping @Sendable () -> Deadline, errors: LoopErrors) {

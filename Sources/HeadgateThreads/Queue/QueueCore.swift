@@ -16,10 +16,10 @@ import Synchronization
 /// Those who wait for an element stand in the list of the end where elements are put, those who wait for a place at the
 /// other one, and each looks again after it took that end's lock. So who makes a change sees, under the lock that it
 /// holds anyway, whom to wake: no wake-up can fall between a look and a sleep.
+// Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
+// `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
 @usableFromInline
 struct QueueCore: @unchecked Sendable {
-  // Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
-  // `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
   @usableFromInline let putLock: Lock
   @usableFromInline let puts: UnsafeMutablePointer<QueueEnd>
   @usableFromInline let takeLock: Lock

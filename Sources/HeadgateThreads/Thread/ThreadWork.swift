@@ -54,6 +54,7 @@ struct ThreadWork: @unchecked Sendable {
     _ type: Swift.Result<Value, Failure>.Type
   ) -> sending Swift.Result<Value, Failure>? {
     let content = memory.assumingMemoryBound(to: ThreadWorkContent<Value, Failure>.self)
+    // Unsafe: it leaves the memory for good, with whoever won the claim, and nobody else can look at it there.
     nonisolated(unsafe) let taken = content.move()
     content.initialize(to: .nothing)
     if case .outcome(let outcome) = taken { return outcome } else { return nil }
