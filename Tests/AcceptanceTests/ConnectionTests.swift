@@ -40,7 +40,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("Five hundred requests at a limit of four open four connections in all")
+    @Test("D123 five hundred requests at a limit of four open four connections in all")
     func keepAlive() async throws {
       try folder.write("text\n".utf8, to: "files/text")
       let nginx = try await startNginx()
@@ -92,7 +92,7 @@ extension AcceptanceTests {
       await nginx.stop()
     }
 
-    @Test("A server that closes idle connections costs no request and is never exceeded")
+    @Test("D122 a server that closes idle connections costs no request and is never exceeded")
     func idleConnectionsThatEnd() async throws {
       let nginx = try await startNginx("keepalive_timeout 1s;")
       let dispatcher = try dispatcher(2)

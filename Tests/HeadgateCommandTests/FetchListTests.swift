@@ -149,7 +149,7 @@ import Testing
     Descriptor.close(messages)
   }
 
-  @Test func `An interrupt finishes what runs and skips the rest; a second one ends all`() async throws {
+  @Test func `D117 an interrupt finishes what runs and skips the rest; a second one ends all`() async throws {
     let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
     let arguments = ["-i", "-", "-P", "@/out", "--per-host", "3", "--log", "@/log"]
     let once = try FetchTrial(arguments, in: folder, input: list)

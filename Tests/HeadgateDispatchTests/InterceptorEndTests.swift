@@ -215,8 +215,10 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a shared gate's dispatcher sends for its interceptors while it drains, and not once nothing is left")
-  func sendsWhileSharedDrains() async throws {
+  @Test(
+    "a shared gate's dispatcher sends for its interceptors while it drains, and not once nothing is left",
+    arguments: [false, true])
+  func sendsWhileSharedDrains(isObserved: Bool) async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let kept = LockedBox<Interception?>(nil)
     let interceptor = Hooks { request, interception in
@@ -227,7 +229,9 @@ import Foundation
     }
     let bench = try Bench(requests: 1)
     let transport = ScriptedTransport()
-    let sharing = URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
+    let sharing = URLDispatcher(
+      transport: transport, sharing: bench.dispatcher.gate, observers: isObserved ? [bench.recording] : [],
+      interceptors: [interceptor])
     sharing.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
     await inside.wait()
     sharing.beginShutDown(.drain)

@@ -7,7 +7,9 @@ import Testing
 /// The state of an operation as a value, with interceptors and without, under random events: whatever ends the request
 /// comes between any two steps of those who carry it.
 @Suite struct OperationStateRandomTests {
-  @Test("each request ends once; its permit and what the gate expects are given back once each", arguments: 0..<400)
+  @Test(
+    "D120 whatever comes when, each request ends once; its permit and what the gate expects come back once each",
+    arguments: 0..<400)
   func anything(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     for round in 0..<25 {

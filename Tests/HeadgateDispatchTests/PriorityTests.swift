@@ -28,7 +28,7 @@ import Testing
     return Array(order.dropFirst())
   }
 
-  @Test("the more urgent goes first, and among equals whoever came first")
+  @Test("D48 whoever holds the permit, the more urgent goes next, and among equals whoever came first")
   func urgentFirst() throws {
     let order = try order([
       (1, .normal, 0), (2, .background, 0), (3, .urgent, 1), (4, .low, 1), (5, .high, 1), (6, .normal, 2),

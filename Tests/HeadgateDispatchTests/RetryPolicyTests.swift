@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "what the network lost is sent again, as often as the policy says; then its error comes",
+    "D80 what the network lost is sent again, though nothing else is left to do, as often as may be; then it fails",
     arguments: [
       DispatchError.Code.connectFailed, .connectionLost, .connectTimedOut, .nameNotResolved,
     ])

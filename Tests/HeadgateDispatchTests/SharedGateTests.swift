@@ -11,7 +11,7 @@ import Testing
     return (bench, URLDispatcher(transport: transport, sharing: bench.dispatcher.gate), transport)
   }
 
-  @Test("dispatchers that share a gate share its limit, in the order in which their requests came")
+  @Test("D74 dispatchers that share a gate, each over a transport of its own, share its limit, first come first served")
   func oneLimit() async throws {
     let (bench, second, transport) = try pair(requests: 2)
     let responses = Responses()

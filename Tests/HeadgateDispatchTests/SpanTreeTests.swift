@@ -12,6 +12,9 @@ import Testing
   func anything(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let request = ObservedRequest(try DispatchRequest("http://a/"), .short, id: seed)
+    let other = ObservedRequest(try DispatchRequest("http://b/"), .short, id: seed)
+    // Of the request that is sent, or was sent last; and of those whose exchanges have begun.
+    var (present, sent) = (request.url(), [String]())
     let begin = Deadline(nanoseconds: 1_000_000)
     let recorded = RecordedRequest(RequestStart(request, at: begin))
     var tree = SpanTree(request, at: begin)
@@ -28,7 +31,13 @@ import Testing
       case 0..<8: event = .waits(request.endPoint, .redirect)
       case 8..<10: event = .rests(request.endPoint, .seconds(1))
       case 10..<12: event = .intercepts(request.endPoint, .response)
-      case 12..<24: event = .sends(request, resends: step, limit: 1)
+      case 12..<24:
+        let told = [nil, request, other][Int.random(in: 0..<3, using: &random)]
+        if !wasLast {
+          present = told?.url() ?? present
+          sent.append(present)
+        }
+        event = .sends(told, resends: step, limit: 1)
       case 24..<32: event = .head(200)
       case 32..<39: event = .exchangeOver(failure, ExchangeTimes())
       default: event = .over(failure, times)
@@ -37,6 +46,8 @@ import Testing
     }
     #expect(wasLast != tree.apply(.over(nil, times), at: .distantPast, telling: observers))
     #expect(recorded.violations == [])
+    #expect(recorded.exchanges.map { $0.start.request.url() } == sent)
+    #expect(recorded.end?.request.url() == present)
     #expect(recorded.calls.filter { $0.hasPrefix("-request") }.count == 1)
     #expect(recorded.calls.filter { $0.hasPrefix("+") }.count == recorded.calls.filter { $0.hasPrefix("-") }.count - 1)
   }

@@ -103,7 +103,7 @@ import Musl
     #expect(Duration.milliseconds(-250).inSeconds == -0.25)
   }
 
-  @Test("P79 the clock is the system's monotonic one, which no step of the wall clock moves")
+  @Test("P79 D43 the clock is the system's monotonic one, which no step of the wall clock moves")
   func clock() {
     for _ in 0..<1000 {
       let before = Self.monotonic()

@@ -90,7 +90,8 @@ final class DispatchOperation: Sendable {
 
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
-    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers else {
+    // One that is observed is owed twice: its observers' last call is owed too.
+    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: observation == nil ? 1 : 2) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     if request.fields.mayRetry { enterBudget() }

@@ -42,8 +42,8 @@ final class Ledger: Sendable {
     return owed
   }
 
-  /// Whether something else is owed beside the caller's own operation and the transport.
-  var hasOthers: Bool { owed > 1 }
+  /// Whether something else is owed beside the transport and what the caller's own operation is counted for.
+  func hasOthers(beside own: Int) -> Bool { owed > own }
 
   /// One operation more. Whoever asks after this whether the ledger is closed, and hears that it is not, is owed before
   /// the pages are added up: both are sequentially consistent.

@@ -54,7 +54,8 @@ struct OperationState {
   private var isDelivered = false
   var hasEndedWhole = false
 
-  /// The request of the present hop, where that is not the one that was submitted, and the number of that hop.
+  /// The request of the present hop, where that is not the one that was submitted, and the number of that hop. Never nil
+  /// again once there was another: observers rely on that.
   var later: DispatchRequest?
   private(set) var hop = 0
   /// Its lane, which a short request may change while it runs.

@@ -10,7 +10,7 @@ struct SpanTree {
     case waits(EndPoint, WaitingStart.Reason)
     case rests(EndPoint, Duration)
     case intercepts(EndPoint, InterceptingStart.Reason)
-    /// With the request, where it is not the one that was sent, or submitted, before.
+    /// Nil: the request is still the last one that was told of, at first the one that was submitted.
     case sends(ObservedRequest?, resends: Int, limit: Int)
     case head(Int)
     case exchangeOver(DispatchError?, ExchangeTimes)

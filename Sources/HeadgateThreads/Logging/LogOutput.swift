@@ -8,7 +8,7 @@ import Logging
 package final class LogOutput: Sendable {
   private struct State {
     var delegate: (any HeadgateLogDelegate)?
-    // By the source's number.
+    // By the source's number. Set once, and never replaced or taken out: lines go through them uncounted.
     var outlets: [Outlet?] = Array(repeating: nil, count: HeadgateLog.Source.allCases.count)
     var threads = LogThreads()
   }
@@ -17,7 +17,7 @@ package final class LogOutput: Sendable {
   private let makeLogger: @Sendable (String) -> Logger
   // What every line has: made anew with a line's own parts, an event would be copied as a whole.
   private let blank = LogEvent(
-    level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "write", line: #line)
+    level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "write(_:_:_:)", line: #line)
 
   package init(makeLogger: @escaping @Sendable (String) -> Logger = { Logger(label: $0) }) {
     self.makeLogger = makeLogger
@@ -35,7 +35,6 @@ package final class LogOutput: Sendable {
     }
   }
 
-  // An outlet that was made stays as long as the output does: nobody counts references to it.
   @inline(never)
   package func write(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: consuming String) {
     // How many calls of the program's own, into which this thread has gone to tell something, it is inside of: a line
@@ -59,6 +58,7 @@ package final class LogOutput: Sendable {
       // As it is: interpolated into another one it would be copied.
       event.message = Logger.Message(stringLiteral: message)
       event.metadata = metadata ?? newMetadata(tag)
+      // Stays in the state, and the state in the output, which our caller holds during this call.
       (outlet ?? newOutlet(source))._withUnsafeGuaranteedRef { $0.write(event) }
     }
   }
@@ -80,6 +80,7 @@ package final class LogOutput: Sendable {
     return state.withLock { state in
       let kept = state.outlets[source.number] ?? new
       state.outlets[source.number] = kept
+      // It stays in the state: see there.
       return .passUnretained(kept)
     }
   }
