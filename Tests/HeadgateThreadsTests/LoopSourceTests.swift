@@ -21,7 +21,6 @@ import Testing
     #expect(try await onThread { both.wait() })
     // A third one would come now.
     await loop.settle()
-    await loop.settle()
     #expect(calls.value == 2)
     source.cancel()
     loop.stop()
@@ -76,7 +75,6 @@ import Testing
     #expect(source.isCancelled)
     #expect(census.alive == 0)
     release.countDown()
-    await loop.settle()
     await loop.settle()
     #expect(events.events == ["cancelled on the loop"])
     #expect(loop.core.state.withLock { $0.sources.isEmpty })

@@ -77,8 +77,27 @@ extension ThreadLoop {
     return release
   }
 
-  /// Returns when all that was sent before has been done.
-  func settle() async { _ = try? await performAndWait(until: .after(generous)) {} }
+  /// Returns when all that was sent, signalled or due before has been done, or the loop has stopped.
+  ///
+  /// An item alone would not do: those that come during a turn are part of it, while sources and timers have to wait for
+  /// the next. So an item is sent by a timer; and twice, since the first timer may still be part of a turn that had
+  /// begun.
+  func settle() async {
+    for _ in 0..<2 {
+      await withContinuation { continuation in
+        let isOver: @Sendable () -> Void = { continuation.resume() }
+        do {
+          try perform(at: .distantPast) {
+            self.perform(isOver, onCancel: isOver)
+          } onCancel: {
+            isOver()
+          }
+        } catch {
+          isOver()
+        }
+      }
+    }
+  }
 }
 
 /// A pipe that its test closes by name.
