@@ -36,23 +36,23 @@ import Testing
         request.deadline = .seconds(600)
         return request
       }
-      let (submitted, isOver) = (Outcomes<Int>(), LockedBox(false))
+      let (submitted, isOver) = (Gate(), Gate())
       var threads = try (0..<2).map { number in
         try WorkerThread(name: "submitter-\(number)") {
           for turn in 0..<40 {
             bench.send(requests[(turn + number) % 4], into: responses)
-            if turn == round { submitted.add(turn) }
+            if turn == round { submitted.open() }
           }
         }
       }
       let clock = bench.clock
       threads.append(
         try WorkerThread(name: "clock") {
-          while !isOver.withLock({ $0 }) { clock.advance(by: .milliseconds(100)) }
+          while !isOver.isOpen { clock.advance(by: .milliseconds(100)) }
         })
-      await submitted.wait(for: 1)
+      await submitted.wait()
       await bench.dispatcher.shutDown(mode)
-      isOver.withLock { $0 = true }
+      isOver.open()
       for thread in threads { thread.join() }
       // Those that came after the shutdown were refused at once.
       #expect(responses.count == 80)

@@ -18,8 +18,7 @@ import Synchronization
 /// holds anyway, whom to wake: no wake-up can fall between a look and a sleep.
 // Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
 // `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
-@usableFromInline
-struct QueueCore: @unchecked Sendable {
+@usableFromInline struct QueueCore: @unchecked Sendable {
   @usableFromInline let putLock: Lock
   @usableFromInline let puts: UnsafeMutablePointer<QueueEnd>
   @usableFromInline let takeLock: Lock

@@ -9,8 +9,7 @@ import Synchronization
 
 /// A meeting place, whatever its elements are: the generic callers move elements in and out of the nodes.
 // Unchecked: everything mutable is touched under `lock` only.
-@usableFromInline
-final class Rendezvous: @unchecked Sendable {
+@usableFromInline final class Rendezvous: @unchecked Sendable {
   /// Whom a caller found, under the lock, which stays locked.
   @usableFromInline enum Meeting {
     case partner(UnsafeMutablePointer<HandNode>)

@@ -8,8 +8,7 @@ import Synchronization
 /// vain before, the time is halved, and halved again, down to a sixteenth; every eighth try is a whole one, to see
 /// whether times have changed.
 // Unchecked: the pointers are constant, what they point to is atomic, and the owner of the memory outlives us.
-@usableFromInline
-struct SpinPatience: @unchecked Sendable {
+@usableFromInline struct SpinPatience: @unchecked Sendable {
   /// The bytes that it takes.
   static let size = 16
 

@@ -39,8 +39,7 @@ package enum Explored {
 
 /// An atomic word whose every access is a step.
 // Unchecked: `value` is a constant pointer, and what it points to is touched under the one mutex only.
-@usableFromInline
-package struct AtomicCell<Value>: ~Copyable, @unchecked Sendable {
+@usableFromInline package struct AtomicCell<Value>: ~Copyable, @unchecked Sendable {
   private let value: UnsafeMutablePointer<Value>
 
   @usableFromInline package init(_ value: consuming Value) {

@@ -8,8 +8,7 @@ import CHeadgate
 /// What a thread is to this library, without the type of its result.
 // Unchecked: `refusal` and `isPlain` are written by the starting thread, before the new one exists and after that has told
 // it something; all else is locked or constant.
-@usableFromInline
-final class ThreadCore: @unchecked Sendable {
+@usableFromInline final class ThreadCore: @unchecked Sendable {
   enum Phase {
     case notStarted, starting, running, bodyEnded, ended
   }

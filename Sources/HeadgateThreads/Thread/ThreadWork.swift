@@ -3,8 +3,7 @@
 /// inlinable, and the machinery round it is not generic.
 // Unchecked: the memory is touched by whoever makes it, then by the thread until its body counts as ended, then by whoever
 // won the claim on its end; the core's lock lies between any two. The rest is constant.
-@usableFromInline
-struct ThreadWork: @unchecked Sendable {
+@usableFromInline struct ThreadWork: @unchecked Sendable {
   @usableFromInline let memory: UnsafeMutableRawPointer
 
   /// Runs the body and lets go of it.
