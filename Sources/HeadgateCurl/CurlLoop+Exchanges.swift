@@ -43,7 +43,7 @@ extension CurlLoop {
 
   private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
     if transfer.offersHTTP2 { return .shared }
-    let isInCrowd = transfer.exchange.mayPause && transfer.sockets.map { $0.users > Self.crowd } ?? false
+    let isInCrowd = transfer.exchange.mayStay && transfer.sockets.map { $0.users > Self.crowd } ?? false
     return isInCrowd ? .crowd : .own
   }
 

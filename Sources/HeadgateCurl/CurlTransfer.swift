@@ -61,7 +61,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     let request = exchange.request
     proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
     offersHTTP2 =
-      request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayPause && proxy == nil
+      request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayStay && proxy == nil
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
@@ -180,4 +180,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     }
     return !isAborted
   }
+}
+
+extension Exchange {
+  /// Whether it may keep its connection for long, which nobody is to share with it then.
+  var mayStay: Bool { mayPause || isLong }
 }

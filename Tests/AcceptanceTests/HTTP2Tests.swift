@@ -165,6 +165,19 @@ extension AcceptanceTests {
       #expect(nginx.requests.allSatisfy { $0.open <= 3 })
     }
 
+    @Test("so has a long request whose body is collected: a long poll does not stand among those who share")
+    func longBeside() async throws {
+      let (nginx, certificates) = try await startNginx()
+      let dispatcher = try dispatcher(transport(certificates), requests: 20, long: 2, connections: 3)
+      let (long, short) = (nginx.url("/bytes/1000", scheme: "https"), nginx.url("/bytes/100", scheme: "https"))
+      #expect(try await dispatcher.data(for: short).statusCode == 200)
+      #expect(try await dispatcher.data(for: DispatchRequest(long), class: .long).body.count == 1000)
+      #expect(try await dispatcher.data(for: DispatchRequest(long)).body.count == 1000)
+      await dispatcher.shutDown(.drain)
+      await nginx.stop()
+      #expect(nginx.requests.map(\.isHTTP2) == [true, false, true])
+    }
+
     @Test("D19 one that needs a socket of its own gets it, although others keep sharing the only one there may be")
     func noStarving() async throws {
       let (nginx, certificates) = try await startNginx()

@@ -8,8 +8,7 @@ extension DispatchOperation {
       return core.transport.start(exchange, events: self)
     }
     let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
-    let upload = UploadExchange(
-      exchange.request, maxSockets: exchange.maxSockets, mayPause: exchange.mayPause, report, self)
+    let upload = UploadExchange(exchange, report, self)
     upload.start(body, over: core.transport)
     return upload
   }

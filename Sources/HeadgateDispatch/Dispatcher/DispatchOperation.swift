@@ -220,7 +220,7 @@ extension DispatchOperation: GateClient {
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
     observeSending(launch, at: now)
     let exchange = Exchange(
-      request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause)
+      request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause, isLong: launch.isLong)
     // As of a transport that ends an exchange inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
     let control = carry(exchange)

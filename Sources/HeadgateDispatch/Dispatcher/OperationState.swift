@@ -150,7 +150,7 @@ struct OperationState {
   }
 
   /// What the transport is to be told.
-  private var launch: Launch { Launch(later: later, hop: hop, maxSockets: maxSockets) }
+  private var launch: Launch { Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: requestClass == .long) }
 
   /// One exchange to be started.
   struct Launch {
@@ -158,6 +158,7 @@ struct OperationState {
     let later: DispatchRequest?
     let hop: Int
     let maxSockets: Int
+    let isLong: Bool
   }
 
   // MARK: Timers

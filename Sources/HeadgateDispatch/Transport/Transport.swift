@@ -44,6 +44,10 @@ public struct Exchange: Sendable {
   /// paused in the middle of an inflated block.
   public let mayPause: Bool
 
+  /// Whether it is a long request's, which keeps its connection for long: it is to have one of its own where exchanges
+  /// could share one.
+  public let isLong: Bool
+
   /// The request's body, to be read as the transport has room for it; nil when it has none.
   public let body: RequestBodySource?
 
@@ -53,11 +57,15 @@ public struct Exchange: Sendable {
   ///   - request: The request.
   ///   - maxSockets: The most sockets to the end-point.
   ///   - mayPause: Whether the consumer may pause the response.
+  ///   - isLong: Whether it is a long request's.
   ///   - body: The request's body; made from the request's own bytes unless given.
-  public init(request: DispatchRequest, maxSockets: Int, mayPause: Bool, body: RequestBodySource? = nil) {
+  public init(
+    request: DispatchRequest, maxSockets: Int, mayPause: Bool, isLong: Bool = false, body: RequestBodySource? = nil
+  ) {
     self.request = request
     self.maxSockets = maxSockets
     self.mayPause = mayPause
+    self.isLong = isLong
     let hasOwn = body == nil && request.fields.hasBody
     self.body = hasOwn ? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) } : body
   }

@@ -16,19 +16,14 @@ final class UploadExchange: ExchangeControl {
     var missedResume = false
   }
 
-  private let request: DispatchRequest
-  private let maxSockets: Int
-  private let mayPause: Bool
+  private let bare: Exchange
   private let report: UploadReport
   private let events: any ExchangeEvents
   private let state = Locked(State())
 
-  init(
-    _ request: DispatchRequest, maxSockets: Int, mayPause: Bool, _ report: UploadReport, _ events: any ExchangeEvents
-  ) {
-    self.request = request
-    self.maxSockets = maxSockets
-    self.mayPause = mayPause
+  /// - Parameter bare: The exchange, whose body is yet to be opened.
+  init(_ bare: Exchange, _ report: UploadReport, _ events: any ExchangeEvents) {
+    self.bare = bare
     self.report = report
     self.events = events
   }
@@ -51,7 +46,9 @@ final class UploadExchange: ExchangeControl {
     }
     guard isWanted else { return source.stop() }
     let control = transport.start(
-      Exchange(request: request, maxSockets: maxSockets, mayPause: mayPause, body: source), events: self)
+      Exchange(
+        request: bare.request, maxSockets: bare.maxSockets, mayPause: bare.mayPause, isLong: bare.isLong, body: source),
+      events: self)
     let (mustCancel, mustResume) = state.withLock { state in
       if !state.isOver { state.control = control }
       return (state.isCancelled, state.missedResume)
