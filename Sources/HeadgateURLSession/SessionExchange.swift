@@ -72,6 +72,13 @@ final class SessionExchange: ExchangeControl {
   // The session tells of the last bytes late or never. A server that answers well has them.
   private func sentAll(_ status: Int) { if status < 300 { body?.sentAll() } }
 
+  /// Answers the session's question about a redirect, unless the task is cancelled: Foundation on Linux stops the process
+  /// when an answer comes to a task that has ended. Under the lock, so that an answer and a cancel reach the session one
+  /// after the other; it does no more than to queue itself there.
+  func answer(_ answer: () -> Void) {
+    state.withLock { if !$0.isCancelled { answer() } }
+  }
+
   /// The head has come. False: the rest is not wanted.
   func received(_ response: URLResponse) -> Bool {
     guard let response = response as? HTTPURLResponse else {

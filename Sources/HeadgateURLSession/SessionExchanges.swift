@@ -33,7 +33,7 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
     // The dispatcher follows redirects, by the permit of the end-point that they lead to.
-    completionHandler(nil)
+    exchange(of: task)?.answer { completionHandler(nil) }
   }
 
   func urlSession(

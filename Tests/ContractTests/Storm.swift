@@ -18,14 +18,17 @@ final class Storm: Sendable {
   private let dispatcher: URLDispatcher
   private let end: Deadline
   private let seed: UInt64
+  private let spared: Set<String>
   private let submissions = Atomic<Int>(0)
   private let ends = Atomic<Int>(0)
 
-  init(_ origin: Origin, _ dispatcher: URLDispatcher, until end: Deadline, seed: UInt64) {
+  /// - Parameter spared: Paths that are not asked for.
+  init(_ origin: Origin, _ dispatcher: URLDispatcher, until end: Deadline, seed: UInt64, sparing spared: Set<String>) {
     self.origin = origin
     self.dispatcher = dispatcher
     self.end = end
     self.seed = seed
+    self.spared = spared
     for place in 0..<Self.endPoints { setLimit(Self.limit(of: place), at: place) }
   }
 
@@ -86,7 +89,7 @@ final class Storm: Sendable {
       "/redirect?size=80000&to=" + origin.url("/delay/2", endPoint: place(&random)),
       "/redirect?to=" + origin.url("/reset", endPoint: place(&random)),
     ]
-    let path = paths.randomElement(using: &random) ?? "/"
+    let path = paths.filter { !spared.contains($0) }.randomElement(using: &random) ?? "/"
     guard var request = try? DispatchRequest(origin.url(path, endPoint: place(&random))) else { return nil }
     if path.hasPrefix("/e") {
       request.method = .put

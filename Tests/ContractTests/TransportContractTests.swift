@@ -222,6 +222,23 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
+  @Test("a cancel that meets a redirect ends the request, and nothing but that", arguments: TransportOnTrial.all)
+  func cancelAtRedirect(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial, requests: 1)
+    let redirect = try patient("/redirect?to=" + origin.url("/", endPoint: 1))
+    for round in 1...200 {
+      let over = Gate()
+      let operation = dispatcher.dispatchShort(redirect) { _ in over.open() }
+      // The redirect is on its way back by now, and meets the cancel sooner or later.
+      #expect(await origin.waitUntil({ $0.received >= round }, until: .after(.seconds(60))))
+      for _ in 0..<round % 20 { await Task.yield() }
+      operation.cancel()
+      await over.wait()
+    }
+    #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
+    await dispatcher.shutDown()
+  }
+
   @Test("a body over the cap ends the exchange", arguments: TransportOnTrial.all)
   func bodyTooLarge(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 1)
