@@ -191,6 +191,7 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: asyncHTTPClient),
         .product(name: "NIOCore", package: "swift-nio", condition: asyncHTTPClient),
+        .product(name: "NIOEmbedded", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOHTTP1", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOPosix", package: "swift-nio", condition: asyncHTTPClient),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: asyncHTTPClient),

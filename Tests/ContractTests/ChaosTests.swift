@@ -23,13 +23,6 @@ import Testing
     }
     let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n")
     #expect(lines.filter { $0.hasPrefix("problem: ") } == [])
-    let memory = lines.filter { $0.hasPrefix("memory: ") }
-    if trial.testDescription == "async-http-client" {
-      // 1.2 MB after a storm of 2 s; beyond four it is a problem.
-      withKnownIssue("it holds more afterwards than before", isIntermittent: true) { #expect(memory == []) }
-    } else {
-      #expect(memory == [])
-    }
     let summary = try #require(lines.first { $0.hasPrefix("chaos: ") })
     print("\(summary) over \(trial.testDescription)")
   }
@@ -51,8 +44,7 @@ import Testing
     let after = await ProcessCensus.settled { isClean($0) && $0.bytes <= mostBytes }
     let states = "before \(before); after \(after)"
     if !isClean(after) { lines.append("problem: left behind: \(states)") }
-    if after.bytes > mostBytes { lines.append("memory: left behind: \(states)") }
-    if after.bytes > mostBytes + 4 << 20 { lines.append("problem: memory left behind: \(states)") }
+    if after.bytes > mostBytes { lines.append("problem: memory left behind: \(states)") }
     return lines + ["chaos: \(requests) requests in \(seconds) s; \(states)"]
   }
 
@@ -126,16 +118,21 @@ import Testing
   }
 }
 
-/// What is known of Foundation on Linux, and said in docs/transports.md.
+/// What is known of those beneath a transport, and said in docs/transports.md.
 extension TransportOnTrial {
-  private var isFoundation: Bool { testDescription == "URLSession" }
-
-  /// Faults of a server that the process does not survive. Foundation stops it when a head breaks off.
-  fileprivate var spared: Set<String> { isFoundation ? ["/torn"] : [] }
+  /// Faults of a server that the process does not survive: Foundation on Linux stops it when a head breaks off.
+  fileprivate var spared: Set<String> { testDescription == "URLSession" ? ["/torn"] : [] }
 
   /// What may stay of each request, in bytes: less than anything weighs that is lost with each of them. Foundation keeps
-  /// 100 to 320 of each, also for a program that uses it without Headgate.
-  fileprivate var keptBytes: Int { isFoundation ? 320 : 16 }
+  /// 100 to 300 of each, async-http-client some hundred of each connection that breaks off, of which there may be several,
+  /// and both do so in programs without Headgate too.
+  fileprivate var keptBytes: Int {
+    switch testDescription {
+    case "URLSession": 320
+    case "async-http-client": 800
+    default: 16
+    }
+  }
 }
 
 extension ProcessCensus {

@@ -1,0 +1,63 @@
+#if AsyncHTTPClient
+import HeadgateDispatch
+import HeadgateThreads
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Testing
+
+@testable import HeadgateAsyncHTTPClient
+
+/// What reaches the server of a request that comes to its connection: nothing, unless its exchange still wants it. Its
+/// permit may be another's by then.
+@Suite struct ConnectionTapTests {
+  /// How an exchange may be when its request comes.
+  enum Condition: CaseIterable { case wanted, cancelled, over, forgotten }
+
+  @Test(
+    "a request whose exchange was cancelled or has ended is not sent, and its connection is closed",
+    arguments: Condition.allCases)
+  func request(_ condition: Condition) throws {
+    let registry = ExchangeRegistry()
+    let request = try DispatchRequest("http://h/")
+    let exchange = ClientExchange(Exchange(request: request, maxSockets: 1, mayPause: false), Ignored(), registry)
+    let number = registry.add(exchange)
+    let channel = EmbeddedChannel()
+    try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+    try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPResponseDecoder()))
+    try ConnectionTap.add(to: channel, registry).wait()
+    switch condition {
+    case .wanted: break
+    case .cancelled: exchange.cancel()
+    case .over: exchange.end(nil)
+    case .forgotten: registry.remove(number)
+    }
+    let fields: HTTPHeaders = ["Host": "h", ExchangeRegistry.fieldName: "\(number)"]
+    let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: fields)
+    let isSent = Locked(false)
+    channel.writeAndFlush(HTTPClientRequestPart.head(head)).whenSuccess { isSent.withLock { $0 = true } }
+    let end = channel.writeAndFlush(HTTPClientRequestPart.end(nil))
+    channel.embeddedEventLoop.run()
+    let written = try channel.readOutbound(as: HTTPClientRequestPart.self)
+    if condition == .wanted {
+      #expect(isSent.withLock { $0 })
+      #expect(throws: Never.self) { try end.wait() }
+      #expect(written == .head(HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: ["Host": "h"])))
+      #expect(channel.isActive)
+    } else {
+      #expect(!isSent.withLock { $0 })
+      #expect(throws: ChannelError.ioOnClosedChannel) { try end.wait() }
+      #expect(written == nil)
+      #expect(!channel.isActive)
+    }
+    _ = try? channel.finish(acceptAlreadyClosed: true)
+  }
+}
+
+/// Hears of an exchange that nobody asks about.
+private final class Ignored: ExchangeEvents {
+  func received(_ head: ResponseHead) -> BodyFlow { .more }
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { .more }
+  func ended(_ end: ExchangeEnd) {}
+}
+#endif
