@@ -12,9 +12,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   let events: any ExchangeEvents
   /// The proxy that it goes through.
   let proxy: CurlProxy?
-  /// Whether it may use HTTP/2: over TLS, and if it can't be paused. What a paused stream holds back on a shared
-  /// connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at the end of
-  /// a body with a declared length, before any trailers.
+  /// Whether it may use HTTP/2: over TLS, and if it neither is long nor can be paused. What a paused stream holds back on
+  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at
+  /// the end of a body with a declared length, before any trailers.
   let offersHTTP2: Bool
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)

@@ -15,11 +15,12 @@ import Synchronization
 ///
 /// **HTTP/2** is spoken where a server offers it in the TLS handshake, HTTP/1.1 everywhere else. Requests then share
 /// connections: the first one to an end-point makes one, and the others wait for its handshake. Give an end-point more
-/// `requests` than `connections` to make use of it. Long requests, and responses that their consumer may hold (streams,
-/// files, delegates), have an HTTP/1.1 connection of their own: a long one would slow all that share with it, and libcurl
-/// would keep what is held back in memory. A request that has its permit and finds neither a connection to share nor room
-/// for a socket waits for one; that counts as waiting. Over HTTP/2 libcurl brings no trailers of a body whose length the
-/// server declares: a request whose `requires` has `trailers` goes by HTTP/1.1.
+/// `requests` than `connections` to make use of it. Long requests, and responses that their consumer may hold
+/// (streams, files, delegates), have an HTTP/1.1 connection of their own: a long one would slow all that share with
+/// it, and libcurl would keep what is held back in memory; one that becomes long on its way stays where it is. A
+/// request that has its permit and finds neither a connection to share nor room for a socket waits for one; that
+/// counts as waiting. Over HTTP/2 libcurl brings no trailers of a body whose length the server declares: a request
+/// whose `requires` has `trailers` goes by HTTP/1.1.
 ///
 /// **Proxies** are used as the environment says, unless told otherwise: see ``CurlProxy``. **Unix-domain sockets** are
 /// asked by `http+unix://` URLs, over HTTP/1.1 and with the host `localhost`. **Cookies** are kept if the configuration has

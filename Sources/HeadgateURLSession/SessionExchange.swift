@@ -72,11 +72,17 @@ final class SessionExchange: ExchangeControl {
   // The session tells of the last bytes late or never. A server that answers well has them.
   private func sentAll(_ status: Int) { if status < 300 { body?.sentAll() } }
 
-  /// Answers the session's question about a redirect, unless the task is cancelled: Foundation on Linux stops the process
-  /// when an answer comes to a task that has ended. Under the lock, so that an answer and a cancel reach the session one
-  /// after the other; it does no more than to queue itself there.
+  /// Answers the session's question about a redirect.
+  ///
+  /// Foundation on Linux stops the process when an answer comes to a task that was cancelled: there such a task gets none,
+  /// and ends without. Under the lock, so that an answer and a cancel reach the session one after the other; it does no more
+  /// than to queue itself there. Apple's systems want every question answered.
   func answer(_ answer: () -> Void) {
+    #if canImport(FoundationNetworking)
     state.withLock { if !$0.isCancelled { answer() } }
+    #else
+    answer()
+    #endif
   }
 
   /// The head has come. False: the rest is not wanted.

@@ -23,6 +23,11 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     exchanges.withLock { $0[key] = exchange }
   }
 
+  /// Cancels all that are under way: each by its own, which the answer to a redirect looks at.
+  func cancelAll() {
+    for exchange in exchanges.withLock({ Array($0.values) }) { exchange.cancel() }
+  }
+
   private func exchange(of task: URLSessionTask) -> SessionExchange? {
     let key = Key(task)
     return exchanges.withLock { $0[key] }

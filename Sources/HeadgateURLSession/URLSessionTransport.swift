@@ -19,7 +19,9 @@ import FoundationNetworking
 /// and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
 /// a body that is paused goes on into memory. A request's body from a file or a sequence is gathered in memory before it
 /// is sent, up to ``mostGathered`` bytes, beyond which the request fails and says so; the server is asked first
-/// (`expectsContinue`) as the session thinks best. Cookies, caches and stored credentials are not used.
+/// (`expectsContinue`) as the session thinks best. A long request shares its connection where the session has it so. Cookies,
+/// caches and stored credentials are not used. On Linux a server that breaks off in the middle of a head stops the process:
+/// docs/transports.md.
 public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
@@ -38,7 +40,10 @@ public final class URLSessionTransport: Transport {
   ///   or network service types. Limits on connections and time, cookies, cache and credentials are set by the transport.
   public init(configuration: URLSessionConfiguration = .ephemeral) { template = Template(configuration) }
 
-  deinit { state.withLock { $0.session.take() }?.invalidateAndCancel() }
+  deinit {
+    exchanges.cancelAll()
+    state.withLock { $0.session.take() }?.finishTasksAndInvalidate()
+  }
 
   /// What the session can do that a request may ask for. Its proxies and its trust are the system's, and none of this
   /// transport's.

@@ -173,9 +173,12 @@ extension AcceptanceTests {
       #expect(try await dispatcher.data(for: short).statusCode == 200)
       #expect(try await dispatcher.data(for: DispatchRequest(long), class: .long).body.count == 1000)
       #expect(try await dispatcher.data(for: DispatchRequest(long)).body.count == 1000)
+      var upload = try DispatchRequest(nginx.url("/echo", scheme: "https"), method: .put)
+      upload.body = RequestBody(Array(repeating: 7, count: 1000))
+      #expect(try await dispatcher.data(for: upload, class: .long).body.count == 1000)
       await dispatcher.shutDown(.drain)
       await nginx.stop()
-      #expect(nginx.requests.map(\.isHTTP2) == [true, false, true])
+      #expect(nginx.requests.map(\.isHTTP2) == [true, false, true, false])
     }
 
     @Test("D19 one that needs a socket of its own gets it, although others keep sharing the only one there may be")

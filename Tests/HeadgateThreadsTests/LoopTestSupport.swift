@@ -77,7 +77,8 @@ extension ThreadLoop {
     return release
   }
 
-  /// Returns when all that was sent, signalled or due before has been done, or the loop has stopped.
+  /// Returns when all that was sent, signalled or due before has been done (up to the share of a turn), or the loop has
+  /// stopped.
   ///
   /// An item alone would not do: those that come during a turn are part of it, while sources and timers have to wait for
   /// the next. So an item is sent by a timer; and twice, since the first timer may still be part of a turn that had

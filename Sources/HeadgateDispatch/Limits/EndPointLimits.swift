@@ -5,7 +5,8 @@ public struct EndPointLimits: Hashable, Sendable {
   /// round: see `connections`.
   public let requests: Int
 
-  /// Long requests among them. At least 1, and below `connections` unless that is 1 or it was asked for by name.
+  /// Long requests among them. At least 1, and below `connections` unless that is 1 or it was asked for by name: then long
+  /// ones may have every socket, and short ones wait until one of them ends.
   public let long: Int
 
   /// Sockets open at once, idle and closing ones included; at least 1, at most `requests`, which it is unless given.

@@ -44,8 +44,8 @@ public struct Exchange: Sendable {
   /// paused in the middle of an inflated block.
   public let mayPause: Bool
 
-  /// Whether it is a long request's, which keeps its connection for long: it is to have one of its own where exchanges
-  /// could share one.
+  /// Whether it is a long request's, which keeps its connection for long: where exchanges can share one, it is to have one
+  /// of its own if the transport has a say in that.
   public let isLong: Bool
 
   /// The request's body, to be read as the transport has room for it; nil when it has none.
