@@ -7,6 +7,9 @@ final class Hand<Success: Sendable>: Sendable {
     var completions: [Int: Completion<Success, Oops>] = [:]
     var continuations: [Int: CheckedContinuation<Result<Success, Oops>, Never>] = [:]
     var early: Set<Int> = []
+    // Async functions that have begun, and ends of those that have not: they may begin in any order.
+    var begun: Set<Int> = []
+    var ends: [Int: Result<Success, Oops>] = [:]
   }
 
   private let state = Locked(State())
@@ -58,13 +61,15 @@ final class Hand<Success: Sendable>: Sendable {
     { () async throws(Oops) in
       let result = await withTaskCancellationHandler {
         await withContinuation { continuation in
-          let isEarly = self.state.withLock { state in
-            if heeds, state.early.contains(number) { return true }
+          let end = self.state.withLock { state -> Result<Success, Oops>? in
+            state.begun.insert(number)
+            if heeds, state.early.contains(number) { return .failure(.cancelled) }
+            if let end = state.ends.removeValue(forKey: number) { return end }
             state.continuations[number] = continuation
-            return false
+            return nil
           }
           self.started.add(number)
-          if isEarly { continuation.resume(returning: .failure(.cancelled)) }
+          if let end { continuation.resume(returning: end) }
         }
       } onCancel: {
         self.cancelled.add(number)
@@ -84,11 +89,15 @@ final class Hand<Success: Sendable>: Sendable {
     (0..<count).map { async($0, heeds: heeds) }
   }
 
-  /// False: it has ended, or was not started.
+  /// Ends it, now or as soon as it begins. False: it has ended.
   @discardableResult
   func end(_ number: Int, _ result: Result<Success, Oops>) -> Bool {
-    let continuation = state.withLock { $0.continuations.removeValue(forKey: number) }
+    let (continuation, isTaken) = state.withLock { state in
+      let continuation = state.continuations.removeValue(forKey: number)
+      if !state.begun.contains(number) { state.ends[number] = result }
+      return (continuation, continuation != nil || state.ends[number] != nil)
+    }
     continuation?.resume(returning: result)
-    return continuation != nil
+    return isTaken
   }
 }
