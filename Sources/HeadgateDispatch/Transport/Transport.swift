@@ -49,7 +49,7 @@ public struct Exchange: Sendable {
   public let isLong: Bool
 
   /// The request's body, to be read as the transport has room for it; nil when it has none.
-  public let body: RequestBodySource?
+  public internal(set) var body: RequestBodySource?
 
   /// An exchange for a transport to start.
   ///

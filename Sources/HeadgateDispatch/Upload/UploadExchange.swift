@@ -45,10 +45,9 @@ final class UploadExchange: ExchangeControl {
       return true
     }
     guard isWanted else { return source.stop() }
-    let control = transport.start(
-      Exchange(
-        request: bare.request, maxSockets: bare.maxSockets, mayPause: bare.mayPause, isLong: bare.isLong, body: source),
-      events: self)
+    var exchange = bare
+    exchange.body = source
+    let control = transport.start(exchange, events: self)
     let (mustCancel, mustResume) = state.withLock { state in
       if !state.isOver { state.control = control }
       return (state.isCancelled, state.missedResume)

@@ -63,8 +63,8 @@ final class Hand<Success: Sendable>: Sendable {
         await withContinuation { continuation in
           let end = self.state.withLock { state -> Result<Success, Oops>? in
             state.begun.insert(number)
-            if heeds, state.early.contains(number) { return .failure(.cancelled) }
             if let end = state.ends.removeValue(forKey: number) { return end }
+            if heeds, state.early.contains(number) { return .failure(.cancelled) }
             state.continuations[number] = continuation
             return nil
           }
@@ -92,12 +92,12 @@ final class Hand<Success: Sendable>: Sendable {
   /// Ends it, now or as soon as it begins. False: it has ended.
   @discardableResult
   func end(_ number: Int, _ result: Result<Success, Oops>) -> Bool {
-    let (continuation, isTaken) = state.withLock { state in
-      let continuation = state.continuations.removeValue(forKey: number)
-      if !state.begun.contains(number) { state.ends[number] = result }
-      return (continuation, continuation != nil || state.ends[number] != nil)
+    let (continuation, isEarly) = state.withLock { state in
+      let isEarly = !state.begun.contains(number)
+      if isEarly { state.ends[number] = result }
+      return (state.continuations.removeValue(forKey: number), isEarly)
     }
     continuation?.resume(returning: result)
-    return isTaken
+    return isEarly || continuation != nil
   }
 }
