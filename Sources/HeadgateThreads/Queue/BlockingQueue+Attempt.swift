@@ -15,16 +15,16 @@ extension BlockingQueue where Element: ~Copyable {
 
   @inlinable @inline(__always)
   func beginPut() -> Passage {
-    core.putLock.lock()
+    core.putLock.pointee.lock()
     if core.puts.pointee.isClosed {
-      core.putLock.unlock()
+      core.putLock.pointee.unlock()
       return .closed
     }
     let index = core.puts.pointee.index
     if index &- core.puts.pointee.otherIndex >= core.capacity {
       let otherIndex = core.takeIndex.pointee.load(ordering: .acquiring)
       if index &- otherIndex >= core.capacity {
-        core.putLock.unlock()
+        core.putLock.pointee.unlock()
         return .blocked
       }
       core.puts.pointee.otherIndex = otherIndex
@@ -36,14 +36,14 @@ extension BlockingQueue where Element: ~Copyable {
 
   @inlinable @inline(__always)
   func beginTake() -> Passage {
-    core.takeLock.lock()
+    core.takeLock.pointee.lock()
     let index = core.takes.pointee.index
     if index == core.takes.pointee.otherIndex {
       let otherIndex = core.putIndex.pointee.load(ordering: .acquiring)
       if index == otherIndex {
         // Both ends are closed at one moment: what we have just read is the last index then.
         let isClosed = core.takes.pointee.isClosed
-        core.takeLock.unlock()
+        core.takeLock.pointee.unlock()
         return isClosed ? .closed : .blocked
       }
       core.takes.pointee.otherIndex = otherIndex
@@ -64,7 +64,7 @@ extension BlockingQueue where Element: ~Copyable {
     let index = core.puts.pointee.index &+ 1
     core.puts.pointee.index = index
     core.putIndex.pointee.store(index, ordering: .releasing)
-    if core.puts.pointee.hasWaiters { core.unlockPutsAndWake() } else { core.putLock.unlock() }
+    if core.puts.pointee.hasWaiters { core.unlockPutsAndWake() } else { core.putLock.pointee.unlock() }
   }
 
   /// After `open`: takes the element out of its slot.
@@ -76,7 +76,7 @@ extension BlockingQueue where Element: ~Copyable {
     let index = core.takes.pointee.index &+ 1
     core.takes.pointee.index = index
     core.takeIndex.pointee.store(index, ordering: .releasing)
-    if core.takes.pointee.hasWaiters { core.unlockTakesAndWake() } else { core.takeLock.unlock() }
+    if core.takes.pointee.hasWaiters { core.unlockTakesAndWake() } else { core.takeLock.pointee.unlock() }
     return element
   }
 }

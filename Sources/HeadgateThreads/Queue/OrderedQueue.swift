@@ -12,8 +12,7 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
   private let timers: any TimerService
   private let dueTime: @Sendable (Key) -> Deadline
 
-  private let memory: UnsafeMutableRawPointer
-  private let lock: Lock
+  private let lock = Lock()
   private var heap = ElementHeap<Key, Element>()
   private var takers = WaitList()
   private var putters = WaitList()
@@ -32,11 +31,7 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
     self.capacity = capacity
     self.timers = timers
     self.dueTime = dueTime
-    memory = .allocate(byteCount: Lock.size, alignment: 16)
-    lock = Lock(at: memory)
   }
-
-  deinit { memory.deallocate() }
 
   private func locked<Value>(_ body: () -> Value) -> Value {
     lock.lock()

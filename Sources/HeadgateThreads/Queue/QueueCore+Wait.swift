@@ -64,8 +64,8 @@ extension QueueCore {
 
   /// False, and not in line, if there is an element already or none can come any more.
   func lineUpForElement(_ waiter: Waiter, first: Bool) -> Bool {
-    putLock.lock()
-    defer { putLock.unlock() }
+    putLock.pointee.lock()
+    defer { putLock.pointee.unlock() }
     // No element can come while we hold the lock, so that the two indices tell the truth if they say "empty".
     #if HEADGATE_EXPLORE
     let isEmpty = Explored.withoutRecheck || puts.pointee.index == takeIndex.pointee.load(ordering: .acquiring)
@@ -79,8 +79,8 @@ extension QueueCore {
 
   /// False, and not in line, if there is a place already or none is given any more.
   func lineUpForPlace(_ waiter: Waiter, first: Bool) -> Bool {
-    takeLock.lock()
-    defer { takeLock.unlock() }
+    takeLock.pointee.lock()
+    defer { takeLock.pointee.unlock() }
     let isFull = putIndex.pointee.load(ordering: .acquiring) &- takes.pointee.index >= capacity
     guard isFull, !takes.pointee.isClosed else { return false }
     takes.pointee.line(up: waiter, first: first)
@@ -90,26 +90,28 @@ extension QueueCore {
   /// Takes one out of the line that gave up before it was woken.
   func leaveLineForElement(_ waiter: Waiter) { leave(putLock, puts, waiter) }
 
-  private func leave(_ lock: Lock, _ end: UnsafeMutablePointer<QueueEnd>, _ waiter: Waiter) {
-    lock.lock()
+  private func leave(
+    _ lock: UnsafeMutablePointer<Lock>, _ end: UnsafeMutablePointer<QueueEnd>, _ waiter: Waiter
+  ) {
+    lock.pointee.lock()
     end.pointee.remove(waiter)
-    lock.unlock()
+    lock.pointee.unlock()
   }
 
   /// Wakes one who waits for an element if there is one: after a wake-up that its receiver had no use for.
   func passOn() {
     guard !isEmpty else { return }
-    putLock.lock()
+    putLock.pointee.lock()
     unlockPutsAndWake()
   }
 
   /// How many wait for an element and for a place.
   var waitingCounts: (takers: Int, putters: Int) {
-    putLock.lock()
+    putLock.pointee.lock()
     let takers = puts.pointee.waitingCount
-    putLock.unlock()
-    takeLock.lock()
-    defer { takeLock.unlock() }
+    putLock.pointee.unlock()
+    takeLock.pointee.lock()
+    defer { takeLock.pointee.unlock() }
     return (takers, takes.pointee.waitingCount)
   }
 }

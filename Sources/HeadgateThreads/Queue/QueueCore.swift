@@ -19,9 +19,9 @@ import Synchronization
 // Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
 // `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
 @usableFromInline struct QueueCore: @unchecked Sendable {
-  @usableFromInline let putLock: Lock
+  @usableFromInline let putLock: UnsafeMutablePointer<Lock>
   @usableFromInline let puts: UnsafeMutablePointer<QueueEnd>
-  @usableFromInline let takeLock: Lock
+  @usableFromInline let takeLock: UnsafeMutablePointer<Lock>
   @usableFromInline let takes: UnsafeMutablePointer<QueueEnd>
   /// How many elements were ever put and taken, as the other end may read it. They wrap.
   @usableFromInline let putIndex: UnsafeMutablePointer<AtomicCell<UInt>>
@@ -41,6 +41,8 @@ import Synchronization
   // Two cache lines each, because processors fetch neighbouring lines together: the two ends, then their indices.
   private static let line = 128
   private static let size = 6 * line
+  // A lock's, and its holder's in debug builds.
+  private static let lockSize = 16
 
   /// - Parameters:
   ///   - name: What the queue is called in errors.
@@ -55,6 +57,9 @@ import Synchronization
     func cell(at offset: Int, _ value: UInt) -> UnsafeMutablePointer<AtomicCell<UInt>> {
       (memory + offset).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(value))
     }
+    func lock(at offset: Int) -> UnsafeMutablePointer<Lock> {
+      (memory + offset).initializeMemory(as: Lock.self, to: Lock())
+    }
     let storage = QueueStorage(
       capacity: capacity, stride: stride, alignment: alignment,
       room: UnsafeMutableRawBufferPointer(start: memory + 4 * line + 16, count: line - 16))
@@ -67,12 +72,12 @@ import Synchronization
     self.capacity = capacity
     self.memory = memory
     self.storage = storage
-    putLock = Lock(at: memory)
-    puts = end(at: Lock.size)
+    putLock = lock(at: 0)
+    puts = end(at: QueueCore.lockSize)
     lastPlaces = cell(at: line, 1)
     putPatience = SpinPatience(at: memory + line + 8)
-    takeLock = Lock(at: memory + 2 * line)
-    takes = end(at: 2 * line + Lock.size)
+    takeLock = lock(at: 2 * line)
+    takes = end(at: 2 * line + QueueCore.lockSize)
     lastElements = cell(at: 3 * line, 1)
     takePatience = SpinPatience(at: memory + 3 * line + 8)
     putIndex = cell(at: 4 * line, firstIndex)
@@ -88,6 +93,8 @@ import Synchronization
     for cell in [putIndex, lastPlaces, takeIndex, lastElements] { cell.deinitialize(count: 1) }
     putPatience.destroy()
     takePatience.destroy()
+    putLock.deinitialize(count: 1)
+    takeLock.deinitialize(count: 1)
     memory.deallocate()
   }
 
@@ -117,7 +124,7 @@ import Synchronization
   @usableFromInline
   func unlockPutsAndWake() {
     let waiter = puts.pointee.claimFirst()
-    putLock.unlock()
+    putLock.pointee.unlock()
     putPatience.noteProcessor()
     waiter?.wake()
   }
@@ -126,7 +133,7 @@ import Synchronization
   @usableFromInline
   func unlockTakesAndWake() {
     let waiter = takes.pointee.claimFirst()
-    takeLock.unlock()
+    takeLock.pointee.unlock()
     takePatience.noteProcessor()
     waiter?.wake()
   }
@@ -136,19 +143,19 @@ import Synchronization
   func close() {
     // Both ends at one moment: closed one after the other, a put could be told so before a take that comes later finds
     // the queue open and empty, and a take between the two would find neither an element nor a reason to wait.
-    putLock.lock()
-    takeLock.lock()
+    putLock.pointee.lock()
+    takeLock.pointee.lock()
     let (takers, putters) = (puts.pointee.close(), takes.pointee.close())
-    takeLock.unlock()
-    putLock.unlock()
+    takeLock.pointee.unlock()
+    putLock.pointee.unlock()
     for waiter in takers { waiter.wake() }
     for waiter in putters { waiter.wake() }
   }
 
   @usableFromInline
   var isClosed: Bool {
-    putLock.lock()
-    defer { putLock.unlock() }
+    putLock.pointee.lock()
+    defer { putLock.pointee.unlock() }
     return puts.pointee.isClosed
   }
 }

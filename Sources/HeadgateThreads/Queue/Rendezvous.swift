@@ -18,7 +18,7 @@ import Synchronization
   }
 
   private let memory: UnsafeMutableRawPointer
-  private let lock: Lock
+  private let lock: UnsafeMutablePointer<Lock>
   private let putPatience: SpinPatience
   private let takePatience: SpinPatience
   private let stride: Int
@@ -29,7 +29,7 @@ import Synchronization
 
   init(stride: Int, alignment: Int) {
     memory = .allocate(byteCount: 256, alignment: 128)
-    lock = Lock(at: memory)
+    lock = memory.initializeMemory(as: Lock.self, to: Lock())
     putPatience = SpinPatience(at: memory + 128)
     takePatience = SpinPatience(at: memory + 128 + 64)
     self.stride = stride
@@ -39,20 +39,21 @@ import Synchronization
   deinit {
     putPatience.destroy()
     takePatience.destroy()
+    lock.deinitialize(count: 1)
     memory.deallocate()
   }
 
   /// Whether nobody meets here any more.
   var isClosed: Bool {
-    lock.lock()
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    defer { lock.pointee.unlock() }
     return wasClosed
   }
 
   /// Locks, and looks for a taker who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
   @usableFromInline
   func meetTaker() -> Meeting {
-    lock.lock()
+    lock.pointee.lock()
     if wasClosed { return .closed }
     if let node = takers.claimFirst() {
       if node.pointee.waiter != nil { putPatience.noteProcessor() }
@@ -64,7 +65,7 @@ import Synchronization
   /// Locks, and looks for a putter who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
   @usableFromInline
   func meetPutter() -> Meeting {
-    lock.lock()
+    lock.pointee.lock()
     // When it was closed, putters were sent away with their elements.
     if wasClosed { return .closed }
     if let node = putters.claimFirst() {
@@ -75,7 +76,7 @@ import Synchronization
   }
 
   @usableFromInline
-  func unlock() { lock.unlock() }
+  func unlock() { lock.pointee.unlock() }
 
   /// Ends a meeting: the element was moved into the partner's node, or out of it.
   @usableFromInline
@@ -83,7 +84,7 @@ import Synchronization
     let waiter = node.pointee.waiter
     // One who has no waiter yet may let go of the node at once after this.
     node.pointee.end(.done)
-    lock.unlock()
+    lock.pointee.unlock()
     waiter?.wake()
   }
 
@@ -98,18 +99,18 @@ import Synchronization
   @usableFromInline
   func waitInLine(_ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait) -> HandNode.State {
     guard wait.begin() else {
-      lock.unlock()
+      lock.pointee.unlock()
       return .waiting
     }
     line(up: node, wait.operation)
-    lock.unlock()
+    lock.pointee.unlock()
     let (own, other) = wait.operation == .put ? (putPatience, takePatience) : (takePatience, putPatience)
     if own.spin(for: other, until: { node.pointee.outcome != .waiting }) { return node.pointee.outcome }
     let waiter = Waiter.ofThread()
-    lock.lock()
+    lock.pointee.lock()
     let mustWait = node.pointee.isListed && wait.willBlock()
     if mustWait { node.pointee.waiter = waiter }
-    lock.unlock()
+    lock.pointee.unlock()
     if mustWait {
       HeadgateLog.note(.queue, "a thread waits for a partner")
       wait.note(waiter.wait(until: wait.deadline))
@@ -137,8 +138,8 @@ import Synchronization
 
   /// Lines up one who takes from whichever of several queues is first. False: there is something to look at here.
   func lineUpTaker(_ node: UnsafeMutablePointer<HandNode>) -> Bool {
-    lock.lock()
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    defer { lock.pointee.unlock() }
     guard !wasClosed, putters.isEmpty else { return false }
     takers.append(node)
     return true
@@ -147,29 +148,29 @@ import Synchronization
   /// Takes a node out of its line, if it still stands there, and says how it ended.
   func leave(_ node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) -> HandNode.State {
     // One that was claimed may still be under way to its end: that happens under this lock too.
-    lock.lock()
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    defer { lock.pointee.unlock() }
     if operation == .put { putters.remove(node) } else { takers.remove(node) }
     return node.pointee.outcome
   }
 
   /// Sends all away who wait, and who come later.
   func close() {
-    lock.lock()
+    lock.pointee.lock()
     wasClosed = true
     var sleepers: [Waiter] = []
     while let node = putters.claimFirst() ?? takers.claimFirst() {
       if let waiter = node.pointee.waiter { sleepers.append(waiter) }
       node.pointee.end(.closed)
     }
-    lock.unlock()
+    lock.pointee.unlock()
     for waiter in sleepers { waiter.wake() }
   }
 
   /// How many wait for a putter and for a taker.
   var waitingCounts: (takers: Int, putters: Int) {
-    lock.lock()
-    defer { lock.unlock() }
+    lock.pointee.lock()
+    defer { lock.pointee.unlock() }
     return (takers.count, putters.count)
   }
 

@@ -144,14 +144,12 @@ extension AtomicCell where Value: FixedWidthInteger {
 
 /// The lock: a word that its waiters sleep on.
 @usableFromInline
-package struct Lock {
-  @usableFromInline static var size: Int { 16 }
+package struct Lock: ~Copyable {
+  @usableFromInline let cell = _Cell(Atomic<UInt32>(0))
 
-  @usableFromInline let word: UnsafeMutablePointer<Atomic<UInt32>>
+  @usableFromInline package init() {}
 
-  @usableFromInline init(at address: UnsafeMutableRawPointer) {
-    word = address.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
-  }
+  private var word: UnsafeMutablePointer<Atomic<UInt32>> { cell._address }
 
   @usableFromInline package func lock() {
     Explored.step()

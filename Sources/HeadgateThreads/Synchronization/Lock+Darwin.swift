@@ -2,19 +2,17 @@
 
 #if canImport(Darwin) && !HEADGATE_EXPLORE
 import Darwin
+import Synchronization
 
-/// The system's unfair lock at a fixed address in memory that its owner provides.
+/// The system's unfair lock, free at first.
 @usableFromInline
-struct Lock {
-  /// The bytes that a lock takes.
-  @usableFromInline static var size: Int { 16 }
+struct Lock: ~Copyable {
+  // In a cell for its address, which the system's calls take.
+  @usableFromInline let cell = _Cell(os_unfair_lock_s())
 
-  @usableFromInline let word: os_unfair_lock_t
+  @inlinable init() {}
 
-  /// A free lock at an address that is aligned to 16 bytes.
-  @usableFromInline init(at address: UnsafeMutableRawPointer) {
-    word = address.initializeMemory(as: os_unfair_lock_s.self, repeating: os_unfair_lock_s(), count: 1)
-  }
+  @inlinable var word: os_unfair_lock_t { cell._address }
 
   @inlinable func lock() { os_unfair_lock_lock(word) }
   @inlinable func unlock() { os_unfair_lock_unlock(word) }

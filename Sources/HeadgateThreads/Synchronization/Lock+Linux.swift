@@ -9,25 +9,23 @@
 import CHeadgate
 import Synchronization
 
-/// The lock itself, at a fixed address in memory that its owner provides: free (0), held (1), held with threads asleep
-/// or about to sleep (2).
+/// The lock itself, free at first.
 @usableFromInline
-struct Lock {
-  /// The bytes that a lock takes, in debug builds with its holder.
-  @usableFromInline static var size: Int { 16 }
-
-  @usableFromInline let word: UnsafeMutablePointer<Atomic<UInt32>>
+struct Lock: ~Copyable {
+  // Free (0), held (1), held with threads asleep or about to sleep (2). In a cell for its address, which they sleep on.
+  @usableFromInline let cell: _Cell<Atomic<UInt32>>
   #if DEBUG
-  @usableFromInline let owner: UnsafeMutablePointer<Atomic<UInt>>
+  @usableFromInline let owner: Atomic<UInt>
   #endif
 
-  /// A free lock at an address that is aligned to 16 bytes.
-  @usableFromInline init(at address: UnsafeMutableRawPointer) {
-    word = address.initializeMemory(as: Atomic<UInt32>.self, to: Atomic(0))
+  @inlinable init() {
+    cell = _Cell(Atomic(0))
     #if DEBUG
-    owner = (address + 8).initializeMemory(as: Atomic<UInt>.self, to: Atomic(0))
+    owner = Atomic(0)
     #endif
   }
+
+  @inlinable var word: UnsafeMutablePointer<Atomic<UInt32>> { cell._address }
 
   @inlinable func lock() {
     #if DEBUG
@@ -35,14 +33,14 @@ struct Lock {
     #endif
     if !word.pointee.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged { lockSlowly() }
     #if DEBUG
-    owner.pointee.store(headgate_thread_number(), ordering: .relaxed)
+    owner.store(headgate_thread_number(), ordering: .relaxed)
     #endif
   }
 
   @inlinable func unlock() {
     #if DEBUG
     assertHeld()
-    owner.pointee.store(0, ordering: .relaxed)
+    owner.store(0, ordering: .relaxed)
     #endif
     if word.pointee.exchange(0, ordering: .releasing) == 2 { wakeOne() }
   }
@@ -70,11 +68,11 @@ struct Lock {
 
   #if DEBUG
   @usableFromInline func assertHeld() {
-    assert(owner.pointee.load(ordering: .relaxed) == headgate_thread_number(), "the lock is not held here")
+    assert(owner.load(ordering: .relaxed) == headgate_thread_number(), "the lock is not held here")
   }
 
   @usableFromInline func assertNotHeld() {
-    assert(owner.pointee.load(ordering: .relaxed) != headgate_thread_number(), "the lock is held here already")
+    assert(owner.load(ordering: .relaxed) != headgate_thread_number(), "the lock is held here already")
   }
   #else
   @inlinable func assertHeld() {}

@@ -1,4 +1,4 @@
-import CHeadgate
+import Synchronization
 
 /// A value behind a lock, reached only through a closure that holds it: Synchronization's `Mutex` on a plain futex.
 ///
@@ -6,31 +6,17 @@ import CHeadgate
 /// what keeps it fast. What runs in the closure decides and returns; it never resumes a continuation, calls a delegate,
 /// cancels a task or lets go of an object whose deinitializer might: those act after the lock is free.
 ///
-/// Lock and value share one piece of memory of their own. As a stored property of the value's owner it costs neither a
-/// second object nor the checks for exclusive access that a class's variables pay for: the lock is that check.
+/// Lock and value are a part of their owner, as they are with a `Mutex`: they cost neither memory of their own nor the
+/// checks for exclusive access that a class's variables pay for: the lock is that check.
 public struct Locked<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock
-  @usableFromInline let value: UnsafeMutablePointer<Value>
-  // The start of the memory that both pointers point into; freed in deinit, after which nobody can hold them.
-  @usableFromInline let memory: UnsafeMutableRawPointer
+  // What `Mutex` keeps its value in: the one place in an object that has an address and may change while it is borrowed.
+  @usableFromInline let value: _Cell<Value>
 
   /// A free lock with its value.
   @inlinable public init(_ value: consuming sending Value) {
-    let alignment = max(16, MemoryLayout<Value>.alignment)
-    let offset = (Lock.size + alignment - 1) / alignment * alignment
-    // At least a byte: the end of the memory may be the address of somebody else's, and the thread sanitizer would take
-    // an access to an empty value there for a race.
-    let size = offset + max(1, MemoryLayout<Value>.size)
-    // Swift's own allocation asks posix_memalign for what malloc gives anyway, at twice the price.
-    memory = alignment > 16 ? .allocate(byteCount: size, alignment: alignment) : headgate_allocate(size)
-    lock = Lock(at: memory)
-    self.value = (memory + offset).bindMemory(to: Value.self, capacity: 1)
-    self.value.initialize(to: value)
-  }
-
-  @inlinable deinit {
-    value.deinitialize(count: 1)
-    if MemoryLayout<Value>.alignment > 16 { memory.deallocate() } else { headgate_free(memory) }
+    lock = Lock()
+    self.value = _Cell(value)
   }
 
   /// Runs `body` while holding the lock. Waits for it in a short busy loop (none on one processor), then asleep.
@@ -42,7 +28,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
   ) throws(Failure) -> sending Result {
     lock.lock()
     defer { lock.unlock() }
-    return try body(&value.pointee)
+    return try body(&value._address.pointee)
   }
 
   /// In debug builds, stops the process unless the calling thread holds the lock. Its absence is asserted by
