@@ -68,6 +68,12 @@ static inline void headgate_prepare_to_write(const void *address) {
 #endif
 }
 
+// Tells the processor that so many bytes will be read soon; it goes on without waiting for them. The address need not be
+// valid.
+static inline void headgate_prepare_to_read(const void *address, size_t bytes) {
+  for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch((const char *)address + line);
+}
+
 // One pointer a thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);

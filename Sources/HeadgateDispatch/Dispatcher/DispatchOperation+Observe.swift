@@ -51,7 +51,7 @@ extension DispatchOperation {
 extension DispatchOperation {
   @inline(never)
   private func tellWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
-    observation?.add(.waits(request.endPoint, reason), at: moment, core)
+    tell(.waits(request.endPoint, reason), at: moment)
     log(request) { text in
       text.add(words: "waits for a permit of ")
       text.add(request.endPoint)
@@ -64,7 +64,7 @@ extension DispatchOperation {
   @inline(never)
   private func tellResting(_ wait: Duration, at moment: Deadline) {
     let request = present
-    observation?.add(.rests(request.endPoint, wait), at: moment, core)
+    tell(.rests(request.endPoint, wait), at: moment)
     log(request) { text in
       text.add(words: "rests for ")
       text.add(wait.words)
@@ -75,7 +75,7 @@ extension DispatchOperation {
   @inline(never)
   private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
     let request = present
-    observation?.add(.intercepts(request.endPoint, reason), at: moment, core)
+    tell(.intercepts(request.endPoint, reason), at: moment)
     log(request) { text in
       text.add(words: "goes to its interceptors (")
       text.add(reason.description)
@@ -87,8 +87,9 @@ extension DispatchOperation {
   private func tellSending(_ later: DispatchRequest?, hop: Int, limit: Int, at moment: Deadline) {
     let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
     let resends = hop - letBe
-    if let observation {
-      observation.add(.sends(later.map(observation.observed), resends: resends, limit: limit), at: moment, core)
+    if let observed {
+      let sent = later.map { observed.observation.observed($0) }
+      observed.observation.add(.sends(sent, resends: resends, limit: limit), at: moment, core)
     }
     log(later ?? request) { text in
       text.add(words: "starts")
@@ -100,19 +101,19 @@ extension DispatchOperation {
   }
 
   @inline(never)
-  private func tellHead(_ statusCode: Int) { observation?.add(.head(statusCode), at: core.now, core) }
+  private func tellHead(_ statusCode: Int) { tell(.head(statusCode), at: core.now) }
 
   @inline(never)
   private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes) {
-    guard let observation else { return }
+    guard isObserved else { return }
     // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
     let verdict = state.withLock { $0.verdict }
-    observation.add(.exchangeOver(verdict ?? failure, times), at: core.now, core)
+    tell(.exchangeOver(verdict ?? failure, times), at: core.now)
   }
 
   @inline(never)
   private func tellEnd(_ outcome: borrowing OperationState.Outcome) {
-    observation?.add(.over(outcome.error, outcome.times), at: core.now, core)
+    tell(.over(outcome.error, outcome.times), at: core.now)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
     let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
     log(later ?? request) { text in
@@ -135,6 +136,13 @@ extension DispatchOperation {
       text.add(seconds: outcome.times.queued)
       text.add(words: " of it in the queue")
     }
+  }
+
+  private var observed: ObservedOperation? { isObserved ? unsafeDowncast(self, to: ObservedOperation.self) : nil }
+
+  @inline(__always)
+  private func tell(_ event: @autoclosure () -> SpanTree.Event, at moment: @autoclosure () -> Deadline) {
+    observed?.observation.add(event(), at: moment(), core)
   }
 
   /// The request as it is now.

@@ -1,3 +1,4 @@
+import CHeadgate
 import HTTPTypes
 import HeadgateThreads
 
@@ -5,7 +6,8 @@ import HeadgateThreads
 ///
 /// Every form of a request is one of these beneath. The gate, the transport and the timers call it; its state decides what
 /// follows.
-final class DispatchOperation: Sendable {
+// Unchecked, as a class that another one inherits from has to be: all of it is constant and may be sent.
+class DispatchOperation: @unchecked Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
 
@@ -17,8 +19,8 @@ final class DispatchOperation: Sendable {
   /// When it was submitted; for one on behalf of another, when that was.
   let submitted: Deadline
   let submittedClass: RequestClass
-  /// Who hears of it; nil, most often, for nobody.
-  let observation: Observation?
+  /// Whether observers hear of it: then it is an ``ObservedOperation``. Most often nobody does.
+  let isObserved: Bool
   /// Whether anybody hears of it, observers or the log.
   let isWatched: Bool
   /// Whether interceptors have to do with it.
@@ -34,20 +36,41 @@ final class DispatchOperation: Sendable {
     case onBehalf
   }
 
+  /// An operation for a request, which observers may put header fields into.
+  ///
+  /// - Parameter age: When the request was submitted that this one is on behalf of.
+  @inline(__always)
+  static func make(
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
+  ) -> DispatchOperation {
+    let now = core.now
+    guard core.isObserved else { return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now) }
+    return makeObserved(request, requestClass, core, sink, kind, age: age, at: now)
+  }
+
+  @inline(never)
+  private static func makeObserved(
+    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline
+  ) -> DispatchOperation {
+    var request = request
+    guard let beginning = Observation.begin(&request, requestClass, core, at: now) else {
+      return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now)
+    }
+    return ObservedOperation(beginning, request, requestClass, core, sink, kind, age: age, at: now)
+  }
+
   // Core and sink are handed over, and the core is stored last: else each would be counted once more and once less.
   init(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
-    _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
+    _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline, isObserved: Bool = false
   ) {
     self.kind = kind
-    let now = core.now
     submitted = age ?? now
-    if core.isObserved {
-      (self.request, observation) = Observation.begin(request, requestClass, core, at: now)
-    } else {
-      (self.request, observation) = (request, nil)
-    }
-    isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
+    self.request = request
+    self.isObserved = isObserved
+    isWatched = isObserved || HeadgateLog.isEnabled(.dispatcher)
     submittedClass = requestClass
     self.sink = sink
     // An interceptor may give it one.
@@ -91,7 +114,7 @@ final class DispatchOperation: Sendable {
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
     // One that is observed is owed twice: its observers' last call is owed too.
-    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: observation == nil ? 1 : 2) else {
+    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: isObserved ? 2 : 1) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     if request.fields.mayRetry { enterBudget() }
@@ -203,6 +226,7 @@ final class DispatchOperation: Sendable {
 
 extension DispatchOperation: GateClient {
   package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
+    readAhead()
     let now = moment ?? core.now
     guard let launch = state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else {
       return core.finish(ticket)
@@ -210,6 +234,13 @@ extension DispatchOperation: GateClient {
     sink.accepted()
     if kind == .intercepted, isOutdated(launch) { return prepareLate(at: now) }
     startExchange(launch, at: now)
+  }
+
+  /// Has the processor read what the start needs, all at once, where otherwise it would wait for each of them in turn:
+  /// after a long wait none is in its caches.
+  @inline(__always)
+  private func readAhead() {
+    headgate_prepare_to_read(Unmanaged.passUnretained(request.fields).toOpaque(), 192)
   }
 
   package func admitted() { sink.accepted() }

@@ -92,7 +92,7 @@ public final class URLDispatcher: Sendable {
     _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
     let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
-    return DispatchOperation(request, requestClass, core, sink, core.isIntercepted ? .intercepted : .plain)
+    return DispatchOperation.make(request, requestClass, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end

@@ -6,11 +6,18 @@ import Synchronization
 ///
 /// Whoever brings something tells it, and what others bring meanwhile: so nobody waits, and an observer that cancels its
 /// own request inside a call hears of that after the call.
-final class Observation: Sendable {
-  private struct Line {
-    // Whoever sets it has the tree, until it is unset.
-    var isTelling = false
-    var events: [(event: SpanTree.Event, moment: Deadline)] = []
+///
+/// A part of its request's ``ObservedOperation``.
+// Unchecked: what may change is the tree, see there.
+struct Observation: ~Copyable, @unchecked Sendable {
+  /// Who has the tree.
+  private enum Turn: UInt8, AtomicRepresentable {
+    /// Nobody. -> telling
+    case free
+    /// A thread that tells of something. -> free, crowded (another one has brought something)
+    case telling
+    /// The same, and there is more to tell. -> telling
+    case crowded
   }
 
   private static let lastID = Atomic<UInt64>(0)
@@ -18,17 +25,25 @@ final class Observation: Sendable {
   private let id: UInt64
   private let requestClass: RequestClass
   private let observers: Observers
-  private let line = Locked(Line())
-  // Touched only by the thread that has set `isTelling` under the lock; it unsets it there once it is done.
-  @exclusivity(unchecked) private nonisolated(unsafe) var tree: SpanTree
+  // Nearly always one thread after the other comes: then this is all that it touches beside the tree, and twice.
+  private let turn = Atomic(Turn.free)
+  // What was brought while another thread had the turn, which becomes `crowded` and `telling` again under this lock only.
+  private let line = Locked<[(event: SpanTree.Event, moment: Deadline)]>([])
+  // Touched only by the thread that has the turn.
+  private let tree: _Cell<SpanTree>
 
-  /// Asks the dispatcher's observers who is interested, and puts their header fields into the request.
-  ///
-  /// - Returns: The request as it is to be sent, and its observation; nil: nobody is interested.
+  /// What it is made of, where it is to stand: made elsewhere, all of it would be moved.
+  struct Beginning {
+    let request: ObservedRequest
+    let at: Deadline
+    let observers: Observers
+  }
+
+  /// Asks the dispatcher's observers who is interested, and puts their header fields into the request. Nil: nobody is.
   @inline(never)
   static func begin(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline
-  ) -> (DispatchRequest, Observation?) {
+    _ request: inout DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline
+  ) -> Beginning? {
     let id = lastID.add(1, ordering: .relaxed).newValue
     var start = RequestStart(ObservedRequest(request, requestClass, id: id), at: moment)
     var first: (any RequestObserver)?
@@ -40,27 +55,26 @@ final class Observation: Sendable {
       }
     }
     // Also those of an observer that wants to hear no more.
-    let request = start.added.isEmpty ? request : Self.adding(start.added, to: request)
-    guard let observers = Observers(first, others) else { return (request, nil) }
+    if !start.added.isEmpty { Self.add(start.added, to: &request) }
+    guard let observers = Observers(first, others) else { return nil }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
-    return (request, Observation(start, observers))
+    return Beginning(request: start.request, at: moment, observers: observers)
   }
 
   // By itself, so that it is not in the way of requests that nothing is added to.
   @inline(never)
-  private static func adding(_ added: [HTTPField], to request: DispatchRequest) -> DispatchRequest {
-    var request = request
+  private static func add(_ added: [HTTPField], to request: inout DispatchRequest) {
     var fields = request.headerFields
     for field in added { fields[field.name] = field.value }
     request.headerFields = fields
-    return request
   }
 
-  private init(_ start: RequestStart, _ observers: consuming Observers) {
-    (id, requestClass) = (start.request.id, start.request.requestClass)
-    self.observers = observers
-    tree = SpanTree(start.request, at: start.at)
+  @inline(__always)
+  init(_ beginning: consuming Beginning) {
+    (id, requestClass) = (beginning.request.id, beginning.request.requestClass)
+    observers = beginning.observers
+    tree = _Cell(SpanTree(beginning.request, at: beginning.at))
   }
 
   /// Another request than the one that was submitted, as observers see it.
@@ -68,34 +82,48 @@ final class Observation: Sendable {
 
   /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
   func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
-    let mustTell = line.withLock { line in
-      guard line.isTelling else {
-        line.isTelling = true
-        return true
-      }
-      line.events.append((event, moment))
-      return false
-    }
-    guard mustTell else { return }
+    guard takesTurn() || takesTurn(orLeaves: event, at: moment) else { return }
     DeliveryFrame.mark(core.gateIdentity) {
       tell(event, at: moment, core)
       // What others have brought meanwhile, or the observers themselves.
-      while let events = takeEvents() { for (event, moment) in events { tell(event, at: moment, core) } }
+      while !givesTurnBack() { for (event, moment) in takeLine() { tell(event, at: moment, core) } }
     }
   }
 
   private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
-    if tree.apply(event, at: moment, telling: observers) { core.settle() }
+    if tree._address.pointee.apply(event, at: moment, telling: observers) { core.settle() }
   }
 
-  private func takeEvents() -> [(event: SpanTree.Event, moment: Deadline)]? {
+  @inline(__always)
+  private func takesTurn() -> Bool {
+    turn.compareExchange(expected: .free, desired: .telling, ordering: .acquiring).exchanged
+  }
+
+  @inline(__always)
+  private func givesTurnBack() -> Bool {
+    turn.compareExchange(expected: .telling, desired: .free, ordering: .releasing).exchanged
+  }
+
+  // By itself, so that it is not in the way of those who find the turn free.
+  @inline(never)
+  private func takesTurn(orLeaves event: SpanTree.Event, at moment: Deadline) -> Bool {
     line.withLock { line in
-      guard !line.events.isEmpty else {
-        line.isTelling = false
-        return nil
+      // The one who tells may give the turn back between a look and the next.
+      while turn.load(ordering: .relaxed) != .crowded {
+        if takesTurn() { return true }
+        if turn.compareExchange(expected: .telling, desired: .crowded, ordering: .relaxed).exchanged { break }
       }
-      defer { line.events = [] }
-      return line.events
+      line.append((event, moment))
+      return false
+    }
+  }
+
+  @inline(never)
+  private func takeLine() -> [(event: SpanTree.Event, moment: Deadline)] {
+    line.withLock { line in
+      turn.store(.telling, ordering: .relaxed)
+      defer { line = [] }
+      return line
     }
   }
 }

@@ -1,3 +1,5 @@
+import CHeadgate
+
 /// Where a request stands.
 enum NodeState: UInt8, Sendable {
   /// The place is empty. -> waiting
@@ -92,6 +94,20 @@ struct NodeTable<Item: Sendable>: Sendable {
     firstGeneration = nodes.reduce(firstGeneration) { max($0, $1.generation) } &+ 1
     nodes = []
     firstFree = -1
+  }
+
+  /// Has the processor read what stands there ahead of its use. Of a hundred thousand that wait the next one has long left
+  /// every cache, and with priorities it doesn't lie beside the one before it either, where the processor would look by
+  /// itself.
+  func readAhead(_ slot: Int32) {
+    guard MemoryLayout<Item>.size >= MemoryLayout<UnsafeRawPointer>.size else { return }
+    nodes.withUnsafeBufferPointer { nodes in
+      guard let start = nodes.baseAddress else { return }
+      // A reference begins with its object's address, and so does a protocol's that only objects conform to. What anything
+      // else begins with is no address, and then nothing is read. Counting a reference would be the wait itself.
+      let object = UnsafeRawPointer(start + Int(slot)).load(as: UnsafeRawPointer?.self)
+      headgate_prepare_to_read(object, 640)
+    }
   }
 
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }

@@ -86,6 +86,9 @@ extension Scheduler {
     let place = nodes[slot].endPoint
     takeBack(slot)
     proceed(at: place)
+    // Most likely the one that starts here when the next one ends.
+    let follower = endPoints[place].short.first(in: nodes)
+    if follower >= 0 { nodes.readAhead(follower) }
     restIfIdle(place)
   }
 
