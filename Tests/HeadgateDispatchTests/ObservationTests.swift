@@ -37,7 +37,7 @@ import Testing
     var request = try bench.request()
     let owner = Owner(try #require(Observation.begin(&request, .short, core, at: core.now)))
     let endPoint = request.endPoint
-    // Many short rounds: what one leaves behind in the line another would bring along, but for the last.
+    // Many short rounds: what one leaves behind in the line is told when threads next meet, if at all.
     for round in 1...500 {
       let threads = try (0..<3).map { number in
         try ManagedThread.spawn(name: "bringer-\(number)") {

@@ -71,7 +71,8 @@ static inline void headgate_prepare_to_write(const void *address) {
 // Tells the processor that so many bytes will be read soon; it goes on without waiting for them. The address need not be
 // valid.
 static inline void headgate_prepare_to_read(const void *address, size_t bytes) {
-  for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch((const char *)address + line);
+  uintptr_t first = (uintptr_t)address & ~(uintptr_t)63;
+  for (uintptr_t line = first; line < (uintptr_t)address + bytes; line += 64) __builtin_prefetch((const void *)line);
 }
 
 // One pointer a thread, for the dispatcher's chain of delivery frames.

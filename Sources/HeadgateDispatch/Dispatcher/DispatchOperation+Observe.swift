@@ -138,6 +138,7 @@ extension DispatchOperation {
     }
   }
 
+  // Whoever says that it is observed is one: see the initializer.
   private var observed: ObservedOperation? { isObserved ? unsafeDowncast(self, to: ObservedOperation.self) : nil }
 
   @inline(__always)

@@ -6,7 +6,8 @@ import HeadgateThreads
 ///
 /// Every form of a request is one of these beneath. The gate, the transport and the timers call it; its state decides what
 /// follows.
-// Unchecked, as a class that another one inherits from has to be: all of it is constant and may be sent.
+// Unchecked, as a class that another one inherits from has to be: all of it is constant and may be sent. Rejected: what
+// observers need as an optional part, which every request that waits would pay for.
 class DispatchOperation: @unchecked Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
@@ -61,7 +62,8 @@ class DispatchOperation: @unchecked Sendable {
     return ObservedOperation(beginning, request, requestClass, core, sink, kind, age: age, at: now)
   }
 
-  // Core and sink are handed over, and the core is stored last: else each would be counted once more and once less.
+  // Only an `ObservedOperation` is observed. Core and sink are handed over, and the core is stored last: else each would be
+  // counted once more and once less.
   init(
     _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
     _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline, isObserved: Bool = false
@@ -236,8 +238,8 @@ extension DispatchOperation: GateClient {
     startExchange(launch, at: now)
   }
 
-  /// Has the processor read what the start needs, all at once, where otherwise it would wait for each of them in turn:
-  /// after a long wait none is in its caches.
+  /// Has the processor read the request's settings while the start is decided: they stand by themselves, and after a long
+  /// wait in none of its caches. As many bytes as they have.
   @inline(__always)
   private func readAhead() {
     headgate_prepare_to_read(Unmanaged.passUnretained(request.fields).toOpaque(), 192)

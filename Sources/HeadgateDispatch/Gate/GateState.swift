@@ -6,8 +6,10 @@ import Synchronization
 ///
 /// Lock order: the scheduler's, then a loan's. Whoever has only a loan's lock touches nothing else.
 final class GateState<Item: Sendable>: Sendable {
-  private let scheduler: Locked<Scheduler<Item>>
   let loans = LoanTable<Item>()
+  // Read wherever a request starts on a loan: what the scheduler writes stands in no cache line of it.
+  private let padding = CacheLines()
+  private let scheduler: Locked<Scheduler<Item>>
   // Where the next idle loan is looked for when there is no room for a new one.
   private let hand = Atomic<Int>(0)
 

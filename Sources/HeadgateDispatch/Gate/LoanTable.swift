@@ -7,9 +7,9 @@ final class LoanCell<Item: Sendable>: Sendable {
   /// lock tells.
   let hash = Atomic<Int>(0)
   let number: Int
-  let loan: Locked<Loan<Item>>
   // Read by whoever looks for a loan: what others write stands in no cache line of it.
   private let padding = CacheLines()
+  let loan: Locked<Loan<Item>>
 
   init(number: Int) {
     self.number = number

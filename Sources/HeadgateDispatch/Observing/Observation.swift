@@ -10,8 +10,8 @@ import Synchronization
 /// A part of its request's ``ObservedOperation``.
 // Unchecked: what may change is the tree, see there.
 struct Observation: ~Copyable, @unchecked Sendable {
-  /// Who has the tree.
-  private enum Turn: UInt8, AtomicRepresentable {
+  /// Who has the tree. Not private: a test in release mode, which lays out what it stands in, would find no metadata to link.
+  enum Turn: UInt8, AtomicRepresentable {
     /// Nobody. -> telling
     case free
     /// A thread that tells of something. -> free, crowded (another one has brought something)

@@ -16,6 +16,7 @@ enum NodeState: UInt8, Sendable {
 
 /// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
 struct Node<Item: Sendable>: Sendable {
+  // First: see `readAhead`.
   var item: Item?
   // When it was first submitted, in nanoseconds: later than all that came here before, but for those that began on a loan.
   var age: UInt64 = 0
@@ -100,15 +101,19 @@ struct NodeTable<Item: Sendable>: Sendable {
   /// every cache, and with priorities it doesn't lie beside the one before it either, where the processor would look by
   /// itself.
   func readAhead(_ slot: Int32) {
-    guard MemoryLayout<Item>.size >= MemoryLayout<UnsafeRawPointer>.size else { return }
-    nodes.withUnsafeBufferPointer { nodes in
-      guard let start = nodes.baseAddress else { return }
-      // A reference begins with its object's address, and so does a protocol's that only objects conform to. What anything
-      // else begins with is no address, and then nothing is read. Counting a reference would be the wait itself.
-      let object = UnsafeRawPointer(start + Int(slot)).load(as: UnsafeRawPointer?.self)
-      headgate_prepare_to_read(object, 640)
+    guard nodes.indices.contains(Int(slot)) else { return }
+    nodes.withUnsafeBytes { bytes in
+      // A node begins with its item. That begins, if it is a reference or a protocol's that only objects conform to, with
+      // the object's address; whatever else it begins with, reading ahead there does nothing, since it can't fail. The
+      // reference itself would have to be counted, which is the very wait for the object's memory.
+      let start = Int(slot) * MemoryLayout<Node<Item>>.stride
+      headgate_prepare_to_read(bytes.load(fromByteOffset: start, as: UnsafeRawPointer?.self), NodeTable.longestItem)
     }
   }
+
+  /// As many bytes as the longest of a dispatcher's objects has, an observed operation. What stands behind a shorter one is
+  /// read in vain.
+  private static var longestItem: Int { 640 }
 
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
 

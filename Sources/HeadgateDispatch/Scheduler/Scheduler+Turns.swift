@@ -86,7 +86,7 @@ extension Scheduler {
     let place = nodes[slot].endPoint
     takeBack(slot)
     proceed(at: place)
-    // Most likely the one that starts here when the next one ends.
+    // Where it is the end-point's own limit that holds them up, this one starts when the next one ends.
     let follower = endPoints[place].short.first(in: nodes)
     if follower >= 0 { nodes.readAhead(follower) }
     restIfIdle(place)

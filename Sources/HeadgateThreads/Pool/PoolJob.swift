@@ -199,7 +199,8 @@ public class PoolJob: @unchecked Sendable {
     while let waiter = lock.withLock({ _ in waiters.claimFirst() }) { waiter.wake() }
   }
 
-  // A lock a job would cost each an allocation; these are held for a few instructions, when somebody waits or cancels.
+  // A lock a job would make every job longer for the few that somebody waits for or cancels. These are held for a few
+  // instructions then.
   private static let locks = (0..<32).map { _ in LockedBox(()) }
 
   private var lock: LockedBox<Void> {

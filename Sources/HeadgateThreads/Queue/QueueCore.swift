@@ -58,7 +58,8 @@ import Synchronization
       (memory + offset).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(value))
     }
     func lock(at offset: Int) -> UnsafeMutablePointer<Lock> {
-      (memory + offset).initializeMemory(as: Lock.self, to: Lock())
+      assert(MemoryLayout<Lock>.size <= QueueCore.lockSize)
+      return (memory + offset).initializeMemory(as: Lock.self, to: Lock())
     }
     let storage = QueueStorage(
       capacity: capacity, stride: stride, alignment: alignment,

@@ -10,13 +10,23 @@ import Synchronization
 /// checks for exclusive access that a class's variables pay for: the lock is that check.
 public struct Locked<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock
-  // What `Mutex` keeps its value in: the one place in an object that has an address and may change while it is borrowed.
+  // What `Mutex` keeps its value in, as a part of its frozen layout: the one place in an object that has an address and may
+  // change while it is borrowed. Rejected: memory of its own, which is an allocation a lock, and a `ManagedBuffer`, which
+  // is an object a lock too. Should the cell's name change, which its underscore allows, it changes here.
   @usableFromInline let value: _Cell<Value>
+  #if DEBUG
+  // Behind an empty value, whose address would be that of somebody else's memory: the thread sanitizer would take an access
+  // to the one for a race with the other.
+  @usableFromInline let end: UInt8
+  #endif
 
   /// A free lock with its value.
   @inlinable public init(_ value: consuming sending Value) {
     lock = Lock()
     self.value = _Cell(value)
+    #if DEBUG
+    end = 0
+    #endif
   }
 
   /// Runs `body` while holding the lock. Waits for it in a short busy loop (none on one processor), then asleep.
