@@ -91,7 +91,9 @@ struct Observation: ~Copyable, @unchecked Sendable {
   }
 
   private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
-    if tree._address.pointee.apply(event, at: moment, telling: observers) { core.settle() }
+    // Taken out first, as in `Locked.withLock`.
+    let tree = tree._address
+    if tree.pointee.apply(event, at: moment, telling: observers) { core.settle() }
   }
 
   @inline(__always)

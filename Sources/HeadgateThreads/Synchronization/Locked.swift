@@ -38,7 +38,9 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
   ) throws(Failure) -> sending Result {
     lock.lock()
     defer { lock.unlock() }
-    return try body(&value._address.pointee)
+    // Taken out first: said in one, the thread sanitizer is told of a change of the whole, the lock's own word included.
+    let place = value._address
+    return try body(&place.pointee)
   }
 
   /// In debug builds, stops the process unless the calling thread holds the lock. Its absence is asserted by
