@@ -46,6 +46,11 @@ import Testing
     #expect((40...41).contains(place))
   }
 
+  @Test("of two that have come to be equally urgent, whoever waits longer goes first")
+  func equalRanks() throws {
+    #expect(try order([(1, .background, 1), (2, .low, 11), (3, .urgent, 41), (4, .normal, 21)]) == [1, 2, 4, 3])
+  }
+
   @Test("an ageing of nothing makes it first come, first served")
   func noAgeing() throws {
     let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], ageing: .zero)

@@ -2,42 +2,46 @@ import HeadgateThreads
 
 /// Those that wait for one end-point in one class, the lowest rank first.
 ///
-/// A rank is the time of the submission plus what the priority puts on top. Most requests come with a rank above all
-/// others and join the end of a list. One that is more urgent, or comes back with the age of its first submission (a
-/// redirect), may belong anywhere: those stand in a heap beside the list, so that no arrival walks along a queue. The
-/// first of the lane is the lower of the two first ones.
+/// A rank is the time of the submission plus what the priority puts on top. Nearly every request comes with a rank above all
+/// others of its priority and joins the end of that priority's list: a multilevel queue, whose next one is the lowest of
+/// the five that stand first, with no heap to keep in order. One that comes back with the age of its first submission (a
+/// redirect), or whose priority was changed while it waited, may belong anywhere: those stand in a heap beside the lists,
+/// so that no arrival walks along a queue.
 struct Lane: Sendable {
-  private var list = NodeList()
-  private var overtaking = RankHeap()
+  private var lists = PriorityLists()
+  private var returning = RankHeap()
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 
   /// Whoever is next; -1 when nobody waits.
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
-    guard let least = overtaking.first else { return list.first }
-    guard list.first >= 0 else { return least.place }
-    return least.rank < nodes[list.first].rank ? least.place : list.first
+    let listed = lists.lowest(in: nodes)
+    guard let least = returning.first else { return listed }
+    guard listed >= 0 else { return least.place }
+    return (least.rank, least.tie) < (nodes[listed].rank, nodes[listed].age) ? least.place : listed
   }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count += 1
-    let rank = nodes[slot].rank
-    if list.last < 0 || nodes[list.last].rank < rank {
-      nodes[slot].overtaking = -1
-      list.append(slot, in: &nodes)
+    let (rank, age, priority) = (nodes[slot].rank, nodes[slot].age, nodes[slot].priority)
+    let last = lists[priority].last
+    if last < 0 || (nodes[last].rank, nodes[last].age) < (rank, age) {
+      nodes[slot].returning = -1
+      lists[priority].append(slot, in: &nodes)
     } else {
-      nodes[slot].overtaking = overtaking.insert(RankHeap.Key(rank: rank, tie: nodes[slot].age, place: slot))
+      nodes[slot].returning = returning.insert(RankHeap.Key(rank: rank, tie: age, place: slot))
     }
   }
 
+  /// Before its priority changes, if that is what it is taken out for.
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count -= 1
-    if nodes[slot].overtaking >= 0 {
-      overtaking.remove(nodes[slot].overtaking)
-      nodes[slot].overtaking = -1
+    if nodes[slot].returning >= 0 {
+      returning.remove(nodes[slot].returning)
+      nodes[slot].returning = -1
     } else {
-      list.remove(slot, in: &nodes)
+      lists[nodes[slot].priority].remove(slot, in: &nodes)
     }
   }
 }

@@ -26,8 +26,8 @@ struct Node<Item: Sendable>: Sendable {
   var endPoint: Int32 = -1
   var next: Int32 = -1
   var previous: Int32 = -1
-  // Its place among those that overtake others (see Lane), or -1.
-  var overtaking: Int32 = -1
+  // Its place among those that a lane keeps beside its lists, or -1.
+  var returning: Int32 = -1
   // Its place among those that may have to give way (see SheddingOrder), or -1.
   var shedding: Int32 = -1
   // What it is called outside, if it began on a loan: whoever runs it has no other name for it.
@@ -97,17 +97,21 @@ struct NodeTable<Item: Sendable>: Sendable {
     firstFree = -1
   }
 
-  /// Has the processor read what stands there ahead of its use. Of a hundred thousand that wait the next one has long left
-  /// every cache, and with priorities it doesn't lie beside the one before it either, where the processor would look by
-  /// itself.
+  /// Has the processor read what stands there, and the place of the one behind it, ahead of their use. Of a hundred thousand
+  /// that wait the next one has long left every cache, and with priorities it doesn't lie beside the one before it either,
+  /// where the processor would look by itself.
   func readAhead(_ slot: Int32) {
     guard nodes.indices.contains(Int(slot)) else { return }
+    let next = nodes[Int(slot)].next
     nodes.withUnsafeBytes { bytes in
       // A node begins with its item. That begins, if it is a reference or a protocol's that only objects conform to, with
       // the object's address; whatever else it begins with, reading ahead there does nothing, since it can't fail. The
       // reference itself would have to be counted, which is the very wait for the object's memory.
-      let start = Int(slot) * MemoryLayout<Node<Item>>.stride
-      headgate_prepare_to_read(bytes.load(fromByteOffset: start, as: UnsafeRawPointer?.self), NodeTable.longestItem)
+      let stride = MemoryLayout<Node<Item>>.stride
+      headgate_prepare_to_read(
+        bytes.load(fromByteOffset: Int(slot) * stride, as: UnsafeRawPointer?.self), NodeTable.longestItem)
+      // And the node behind it, which becomes the first when this one leaves.
+      if next >= 0 { headgate_prepare_to_read(bytes.baseAddress.map { $0 + Int(next) * stride }, stride) }
     }
   }
 

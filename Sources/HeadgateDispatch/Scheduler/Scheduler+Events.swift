@@ -1,7 +1,8 @@
 import HeadgateThreads
 
 extension Scheduler {
-  /// A request comes. Runs it, queues it or refuses it. O(1), or O(log n) for one that overtakes.
+  /// A request comes. Runs it, queues it or refuses it. O(1), or O(log n) for one that comes with an age, and where others
+  /// may have to give way.
   ///
   /// - Parameters:
   ///   - moment: The present.

@@ -1,0 +1,32 @@
+/// A list of nodes for each priority, in place: in an array they would be a piece of memory more for each lane, and an
+/// `InlineArray` is for younger systems of Apple's than the package is.
+struct PriorityLists: Sendable {
+  // By a priority's steps; -1 where nobody waits. There are five.
+  private var first = SIMD8<Int32>(repeating: -1)
+  private var last = SIMD8<Int32>(repeating: -1)
+  // The steps of those where somebody waits, as bits.
+  private var filled: UInt8 = 0
+
+  subscript(priority: RequestPriority) -> NodeList {
+    get { NodeList(first: first[Int(priority.steps)], last: last[Int(priority.steps)]) }
+    set {
+      first[Int(priority.steps)] = newValue.first
+      last[Int(priority.steps)] = newValue.last
+      let bit = 1 as UInt8 &<< priority.steps
+      filled = newValue.isEmpty ? filled & ~bit : filled | bit
+    }
+  }
+
+  /// Of those that stand first in their lists, the one with the lowest rank, of equal ones the eldest; -1 when all are
+  /// empty.
+  func lowest<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
+    var lowest: Int32 = -1
+    var left = filled
+    while left != 0 {
+      let slot = first[left.trailingZeroBitCount]
+      left &= left &- 1
+      if lowest < 0 || (nodes[slot].rank, nodes[slot].age) < (nodes[lowest].rank, nodes[lowest].age) { lowest = slot }
+    }
+    return lowest
+  }
+}
