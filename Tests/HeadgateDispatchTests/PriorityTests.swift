@@ -48,7 +48,7 @@ import Testing
 
   @Test("of two that have come to be equally urgent, whoever waits longer goes first")
   func equalRanks() throws {
-    #expect(try order([(1, .background, 1), (2, .low, 11), (3, .urgent, 41), (4, .normal, 21)]) == [1, 2, 4, 3])
+    #expect(try order([(1, .background, 1), (2, .low, 11), (3, .normal, 21), (4, .urgent, 41)]) == [1, 2, 3, 4])
   }
 
   @Test("an ageing of nothing makes it first come, first served")
