@@ -55,3 +55,17 @@ int headgate_log_thread_words(uint64_t words[2]) {
   return 1;
 #endif
 }
+
+static pthread_key_t kept_key;
+static void (*let_go)(void *);
+
+static void let_go_at_exit(void *kept) { __atomic_load_n(&let_go, __ATOMIC_RELAXED)(kept); }
+
+__attribute__((constructor)) static void make_key(void) { pthread_key_create(&kept_key, let_go_at_exit); }
+
+void *headgate_log_kept(void) { return pthread_getspecific(kept_key); }
+
+void headgate_log_keep(void *new_kept, void (*new_let_go)(void *)) {
+  __atomic_store_n(&let_go, new_let_go, __ATOMIC_RELAXED);
+  pthread_setspecific(kept_key, new_kept);
+}

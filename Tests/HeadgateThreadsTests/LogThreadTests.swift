@@ -4,7 +4,7 @@ import Logging
 import Testing
 
 /// What a line says of the thread that tells it, which is kept from one line to the next.
-@Suite struct LogThreadsTests {
+@Suite struct LogThreadTests {
   private struct Handler: LogHandler {
     let lines: Record<String>
     var metadata: Logger.Metadata = [:]
@@ -16,6 +16,20 @@ import Testing
     }
 
     func log(event: LogEvent) { lines.add("\(event.message)|\(event.metadata?["thread"].map { "\($0)" } ?? "none")") }
+  }
+
+  /// Keeps what it is told as it is.
+  private struct Keeper: LogHandler {
+    let kept: Record<LogEvent>
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { kept.add(event) }
   }
 
   /// Takes no level but its own.
@@ -73,6 +87,25 @@ import Testing
     #expect(lines.events.count == 6)
     #expect(Set(lines.events).count == 2)
     #expect(Set(lines.events.compactMap { $0.split(separator: "|").last }).count == 2)
+  }
+
+  @Test("What a handler keeps of a line stays as it was, whatever its thread tells afterwards and after its end")
+  func kept() throws {
+    let kept = Record<LogEvent>()
+    let output = LogOutput { label in Logger(label: label) { _ in Keeper(kept: kept) } }
+    try onThreads(2) { number in
+      for line in 0..<3 {
+        rename("told-by-\(number)-\(line)")
+        output.write(.queue, line == 1 ? .warning : .debug, "a line that takes memory of its own: \(number), \(line)")
+      }
+    }
+    let lines = kept.events.map { "\($0.level) \($0.message) \($0.metadata?["thread"].map { "\($0)" } ?? "none")" }
+    let expected = (0..<2).flatMap { number in
+      ["debug", "warning", "debug"].enumerated().map { line, level in
+        "\(level) a line that takes memory of its own: \(number), \(line) told-by-\(number)-\(line)"
+      }
+    }
+    #expect(lines.sorted() == expected.sorted())
   }
 
   @Test("A handler that keeps to a level of its own gets nothing below it")

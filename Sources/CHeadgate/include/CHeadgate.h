@@ -109,4 +109,9 @@ int headgate_log_thread_words(uint64_t words[2]);
 // The calling thread has another name now.
 void headgate_log_forget_name(void);
 
+// What the calling thread keeps for its lines; NULL if nothing, as at first. It is let go of when the thread exits, by the
+// function that it was last kept with, the same one in all calls.
+void *headgate_log_kept(void);
+void headgate_log_keep(void *kept, void (*let_go)(void *));
+
 #endif
