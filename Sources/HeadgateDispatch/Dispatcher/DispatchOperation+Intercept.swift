@@ -232,6 +232,6 @@ extension DispatchOperation {
       if !body.isEmpty, flow != .abort { flow = body.withUnsafeBytes { received($0) } }
       if let trailers = kept.trailers, flow != .abort { received(trailers: trailers) }
     }
-    settle(end)
+    settle(end, at: core.now)
   }
 }

@@ -37,8 +37,8 @@ extension DispatchOperation {
 
   /// The transport is done with the exchange.
   @inline(__always)
-  func observeExchangeEnd(_ end: borrowing ExchangeEnd) {
-    if isWatched { tellExchangeEnd(end.failure, end.times) }
+  func observeExchangeEnd(_ end: borrowing ExchangeEnd, at moment: Deadline) {
+    if isWatched { tellExchangeEnd(end.failure, end.times, at: moment) }
   }
 
   /// The outcome is decided, and the caller is about to be told.
@@ -104,16 +104,16 @@ extension DispatchOperation {
   private func tellHead(_ statusCode: Int) { tell(.head(statusCode), at: core.now) }
 
   @inline(never)
-  private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes) {
+  private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes, at moment: Deadline) {
     guard isObserved else { return }
     // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
     let verdict = state.withLock { $0.verdict }
-    tell(.exchangeOver(verdict ?? failure, times), at: core.now)
+    tell(.exchangeOver(verdict ?? failure, times), at: moment)
   }
 
   @inline(never)
   private func tellEnd(_ outcome: borrowing OperationState.Outcome) {
-    tell(.over(outcome.error, outcome.times), at: core.now)
+    tell(.over(outcome.error, outcome.times), at: outcome.at)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
     let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
     log(later ?? request) { text in

@@ -293,15 +293,15 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   func ended(_ end: ExchangeEnd) {
-    observeExchangeEnd(end)
+    let now = core.now
+    observeExchangeEnd(end, at: now)
     if request.fields.mayRetry { planRetry(after: end.failure) }
     if kind == .intercepted, let failure = end.failure { kept(failure) }
-    settle(end)
+    settle(end, at: now)
   }
 
   @inline(__always)
-  func settle(_ end: ExchangeEnd) {
-    let now = core.now
+  func settle(_ end: ExchangeEnd, at now: Deadline) {
     if kind == .intercepted, let kept = state.withLock({ $0.keptEnd(end, at: now) }) {
       return review(kept, end, at: now)
     }

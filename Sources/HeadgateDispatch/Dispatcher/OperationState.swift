@@ -43,6 +43,8 @@ struct OperationState {
   struct Outcome: ~Copyable {
     let error: DispatchError?
     let times: DispatchTimes
+    /// When it was claimed.
+    let at: Deadline
     /// To be cancelled before.
     let timers: OperationTimers
   }
@@ -360,7 +362,7 @@ struct OperationState {
     isDelivered = true
     defer { timers = OperationTimers() }
     total = Double(now.nanoseconds(since: submitted)) / 1e9
-    return Outcome(error: verdict, times: measuredTimes, timers: timers)
+    return Outcome(error: verdict, times: measuredTimes, at: now, timers: timers)
   }
 
   /// What took how long; nil before the end.
