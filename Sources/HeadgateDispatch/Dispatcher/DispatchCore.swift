@@ -12,7 +12,7 @@ final class DispatchCore: Sendable {
   /// Who hears of its requests.
   let observers: [any DispatchObserver]
   /// Whether anybody does: a request of a dispatcher without observers asks no further.
-  let isObserved: Bool
+  let hasObservers: Bool
   /// Who changes its requests before they start, and may have them sent again.
   let interceptors: [any RequestInterceptor]
   /// Whether anybody does.
@@ -39,7 +39,7 @@ final class DispatchCore: Sendable {
     isIntercepted = !interceptors.isEmpty
     self.transport = transport
     self.observers = observers
-    isObserved = !observers.isEmpty
+    hasObservers = !observers.isEmpty
     capabilities = first?.capabilities ?? transport.capabilities
     gateIdentity = ObjectIdentifier(gate)
     timers = gate.timers

@@ -87,10 +87,7 @@ extension DispatchOperation {
   private func tellSending(_ later: DispatchRequest?, hop: Int, limit: Int, at moment: Deadline) {
     let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
     let resends = hop - letBe
-    if let observed {
-      let sent = later.map { observed.observation.observed($0) }
-      observed.observation.add(.sends(sent, resends: resends, limit: limit), at: moment, core)
-    }
+    tell(.sends(later.flatMap { observed($0) }, resends: resends, limit: limit), at: moment)
     log(later ?? request) { text in
       text.add(words: "starts")
       guard resends > 0 else { return }
@@ -136,14 +133,6 @@ extension DispatchOperation {
       text.add(seconds: outcome.times.queued)
       text.add(words: " of it in the queue")
     }
-  }
-
-  // Whoever says that it is observed is one: see the initializer.
-  private var observed: ObservedOperation? { isObserved ? unsafeDowncast(self, to: ObservedOperation.self) : nil }
-
-  @inline(__always)
-  private func tell(_ event: @autoclosure () -> SpanTree.Event, at moment: @autoclosure () -> Deadline) {
-    observed?.observation.add(event(), at: moment(), core)
   }
 
   /// The request as it is now.

@@ -46,7 +46,9 @@ class DispatchOperation: @unchecked Sendable {
     _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
   ) -> DispatchOperation {
     let now = core.now
-    guard core.isObserved else { return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now) }
+    guard core.hasObservers else {
+      return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now)
+    }
     return makeObserved(request, requestClass, core, sink, kind, age: age, at: now)
   }
 
@@ -105,6 +107,12 @@ class DispatchOperation: @unchecked Sendable {
   /// Ends it at once with the error `cancelled`: in the queue its place is free, while running its connection is
   /// closed. Does nothing once it has ended. From any thread.
   func cancel() { fail(DispatchError(.cancelled)) }
+
+  /// Tells its observers what happened. Here nobody hears of it.
+  func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {}
+
+  /// Another request than the one that was submitted, as its observers see it.
+  func observed(_ later: DispatchRequest) -> ObservedRequest? { nil }
 
   // MARK: Submission
 

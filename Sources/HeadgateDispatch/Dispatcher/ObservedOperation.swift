@@ -4,7 +4,7 @@ import HeadgateThreads
 /// back, by another thread than the one that took it.
 // Unchecked, as its superclass: constant, and what it consists of may be sent.
 final class ObservedOperation: DispatchOperation, @unchecked Sendable {
-  let observation: Observation
+  private let observation: Observation
 
   init(
     _ beginning: consuming Observation.Beginning, _ request: DispatchRequest, _ requestClass: RequestClass,
@@ -13,4 +13,10 @@ final class ObservedOperation: DispatchOperation, @unchecked Sendable {
     observation = Observation(beginning)
     super.init(request, requestClass, core, sink, kind, age: age, at: now, isObserved: true)
   }
+
+  override func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {
+    observation.add(event, at: moment, core)
+  }
+
+  override func observed(_ later: DispatchRequest) -> ObservedRequest? { observation.observed(later) }
 }

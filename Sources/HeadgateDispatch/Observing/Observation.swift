@@ -81,7 +81,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
   func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, requestClass, id: id) }
 
   /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
-  func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
+  func add(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     guard takesTurn() || takesTurn(orLeaves: event, at: moment) else { return }
     DeliveryFrame.mark(core.gateIdentity) {
       tell(event, at: moment, core)
@@ -108,14 +108,14 @@ struct Observation: ~Copyable, @unchecked Sendable {
 
   // By itself, so that it is not in the way of those who find the turn free.
   @inline(never)
-  private func takesTurn(orLeaves event: SpanTree.Event, at moment: Deadline) -> Bool {
+  private func takesTurn(orLeaves event: borrowing SpanTree.Event, at moment: Deadline) -> Bool {
     line.withLock { line in
       // The one who tells may give the turn back between a look and the next.
       while turn.load(ordering: .relaxed) != .crowded {
         if takesTurn() { return true }
         if turn.compareExchange(expected: .telling, desired: .crowded, ordering: .relaxed).exchanged { break }
       }
-      line.append((event, moment))
+      line.append((copy event, moment))
       return false
     }
   }
