@@ -109,7 +109,7 @@ class DispatchOperation: @unchecked Sendable {
   func cancel() { fail(DispatchError(.cancelled)) }
 
   /// Tells its observers what happened. Here nobody hears of it.
-  func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {}
+  func tell(_ event: SpanTree.Event, at moment: Deadline) {}
 
   /// Another request than the one that was submitted, as its observers see it.
   func observed(_ later: DispatchRequest) -> ObservedRequest? { nil }

@@ -14,7 +14,7 @@ final class ObservedOperation: DispatchOperation, @unchecked Sendable {
     super.init(request, requestClass, core, sink, kind, age: age, at: now, isObserved: true)
   }
 
-  override func tell(_ event: borrowing SpanTree.Event, at moment: Deadline) {
+  override func tell(_ event: SpanTree.Event, at moment: Deadline) {
     observation.add(event, at: moment, core)
   }
 

@@ -81,7 +81,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
   func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, requestClass, id: id) }
 
   /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
-  func add(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
+  func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     guard takesTurn() || takesTurn(orLeaves: event, at: moment) else { return }
     DeliveryFrame.mark(core.gateIdentity) {
       tell(event, at: moment, core)
@@ -90,7 +90,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
     }
   }
 
-  private func tell(_ event: borrowing SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
+  private func tell(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     // Taken out first, as in `Locked.withLock`.
     let tree = tree._address
     if tree.pointee.apply(event, at: moment, telling: observers) { core.settle() }
@@ -108,14 +108,14 @@ struct Observation: ~Copyable, @unchecked Sendable {
 
   // By itself, so that it is not in the way of those who find the turn free.
   @inline(never)
-  private func takesTurn(orLeaves event: borrowing SpanTree.Event, at moment: Deadline) -> Bool {
+  private func takesTurn(orLeaves event: SpanTree.Event, at moment: Deadline) -> Bool {
     line.withLock { line in
       // The one who tells may give the turn back between a look and the next.
       while turn.load(ordering: .relaxed) != .crowded {
         if takesTurn() { return true }
         if turn.compareExchange(expected: .telling, desired: .crowded, ordering: .relaxed).exchanged { break }
       }
-      line.append((copy event, moment))
+      line.append((event, moment))
       return false
     }
   }

@@ -49,7 +49,7 @@ struct SpanTree {
   ///     order: no span ends before it began.
   ///   - observers: Who is told.
   /// - Returns: Whether that was the last call.
-  mutating func apply(_ event: borrowing Event, at present: Deadline, telling observers: borrowing Observers) -> Bool {
+  mutating func apply(_ event: Event, at present: Deadline, telling observers: borrowing Observers) -> Bool {
     if case .over = open { return false }
     latest = max(latest, present)
     switch event {

@@ -121,7 +121,9 @@ struct NodeTable<Item: Sendable>: Sendable {
 
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
 
-  /// Who stands there. Read through the subscript it would come with a copy of the whole node.
+  /// Who stands there.
+  // By itself: inlined, or read through the subscript, it would come with a copy of the whole node.
+  @inline(never)
   func item(_ slot: Int32) -> Item? { nodes[Int(slot)].item }
 
   /// What its owner calls it.
