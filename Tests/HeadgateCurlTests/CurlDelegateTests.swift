@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "The classic third test: of twenty short requests, each cancelled after 10,000 bytes, all are served, four at a time"
+    "The classic third test, D53: of twenty short requests, each cancelled after 10,000 bytes, all are served, four at a time"
   )
   func classicThirdTest() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))

@@ -68,6 +68,23 @@ import Testing
     await dispatcher.shutDown(.drain)
   }
 
+  @Test("D73 names of one machine are end-points of their own; a total holds for all that runs there")
+  func oneMachine() async throws {
+    let origin = try Origin()
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 2), total: 3)
+    let dispatcher = URLDispatcher(transport: try CurlTransport(), limits: limits)
+    // libcurl itself knows that all names below localhost are this machine's (RFC 6761, section 6.3).
+    let urls = (0..<60).map { origin.url("/delay/3").replacing("127.0.0.1", with: "n\($0 % 4).localhost") }
+    let statuses = await withTaskGroup(of: Int?.self) { group in
+      for url in urls { group.addTask { try? await dispatcher.data(for: url).statusCode } }
+      return await group.reduce(into: [Int?]()) { $0.append($1) }
+    }
+    #expect(statuses == Array(repeating: 200, count: 60))
+    #expect(origin.counts().peakRequests == 3)
+    await dispatcher.shutDown(.drain)
+    origin.stop()
+  }
+
   @Test("the same server does refuse a client with a limit of eight: the count can tell")
   func theCountCanTell() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))

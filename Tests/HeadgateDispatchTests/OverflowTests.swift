@@ -29,6 +29,40 @@ import Testing
     #expect(bench.isClean())
   }
 
+  /// A server that takes 10 ms for each of one request after another is sent one every 5 ms, with 50 ms to live.
+  ///
+  /// - Returns: How the first two hundred ended, and how many of them.
+  private func overload(waiting: Int) async throws -> [String: Int] {
+    let bench = try Bench(requests: 1, waiting: waiting, overflow: .dropOldest)
+    let ends = Outcomes<String>()
+    var request = try bench.request()
+    request.deadline = .milliseconds(50)
+    var running: ScriptedExchange?
+    for number in 0..<200 {
+      bench.dispatcher.dispatchShort(request) { result in ends.add(result.code?.description ?? "ok") }
+      if number % 2 == 0 {
+        if let running, !running.isCancelled { running.respond() }
+        running = nil
+        while let next = bench.transport.takeStarted() { running = next }
+      }
+      bench.clock.advance(by: .milliseconds(5))
+    }
+    await bench.dispatcher.shutDown(.now)
+    #expect(bench.isClean())
+    return Dictionary(grouping: ends.values, by: \.self).mapValues(\.count)
+  }
+
+  @Test("D52 dropOldest under twice the load: nobody who is served comes too late, where in a long queue nearly all do")
+  func overloaded() async throws {
+    let ends = try await overload(waiting: 3)
+    #expect(ends["deadline_exceeded"] == nil)
+    #expect(ends["ok"] ?? 0 >= 95)
+    #expect(ends["displaced"] ?? 0 >= 95)
+    let late = try await overload(waiting: 1_000)
+    #expect(late["ok"] ?? 0 <= 20)
+    #expect(late["deadline_exceeded"] ?? 0 >= 170)
+  }
+
   @Test("dropLowest: of the least urgent the youngest gives way; a newcomer that is no better is refused")
   func dropLowest() async throws {
     let bench = try Bench(requests: 1, waiting: 2, overflow: .dropLowest)

@@ -47,6 +47,42 @@ import Testing
     #expect(shares.allSatisfy { abs($0 - 1_000) <= 2 })
   }
 
+  @Test("D50 where nobody has had anything yet, turns go round in the order of joining, not by names")
+  func firstTurns() throws {
+    let hosts = ["z", "b", "y", "a"]
+    var scheduler = Scheduler<String>(limits: try GateLimits(endPoint: EndPointLimits(requests: 2), total: 1))
+    for host in hosts {
+      for _ in 0..<2 { _ = scheduler.submit(host, to: try EndPoint(host: host, port: 80), .short) }
+    }
+    var starts: [String] = []
+    while case .start(let host, let ticket, _) = scheduler.next() {
+      starts.append(host)
+      _ = scheduler.finish(ticket)
+    }
+    // The first of all found nobody to take turns with.
+    #expect(starts == ["z"] + ["z", "b", "y", "a"] + ["b", "y", "a"])
+  }
+
+  @Test("D30 what is cancelled while it waits takes none of its end-point's turns")
+  func cancelledTurns() throws {
+    let endPoints = try ["a", "b"].map { try EndPoint(host: $0, port: 80) }
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 1))
+    var waiting: [[Ticket]] = [[], []]
+    for number in 0..<1_100 {
+      guard case .accepted(let ticket) = scheduler.submit(0, to: endPoints[0], .short) else { continue }
+      if number % 11 < 10 { waiting[0].append(ticket) }
+      if number < 100 { _ = scheduler.submit(1, to: endPoints[1], .short) }
+    }
+    for ticket in waiting[0].dropFirst() { _ = scheduler.withdraw(ticket) }
+    var shares = [0, 0]
+    for _ in 0..<100 {
+      guard case .start(let place, let ticket, _) = scheduler.next() else { break }
+      shares[place] += 1
+      _ = scheduler.finish(ticket)
+    }
+    #expect(shares == [50, 50])
+  }
+
   @Test("a weight holds nobody up who alone has something to do")
   func alone() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 100), total: 10)

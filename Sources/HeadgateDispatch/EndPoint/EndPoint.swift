@@ -4,7 +4,8 @@
 /// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
 /// scheme gives the port where a URL has none. A name in other letters takes its `xn--` form (`bücher.example` is
 /// `xn--bcher-kva.example`), and the zone of an IPv6 address tells two of them apart. User information never counts. Names are not resolved: two names of
-/// one machine are two end-points.
+/// one machine are two end-points. What runs at a machine with many names is bounded by the ``GateLimits/total`` of a
+/// dispatcher for those alone.
 ///
 /// A Unix-domain socket is an end-point too: its path stands in the place of host and port.
 ///
