@@ -15,7 +15,7 @@ final class SessionExchange: ExchangeControl {
     var task: URLSessionTask?
     var isCancelled = false
     var isOver = false
-    // Foundation counts suspensions on Linux, and not on Apple's systems: there is never more than one.
+    // There is never more than one suspension: whether they are counted is the system's.
     var isSuspended = false
     var phase = DispatchError.Phase.connecting
     var times = ExchangeTimes()
@@ -113,16 +113,27 @@ final class SessionExchange: ExchangeControl {
     switch flow {
     case .more: return true
     case .pause:
-      let task = state.withLock { state -> URLSessionTask? in
-        defer { state.isSuspended = true }
-        return state.isSuspended ? nil : state.task
-      }
-      task?.suspend()
+      suspend()
       return true
     case .abort:
       cancel()
       return false
     }
+  }
+
+  /// Has the session ask the socket for no more.
+  ///
+  /// Not on Linux, where Foundation takes a suspended task off its connection and sends the request anew when the task goes
+  /// on, and stops the process when that comes in the moment of the task's end. What nobody reads yet goes into memory
+  /// there.
+  private func suspend() {
+    #if !canImport(FoundationNetworking)
+    let task = state.withLock { state -> URLSessionTask? in
+      defer { state.isSuspended = true }
+      return state.isSuspended ? nil : state.task
+    }
+    task?.suspend()
+    #endif
   }
 
   private func fail(_ error: DispatchError) {
