@@ -34,6 +34,19 @@ import Testing
     bench.dispatcher.dispose()
   }
 
+  @Test("what an observer takes at an exchange's end counts for its request")
+  func takesAWhile() throws {
+    let bench = try Bench(observers: [recording])
+    let operation = bench.send(try bench.request(), into: responses)
+    let request = try #require(recording.requests.first)
+    let clock = bench.clock
+    request.whenTold { if $0.hasPrefix("-exchange") { clock.advance(by: .seconds(1)) } }
+    try #require(bench.transport.takeStarted()).respond()
+    #expect(operation.times?.total == 1)
+    #expect(recording.violations == [])
+    bench.dispatcher.dispose()
+  }
+
   @Test("an observer that cancels its request inside a call hears of it after the call")
   func cancelsInside() throws {
     let bench = try Bench(observers: [recording])

@@ -305,7 +305,8 @@ extension DispatchOperation: ExchangeEvents {
     observeExchangeEnd(end, at: now)
     if request.fields.mayRetry { planRetry(after: end.failure) }
     if kind == .intercepted, let failure = end.failure { kept(failure) }
-    settle(end, at: now)
+    // Observers take a while: what is decided now is decided at the present, or that while would count as the next hop's.
+    settle(end, at: isWatched ? core.now : now)
   }
 
   @inline(__always)

@@ -11,8 +11,9 @@ import Synchronization
 ///     let rows = try await gate.withPermit(for: EndPoint(host: "db.local", port: 5432)) { try await query() }
 ///
 /// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
-/// waiting request costs a node in a queue, never a thread. Each operation costs O(1), or O(log n) for one that comes
-/// back by a redirect or whose priority is changed while it waits. Questions about all end-points cost as many as there are.
+/// waiting request costs a node in a queue, never a thread. Each operation costs O(1); O(log n) for one that comes back by a
+/// redirect or whose priority is changed while it waits, where others may have to give way, and at the total limit.
+/// Questions about all end-points cost as many as there are.
 public final class EndPointGate: Sendable {
   let state: GateState<any GateClient>
   private let drained = Drain()

@@ -5,8 +5,8 @@ import HeadgateThreads
 /// A rank is the time of the submission plus what the priority puts on top. Nearly every request comes with a rank above all
 /// others of its priority and joins the end of that priority's list: a multilevel queue, whose next one is the lowest of
 /// the five that stand first, with no heap to keep in order. One that comes back with the age of its first submission (a
-/// redirect), or whose priority was changed while it waited, may belong anywhere: those stand in a heap beside the lists,
-/// so that no arrival walks along a queue.
+/// redirect), or whose priority was changed while it waited, may belong anywhere, and so may one that comes after the
+/// worth of priorities was changed: those stand in a heap beside the lists, so that no arrival walks along a queue.
 struct Lane: Sendable {
   private var lists = PriorityLists()
   private var returning = RankHeap()

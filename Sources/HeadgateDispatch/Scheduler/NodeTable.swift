@@ -110,7 +110,7 @@ struct NodeTable<Item: Sendable>: Sendable {
       let stride = MemoryLayout<Node<Item>>.stride
       headgate_prepare_to_read(
         bytes.load(fromByteOffset: Int(slot) * stride, as: UnsafeRawPointer?.self), NodeTable.longestItem)
-      // And the node behind it, which becomes the first when this one leaves.
+      // And the node behind it, which becomes the first of its list when this one leaves.
       if next >= 0 { headgate_prepare_to_read(bytes.baseAddress.map { $0 + Int(next) * stride }, stride) }
     }
   }

@@ -1,9 +1,9 @@
 // Who runs, who waits: the pure half of the gate. Events go in as mutating calls, effects come out of `next()`.
 //
 // Every end-point has a limit and two lanes; all end-points share a total, at which they take turns. The design is
-// OkHttp's one funnel with effects, less its scan over all that waits: each event costs O(1), or O(log n) for a
-// request that comes back or whose priority changes while it waits. No thread, lock or clock is in here: time comes in as
-// events.
+// OkHttp's one funnel with effects, less its scan over all that waits: each event costs O(1); O(log n) for a
+// request that comes back or whose priority changes while it waits, where others may have to give way, and at the total.
+// No thread, lock or clock is in here: time comes in as events.
 //
 // The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in
 // Scheduler+Turns.swift, what comes out in Scheduler+Effects.swift.

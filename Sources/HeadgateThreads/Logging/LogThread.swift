@@ -65,7 +65,7 @@ struct LogThread {
     let event = UnsafeMutablePointer<LogEvent>.allocate(capacity: 1)
     event.initialize(
       to: LogEvent(
-        level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "write(_:_:_:)", line: #line))
+        level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "tell(_:_:_:)", line: #line))
     new.initialize(to: LogThread(event: event))
     headgate_log_keep(new) { kept in
       guard let kept = kept?.assumingMemoryBound(to: LogThread.self) else { return }
