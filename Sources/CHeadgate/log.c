@@ -56,16 +56,27 @@ int headgate_log_thread_words(uint64_t words[2]) {
 #endif
 }
 
+// The pointer stands in thread-local storage; the key is there for its destructor.
+static _Thread_local void *kept;
 static pthread_key_t kept_key;
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+static int has_key;
 static void (*let_go)(void *);
 
-static void let_go_at_exit(void *kept) { __atomic_load_n(&let_go, __ATOMIC_RELAXED)(kept); }
+// A line that another key's destructor tells comes after this, and keeps something anew: the system asks again.
+static void let_go_at_exit(void *last) {
+  kept = NULL;
+  __atomic_load_n(&let_go, __ATOMIC_RELAXED)(last);
+}
 
-__attribute__((constructor)) static void make_key(void) { pthread_key_create(&kept_key, let_go_at_exit); }
+// A process has so many keys and no more. Without one, what a thread keeps outlives it.
+static void make_key(void) { has_key = pthread_key_create(&kept_key, let_go_at_exit) == 0; }
 
-void *headgate_log_kept(void) { return pthread_getspecific(kept_key); }
+void *headgate_log_kept(void) { return kept; }
 
 void headgate_log_keep(void *new_kept, void (*new_let_go)(void *)) {
-  __atomic_store_n(&let_go, new_let_go, __ATOMIC_RELAXED);
-  pthread_setspecific(kept_key, new_kept);
+  __atomic_store_n(&let_go, new_let_go, __ATOMIC_RELAXED);  // the same function each time
+  pthread_once(&kept_once, make_key);
+  if (has_key) pthread_setspecific(kept_key, new_kept);
+  kept = new_kept;
 }

@@ -17,6 +17,8 @@ final class SessionExchange: ExchangeControl {
     var isOver = false
     // There is never more than one suspension: whether they are counted is the system's.
     var isSuspended = false
+    // Calls of `resume`. One may overtake the pause that it answers, and that one must not be begun any more.
+    var resumes = 0
     var phase = DispatchError.Phase.connecting
     var times = ExchangeTimes()
     var sent: Int64 = 0
@@ -51,11 +53,13 @@ final class SessionExchange: ExchangeControl {
   }
 
   func resume() {
-    let task = state.withLock { state -> URLSessionTask? in
-      defer { state.isSuspended = false }
-      return state.isSuspended ? state.task : nil
+    // Under the lock, as in `suspend`: the two reach the session in the order that they are decided in.
+    state.withLock { state in
+      state.resumes += 1
+      guard state.isSuspended else { return }
+      state.isSuspended = false
+      state.task?.resume()
     }
-    task?.resume()
   }
 
   // MARK: The session's side
@@ -98,22 +102,24 @@ final class SessionExchange: ExchangeControl {
       state.times.firstByte = elapsed
       return !state.isCancelled
     }
-    return isWanted && follow(events.received(ResponseHead(response)))
+    return isWanted && tell { events.received(ResponseHead(response)) }
   }
 
   func received(_ data: Data) {
     for region in data.regions {
       guard !state.withLock({ $0.isCancelled }) else { return }
       // A pause holds for all that follows: the session has no smaller unit than what it brought.
-      if !region.withUnsafeBytes({ follow(events.received($0)) }) { return }
+      if !region.withUnsafeBytes({ bytes in tell { events.received(bytes) } }) { return }
     }
   }
 
-  private func follow(_ flow: BodyFlow) -> Bool {
-    switch flow {
+  /// Tells what came, and does what the answer says. False: nothing more is wanted.
+  private func tell(_ call: () -> BodyFlow) -> Bool {
+    let resumes = state.withLock { $0.resumes }
+    switch call() {
     case .more: return true
     case .pause:
-      suspend()
+      suspend(unlessResumedSince: resumes)
       return true
     case .abort:
       cancel()
@@ -121,19 +127,21 @@ final class SessionExchange: ExchangeControl {
     }
   }
 
+  // Not on Linux, where Foundation takes a suspended task off its connection and sends the request anew when the task goes
+  // on, and stops the process when that comes in the moment of the task's end. What nobody reads yet goes into memory there.
+  #if canImport(FoundationNetworking)
+  private static let canSuspend = false
+  #else
+  private static let canSuspend = true
+  #endif
+
   /// Has the session ask the socket for no more.
-  ///
-  /// Not on Linux, where Foundation takes a suspended task off its connection and sends the request anew when the task goes
-  /// on, and stops the process when that comes in the moment of the task's end. What nobody reads yet goes into memory
-  /// there.
-  private func suspend() {
-    #if !canImport(FoundationNetworking)
-    let task = state.withLock { state -> URLSessionTask? in
-      defer { state.isSuspended = true }
-      return state.isSuspended ? nil : state.task
+  private func suspend(unlessResumedSince resumes: Int) {
+    state.withLock { state in
+      guard Self.canSuspend, !state.isSuspended, state.resumes == resumes else { return }
+      state.isSuspended = true
+      state.task?.suspend()
     }
-    task?.suspend()
-    #endif
   }
 
   private func fail(_ error: DispatchError) {

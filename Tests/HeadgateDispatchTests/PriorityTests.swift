@@ -51,6 +51,28 @@ import Testing
     #expect(try order([(1, .background, 1), (2, .low, 11), (3, .normal, 21), (4, .urgent, 41)]) == [1, 2, 3, 4])
   }
 
+  @Test("of two that have become equally urgent the elder goes first, also where its priority was changed")
+  func equalRanksReprioritised() throws {
+    var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+    let start = Deadline(nanoseconds: 1)
+    var tickets: [Ticket] = []
+    let arrivals: [(RequestPriority, Int)] = [(.normal, 0), (.background, 11), (.normal, 21), (.low, 30)]
+    for (item, (priority, second)) in arrivals.enumerated() {
+      let submission = scheduler.submit(
+        item, to: try endPoint(), .short, priority: priority, at: start + .seconds(second))
+      if case .accepted(let ticket) = submission { tickets.append(ticket) }
+    }
+    // As urgent as the one of second 21 from now on, and no longer in line: behind it in its list stands a later one.
+    let isChanged = scheduler.setPriority(.low, of: tickets[1])
+    #expect(isChanged)
+    var order: [Int] = []
+    while case .start(let item, let ticket, _) = scheduler.next() {
+      order.append(item)
+      _ = scheduler.finish(ticket)
+    }
+    #expect(order == [0, 1, 2, 3])
+  }
+
   @Test("an ageing of nothing makes it first come, first served")
   func noAgeing() throws {
     let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], ageing: .zero)

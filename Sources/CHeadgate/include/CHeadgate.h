@@ -71,8 +71,9 @@ static inline void headgate_prepare_to_write(const void *address) {
 // Tells the processor that so many bytes will be read soon; it goes on without waiting for them. The address need not be
 // valid.
 static inline void headgate_prepare_to_read(const void *address, size_t bytes) {
-  uintptr_t first = (uintptr_t)address & ~(uintptr_t)63;
-  for (uintptr_t line = first; line < (uintptr_t)address + bytes; line += 64) __builtin_prefetch((const void *)line);
+  // By the distance: the end of an address that isn't one may lie beyond the last.
+  uintptr_t first = (uintptr_t)address & ~(uintptr_t)63, length = ((uintptr_t)address & 63) + bytes;
+  for (uintptr_t past = 0; past < length; past += 64) __builtin_prefetch((const void *)(first + past));
 }
 
 // One pointer a thread, for the dispatcher's chain of delivery frames.

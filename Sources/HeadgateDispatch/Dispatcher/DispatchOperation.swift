@@ -305,8 +305,9 @@ extension DispatchOperation: ExchangeEvents {
     observeExchangeEnd(end, at: now)
     if request.fields.mayRetry { planRetry(after: end.failure) }
     if kind == .intercepted, let failure = end.failure { kept(failure) }
-    // Observers take a while: what is decided now is decided at the present, or that while would count as the next hop's.
-    settle(end, at: isWatched ? core.now : now)
+    // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as
+    // the next hop's.
+    settle(end, at: isWatched || kind == .intercepted ? core.now : now)
   }
 
   @inline(__always)

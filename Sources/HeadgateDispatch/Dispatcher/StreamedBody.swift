@@ -4,7 +4,7 @@ import HeadgateThreads
 /// A response's body as it comes: pieces of bytes in order, as large as the transport makes them.
 ///
 /// While nobody reads, about half a megabyte waits in memory and the rest waits at the server: the transport stops reading the
-/// socket. One reader at a time; each piece goes to one reader only. Letting go of the body before its end cancels the
+/// socket, where it can (``TransportCapabilities/backPressure``; else the rest waits in memory too). One reader at a time; each piece goes to one reader only. Letting go of the body before its end cancels the
 /// request and frees its permit; so does cancelling the task that waits for a piece.
 public struct StreamedBody: AsyncSequence, Sendable {
   /// Bytes, never empty.

@@ -57,7 +57,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request that was started has ended, its exchange too: its permit goes to the next. O(1). Returns the
+  /// A request that was started has ended, its exchange too: its permit goes to the next. As dear as `submit`. Returns the
   /// item, to be let go of outside the lock; nil when the ticket was given back before.
   package mutating func finish(_ ticket: Ticket) -> Item? {
     defer { checkInvariants() }
@@ -70,7 +70,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request was cancelled or is out of time. O(1) for one that waits; one that runs keeps its permit until
+  /// A request was cancelled or is out of time. As dear as `submit`; one that runs keeps its permit until
   /// `finish`.
   package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
     defer { checkInvariants() }

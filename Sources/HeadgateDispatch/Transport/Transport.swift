@@ -102,7 +102,7 @@ public protocol ExchangeEvents: AnyObject, Sendable {
 public enum BodyFlow: Sendable {
   /// Go on.
   case more
-  /// Hold the rest back, at the socket, until ``ExchangeControl/resume()``.
+  /// Hold the rest back, at the socket where the transport has ``TransportCapabilities/backPressure``, until ``ExchangeControl/resume()``.
   case pause
   /// Close the connection: the rest is not wanted.
   case abort

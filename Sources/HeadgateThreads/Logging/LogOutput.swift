@@ -9,6 +9,7 @@ import Synchronization
 // Unchecked: `outlets` points to memory that is this object's alone, and to nothing but atomics.
 package final class LogOutput: @unchecked Sendable {
   private let current = Locked<(any HeadgateLogDelegate)?>(nil)
+  // No AtomicCell for these two: lines have no interleavings to explore.
   // So that lines that go elsewhere take no lock to find that out. Written with that lock held.
   private let hasDelegate = Atomic(false)
   // By the source's number. Set once, and let go of with this object: lines go through them uncounted.
@@ -24,6 +25,7 @@ package final class LogOutput: @unchecked Sendable {
 
   deinit {
     let count = HeadgateLog.Source.allCases.count
+    // Retained by `newOutlet`, once each; nobody else has this object any more.
     for number in 0..<count { outlets[number].load(ordering: .acquiring)?.release() }
     outlets.deinitialize(count: count)
     outlets.deallocate()
@@ -49,6 +51,8 @@ package final class LogOutput: @unchecked Sendable {
     let depth = headgate_log_depth()
     guard depth < 2 else { return }
     defer { headgate_set_log_depth(depth) }
+    // Whoever saw the source switched on sees the delegate that was set before that, too.
+    atomicMemoryFence(ordering: .acquiring)
     // Relaxed: whoever sees that there is one finds it under the lock.
     if depth == 0, hasDelegate.load(ordering: .relaxed), let delegate {
       headgate_set_log_depth(1)

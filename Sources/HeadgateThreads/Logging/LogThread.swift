@@ -45,6 +45,8 @@ struct LogThread {
     // As it is: interpolated into another one it would be copied.
     event.pointee.message = Logger.Message(stringLiteral: message)
     kept.pointee.isLent = true
+    // The handler stays with its output, which the caller of our caller holds. The event is this thread's alone: at depth 2
+    // nothing tells a line through here, so it is moved back before anybody looks for it.
     handler._withUnsafeGuaranteedRef { handler in
       let line = event.move()
       handler.write(line)
@@ -68,6 +70,7 @@ struct LogThread {
         level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "tell(_:_:_:)", line: #line))
     new.initialize(to: LogThread(event: event))
     headgate_log_keep(new) { kept in
+      // What `make` allocated, by its last user: the thread is about to exit.
       guard let kept = kept?.assumingMemoryBound(to: LogThread.self) else { return }
       if !kept.pointee.isLent { kept.pointee.event.deinitialize(count: 1) }
       kept.pointee.event.deallocate()
