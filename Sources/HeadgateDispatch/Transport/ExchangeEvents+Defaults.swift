@@ -12,6 +12,9 @@ extension ExchangeEvents {
 
   /// Does nothing.
   public func goesOn() {}
+
+  /// Does nothing: then only heads and pieces of bodies count for `idleTimeout`.
+  public func heard() {}
 }
 
 extension Transport {

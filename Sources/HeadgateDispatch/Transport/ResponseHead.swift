@@ -13,17 +13,27 @@ public struct ResponseHead: Sendable {
   /// The status code, such as 200.
   public let statusCode: Int
 
+  /// Whether it came from a private address (``AddressScope``); nil where the transport does not know.
+  public let isFromPrivateAddress: Bool?
+
   private let storage: Storage
 
   /// A head with parsed fields.
-  public init(statusCode: Int, headerFields: HTTPFields = [:]) {
+  public init(statusCode: Int, headerFields: HTTPFields = [:], isFromPrivateAddress: Bool? = nil) {
     self.statusCode = statusCode
+    self.isFromPrivateAddress = isFromPrivateAddress
     self.storage = .fields(headerFields)
   }
 
   /// A head as it came over the wire: lines that end in CRLF or LF, the status line among them or not.
-  public init(statusCode: Int, block: [UInt8]) {
+  ///
+  /// - Parameters:
+  ///   - statusCode: The status.
+  ///   - block: The lines.
+  ///   - isFromPrivateAddress: Whether it came from a private address; nil: not known.
+  public init(statusCode: Int, block: [UInt8], isFromPrivateAddress: Bool? = nil) {
     self.statusCode = statusCode
+    self.isFromPrivateAddress = isFromPrivateAddress
     self.storage = .block(block)
   }
 

@@ -48,6 +48,14 @@ public struct Exchange: Sendable {
   /// of its own if the transport has a say in that.
   public let isLong: Bool
 
+  /// Whether it needs a connection of its own making: the one that was kept open, and that it was sent over before, had
+  /// been closed.
+  public internal(set) var needsNewConnection = false
+
+  /// Whether it must not reach a private address: a redirect of a public server leads here. The address that is dialled
+  /// decides, not the name. See ``RedirectPolicy``.
+  public internal(set) var refusesPrivateAddresses = false
+
   /// The request's body, to be read as the transport has room for it; nil when it has none.
   public internal(set) var body: RequestBodySource?
 
@@ -96,6 +104,10 @@ public protocol ExchangeEvents: AnyObject, Sendable {
 
   /// The wait is over, until the next time.
   func goesOn()
+
+  /// Something came that is told in no other way: a line of a head that is not whole yet, an interim answer. Called only
+  /// for a request that has an `idleTimeout`, which starts anew.
+  func heard()
 }
 
 /// What the transport is to do next with the body.
@@ -116,10 +128,22 @@ public struct ExchangeEnd: Sendable {
   /// What took how long.
   public let times: ExchangeTimes
 
+  /// Whether it failed on a connection that had been kept open, before a byte of an answer came: most likely the server
+  /// had closed it. A transport that says so has not sent the request again itself.
+  public let metClosedConnection: Bool
+
   /// The end of an exchange.
-  public init(failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes()) {
+  ///
+  /// - Parameters:
+  ///   - failure: Why it failed; nil: the response was whole.
+  ///   - times: What took how long.
+  ///   - metClosedConnection: Whether a connection that was kept open turned out to be closed.
+  public init(
+    failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), metClosedConnection: Bool = false
+  ) {
     self.failure = failure
     self.times = times
+    self.metClosedConnection = metClosedConnection
   }
 }
 

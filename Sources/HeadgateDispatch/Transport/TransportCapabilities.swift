@@ -39,10 +39,14 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// A consumer that is asked about a server's certificate.
   public static let serverTrustChallenge = TransportCapabilities(rawValue: 1 << 11)
 
+  /// Redirects that must not lead to private addresses: the transport knows which address it dials. Needed by every
+  /// request whose ``RedirectPolicy`` says so.
+  public static let addressRules = TransportCapabilities(rawValue: 1 << 12)
+
   private static let names = [
     "HTTP/2", "limits on sockets", "back-pressure to the socket", "proxies", "Unix-domain sockets",
     "client certificates", "authorities of one's own", "trailers", "cookies", "phases of connecting",
-    "streaming uploads", "challenges about a server's trust",
+    "streaming uploads", "challenges about a server's trust", "rules for addresses",
   ]
 
   /// Their names, for errors.
