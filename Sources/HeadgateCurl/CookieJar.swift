@@ -90,27 +90,53 @@ public final class CookieJar: @unchecked Sendable, Hashable {
   /// Takes all cookies out.
   public func removeAll() { guarded.withLock { _ in _ = ccurl_set_string(access, CURLOPT_COOKIELIST, "ALL") } }
 
-  /// Writes all cookies to a file in Netscape's format, which takes the place of one with this name when it is whole. Only
-  /// its owner may read it.
+  /// Writes all cookies to a file in Netscape's format, which takes the place of one with this name when it is whole and
+  /// on the disk. Only its owner may read it.
   ///
-  /// - Parameter file: Its path.
-  /// - Throws: `DispatchError` with `fileFailed` when it can't be written.
+  /// It is written under a random name in the same folder first, which nobody else can have made: what others have planted
+  /// there is neither followed nor written to. A symbolic link of the final name is itself replaced, not what it points
+  /// to. When it fails, the file of the final name is as it was, and nothing is left behind.
+  ///
+  /// - Parameter file: Its path: of a regular file, a link, or of nothing yet.
+  /// - Throws: `DispatchError` with `fileFailed` when it can't be written, or when the path is that of a device, a pipe or
+  ///   a folder.
   public func save(to file: String) throws(DispatchError) {
     let text = "# Netscape HTTP Cookie File\n\n" + lines.map { $0 + "\n" }.joined()
-    let part = file + ".part"
-    let descriptor = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw CookieJar.failure(file, "written") }
-    var isWhole = true
-    var rest = Array(text.utf8)[...]
-    while isWhole, !rest.isEmpty {
-      let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-      if count > 0 { rest = rest.dropFirst(count) } else { isWhole = count < 0 && errno == EINTR }
+    var info = stat()
+    // Replaced by a file, /dev/stdout or a pipe would be lost to all who use it.
+    guard stat(file, &info) != 0 || info.st_mode & S_IFMT == S_IFREG else {
+      throw DispatchError(.fileFailed, detail: "the cookies can't be written to \"\(file)\": it is no regular file")
     }
-    guard close(descriptor) == 0, isWhole, rename(part, file) == 0 else {
-      let failure = CookieJar.failure(file, "written")
+    let part = CookieJar.randomName(beside: file)
+    let descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw CookieJar.failure(file, "written") }
+    let isWritten = CookieJar.write(Array(text.utf8), to: descriptor) && fsync(descriptor) == 0
+    // Told by the first that went wrong: what follows it may set the number anew.
+    let failure = isWritten ? nil : CookieJar.failure(file, "written")
+    let isClosed = close(descriptor) == 0
+    guard failure == nil, isClosed, rename(part, file) == 0 else {
+      let failure = failure ?? CookieJar.failure(file, "written")
       unlink(part)
       throw failure
     }
+  }
+
+  // A name of its own, not one that grows from the file's: that may be as long as a name can be.
+  private static func randomName(beside file: String) -> String {
+    let name = Array(file.utf8)
+    let folder = name.lastIndex(of: UInt8(ascii: "/")).map { name[...$0] } ?? []
+    return String(decoding: folder, as: UTF8.self) + ".headgate-cookies-"
+      + String(UInt64.random(in: .min ... .max), radix: 16)
+  }
+
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { systemWrite(descriptor, $0) }
+      guard count > 0 || count < 0 && errno == EINTR else { return false }
+      rest = rest.dropFirst(max(0, count))
+    }
+    return true
   }
 
   private static func failure(_ file: String, _ what: String) -> DispatchError {
@@ -123,6 +149,11 @@ public final class CookieJar: @unchecked Sendable, Hashable {
 
   /// Feeds the jar's identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+// Named so that the method above can reach the system's call of the same name.
+private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(descriptor, bytes.baseAddress, bytes.count)
 }
 
 /// The locks that libcurl asks for: one for each kind of data, since it takes that of the share inside that of the cookies.

@@ -19,6 +19,12 @@ final class TemporaryFolder: Sendable {
 
   func text(of name: String) -> String? { bytes(of: name).map { String(decoding: $0, as: UTF8.self) } }
 
+  /// Who may do what with a file; nil where there is none.
+  func mode(of name: String) -> mode_t? {
+    var info = stat()
+    return lstat(file(name), &info) == 0 ? info.st_mode & 0o777 : nil
+  }
+
   /// Names in a folder beneath, sorted.
   func names(in folder: String = "") -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: file(folder))) ?? []).sorted()

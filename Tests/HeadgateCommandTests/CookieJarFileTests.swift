@@ -1,0 +1,66 @@
+import Foundation
+import HeadgateCurl
+import HeadgateDispatch
+import Testing
+
+/// The file that `--cookie-jar` writes, in a folder where others may have planted something.
+@Suite struct CookieJarFileTests {
+  private let folder: TemporaryFolder
+  private let jar: CookieJar
+
+  init() throws {
+    folder = try TemporaryFolder()
+    jar = try CookieJar()
+    jar.add("Set-Cookie: secret=1; Domain=a.example; Path=/")
+  }
+
+  private var isSaved: Bool { folder.text(of: "jar")?.contains("secret") == true }
+
+  @Test func `What is planted beside the file is neither followed nor touched`() throws {
+    try folder.write("mine", to: "victim")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.file("jar.part"), withDestinationPath: folder.file("victim"))
+    try jar.save(to: folder.file("jar"))
+    #expect(isSaved)
+    #expect(folder.text(of: "victim") == "mine")
+    #expect(folder.names() == ["jar", "jar.part", "victim"])
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `A pipe beside the file does not hold it up`() throws {
+    try #require(mkfifo(folder.file("jar.part"), 0o600) == 0)
+    try jar.save(to: folder.file("jar"))
+    #expect(isSaved)
+  }
+
+  @Test func `Only the owner may read it, whatever mode the file before it had`() throws {
+    try folder.write("old", to: "jar")
+    try #require(chmod(folder.file("jar"), 0o666) == 0)
+    try jar.save(to: folder.file("jar"))
+    #expect(isSaved)
+    #expect(folder.mode(of: "jar") == 0o600)
+  }
+
+  @Test func `A link of the file's name is replaced, not what it points to`() throws {
+    try folder.write("mine", to: "victim")
+    try FileManager.default.createSymbolicLink(atPath: folder.file("jar"), withDestinationPath: folder.file("victim"))
+    try jar.save(to: folder.file("jar"))
+    #expect(isSaved)
+    #expect(folder.text(of: "victim") == "mine")
+    #expect(folder.names() == ["jar", "victim"])
+  }
+
+  @Test func `What is no regular file is not replaced, and nothing is left behind`() throws {
+    try #require(mkfifo(folder.file("jar"), 0o600) == 0)
+    for path in [folder.file("jar"), folder.path, folder.file("none/jar"), "/dev/null"] {
+      let error = #expect(throws: DispatchError.self) { try jar.save(to: path) }
+      #expect(error?.code == .fileFailed)
+    }
+    #expect(folder.names() == ["jar"])
+  }
+
+  @Test func `A name may be as long as the file system takes, and without a folder`() throws {
+    let name = String(repeating: "x", count: 255)
+    try jar.save(to: folder.file(name))
+    #expect(folder.names() == [name])
+  }
+}
