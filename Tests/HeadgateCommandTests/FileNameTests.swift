@@ -31,6 +31,10 @@ import Testing
     ("http://a/a%0Ab%1B%5B31m", "a_b_[31m"),
     ("http://a/a%C2%85b", "a_b"),
     ("http://a/a%E2%80%A8b", "a_b"),
+    ("http://a/a%E2%80%AEb", "a_b"),
+    ("http://a/.%CC%81hidden", "_\u{301}hidden"),
+    ("http://a/%D8%80.part", "\u{600}.part_"),
+    ("http://a/x.PART", "x.PART_"),
   ])
   func `No name leaves its folder, hides or breaks a terminal`(url: String, name: String) {
     #expect(FileName.of(url) == name)
@@ -44,6 +48,12 @@ import Testing
     let name = FileName.of("http://a/" + String(repeating: "%C3%A4", count: 300) + ".txt")
     #expect(name.utf8.count <= FileName.longest)
     #expect(name.allSatisfy { $0 == "ä" })
+  }
+
+  @Test func `A name of marks that belong together is cut in one pass`() {
+    let flags = String(repeating: "%F0%9F%87%A6", count: 5000)
+    #expect(FileName.of("http://a/" + flags).utf8.count == FileName.longest)
+    #expect(FileName.of("http://a/x" + String(repeating: "%CC%81", count: 300)) == "index.html")
   }
 
   @Test func `No name is that of a file in the making`() {

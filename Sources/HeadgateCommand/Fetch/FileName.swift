@@ -9,17 +9,20 @@ enum FileName {
   /// The last component of the URL's path, percent-decoded and made harmless; `index.html` where there is none. The
   /// query is no part of it.
   static func of(_ url: String) -> String {
-    let encoded = lastComponent(of: Substring(url))
+    let encoded = lastComponent(of: url.utf8[...])
     // What is no UTF-8 after decoding keeps its percent signs.
-    let name = String(validating: percentDecoded(encoded.utf8), as: UTF8.self) ?? String(encoded)
+    let name = String(validating: percentDecoded(encoded), as: UTF8.self) ?? String(decoding: encoded, as: UTF8.self)
     let safe = harmless(name)
     return safe.isEmpty ? "index.html" : safe
   }
 
-  private static func lastComponent(of url: Substring) -> Substring {
-    var rest = url.prefix { $0 != "?" && $0 != "#" }
-    if let scheme = rest.firstRange(of: "://") { rest = rest[scheme.upperBound...] }
-    guard let slash = rest.lastIndex(of: "/") else { return "" }
+  // Bytes are what a file system compares, and what separates the parts of a URL. Characters are others: a full stop after
+  // U+0600 and a slash before a combining mark are none of their own.
+
+  private static func lastComponent(of url: Substring.UTF8View) -> Substring.UTF8View {
+    var rest = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
+    guard let slash = rest.lastIndex(of: UInt8(ascii: "/")) else { return rest[rest.endIndex...] }
     return rest[rest.index(after: slash)...]
   }
 
@@ -50,14 +53,28 @@ enum FileName {
   private static func harmless(_ name: String) -> String {
     var safe = String(String.UnicodeScalarView(name.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
     // Hidden files, and the folder itself and the one above it.
-    if safe.hasPrefix(".") { safe = "_" + safe.dropFirst() }
-    while safe.utf8.count > longest { safe.removeLast() }
-    // That is what a file in the making is called, and one must not take the other's place.
-    return safe.hasSuffix(".part") ? safe + "_" : safe
+    if safe.utf8.first == UInt8(ascii: ".") { safe = "_" + String(safe.unicodeScalars.dropFirst()) }
+    safe = start(of: safe)
+    // That is what a file in the making is called, and one must not take the other's place. Some file systems take capital
+    // letters for small ones.
+    let end = safe.utf8.suffix(5).map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    return end == Array(".part".utf8) ? safe + "_" : safe
+  }
+
+  /// As many whole characters as have room. From the front: where a character ends is found in one pass, where it began
+  /// may take a pass of its own.
+  private static func start(of name: String) -> String {
+    var start = ""
+    for character in name {
+      guard start.utf8.count + character.utf8.count <= longest else { break }
+      start.append(character)
+    }
+    return start
   }
 
   private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
-    if scalar == "/" { return true }
+    // What turns the direction of writing makes one name look like another.
+    if scalar == "/" || scalar.properties.isBidiControl { return true }
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: return true
     default: return false
