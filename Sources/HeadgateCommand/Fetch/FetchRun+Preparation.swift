@@ -65,7 +65,8 @@ extension FetchRun {
     do throws(SystemError) {
       return LineWriter(try Descriptor.create(path), on: crew)
     } catch {
-      throw FetchProblem("the log \(path) can't be written: \(error)")
+      let reason = error.errno == ENXIO ? "it is a pipe that nobody reads" : "\(error)"
+      throw FetchProblem("the log \(path) can't be written: \(reason)")
     }
   }
 
@@ -86,6 +87,8 @@ extension FetchRun {
       let curl = try CurlTransport(configuration: configuration)
       let meter = isMetered ? MeteredTransport(curl) : nil
       return (URLDispatcher(transport: meter ?? curl, limits: limits), meter)
+    } catch let problem as FetchProblem {
+      throw problem
     } catch {
       throw FetchProblem("\(error)")
     }

@@ -35,11 +35,43 @@ enum Descriptor {
     }
   }
 
-  /// Opens a file that is to be written from its beginning.
+  /// Opens a file that is to be written from its beginning. A new one is for its owner alone, since URLs may hold secrets;
+  /// one that exists keeps its mode.
+  ///
+  /// Does not wait for the other end of a named pipe: one that nobody reads is the error `ENXIO`.
   static func create(_ path: String) throws(SystemError) -> Int32 {
-    let opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    let opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
     guard opened >= 0 else { throw .last }
+    // Only the opening must not wait.
+    let flags = fcntl(opened, F_GETFL)
+    guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK) == 0 else {
+      let error = SystemError.last
+      systemClose(opened)
+      throw error
+    }
     return opened
+  }
+
+  /// Reads a small file whole, such as one with a secret. Waits for what comes through a pipe.
+  ///
+  /// - Throws: `EFBIG` when it has more than a megabyte.
+  static func readFile(_ path: String) throws(SystemError) -> [UInt8] {
+    let opened = try openForReading(path)
+    defer { systemClose(opened) }
+    var bytes: [UInt8] = []
+    while bytes.count <= 1 << 20 {
+      _ = wait(for: opened, Int32(POLLIN), orFor: nil)
+      let piece = try read(opened, atMost: 64 * 1024)
+      if piece.isEmpty { return bytes }
+      bytes += piece
+    }
+    throw SystemError(errno: EFBIG)
+  }
+
+  /// Whether others than its owner may read a file; false where there is none.
+  static func othersMayRead(_ path: String) -> Bool {
+    var info = stat()
+    return stat(path, &info) == 0 && info.st_mode & (S_IRGRP | S_IROTH) != 0
   }
 
   /// Opens a file for reading. Does not wait for the other end of a named pipe: who reads it polls first.
@@ -57,6 +89,7 @@ enum Descriptor {
   static func temporary() throws(SystemError) -> Int32 {
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? ""
     var template = ((folder.isEmpty ? "/tmp" : folder) + "/headgate-XXXXXX").utf8CString.map { $0 }
+    // Of a random name, exclusively, for its owner alone.
     let opened = mkstemp(&template)
     guard opened >= 0 else { throw .last }
     unlink(template)
@@ -72,9 +105,12 @@ enum Descriptor {
       var info = stat()
       guard stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { throw SystemError(errno: ENOTDIR) }
     case ENOENT:
-      let trimmed = path.hasSuffix("/") ? String(path.dropLast()) : path
-      guard let slash = trimmed.lastIndex(of: "/"), slash > trimmed.startIndex else { throw SystemError(errno: ENOENT) }
-      try makeFolder(String(trimmed[..<slash]))
+      // By bytes: a slash and a combining mark after it are one character.
+      let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.utf8.dropLast() : path.utf8[...]
+      guard let slash = trimmed.lastIndex(of: UInt8(ascii: "/")), slash > trimmed.startIndex else {
+        throw SystemError(errno: ENOENT)
+      }
+      try makeFolder(String(decoding: trimmed[..<slash], as: UTF8.self))
       guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw .last }
     default: throw .last
     }

@@ -1,0 +1,60 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// The file that `--log` writes.
+@Suite struct LogFileTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+  }
+
+  @Test func `A new log is for its owner alone; one that exists keeps its mode`() async throws {
+    #expect(try await fetch(origin.url("/"), "--log", "@/log", in: folder).status == 0)
+    #expect(folder.mode(of: "log") == 0o600)
+    try #require(chmod(folder.file("log"), 0o644) == 0)
+    let again = try await fetch(origin.url("/"), "--log", "@/log", in: folder)
+    #expect(again.records.count == 1)
+    #expect(folder.mode(of: "log") == 0o644)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `A pipe that nobody reads is an error and no hang`() throws {
+    try #require(mkfifo(folder.file("log"), 0o600) == 0)
+    let error = #expect(throws: FetchProblem.self) {
+      _ = try FetchTrial([origin.url("/"), "--log", "@/log"], in: folder)
+    }
+    #expect(error?.status == .file)
+    #expect(error?.description.hasSuffix("log can't be written: it is a pipe that nobody reads") == true)
+  }
+
+  @Test func `A pipe that is read takes the log, and blocks as others do`() throws {
+    try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
+    let reader = try Descriptor.openForReading(folder.file("pipe"))
+    let writer = try Descriptor.create(folder.file("pipe"))
+    #expect(fcntl(writer, F_GETFL) & O_NONBLOCK == 0)
+    try Descriptor.write([1, 2], to: writer)
+    #expect(try Descriptor.read(reader, atMost: 4) == [1, 2])
+    Descriptor.close(reader)
+    Descriptor.close(writer)
+  }
+
+  @Test func `Devices can be written`() throws {
+    for path in ["/dev/null", "/dev/full"] { Descriptor.close(try Descriptor.create(path)) }
+  }
+
+  @Test func `A body that waits does so in a file that nobody else can open`() throws {
+    let descriptor = try Descriptor.temporary()
+    var info = stat()
+    try #require(fstat(descriptor, &info) == 0)
+    #expect(info.st_nlink == 0)
+    #expect(info.st_mode & 0o777 == 0o600)
+    #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    Descriptor.close(descriptor)
+  }
+}
