@@ -48,5 +48,6 @@ private final class MeteredEvents: ExchangeEvents {
   func multiplexes(_ does: Bool) { inside.multiplexes(does) }
   func waitsForSocket() { inside.waitsForSocket() }
   func goesOn() { inside.goesOn() }
+  func heard() { inside.heard() }
   func ended(_ end: ExchangeEnd) { inside.ended(end) }
 }
