@@ -112,7 +112,7 @@ extension AcceptanceTests {
           case 2: failed("http://127.0.0.1:99999/\(index)", "invalid_url", nil)
           case 3:
             let harmless = "http://127.0.0.1:\(near)/?\(index)"
-            add("\(harmless)\u{1B}[2J", Expectation(url: "\(harmless)?[2J", error: "invalid_url"))
+            add("\(harmless)\u{1B}[2J", Expectation(url: "\(harmless)\\u{1B}[2J", error: "invalid_url"))
           default:
             let start = "http://127.0.0.1:\(near)/\(index)"
             list += Array(start.utf8) + [0xFF]
@@ -200,7 +200,7 @@ extension AcceptanceTests {
 
     /// The last number in a bad line's text is its index; lines count from 1.
     private func lineNumber(_ text: String) -> Int {
-      let numbers = text.replacing("[2J", with: "").split { !$0.isNumber }.compactMap { Int($0) }
+      let numbers = text.replacing("\\u{1B}[2J", with: "").split { !$0.isNumber }.compactMap { Int($0) }
       return (numbers.last ?? 0) + 1
     }
 

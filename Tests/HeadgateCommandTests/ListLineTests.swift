@@ -28,11 +28,16 @@ import Testing
   }
 
   @Test func `Control characters are told and not shown`() {
-    #expect(line("http://a/\u{1B}[31m") == .bad("http://a/?[31m", reason: "it has control characters in it"))
-    #expect(line("http://a/\u{0}b") == .bad("http://a/?b", reason: "it has control characters in it"))
+    #expect(line("http://a/\u{1B}[31m") == .bad("http://a/\\u{1B}[31m", reason: "it has control characters in it"))
+    #expect(line("http://a/\u{0}b") == .bad("http://a/\\u{0}b", reason: "it has control characters in it"))
   }
 
   @Test func `A long line is shown in part`() {
-    #expect(ListLine.shown(String(repeating: "x", count: 1000)).count == 201)
+    guard case .bad(let text, _) = line("\u{1}" + String(repeating: "x", count: 1000)) else {
+      Issue.record("it was taken")
+      return
+    }
+    #expect(text.count == ListLine.mostShown + 1)
+    #expect(text.hasPrefix("\\u{1}xx") && text.hasSuffix("x\u{2026}"))
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import HeadgateCurl
+import HeadgateDispatch
 
 #if canImport(Darwin)
 import Darwin
@@ -16,6 +17,11 @@ public enum HeadgateCommandLine {
   public static func main() -> Never {
     // An asynchronous `main` would come too late for this: the runtime opens descriptors for its queues.
     Descriptor.fillStandardStreams()
+    do throws(FetchProblem) {
+      try ThreadSupply.check()
+    } catch {
+      exit(end(with: error))
+    }
     Task.detached { exit(await run(Array(CommandLine.arguments.dropFirst()))) }
     dispatchMain()
   }
@@ -31,25 +37,48 @@ public enum HeadgateCommandLine {
       }
       return ExitStatus.ok.rawValue
     } catch let problem as FetchProblem {
-      say("headgate: \(problem)\n", on: 2)
-      return problem.status.rawValue
+      return end(with: problem)
     } catch {
-      return end(with: error)
+      return end(with: error, arguments)
     }
   }
 
-  private static func end(with error: any Error) -> Int32 {
+  private static func end(with problem: FetchProblem) -> Int32 {
+    say("headgate: \(problem)", on: 2)
+    return problem.status.rawValue
+  }
+
+  private static func end(with error: any Error, _ arguments: [String]) -> Int32 {
     let code = RootCommand.exitCode(for: error)
-    let message = RootCommand.fullMessage(for: error)
+    let message = withoutPasswords(RootCommand.fullMessage(for: error), arguments)
     let isGood = code == .success
-    if !message.isEmpty { say(message + "\n", on: isGood ? 1 : 2) }
+    if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
     // sysexits.h's code for misuse is 64; shells and most tools say 2.
     return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
   }
 
+  /// A message of the parser, which quotes arguments as they are, with the passwords of URLs hidden.
+  static func withoutPasswords(_ message: String, _ arguments: [String]) -> String {
+    var message = message
+    for argument in arguments {
+      // Quoted whole, or as what follows the option's name.
+      let value = argument.firstIndex(of: "=").map { String(argument[argument.index(after: $0)...]) }
+      for text in [value, argument].compactMap({ $0 }) where text.contains("@") && text.contains(":") {
+        message = message.replacing(text, with: ShownText.withoutPassword(text))
+      }
+    }
+    return message
+  }
+
+  /// What may stand on a terminal of a text of several lines: arguments and names of files may come from anywhere.
+  static func harmless(_ text: String) -> String {
+    let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+    return lines.map { ShownText.of(String($0), atMost: 8_000) }.joined(separator: "\n")
+  }
+
   // Where not even this can be written, there is nobody to tell.
   private static func say(_ text: String, on descriptor: Int32) {
-    try? Descriptor.write(Array(text.utf8), to: descriptor)
+    try? Descriptor.write(Array((harmless(text) + "\n").utf8), to: descriptor)
   }
 }
 

@@ -46,10 +46,8 @@ struct LineSplitter {
       keep(bytes)
       line =
         isTooLong
-        ? .bad(
-          ListLine.shown(String(decoding: partial.prefix(60), as: UTF8.self)) + "…",
-          reason: "it is longer than \(LineSplitter.longest / 1024) KiB; write one URL a line"
-        )
+        ? ListLine(
+          tooLong: partial, reason: "it is longer than \(LineSplitter.longest / 1024) KiB; write one URL a line")
         : ListLine(withoutByteOrderMark(partial[...]))
     }
     return line == .nothing ? nil : NumberedLine(number: number, line: line)

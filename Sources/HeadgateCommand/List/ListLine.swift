@@ -1,10 +1,12 @@
+import HeadgateDispatch
+
 /// What one line of a list says.
 enum ListLine: Equatable, Sendable {
   /// A URL, not yet looked at more closely.
   case url(String)
   /// Blank, or a comment.
   case nothing
-  /// Neither; the text in a form that can be shown.
+  /// Neither; the beginning of the text in a form that can be shown, without its password.
   case bad(String, reason: String)
 
   /// Reads a line without its line feed. White space around it doesn't count, nor does a carriage return at its end.
@@ -30,11 +32,15 @@ enum ListLine: Equatable, Sendable {
     self = .url(text)
   }
 
-  /// A text as it may appear on a terminal: no control characters, and no longer than a few lines.
-  static func shown(_ text: String) -> String {
-    let harmless = String(
-      String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 })
-    )
-    return harmless.count > 200 ? harmless.prefix(200) + "…" : harmless
+  /// A line that is not read at all; its beginning is there.
+  init(tooLong bytes: [UInt8], reason: String) {
+    self = .bad(ListLine.shown(String(decoding: bytes, as: UTF8.self), atMost: 60) + "…", reason: reason)
+  }
+
+  /// How much of a bad line is shown: a few lines of a terminal.
+  static let mostShown = 200
+
+  private static func shown(_ text: String, atMost most: Int = mostShown) -> String {
+    ShownText.of(ShownText.withoutPassword(text), atMost: most)
   }
 }

@@ -2,7 +2,7 @@ import HeadgateDispatch
 
 /// What the log says of one URL. Null stands for what did not happen or is not known.
 struct FetchRecord: Equatable, Sendable {
-  /// As it was asked for.
+  /// As it was asked for. Its password is not written.
   var url: String
   /// The URL that answered, after redirects.
   var finalURL: String?
@@ -24,8 +24,8 @@ struct FetchRecord: Equatable, Sendable {
 
   var json: String {
     var line = JSONLine()
-    line.add("url", url)
-    line.add("final_url", finalURL)
+    line.add("url", ShownText.withoutPassword(url))
+    line.add("final_url", finalURL.map(ShownText.withoutPassword))
     line.add("end_point", endPoint?.description)
     line.add("status", status)
     line.add("error", error)

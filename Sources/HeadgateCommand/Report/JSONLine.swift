@@ -27,9 +27,12 @@ struct JSONLine {
     text += "\"\(name)\":"
   }
 
-  /// A string by RFC 8259, section 7.
+  /// A string by RFC 8259, section 7. What could command a terminal, end a line or turn the direction of writing is
+  /// escaped, so that the log can be looked at as it is.
   static func quoted(_ value: String) -> String {
-    let isPlain = value.utf8.allSatisfy { $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    let isPlain = value.utf8.allSatisfy {
+      (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
     if isPlain { return "\"\(value)\"" }
     var quoted = "\""
     for scalar in value.unicodeScalars {
@@ -39,12 +42,21 @@ struct JSONLine {
       case "\n": quoted += "\\n"
       case "\r": quoted += "\\r"
       case "\t": quoted += "\\t"
-      case _ where scalar.value < 0x20:
-        let hex = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
+      case _ where isHidden(scalar):
+        for unit in scalar.utf16 {
+          let hex = String(unit, radix: 16)
+          quoted += "\\u" + String(repeating: "0", count: 4 - hex.utf8.count) + hex
+        }
       default: quoted.unicodeScalars.append(scalar)
       }
     }
     return quoted + "\""
+  }
+
+  private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
   }
 }
