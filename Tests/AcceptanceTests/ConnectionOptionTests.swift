@@ -13,20 +13,6 @@ extension AcceptanceTests {
       try folder.write("secret\n".utf8, to: "files/secret.txt")
     }
 
-    @Test("--http1.1 keeps to HTTP/1.1 where HTTP/2 is offered")
-    func http1() async throws {
-      let certificates = try await Certificates(in: folder)
-      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
-        "server { listen 127.0.0.1:\(ports[0]) ssl http2; \(certificates.directives("here")) }"
-      }
-      let url = nginx.url("/secret.txt", scheme: "https")
-      let fetched = try await Fetched([url, "--cacert", certificates.authority, "--http1.1"], in: folder)
-      #expect(fetched.status == 0)
-      #expect(folder.text(of: "stdout") == "secret\n")
-      await nginx.stop()
-      #expect(nginx.requests.map(\.isHTTP2) == [false])
-    }
-
     @Test("--cert, --key and --pass show who asks; without them the exit status is that of an HTTP error")
     func certificate() async throws {
       let certificates = try await Certificates(in: folder)
@@ -46,6 +32,8 @@ extension AcceptanceTests {
       #expect(try await Fetched(ask + cert + key, in: folder).status == 0)
       #expect(try await Fetched(ask + cert + locked + ["open sesame"], in: folder).status == 0)
       #expect(try await Fetched(ask + cert + locked + ["wrong"], in: folder).status == 5)
+      try folder.write("open sesame\n".utf8, to: "phrase")
+      #expect(try await Fetched(ask + cert + locked + ["file:" + folder.file("phrase")], in: folder).status == 0)
       await nginx.stop()
     }
 
@@ -79,6 +67,7 @@ extension AcceptanceTests {
           listen unix:\(folder.file("x.sock"));
           location = /name { return 200 "$http_host$request_uri"; }
           location = /go { return 302 /name; }
+          location = /away { return 302 http://127.0.0.1:1/; }
         }
         """
       }
@@ -92,6 +81,9 @@ extension AcceptanceTests {
         #expect(folder.text(of: "stdout") == text)
         #expect(fetched.byURL[url]?.endPoint == "unix:\(folder.file("x.sock"))")
       }
+      let away = try await Fetched(["http://docker/away"] + socket, in: folder)
+      #expect(away.status == 8)
+      #expect(away.byURL["http://docker/away"]?.error == "redirect_refused", "\(away.messages)")
       let escaped = folder.file("x.sock").split(separator: "/").map { "%2F" + $0 }.joined()
       let fetched = try await Fetched(["http+unix://\(escaped)/name"], in: folder)
       #expect(fetched.status == 0)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HTTPTypes
+import HeadgateCurl
 import HeadgateDispatch
 import Testing
 
@@ -57,6 +58,45 @@ import Testing
     #expect(options.verbosity == .quiet)
   }
 
+  @Test func `Sizes have letters for their units`() throws {
+    for (text, size) in [("1", 1), ("64K", 65_536), ("10m", 10 << 20), ("4G", 4 << 30)] {
+      #expect(try OptionValue.size(text) == size)
+    }
+    for text in ["", "K", "1.5M", "1T", "-1K", "+", "9007199254740993G", "１"] {
+      #expect(throws: OptionError.self) { try OptionValue.size(text) }
+    }
+  }
+
+  @Test func `Limits on redirects, sizes and speed arrive`() throws {
+    let options = try options(
+      "--max-redirs", "3", "--max-filesize", "10K", "--speed-limit", "1K", "--speed-time", "5", "--max-held", "1M",
+      "http://a/")
+    #expect(options.maxHeld == 1 << 20)
+    let request = try options.request("http://a/")
+    #expect(request.maxRedirects == 3)
+    #expect(request.maxDownloadBytes == 10_240)
+    #expect(request.leastSpeed == TransferSpeed(bytesPerSecond: 1024, over: .seconds(5)))
+    #expect(request.redirects.refusesPrivateAddresses)
+  }
+
+  @Test func `One of limit and time of the speed stands for both, as with curl`() throws {
+    #expect(try options("http://a/").leastSpeed == nil)
+    #expect(
+      try options("--speed-limit", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 5, over: .seconds(30)))
+    #expect(
+      try options("--speed-time", "5", "http://a/").leastSpeed == TransferSpeed(bytesPerSecond: 1, over: .seconds(5)))
+  }
+
+  @Test func `The oldest version of TLS is what was said`() throws {
+    func version(_ arguments: String...) throws -> CurlTLSVersion {
+      try ConnectionOptions.parse(arguments).configuration(nil).minimumTLS
+    }
+    #expect(try version() == .tls12)
+    #expect(try version("--tlsv1.2") == .tls12)
+    #expect(try version("--tlsv1.3") == .tls13)
+    #expect(try version("--tlsv1.2", "--tlsv1.3") == .tls13)
+  }
+
   @Test func `Limits of some hosts arrive, the last word for a pattern counts`() throws {
     let options = try options(
       "--limit", "*.Example.com=2", "--limit", "a.example:81=9", "--limit", "*.example.com=3", "http://a/")
@@ -92,6 +132,16 @@ import Testing
     ["--proxy", "ftp://p", "http://a/"], ["--proxy", "p:x", "http://a/"], ["--key", "x", "http://a/"],
     ["--pass", "x", "http://a/"], ["--unix-socket", "relative", "http://a/"], ["--cookie-jar", "", "http://a/"],
     ["--log", "-", "http://a/"],
+    ["-H", "@", "http://a/"], ["--header-env", "X", "http://a/"], ["--header-env", "X=", "http://a/"],
+    ["--header-env", "X Y=Z", "http://a/"],
+    ["--netrc-file", "", "http://a/"], ["--max-redirs", "-1", "http://a/"], ["--redirects", "some", "http://a/"],
+    ["--proto-redir", "https", "http://a/"], ["--proto-redir", "=ftp", "http://a/"],
+    ["--proto-redir", "=", "http://a/"],
+    ["--max-filesize", "0", "http://a/"], ["--max-filesize", "x", "http://a/"],
+    ["--max-held", "9999999999G", "http://a/"],
+    ["--speed-limit", "-1", "http://a/"], ["--speed-time", "0", "http://a/"], ["--http1.1", "http://a/"],
+    ["--cert", "x", "--pass", "env:", "http://a/"],
+    ["--unix-socket", "/run/x.sock", "http+unix://%2Frun%2Fy.sock/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
   func `Misuse is told before anything is fetched`(arguments: [String]) async {

@@ -18,6 +18,41 @@ enum OptionValue {
     return value
   }
 
+  /// A number of 0 or more.
+  static func whole(_ text: String) throws(OptionError) -> Int {
+    guard let value = Int(text), value >= 0 else { throw OptionError("give a whole number of 0 or more") }
+    return value
+  }
+
+  /// A number of bytes of 1 or more: `1000`, `64K`, `10M`, `2G`, each letter 1024 times the one before.
+  static func size(_ text: String) throws(OptionError) -> Int {
+    let shift: Int? =
+      switch text.utf8.last.map({ $0 | 0x20 }) {
+      case UInt8(ascii: "k"): 10
+      case UInt8(ascii: "m"): 20
+      case UInt8(ascii: "g"): 30
+      default: nil
+      }
+    let number = shift == nil ? text[...] : text.dropLast()
+    guard let value = Int(number), value >= 1, value <= Int.max >> (shift ?? 0) else {
+      throw OptionError("give a number of bytes of 1 or more, such as 100000, 64K, 10M or 2G")
+    }
+    return value << (shift ?? 0)
+  }
+
+  /// Schemes as curl's --proto-redir has them: `=https`, `=http,https`.
+  static func redirectSchemes(_ text: String) throws(OptionError) -> Set<RedirectScheme> {
+    guard text.first == "=" else { throw OptionError("write it as =https or =http,https") }
+    var schemes: Set<RedirectScheme> = []
+    for name in text.dropFirst().split(separator: ",", omittingEmptySubsequences: false) {
+      guard let scheme = RedirectScheme(rawValue: name.lowercased()) else {
+        throw OptionError("redirects lead to http and https only, not to \"\(name)\"; write =https or =http,https")
+      }
+      schemes.insert(scheme)
+    }
+    return schemes
+  }
+
   /// A number of 0 to 1,000.
   static func retries(_ text: String) throws(OptionError) -> Int {
     guard let value = Int(text), (0...1000).contains(value) else {
@@ -52,11 +87,41 @@ enum OptionValue {
     guard let name = HTTPField.Name(String(text[..<colon])) else {
       throw OptionError("the name may have letters, digits and hyphens in it, and no spaces")
     }
-    guard HTTPField.isValidValue(String(value)) else {
+    return try field(name, String(value))
+  }
+
+  /// A field of a name and a value. What it throws never shows the value.
+  static func field(_ name: HTTPField.Name, _ value: String) throws(OptionError) -> HTTPField {
+    guard HTTPField.isValidValue(value) else {
       throw OptionError("the value may have no control characters in it and no space at its end")
     }
     guard !name.isTransports else { throw OptionError("headgate itself sets \(name.rawName)") }
-    return HTTPField(name: name, value: String(value))
+    return HTTPField(name: name, value: value)
+  }
+
+  /// `Name: value` or `@FILE`.
+  static func headerSource(_ text: String) throws(OptionError) -> HeaderSource {
+    guard text.utf8.first == UInt8(ascii: "@") else { return .field(try header(text)) }
+    guard text.utf8.count > 1 else { throw OptionError("write the file's name right after the @") }
+    return .file(String(text.dropFirst()))
+  }
+
+  /// `Name=VARIABLE`.
+  static func headerVariable(_ text: String) throws(OptionError) -> HeaderSource {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, !parts[1].isEmpty, let name = HTTPField.Name(String(parts[0])) else {
+      throw OptionError("write it as Name=VARIABLE, such as Authorization=API_AUTHORIZATION")
+    }
+    return .variable(name, String(parts[1]))
+  }
+
+  /// A phrase, or where it is. An empty variable's or file's name is none.
+  static func secret(_ text: String) throws(OptionError) -> Secret {
+    let secret = Secret(text)
+    guard secret != .variable(""), secret != .file("") else {
+      throw OptionError("write env:NAME, file:PATH or the phrase itself")
+    }
+    return secret
   }
 }
 

@@ -4,13 +4,11 @@ import HeadgateDispatch
 
 /// How connections are made: options with the names that users of curl know.
 struct ConnectionOptions: ParsableArguments {
-  @Flag(name: .customLong("http1.1"), help: "HTTP/1.1 only; else HTTP/2 where a server offers it over TLS.")
-  var http1 = false
-
   @Option(
     help: ArgumentHelp(
       "Go through this proxy ([scheme://][user:password@]host[:port], with the scheme http, https, socks4, socks4a, "
-        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none.",
+        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none. Others can read a "
+        + "password here in the list of processes, and not in these variables.",
       valueName: "url"
     )
   )
@@ -38,12 +36,28 @@ struct ConnectionOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The PEM file with the certificate's key, if that is not in it.", valueName: "file"))
   var key: String?
 
-  @Option(help: ArgumentHelp("What the key is locked with.", valueName: "phrase"))
-  var pass: String?
+  @Option(
+    help: ArgumentHelp(
+      "What the key is locked with: env:NAME for the value of an environment variable, file:PATH for a file's first line, "
+        + "or the phrase itself, after pass: if it begins like one of these. Others can read it in the list of processes.",
+      valueName: "phrase"
+    ),
+    transform: OptionValue.secret
+  )
+  var pass: Secret?
+
+  @Flag(name: .customLong("tlsv1.2"), help: "TLS 1.2 or newer. This is the default.")
+  var tls12 = false
+
+  @Flag(name: .customLong("tlsv1.3"), help: "TLS 1.3 or newer.")
+  var tls13 = false
 
   @Option(
     help: ArgumentHelp(
-      "Ask all URLs over the Unix-domain socket of this path; --per-host is for the socket then.", valueName: "path"),
+      "Ask all URLs over the Unix-domain socket of this path; --per-host is for the socket then. Redirects that leave it, "
+        + "and URLs that name another one, are refused.",
+      valueName: "path"
+    ),
     transform: OptionValue.socket
   )
   var unixSocket: EndPoint?
@@ -59,7 +73,9 @@ struct ConnectionOptions: ParsableArguments {
   var cookie: String?
 
   @Option(
-    help: ArgumentHelp("Keep servers' cookies, and write all to this file at the end.", valueName: "file"))
+    help: ArgumentHelp(
+      "Keep servers' cookies, and write all to this file at the end, which only its owner may read.", valueName: "file")
+  )
   var cookieJar: String?
 
   func validate() throws {
@@ -94,13 +110,14 @@ struct ConnectionOptions: ParsableArguments {
   /// The transport's settings.
   ///
   /// - Parameter cookies: Where cookies are kept; nil: nowhere.
-  func configuration(_ cookies: CookieJar?) throws(DispatchError) -> CurlTransport.Configuration {
+  /// - Throws: ``FetchProblem`` when the key's phrase can't be had, and `DispatchError` for a proxy that is none.
+  func configuration(_ cookies: CookieJar?) throws -> CurlTransport.Configuration {
     var configuration = CurlTransport.Configuration()
     configuration.trust = insecure ? .insecure : cacert.map { .authority(file: $0) } ?? .system
-    configuration.httpVersion = http1 ? .http1 : .best
+    configuration.minimumTLS = tls13 ? .tls13 : .tls12
     configuration.proxy = try proxyRule()
-    configuration.clientCertificate = cert.map {
-      CurlClientCertificate(file: $0, keyFile: key, password: pass)
+    configuration.clientCertificate = try cert.map {
+      CurlClientCertificate(file: $0, keyFile: key, password: try pass?.value(for: "--pass"))
     }
     configuration.cookies = cookies
     return configuration

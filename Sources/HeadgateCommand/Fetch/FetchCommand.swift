@@ -44,7 +44,8 @@ struct FetchCommand: AsyncParsableCommand {
   var overwrite = false
 
   @Option(
-    help: ArgumentHelp("Requests at once for each host and port. (default: 6)", valueName: "n"),
+    help: ArgumentHelp(
+      "Requests at once for each host and port. Two names of one machine are two hosts. (default: 6)", valueName: "n"),
     transform: OptionValue.count
   )
   var perHost = EndPointLimits.standard.requests
@@ -102,19 +103,22 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var idleTimeout: Duration = .seconds(120)
 
-  @Option(
-    name: [.customShort("H"), .customLong("header")],
-    help: ArgumentHelp("A header field for every request. Repeatable.", valueName: "name: value"),
-    transform: OptionValue.header
-  )
-  var headers: [HTTPField] = []
+  @OptionGroup(title: "Credentials")
+  var credentials: CredentialOptions
+
+  @OptionGroup(title: "Redirects")
+  var redirection: RedirectOptions
+
+  @OptionGroup(title: "Amounts")
+  var amounts: AmountOptions
 
   @OptionGroup(title: "Connection")
   var connection: ConnectionOptions
 
   @Option(
     help: ArgumentHelp(
-      "Write a JSON record for each URL, one a line, as it ends. The file is replaced.",
+      "Write a JSON record for each URL, one a line, as it ends. The file is replaced; a new one is for its owner alone. "
+        + "Passwords in URLs are written as ***, here as in all messages; what stands after a ? is kept.",
       valueName: "file"
     )
   )
@@ -163,7 +167,15 @@ struct FetchCommand: AsyncParsableCommand {
     options.deadline = deadline
     options.connectTimeout = connectTimeout
     options.idleTimeout = idleTimeout
-    for header in headers { options.headerFields.append(header) }
+    for case .field(let field) in credentials.headers { options.headerFields.append(field) }
+    options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
+    options.passwordFile = try credentials.passwordFile()
+    options.maxRedirects = redirection.maxRedirs
+    options.redirects = redirection.rule
+    options.redirects.socket = connection.unixSocket
+    options.maxBytes = amounts.maxFilesize
+    options.leastSpeed = amounts.leastSpeed
+    options.maxHeld = amounts.maxHeld
     options.overwrites = overwrite
     options.log = log
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal

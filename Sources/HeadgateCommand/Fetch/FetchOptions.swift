@@ -32,6 +32,17 @@ struct FetchOptions: Sendable {
   var connectTimeout: Duration? = .seconds(30)
   var idleTimeout: Duration? = .seconds(120)
   var headerFields: HTTPFields = [:]
+  /// Fields and passwords that are elsewhere: `readSecrets` gets them.
+  var headerSources: [HeaderSource] = []
+  var passwordFile: String?
+  private var passwords: Netrc?
+  /// How many redirects a URL may take, and which ones.
+  var maxRedirects = 20
+  var redirects = RedirectRule()
+  /// The most bytes of a body, the least speed, and the most bytes that wait on the disk for their turn.
+  var maxBytes: Int?
+  var leastSpeed: TransferSpeed?
+  var maxHeld = 4 << 30
   /// Whether a file takes the place of one with its name.
   var overwrites = false
   var log: String?
@@ -41,9 +52,20 @@ struct FetchOptions: Sendable {
 
   /// A URL as a request with these limits and fields.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
-    var request = try request(over: connection?.unixSocket, url)
+    let plain = try DispatchRequest(url)
+    var request = try over(connection?.unixSocket, plain)
     if let cookie = connection?.cookieField { request.headerFields[.cookie] = cookie }
+    // One of each request: that of the options, else the URL's, else that of the host.
+    if headerFields[.authorization] != nil {
+      request.headerFields[.authorization] = nil
+    } else if request.headerFields[.authorization] == nil, !plain.endPoint.isUnixSocket {
+      request.headerFields[.authorization] = passwords?.authorization(for: plain.endPoint.host)
+    }
     for field in headerFields { request.headerFields.append(field) }
+    request.maxRedirects = maxRedirects
+    request.redirects = redirects.policy
+    request.maxDownloadBytes = maxBytes
+    request.leastSpeed = leastSpeed
     // No budget: whoever asks for so many of each URL means that.
     if retries > 0 { request.retry = RetryPolicy(attempts: retries + 1, backoff: .polite, budget: nil) }
     request.timeout = maxTime
@@ -54,10 +76,19 @@ struct FetchOptions: Sendable {
 }
 
 extension FetchOptions {
-  /// A request to a URL, or to what it names on a Unix-domain socket, with its host for a name.
-  private func request(over socket: EndPoint?, _ url: String) throws(DispatchError) -> DispatchRequest {
-    let request = try DispatchRequest(url)
-    guard let socket, !request.endPoint.isUnixSocket else { return request }
+  /// Reads the fields and passwords that are elsewhere.
+  mutating func readSecrets() throws(FetchProblem) {
+    for source in headerSources { for field in try source.fields() { headerFields.append(field) } }
+    headerSources = []
+    if let passwordFile { passwords = try NetrcFile.read(passwordFile) }
+  }
+
+  /// The request, or one for what its URL names on a Unix-domain socket, with its host for a name.
+  private func over(_ socket: EndPoint?, _ request: DispatchRequest) throws(DispatchError) -> DispatchRequest {
+    guard let socket, request.endPoint != socket else { return request }
+    guard !request.endPoint.isUnixSocket else {
+      throw DispatchError(.invalidURL, detail: "it names another socket than --unix-socket")
+    }
     let parts = request.url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     let path = socket.host.split(separator: "/").map { "%2F" + $0.utf8.map(Self.escaped).joined() }.joined()
     var asked = try DispatchRequest(

@@ -40,7 +40,7 @@ extension FetchRun {
   /// Streams a body to the output when it is its turn, and gathers it until then. The turn is passed on whatever
   /// happens.
   private func print(_ job: FetchJob) async {
-    let body = HeldBody(on: output.crew)
+    let body = HeldBody(on: output.crew, output.held)
     var outcome: FetchOutcome
     var sent = 0
     do {

@@ -38,10 +38,12 @@ final class FetchRun: Sendable {
   ///
   /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was fetched then.
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
+    var options = options
+    try options.readSecrets()
     self.options = options
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
-    output = OutputWriter(streams.output, on: crew)
+    output = OutputWriter(streams.output, on: crew, held: HeldSpace(limit: options.maxHeld))
     (stopSignal, lists) = try FetchRun.openLists(options.lists, streams.input)
     try FetchRun.checkTrust(options)
     if case .folder(let folder) = options.target { try FetchRun.makeFolder(folder) }
@@ -56,6 +58,9 @@ final class FetchRun: Sendable {
       logName: options.log ?? "",
       verbosity: options.verbosity
     )
+    if let file = options.passwordFile, Descriptor.othersMayRead(file) {
+      report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
+    }
   }
 
   /// Fetches everything and returns the exit status, once all is written.

@@ -11,15 +11,37 @@ final class HeldBody {
   private var memory: [UInt8] = []
   private var file: Int32?
   private let lane: SerialLane
+  private let space: HeldSpace
+  private var taken = 0
 
-  init(on crew: LaneCrew) { lane = SerialLane(on: crew) }
+  init(on crew: LaneCrew, _ space: HeldSpace) {
+    lane = SerialLane(on: crew)
+    self.space = space
+  }
 
-  deinit { if let file { Descriptor.close(file) } }
+  deinit { letGo() }
+
+  private func letGo() {
+    if let file { Descriptor.close(file) }
+    file = nil
+    space.give(back: taken)
+    taken = 0
+  }
 
   /// Adds a piece.
+  ///
+  /// Never waits for others to give back their space: the one whose turn it is may be waiting for this one's permit.
   func append(_ piece: [UInt8]) async throws(OutputError) {
     memory += piece
     guard memory.count > Self.mostInMemory else { return }
+    guard space.take(memory.count) else {
+      throw OutputError(
+        place: "bodies that wait for their turn",
+        reason:
+          "they would take more than \(Amount.bytes(space.limit)) of disk; write files with -P DIR, or raise --max-held"
+      )
+    }
+    taken += memory.count
     let bytes = memory
     memory = []
     let opened = file
@@ -30,7 +52,7 @@ final class HeldBody {
         return file
       }
     } catch {
-      throw OutputError(place: "a temporary file", cause: error)
+      throw OutputError(place: "a temporary file", reason: "\(error)")
     }
   }
 
@@ -44,8 +66,7 @@ final class HeldBody {
         offset += block.count
         try await write(block)
       }
-      Descriptor.close(file)
-      self.file = nil
+      letGo()
     }
     guard !memory.isEmpty else { return }
     try await write(memory)
@@ -58,7 +79,7 @@ final class HeldBody {
         try Descriptor.read(file, at: offset, atMost: 256 * 1024)
       }
     } catch {
-      throw OutputError(place: "a temporary file", cause: error)
+      throw OutputError(place: "a temporary file", reason: "\(error)")
     }
   }
 }
@@ -66,7 +87,9 @@ final class HeldBody {
 /// The output, or what stands in for it, took no more.
 struct OutputError: Error, CustomStringConvertible {
   let place: String
-  let cause: SystemError
+  let reason: String
+  /// Whether it is the output itself, which is all bodies', and not what one body waits in.
+  var isShared = false
 
-  var description: String { "\(place): \(cause)" }
+  var description: String { "\(place): \(reason)" }
 }

@@ -8,15 +8,17 @@ final class OutputWriter: Sendable {
   private static let window = 256
 
   let turns = Turns(window: OutputWriter.window)
-  /// For files that bodies wait in.
+  /// For files that bodies wait in, and how much they may take.
   let crew: LaneCrew
+  let held: HeldSpace
   private let descriptor: Int32
   private let lane: SerialLane
   private let health = Locked(Health.well)
 
-  init(_ descriptor: Int32, on crew: LaneCrew) {
+  init(_ descriptor: Int32, on crew: LaneCrew, held: HeldSpace) {
     self.descriptor = descriptor
     self.crew = crew
+    self.held = held
     lane = SerialLane(on: crew)
   }
 
@@ -38,7 +40,7 @@ final class OutputWriter: Sendable {
       try await lane.perform { [descriptor] () throws(SystemError) in try Descriptor.write(bytes, to: descriptor) }
     } catch {
       health.withLock { if $0 == .well { $0 = .broken } }
-      throw OutputError(place: "standard output", cause: error)
+      throw OutputError(place: "standard output", reason: "\(error)", isShared: true)
     }
   }
 }

@@ -28,7 +28,7 @@ final class FetchReport: Sendable {
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
       state.withLock { $0.fail(.file) }
-      complain("\(error)")
+      if error.isShared { complain("\(error)") } else { complain("\(error)", about: job) }
       record { FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description) }
     }
   }
@@ -50,7 +50,7 @@ final class FetchReport: Sendable {
 
   /// Says something that is neither data nor an error.
   func remark(_ text: String) {
-    if verbosity != .quiet { console.write("headgate: \(text)\n") }
+    if verbosity != .quiet { say("headgate: \(text)") }
   }
 
   /// Suspends while more lines wait to be written than memory should hold.
@@ -79,7 +79,7 @@ final class FetchReport: Sendable {
       return refused(job, response.statusCode, response.url, response.bytes, response.times)
     }
     state.withLock { $0.succeed(bytes: response.bytes) }
-    tell(response.statusCode, response.bytes, response.times.total, job.url, to: path)
+    tell(response.statusCode, response.bytes, response.times.total, job, to: path)
     record {
       var record = FetchRecord(url: job.url, status: response.statusCode, bytes: response.bytes, file: path)
       record.answered(by: response.url, job.request, response.times)
@@ -90,7 +90,7 @@ final class FetchReport: Sendable {
   private func written(_ job: FetchJob, _ response: StreamedResponse, _ bytes: Int) {
     state.withLock { $0.succeed(bytes: bytes) }
     let times = response.body.times
-    tell(response.statusCode, bytes, times?.total, job.url, to: nil)
+    tell(response.statusCode, bytes, times?.total, job, to: nil)
     record {
       var record = FetchRecord(url: job.url, status: response.statusCode, bytes: bytes)
       record.answered(by: response.url, job.request, times)
@@ -100,7 +100,7 @@ final class FetchReport: Sendable {
 
   private func refused(_ job: FetchJob, _ status: Int, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
     state.withLock { $0.fail(.http) }
-    complain("\(job.url): status \(status)" + (url == job.request.url ? "" : " at \(url)"))
+    complain("status \(status)" + (url == job.request.url ? "" : " at \(url)"), about: job)
     record {
       var record = FetchRecord(url: job.url, status: status, error: "http_error", bytes: bytes)
       record.answered(by: url, job.request, times)
@@ -111,10 +111,10 @@ final class FetchReport: Sendable {
   private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
     if let failure = FailureClass(error.code) {
       state.withLock { $0.fail(failure) }
-      complain("\(job.url): " + ErrorText.of(error, askedFor: job.request.endPoint, sent: sent))
+      complain(ErrorText.of(error, askedFor: job.request.endPoint, sent: sent), about: job)
     } else {
       state.withLock { $0.skip() }
-      if verbosity == .verbose { complain("\(job.url): skipped") }
+      if verbosity == .verbose { complain("skipped", about: job) }
     }
     record {
       let queued = error.waited.inSeconds
@@ -130,13 +130,24 @@ final class FetchReport: Sendable {
 
   // MARK: Where it goes
 
-  private func complain(_ text: String) { console.write("headgate: \(text)\n") }
+  private func complain(_ text: String) { say("headgate: \(text)") }
 
-  private func tell(_ status: Int, _ bytes: Int, _ seconds: Double?, _ url: String, to path: String?) {
+  private func complain(_ text: String, about job: FetchJob) { complain("\(shown(job)): \(text)") }
+
+  private func tell(_ status: Int, _ bytes: Int, _ seconds: Double?, _ job: FetchJob, to path: String?) {
     guard verbosity == .verbose else { return }
     let time = seconds.map { "  \(Amount.seconds($0))" } ?? ""
-    console.write("\(status)  \(Amount.bytes(bytes))\(time)  \(url)\(path.map { " -> \($0)" } ?? "")\n")
+    say("\(status)  \(Amount.bytes(bytes))\(time)  \(shown(job))\(path.map { " -> \($0)" } ?? "")")
   }
+
+  // Cut, if it has to be, before what is said of it.
+  private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.url)) }
+
+  /// Writes one line. Here alone what servers, lists, certificates and files are called becomes harmless.
+  private func say(_ line: String) { console.write(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
+
+  /// A URL, the name of a file, and what is said of them.
+  private static let longestLine = 8_000
 
   private func record(_ make: () -> FetchRecord) { log?.write(make().json) }
 }

@@ -1,0 +1,62 @@
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// The disk that bodies take while they wait for their turn.
+@Suite struct HeldSpaceTests {
+  private let crew = LaneCrew(name: "test-held", size: 1)
+
+  @Test func `What is taken is given back, and never more than there is`() {
+    let space = HeldSpace(limit: 10)
+    #expect(space.take(6))
+    #expect(!space.take(5))
+    #expect(space.take(4))
+    #expect(!space.take(1))
+    space.give(back: 6)
+    #expect(space.used == 4)
+    #expect(space.take(6))
+  }
+
+  @Test func `Bodies share the space, and give it back when they are written or let go of`() async throws {
+    let space = HeldSpace(limit: 1_000_000)
+    let piece = [UInt8](repeating: 7, count: 300_000)
+    let first = HeldBody(on: crew, space)
+    for _ in 0..<2 { try await first.append(piece) }
+    do {
+      let second = HeldBody(on: crew, space)
+      try await second.append(piece)
+      #expect(space.used == 900_000)
+      let error = await #expect(throws: OutputError.self) { try await second.append(piece) }
+      #expect(error?.description.contains("--max-held") == true)
+      #expect(error?.description.contains("-P DIR") == true)
+    }
+    #expect(space.used == 600_000)
+    var count = 0
+    try await first.empty { block throws(OutputError) in count += block.count }
+    #expect(count == 600_000)
+    #expect(space.used == 0)
+  }
+
+  @Test func `A body beyond the space fails alone, and the others come in their order`() async throws {
+    let origin = try Origin(endPoints: 2)
+    let folder = try TemporaryFolder()
+    let large = origin.url("/bytes/3000000", endPoint: 1)
+    let trial = try FetchTrial(
+      [origin.url("/hold"), large, origin.url("/bytes/20", endPoint: 1)]
+        + ["--per-host", "1", "--max-held", "1M", "--log", "@/log"],
+      in: folder)
+    async let ended = trial.finish()
+    // The last one gets the permit of the large one, which has ended then.
+    #expect(await origin.waitUntil({ $0.received == 2 }, endPoint: 1, until: .after(.seconds(60))))
+    origin.release()
+    let fetched = await ended
+    #expect(fetched.status == 3)
+    #expect(Array(fetched.output.suffix(20)) == (0..<20).map(OriginAnswer.patternByte))
+    #expect(fetched.output.count < 1000)
+    #expect(fetched.messages.contains("headgate: \(large): bodies that wait"))
+    #expect(fetched.messages.contains("more than 1.0 MiB of disk; write files with -P DIR, or raise --max-held"))
+    #expect(fetched.record(large)?.error == "file_failed")
+  }
+}

@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import HeadgateCommand
+
+@Suite struct NetrcTests {
+  private func credentials(_ text: String, for host: String = "a.example") throws -> String? {
+    guard let field = try Netrc(Array(text.utf8)).authorization(for: host) else { return nil }
+    let data = try #require(Data(base64Encoded: String(field.dropFirst("Basic ".count))))
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  @Test(arguments: [
+    "machine a.example login ada password secret",
+    "machine A.Example\n\tlogin ada\r\n\tpassword secret\r\n",
+    "# machine a.example login x password y\nmachine a.example login ada password secret",
+    "machine b.example login x password y machine a.example login ada password secret",
+    "machine a.example account z login ada password secret machine a.example login x password y",
+    "macdef init\nmachine a.example login x password y\n\nmachine a.example login ada password secret",
+    "machine a.example login ada password secret default login x password y",
+    "default login ada password secret machine a.example login x password y",
+    "machine \"a.example\" login \"ada\" password \"secret\"",
+    "login x password y machine a.example unknown login ada password secret",
+  ])
+  func `The first entry for a host counts`(text: String) throws {
+    #expect(try credentials(text) == "ada:secret")
+  }
+
+  @Test func `Quoted words have white space and escapes in them, others what they have`() throws {
+    #expect(try credentials(#"machine a.example login "a da" password "s\"e\\c\tr\net""#) == "a da:s\"e\\c\tr\net")
+    #expect(try credentials("machine a.example login a#b password #c\"d") == "a#b:#c\"d")
+    #expect(try credentials(#"machine a.example login "" password x"#) == ":x")
+  }
+
+  @Test func `A host without an entry, and an entry without words, get nothing`() throws {
+    #expect(try credentials("machine b.example login x password y") == nil)
+    #expect(try credentials("machine example login x password y") == nil)
+    #expect(try credentials("machine a.example machine b.example login x password y") == nil)
+    #expect(try credentials("machine a.example machine a.example login x default login y") == nil)
+    #expect(try credentials("") == nil)
+    #expect(try credentials("macdef all\nmachine a.example login x") == nil)
+  }
+
+  @Test func `One word alone leaves the other empty`() throws {
+    #expect(try credentials("machine a.example login ada") == "ada:")
+    #expect(try credentials("machine a.example password secret") == ":secret")
+  }
+
+  @Test func `Addresses are written with or without brackets`() throws {
+    #expect(try credentials("machine [::1] login a password b", for: "::1") == "a:b")
+    #expect(try credentials("machine ::1 login a password b", for: "::1") == "a:b")
+  }
+
+  @Test func `Letters that look alike are not one host`() throws {
+    #expect(try credentials("machine \u{212A}.example login a password b", for: "k.example") == nil)
+    #expect(try credentials("machine a\u{37E} login a password b", for: "a;") == nil)
+  }
+
+  @Test(arguments: [
+    ("machine", "line 1: nothing follows the word machine"),
+    ("\nmachine a login b\npassword", "line 3: nothing follows the word password"),
+    ("machine a login \"b\npassword c", "line 1: a quotation mark has no second one"),
+    ("machine a login \"b\\", "line 1: a quotation mark has no second one"),
+  ])
+  func `What is broken is told by its line, without its text`(text: String, message: String) {
+    let error = #expect(throws: OptionError.self) { try credentials(text) }
+    #expect(error?.description == message)
+  }
+
+  @Test func `Any bytes are read to their end`() {
+    var random = SystemRandomNumberGenerator()
+    let words = [
+      "machine", "login", "password", "default", "macdef", "account", "\"", "\\", "\n", " ", "#", "\u{FF}", "x",
+    ]
+    for _ in 0..<2000 {
+      let text = (0..<Int.random(in: 0...20, using: &random)).map { _ in
+        (words.randomElement(using: &random) ?? "") + (Bool.random(using: &random) ? " " : "")
+      }
+      _ = try? Netrc(Array(text.joined().utf8)).authorization(for: "x")
+    }
+  }
+
+  @Test func `The file is that of the environment, else that of the home folder`() {
+    #expect(NetrcFile.standard { ["NETRC": "/n", "HOME": "/h"][$0] } == "/n")
+    #expect(NetrcFile.standard { ["NETRC": "", "HOME": "/h"][$0] } == "/h/.netrc")
+    #expect(NetrcFile.standard { _ in nil } == nil)
+  }
+}

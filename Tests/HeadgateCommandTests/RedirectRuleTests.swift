@@ -1,0 +1,74 @@
+import ArgumentParser
+import HeadgateDispatch
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// Which redirects the options allow.
+@Suite struct RedirectRuleTests {
+  private func rule(_ arguments: String...) throws -> RedirectRule {
+    try FetchCommand.parse(["http://a/"] + arguments).options().redirects
+  }
+
+  @Test func `Unless said otherwise all but those to http from https, and none to private addresses`() throws {
+    let rule = try rule()
+    #expect(rule == RedirectRule(followed: .noDowngrade, schemes: nil, allowsPrivate: false, socket: nil))
+    #expect(rule.allows("https://b/", after: "http://a/"))
+    #expect(rule.allows("http://b/", after: "http://a/"))
+    #expect(rule.allows("https://b/", after: "https://a/"))
+    #expect(!rule.allows("http://a/", after: "https://a/"))
+    #expect(rule.policy.refusesPrivateAddresses)
+    #expect(try !self.rule("--allow-private-redirects").policy.refusesPrivateAddresses)
+  }
+
+  @Test func `An origin is a scheme, a host and a port`() throws {
+    let rule = try rule("--redirects", "same-origin")
+    #expect(rule.allows("https://a:443/b", after: "https://a/"))
+    for other in ["http://a/", "https://b/", "https://a:444/"] { #expect(!rule.allows(other, after: "https://a/")) }
+  }
+
+  @Test func `All are all, none is none`() throws {
+    #expect(try rule("--redirects", "all").allows("http://b/", after: "https://a/"))
+    #expect(try !rule("--redirects", "none").allows("http://a/", after: "http://a/"))
+  }
+
+  @Test func `Schemes limit what the other rule allows`() throws {
+    let secure = try rule("--proto-redir", "=https", "--redirects", "all")
+    #expect(secure.allows("https://b/", after: "http://a/"))
+    #expect(!secure.allows("http://b/", after: "http://a/"))
+    #expect(try !rule("--proto-redir", "=http,https").allows("http://a/", after: "https://a/"))
+  }
+
+  @Test func `A run over a socket stays there`() throws {
+    let rule = try rule("--unix-socket", "/run/x.sock")
+    let here = "http+unix://%2Frun%2Fx.sock/a"
+    #expect(rule.allows("http+unix://%2Frun%2Fx.sock/b", after: here))
+    for other in ["http://localhost/", "https://b/", "http+unix://%2Frun%2Fy.sock/"] {
+      #expect(!rule.allows(other, after: here))
+    }
+  }
+
+  @Test func `A URL over a socket names no other one`() throws {
+    let options = try FetchCommand.parse(["http://a/", "--unix-socket", "/run/x.sock"]).options()
+    for url in ["http://a/b", "http+unix://%2Frun%2Fx.sock/b"] {
+      #expect(try options.request(url).endPoint == EndPoint(unixSocket: "/run/x.sock"))
+    }
+    let error = #expect(throws: DispatchError.self) { try options.request("http+unix://%2Frun%2Fy.sock/b") }
+    #expect(error?.code == .invalidURL)
+    #expect(error?.detail.contains("--unix-socket") == true)
+  }
+
+  @Test func `As many are followed as may be, and one more is an error`() async throws {
+    let origin = try Origin()
+    let folder = try TemporaryFolder()
+    let once = origin.url("/redirect?to=\(origin.url("/bytes/1"))")
+    #expect(try await fetch(once, "--max-redirs", "1", in: folder).status == 0)
+    let none = try await fetch(once, "--max-redirs", "0", in: folder)
+    #expect(none.status == 8)
+    let twice = origin.url("/redirect?to=\(once)")
+    let fetched = try await fetch(twice, "--max-redirs", "1", in: folder)
+    #expect(fetched.status == 4)
+    #expect(fetched.messages.contains("raise --max-redirs"))
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import HTTPTypes
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// Header fields and phrases that are not on the command line.
+@Suite struct SecretTests {
+  private func fields(_ text: String) throws -> [String] {
+    try HeaderSource.fields(inFile: Array(text.utf8)).map { "\($0.name.rawName)=\($0.value)" }
+  }
+
+  @Test func `A file of header fields has one a line, blank lines and comments between them`() throws {
+    #expect(try fields("X-A: b\r\n\n  # X-C: d\n\t\nX-E:f g \t\nX-A: h") == ["X-A=b", "X-E=f g", "X-A=h"])
+    #expect(try fields("") == [])
+    #expect(try fields("X-A:") == ["X-A="])
+  }
+
+  @Test(arguments: ["X-A: b\nsecret", "\n: secret", "\nX A: secret", "\nContent-Length: 1", "\nX-A: sec\u{0}ret"])
+  func `A line that is no field is named by its number, and not shown`(text: String) {
+    let error = #expect(throws: OptionError.self) { try fields(text) }
+    #expect(error?.description.hasPrefix("line 2: ") == true)
+    #expect(error?.description.contains("secret") == false)
+    #expect(throws: OptionError.self) { try HeaderSource.fields(inFile: [0x61, 0x3A, 0xFF]) }
+  }
+
+  @Test func `A field's value comes out of the environment, which has to have it`() throws {
+    let source = HeaderSource.variable(try #require(HTTPField.Name("X-A")), "TOKEN")
+    #expect(try source.fields { $0 == "TOKEN" ? "b c" : nil }.map(\.value) == ["b c"])
+    for value in [nil, "secret\n"] as [String?] {
+      let problem = #expect(throws: FetchProblem.self) { try source.fields { _ in value } }
+      #expect(problem?.status == .usage)
+      #expect(problem?.description.contains("TOKEN") == true)
+      #expect(problem?.description.contains("secret") == false)
+    }
+  }
+
+  @Test func `A phrase is itself, a variable's value or a file's first line`() throws {
+    let folder = try TemporaryFolder()
+    try folder.write("open sesame\r\nsecond\n", to: "phrase")
+    func value(_ text: String) throws -> String { try Secret(text).value(for: "--pass") { $0 == "A" ? "b" : nil } }
+    #expect(try value("open sesame") == "open sesame")
+    #expect(try value("") == "")
+    #expect(try value("environment:A") == "environment:A")
+    #expect(try value("env:A") == "b")
+    #expect(try value("pass:env:A") == "env:A")
+    #expect(try value("file:" + folder.file("phrase")) == "open sesame")
+    #expect(throws: FetchProblem.self) { try value("env:B") }
+    #expect(throws: FetchProblem.self) { try value("file:" + folder.file("none")) }
+  }
+
+  @Test func `Fields of files and the environment go along with those of the command line`() async throws {
+    let origin = try Origin(
+      script: OriginScript(answerHook: { request in
+        .text(["X-A", "X-B"].map { request.header($0) ?? "none" }.joined(separator: " "))
+      }))
+    let folder = try TemporaryFolder()
+    try folder.write("# a token\nX-B: there\n", to: "fields")
+    let fetched = try await fetch(origin.url("/"), "-H", "X-A: here", "--header=@" + folder.file("fields"), in: folder)
+    #expect(fetched.output == Array("here there".utf8))
+    #expect(throws: FetchProblem.self) {
+      _ = try FetchTrial([origin.url("/"), "--header=@" + folder.file("none")], in: folder)
+    }
+  }
+
+  @Test func `Passwords of a file go to their host, after those of the URL and the options`() async throws {
+    let origin = try Origin(script: OriginScript(answerHook: { .text($0.header("Authorization") ?? "none") }))
+    let folder = try TemporaryFolder()
+    try folder.write("machine 127.0.0.1 login ada password secret", to: "netrc")
+    let plain = origin.url("/")
+    let named = plain.replacing("http://", with: "http://bob:other@")
+    func answer(_ arguments: String...) async throws -> String {
+      let all = arguments + ["--netrc-file", folder.file("netrc")]
+      return String(decoding: try await FetchTrial(all, in: folder).finish().output, as: UTF8.self)
+    }
+    #expect(try await answer(plain) == "Basic YWRhOnNlY3JldA==")
+    #expect(try await answer(named) == "Basic Ym9iOm90aGVy")
+    #expect(try await answer(plain, "-H", "Authorization: Bearer x") == "Bearer x")
+    #expect(try await answer(named, "-H", "Authorization: Bearer x") == "Bearer x")
+    try folder.write("machine localhost login ada password secret", to: "netrc")
+    #expect(try await answer(plain) == "none")
+  }
+
+  @Test func `Who lets others read the passwords is told`() async throws {
+    let origin = try Origin()
+    let folder = try TemporaryFolder()
+    try folder.write("", to: "netrc")
+    for (mode, isTold) in [(0o600, false), (0o644, true)] as [(mode_t, Bool)] {
+      try #require(chmod(folder.file("netrc"), mode) == 0)
+      let fetched = try await fetch(origin.url("/"), "--netrc-file", "@/netrc", in: folder)
+      #expect(fetched.messages.contains("others may read the passwords") == isTold)
+    }
+  }
+}
