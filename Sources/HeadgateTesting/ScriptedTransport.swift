@@ -149,11 +149,29 @@ public final class ScriptedExchange: ExchangeControl {
   public func resume() { resumed.open() }
 
   /// The response's head comes.
+  ///
+  /// - Parameters:
+  ///   - statusCode: The status.
+  ///   - fields: The header fields.
+  ///   - isFromPrivateAddress: What the transport knows of the server's address.
   @discardableResult
-  public func head(_ statusCode: Int = 200, _ fields: HTTPFields = [:]) -> BodyFlow {
+  public func head(
+    _ statusCode: Int = 200, _ fields: HTTPFields = [:], isFromPrivateAddress: Bool? = nil
+  ) -> BodyFlow {
+    head(ResponseHead(statusCode: statusCode, headerFields: fields, isFromPrivateAddress: isFromPrivateAddress))
+  }
+
+  /// The response's head comes, as a transport makes it.
+  @discardableResult
+  public func head(_ head: ResponseHead) -> BodyFlow {
     guard mayTell("a head") else { return .abort }
     state.withLock { $0.phase = .receiving }
-    return events.received(ResponseHead(statusCode: statusCode, headerFields: fields))
+    return events.received(head)
+  }
+
+  /// Something comes that is told in no other way: a part of the head.
+  public func hear() {
+    if mayTell("a sign of life") { events.heard() }
   }
 
   /// A piece of the body comes.
@@ -186,19 +204,27 @@ public final class ScriptedExchange: ExchangeControl {
   }
 
   /// The exchange ends: whole, or with a failure.
-  public func end(_ failure: DispatchError? = nil) {
+  ///
+  /// - Parameters:
+  ///   - failure: Why it failed; nil: the response was whole.
+  ///   - metClosedConnection: Whether a connection that was kept open turned out to be closed.
+  public func end(_ failure: DispatchError? = nil, metClosedConnection: Bool = false) {
     let isFirst = state.withLock { state in
       defer { state.isOver = true }
       return !state.isOver
     }
     guard isFirst else { return }
     transport.ended(at: exchange.request.endPoint)
-    events.ended(ExchangeEnd(failure: failure))
+    events.ended(ExchangeEnd(failure: failure, metClosedConnection: metClosedConnection))
   }
 
   /// Head, body and end in one.
-  public func respond(_ statusCode: Int = 200, _ fields: HTTPFields = [:], body: String = "") {
-    if case .abort = head(statusCode, fields) { return end(DispatchError(.cancelled, phase: .receiving)) }
+  public func respond(
+    _ statusCode: Int = 200, _ fields: HTTPFields = [:], body: String = "", isFromPrivateAddress: Bool? = nil
+  ) {
+    if case .abort = head(statusCode, fields, isFromPrivateAddress: isFromPrivateAddress) {
+      return end(DispatchError(.cancelled, phase: .receiving))
+    }
     if !body.isEmpty, case .abort = self.body(Array(body.utf8)) {
       return end(DispatchError(.cancelled, phase: .receiving))
     }

@@ -41,7 +41,7 @@ import Testing
       ("127.0.0.1", "http://127.0.0.1:81/", true), ("127.0.0.1", "http://127.0.0.2/", false),
       ("10.0.0.0/8", "http://10.2.3.4/", true), ("10.0.0.0/8", "http://11.0.0.0/", false),
       ("10.0.0.0/15", "http://10.1.0.9/", true), ("10.0.0.0/15", "http://10.2.0.9/", false),
-      ("::1", "http://[::1]/", true), ("[fe80::]/10", "http://[fe80::1%25en0]/", true),
+      ("::1", "http://[::1]/", true), ("[fe80::]/10", "http://[fe80::1%251]/", true),
       ("10.0.0.0/33", "http://10.0.0.0/", false), ("", "http://h/", false), (",", "http://h/", false),
     ])
   func exceptions(list: String, url: String, isDirect: Bool) throws {

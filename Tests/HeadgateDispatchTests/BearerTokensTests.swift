@@ -19,7 +19,7 @@ import Testing
     _ first: String? = nil, lifetime: Duration? = nil, after gate: Gate? = nil, asks inside: Gate? = nil
   ) -> BearerTokens {
     let fetches = fetches
-    return BearerTokens(for: here, token: first.map { BearerToken($0) }) { fetch in
+    return BearerTokens(for: here, overPlainHTTP: true, token: first.map { BearerToken($0) }) { fetch in
       fetches.add(fetch.old)
       let number = fetches.count
       inside?.open()
@@ -127,7 +127,7 @@ import Testing
     let goesOn = Gate()
     let isBroken = LockedBox(true)
     let fetches = fetches
-    let tokens = BearerTokens(for: here, token: BearerToken("old")) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       fetches.add(fetch.old)
       await goesOn.wait()
       if isBroken.withLock({ $0 }) { throw Mishap() }
@@ -156,7 +156,7 @@ import Testing
   @Test("where there is no token requests go without, and a 401 is the response")
   func none() async throws {
     let fetches = fetches
-    let tokens = BearerTokens(for: here) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
       fetches.add(fetch.old)
       return nil
     }
@@ -174,7 +174,7 @@ import Testing
   @Test("somebody signs out between two times: the 401 is the response")
   func signedOut() async throws {
     let fetches = fetches
-    let tokens = BearerTokens(for: here, token: BearerToken("old")) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       fetches.add(fetch.old)
       return nil
     }
@@ -194,7 +194,7 @@ import Testing
   func givingUp() async throws {
     let (cancelled, goesOn) = (Gate(), Gate())
     let fetches = fetches
-    let tokens = BearerTokens(for: here) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
       fetches.add(fetch.old)
       if fetches.count == 1 {
         defer { cancelled.open() }
@@ -235,7 +235,9 @@ import Testing
     "no other end-point gets the token: neither by a redirect nor asked at once; back at the first it is there again")
   func otherPlaces() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("secret")])
-    bench.send(try bench.request(), into: responses)
+    var request = try bench.request()
+    request.redirects = .all
+    bench.send(request, into: responses)
     let first = await bench.transport.next()
     #expect(Self.token(of: first) == "Bearer secret")
     first.respond(302, [.location: "http://b/"])
@@ -296,7 +298,7 @@ import Testing
   func expiry() async throws {
     for (lifetime, used) in [(60, 50), (8, 4)] {
       let fetches = Outcomes<Int>()
-      let tokens = BearerTokens(for: here) { _ in
+      let tokens = BearerTokens(for: here, overPlainHTTP: true) { _ in
         fetches.add(1)
         return BearerToken("t\(fetches.count)", validFor: .seconds(lifetime))
       }
@@ -321,7 +323,8 @@ import Testing
   func lifetimes() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let fetches = fetches
-    let tokens = BearerTokens(for: here, token: BearerToken("given", validFor: .seconds(20))) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("given", validFor: .seconds(20))) {
+      fetch in
       fetches.add(fetch.old)
       inside.open()
       await goesOn.wait()
@@ -352,7 +355,7 @@ import Testing
 
   @Test("a token is fetched through the same dispatcher from the same end-point, at a limit of one")
   func sameEndPoint() async throws {
-    let tokens = BearerTokens(for: here, token: BearerToken("old")) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       BearerToken(try await fetch.send(try DispatchRequest("http://a/token")).text)
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
@@ -383,7 +386,7 @@ import Testing
   @Test("a fetch that uses the dispatcher like anybody waits not for itself: its own requests go without a token")
   func byDispatcher() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)
-    let tokens = BearerTokens(for: here) { _ in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true) { _ in
       guard let own = dispatcher.withLock({ $0 }) else { return nil }
       return BearerToken(try await own.data(for: "http://a/token").text)
     }
@@ -409,7 +412,7 @@ import Testing
   func drains() async throws {
     let inside = Gate()
     let goesOn = Gate()
-    let tokens = BearerTokens(for: here) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
       inside.open()
       await goesOn.wait()
       return BearerToken(try await fetch.send(try DispatchRequest("http://b/token")).text)
@@ -429,7 +432,7 @@ import Testing
   @Test(
     "a fetch stands before all who need it, and those whose turn comes meanwhile wait for it instead of being refused")
   func beforeOthers() async throws {
-    let tokens = BearerTokens(for: here, token: BearerToken("old")) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       BearerToken(try await fetch.send(try DispatchRequest("http://a/token")).text)
     }
     let bench = try Bench(requests: 1, interceptors: [tokens])
@@ -461,7 +464,7 @@ import Testing
   func onFetchThread() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)
     let here = here
-    let tokens = BearerTokens(for: here, token: BearerToken("old")) { _ in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { _ in
       dispatcher.withLock { $0 }?.gate.resume(here)
       return BearerToken("new")
     }
@@ -487,7 +490,7 @@ import Testing
   @Test("a token that expires in the queue is replaced before the request is sent")
   func expiresInQueue() async throws {
     let fetches = fetches
-    let tokens = BearerTokens(for: here) { fetch in
+    let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
       fetches.add(fetch.old)
       return BearerToken("t\(fetches.count)", validFor: .seconds(60))
     }

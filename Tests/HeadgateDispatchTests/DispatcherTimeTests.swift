@@ -186,6 +186,36 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test(
+    "D39 whatever comes is a sign of life for the idle limit: a part of the head too, with a body on its way or not")
+  func heard() async throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try bench.request()
+    request.idleTimeout = .seconds(2)
+    request.method = .put
+    for body in [nil, RequestBody("x")] {
+      request.body = body
+      bench.send(request, into: responses)
+      let exchange = await bench.transport.next()
+      _ = await exchange.restOfBody()
+      for _ in 0..<5 {
+        bench.clock.advance(by: .milliseconds(1_900))
+        exchange.hear()
+      }
+      #expect(responses.count == (body == nil ? 0 : 1))
+      bench.clock.advance(by: .seconds(2))
+      #expect(responses.last?.code == .idleTimedOut)
+    }
+    // Nobody minds where there is no such limit.
+    request.idleTimeout = nil
+    bench.send(request, into: responses)
+    let exchange = await bench.transport.next()
+    exchange.hear()
+    exchange.respond()
+    #expect(bench.isClean())
+  }
+
   @Test("D40 a long request's time-out ends at the head; after it the idle limit holds, which rests while it is paused")
   func longRequest() async throws {
     let bench = try Bench(requests: 2, long: 1)

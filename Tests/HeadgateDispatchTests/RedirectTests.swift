@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateTesting
 import Testing
 
 @testable import HeadgateDispatch
@@ -104,6 +105,7 @@ import Testing
   )
   func credentials(location: String, areKept: Bool) throws {
     var first = try request("https://a.example/b")
+    first.redirects = .all
     first.headerFields[.authorization] = "Bearer secret"
     first.headerFields[.cookie] = "c=secret"
     first.headerFields[.proxyAuthorization] = "Basic secret"
@@ -127,7 +129,9 @@ import Testing
 
   @Test("The scheme may change, and with it the port")
   func schemeChange() throws {
-    let second = try next(request("http://a.example/x"), "https://a.example/x")
+    var first = try request("http://a.example/x")
+    first.redirects = .all
+    let second = try next(first, "https://a.example/x")
     #expect(second.isSecure)
     #expect(second.endPoint == (try EndPoint(host: "a.example", port: 443)))
     let third = try next(second, "http://a.example/y")
@@ -192,6 +196,9 @@ import Testing
     first.idleTimeout = .seconds(4)
     first.maxBodyBytes = 5
     first.maxRedirects = 6
+    first.redirects = .all
+    first.maxDownloadBytes = 7
+    first.leastSpeed = TransferSpeed(bytesPerSecond: 8, over: .seconds(9))
     let second = try next(first, "http://b.example/")
     #expect(second.timeout == .seconds(1))
     #expect(second.deadline == .seconds(2))
@@ -199,5 +206,53 @@ import Testing
     #expect(second.idleTimeout == .seconds(4))
     #expect(second.maxBodyBytes == 5)
     #expect(second.maxRedirects == 6)
+    #expect(
+      second.redirects.objection(
+        to: ProposedRedirect(from: "", to: "", statusCode: 0), isSameOrigin: false, isDowngrade: true) == nil)
+    #expect(second.maxDownloadBytes == 7)
+    #expect(second.leastSpeed == first.leastSpeed)
+  }
+
+  @Test(
+    "bytes of a location that are no UTF-8 are asked for as they are, percent-encoded",
+    arguments: [
+      ([0x2F, 0xFC, 0x62], "/%FCb"), (Array("/\u{FC}".utf8), "/%C3%BC"), ([0x2F, 0xC3, 0xBC, 0xFC], "/%C3%BC%FC"),
+      (Array("/a%FCb".utf8), "/a%FCb"), ([0x2F, 0x3F, 0xFF, 0x20, 0x26], "/?%FF%20&"),
+      ([0x2F, 0xED, 0xA0, 0x80], "/%ED%A0%80"),
+    ] as [([UInt8], String)])
+  func bytes(location: [UInt8], path: String) async throws {
+    let block = Array("HTTP/1.1 302 Found\r\nLocation: ".utf8) + location + Array("\r\n\r\n".utf8)
+    let fields: HTTPFields = [.location: ""]
+    var lenient = HTTPFields()
+    lenient.append(HTTPField(name: .location, lenientValue: location))
+    for head in [ResponseHead(statusCode: 302, block: block), ResponseHead(statusCode: 302, headerFields: lenient)] {
+      let written = try #require(head.location)
+      #expect(try next(request(), written).url == "http://a.example" + path)
+    }
+    #expect(ResponseHead(statusCode: 302, headerFields: fields).location == "")
+    #expect(ResponseHead(statusCode: 302).location == nil)
+  }
+
+  @Test("it is followed so by the dispatcher, and an error shows no password of it")
+  func dispatched() throws {
+    let bench = try Bench()
+    let responses = Responses()
+    var request = try bench.request()
+    request.maxRedirects = 1
+    bench.send(request, into: responses)
+    let first = try #require(bench.transport.takeStarted())
+    first.head(ResponseHead(statusCode: 302, block: Array("Location: /".utf8) + [0xE9, 0x0A]))
+    first.end()
+    let second = try #require(bench.transport.takeStarted())
+    #expect(second.request.url == "http://a/%E9")
+    second.respond(302, [.location: "http://u:secret@b/"])
+    #expect(responses.last?.code == .tooManyRedirects)
+    bench.send(request, into: responses)
+    try #require(bench.transport.takeStarted()).respond(302, [.location: "ftp://u:secret@b:x/\u{202E}"])
+    #expect(responses.last?.code == .badRedirect)
+    for error in responses.values.compactMap(\.error) {
+      #expect(!error.description.contains("secret") && !error.description.contains("\u{202E}"))
+    }
+    #expect(bench.isClean())
   }
 }

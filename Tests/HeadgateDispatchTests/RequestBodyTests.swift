@@ -141,6 +141,9 @@ struct SourceBroke: Error, Equatable { let number: Int }
       (RequestBody(file: folder), .notAFile, folder),
       (RequestBody(file: file.path, range: 5..<11), .outOfRange, file.path),
       (RequestBody(file: file.path, range: -1..<5), .outOfRange, file.path),
+      (RequestBody(file: file.path, range: .min ..< .max), .outOfRange, file.path),
+      (RequestBody(file: file.path, range: .min..<0), .outOfRange, file.path),
+      (RequestBody(file: file.path, range: .max - 1 ..< .max), .outOfRange, file.path),
     ]
     for (body, code, path) in cases {
       let responses = Responses()
@@ -149,6 +152,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
       let error = responses.last?.error
       #expect(error?.code == .bodyFailed)
       #expect(error?.phase == .sending)
+      #expect(body.length.map { $0 >= 0 } ?? true)
       let cause = error?.underlying as? RequestBodyError
       #expect((cause?.code, cause?.path) == (code, path))
       #expect(error?.description.contains(path) == true)

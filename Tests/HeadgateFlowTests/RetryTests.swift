@@ -50,6 +50,24 @@ import Testing
 
   // MARK: Budget
 
+  @Test("P96 waits without end, and numbers that were set out of range later, never trap and are never negative")
+  func endless() {
+    var random = SystemRandomNumberGenerator()
+    #expect(Backoff.constant(.seconds(10_000_000_000)).delay(after: 1, using: &random) == .nanoseconds(Int64.max))
+    for jitter in [0, .leastNonzeroMagnitude, 0.5, 1, 7, -7, .nan, .infinity, -.infinity] as [Double] {
+      for factor in [0, 1, 2, .infinity, .nan, -3] as [Double] {
+        for limit in [.zero, .seconds(-1), .seconds(Int64.max), .nanoseconds(1), .seconds(1)] as [Duration] {
+          var backoff = Backoff.constant(.seconds(10_000_000_000))
+          (backoff.jitter, backoff.factor, backoff.maximum) = (jitter, factor, limit)
+          for attempts in [Int.min, 0, 1, 2, .max] {
+            let wait = backoff.delay(after: attempts, using: &random)
+            #expect(wait >= .zero && wait <= max(limit, .zero))
+          }
+        }
+      }
+    }
+  }
+
   @Test("A budget: a reserve at first, then a tenth of the first attempts, never more than is saved up")
   func budget() {
     let budget = RetryBudget(ratio: 0.1, reserve: 2, limit: 3)

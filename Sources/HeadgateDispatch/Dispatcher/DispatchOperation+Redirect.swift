@@ -9,26 +9,35 @@ extension DispatchOperation {
   func redirected(_ head: ResponseHead) -> BodyFlow? {
     let (later, present, hops) = state.withLock { ($0.later, $0.present(self.request), $0.hop - $0.resends) }
     let request = later ?? self.request
-    guard request.maxRedirects > 0, let location = head[.location] else { return nil }
+    guard request.maxRedirects > 0, !request.redirects.followsNone, let location = head.location else { return nil }
     guard hops < request.maxRedirects else {
-      fail(DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(hops), the last to \(location)"))
+      let last = ShownText.withoutPassword(location)
+      fail(DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(hops), the last to \(last)"))
       return .abort
     }
-    do {
-      let next = try Redirect.next(after: present, sentTo: request, status: head.statusCode, location: location)
-      state.withLock { $0.redirect = next }
-      return redirectBodyFlow(head.declaredLength ?? 0)
-    } catch {
-      fail(error)
-      return .abort
+    var failure: DispatchError?
+    // A policy may be a closure of the caller's.
+    DeliveryFrame.mark(core.gateIdentity) {
+      do throws(DispatchError) {
+        let next = try Redirect.next(
+          after: present, sentTo: request, status: head.statusCode, location: location,
+          isFromPrivateAddress: head.isFromPrivateAddress)
+        state.withLock { $0.redirect = next }
+      } catch {
+        failure = error
+      }
     }
+    guard let failure else { return redirectBodyFlow(head.declaredLength ?? 0) }
+    fail(failure)
+    return .abort
   }
 
   func redirectBodyFlow(_ bytes: Int) -> BodyFlow { bytes > Self.mostDrained ? .abort : .more }
 
   /// The old exchange is over: goes on under the same permit, or gives it back and waits for the other end-point's.
   func follow(_ next: DispatchRequest, at now: Deadline) {
-    if kind == .intercepted { return prepareHop(next, .redirect, at: now) }
+    // One that is repeated at once goes out as it was prepared.
+    if kind == .intercepted, !state.withLock({ $0.isToBeRepeated }) { return prepareHop(next, .redirect, at: now) }
     // Noted before the gate is told, since it may grant the new permit before `move` returns.
     switch state.withLock({ $0.follow(next, after: request, at: now) }) {
     case nil: conclude(state.withLock { $0.over(at: now) })

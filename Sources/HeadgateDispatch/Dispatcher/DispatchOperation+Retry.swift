@@ -19,6 +19,14 @@ extension DispatchOperation {
     _ = plan(policy, asked: nil)
   }
 
+  /// Plans to send it again at once after a connection that had been closed. Takes nothing from the budget, which is
+  /// about servers that are overloaded: this one has answered nothing yet.
+  func planRepeat(after failure: DispatchError?) {
+    guard failure?.code == .connectionLost else { return }
+    let attempts = request.fields.mayRetry ? request.fields.retry?.attempts : nil
+    _ = state.withLock { $0.planRepeat(of: request, attempts: attempts) }
+  }
+
   private func plan(_ policy: RetryPolicy, asked: Duration?) -> Bool {
     guard !isClosing else { return false }
     let now = core.now

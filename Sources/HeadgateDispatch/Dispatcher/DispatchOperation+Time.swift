@@ -26,6 +26,13 @@ extension DispatchOperation {
   /// The moment of something that came, for the idle limit: the clock is not read for a request that has none.
   var activity: Deadline { request.fields.idleNanoseconds == nil ? .distantPast : core.now }
 
+  /// Something came that is told in no other way.
+  func heard() {
+    guard request.fields.idleNanoseconds != nil else { return }
+    let now = core.now
+    state.withLock { $0.lastActivity = max($0.lastActivity, now) }
+  }
+
   private func idleCheck() {
     guard let limit = request.fields.idleNanoseconds else { return }
     let now = core.now

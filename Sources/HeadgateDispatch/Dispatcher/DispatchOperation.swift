@@ -17,6 +17,8 @@ class DispatchOperation: @unchecked Sendable {
   let sink: any ResponseSink
   /// Counts what is sent of its body; nil for a request that has none.
   let meter: UploadMeter?
+  /// Counts what comes of its response; nil for a request without a limit on that.
+  let download: DownloadMeter?
   /// When it was submitted; for one on behalf of another, when that was.
   let submitted: Deadline
   let submittedClass: RequestClass
@@ -79,6 +81,7 @@ class DispatchOperation: @unchecked Sendable {
     self.sink = sink
     // An interceptor may give it one.
     meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(copy core) : nil
+    download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
     core.owe()
@@ -190,6 +193,7 @@ class DispatchOperation: @unchecked Sendable {
 
   func deliver(_ outcome: consuming OperationState.Outcome) {
     core.cancel(outcome.timers)
+    if let key = download?.end() { drop(key) }
     if request.fields.mayRetry || kind == .intercepted { core.leaveRest(self) }
     observeEnd(outcome)
     DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
@@ -260,10 +264,12 @@ extension DispatchOperation: GateClient {
   /// Starts the exchange, then its clocks.
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
     observeSending(launch, at: now)
-    let exchange = Exchange(
+    var exchange = Exchange(
       request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause, isLong: launch.isLong)
+    exchange.needsNewConnection = launch.needsNewConnection
     // As of a transport that ends an exchange inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
+    if let download { beginSpan(download, at: now) }
     let control = carry(exchange)
     switch state.withLock({ $0.started(control, hop: launch.hop, at: now) }) {
     case .past: break
@@ -290,19 +296,26 @@ extension DispatchOperation: ExchangeEvents {
   /// A head that nothing else is made of.
   @inline(__always)
   func told(_ head: ResponseHead) -> BodyFlow {
-    return enterSink(with: 0, head, asks: sink.asks(about: head)) { sink, request throws(DispatchError) in
-      try sink.received(head, url: request.url)
+    let asks = sink.asks(about: head)
+    return enterSink(with: 0, head, asks: asks) { sink, request throws(DispatchError) in
+      if let download, !asks { try download.take(head, hasBody: head.bringsBody(to: request.method)) }
+      return try sink.received(head, url: request.url)
     }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
+    download?.came(bytes.count)
     if kind == .intercepted, let flow = kept(bytes) { return flow }
-    return enterSink(with: bytes.count) { sink, _ throws(DispatchError) in try sink.received(bytes) }
+    return enterSink(with: bytes.count) { sink, _ throws(DispatchError) in
+      try download?.take(bytes.count)
+      return try sink.received(bytes)
+    }
   }
 
   func ended(_ end: ExchangeEnd) {
     let now = core.now
     observeExchangeEnd(end, at: now)
+    if end.metClosedConnection { planRepeat(after: end.failure) }
     if request.fields.mayRetry { planRetry(after: end.failure) }
     if kind == .intercepted, let failure = end.failure { kept(failure) }
     // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as

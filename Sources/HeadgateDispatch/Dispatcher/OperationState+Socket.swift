@@ -49,6 +49,7 @@ extension DispatchOperation {
 
   func goesOn() {
     let now = core.now
+    download?.turns()
     if let (hop, ran) = state.withLock({ $0.goOn(at: now) }) { armTimeout(from: now, after: ran, hop: hop) }
   }
 

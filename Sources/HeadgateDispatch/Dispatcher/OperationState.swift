@@ -78,6 +78,10 @@ struct OperationState {
   var rest: Duration?
   /// How many attempts there were beyond the first.
   var retries = 0
+  /// The request that follows is the same at once, on a connection of its own making: see OperationState+Repeat.swift.
+  var isToBeRepeated = false
+  /// The present exchange is such a repeat.
+  private(set) var isRepeat = false
   /// How much of a redirect's body was passed over.
   var drained = 0
   /// See `interlude`, in OperationState+Intercept.swift.
@@ -95,7 +99,8 @@ struct OperationState {
   private(set) var isPaused = false
   /// The exchange waits for a socket: see OperationState+Socket.swift.
   var isHeld = false
-  private var resumes = 0
+  /// How often the consumer had room again.
+  private(set) var resumes = 0
   // A consumer had room again before the transport's control was known here.
   private var missedResume = false
   var times = ExchangeTimes()
@@ -152,7 +157,9 @@ struct OperationState {
   }
 
   /// What the transport is to be told.
-  private var launch: Launch { Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: requestClass == .long) }
+  private var launch: Launch {
+    Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: requestClass == .long, needsNewConnection: isRepeat)
+  }
 
   /// One exchange to be started.
   struct Launch {
@@ -161,6 +168,7 @@ struct OperationState {
     let hop: Int
     let maxSockets: Int
     let isLong: Bool
+    let needsNewConnection: Bool
   }
 
   // MARK: Timers
@@ -348,6 +356,11 @@ struct OperationState {
     ran += now.nanoseconds(since: runningSince)
     isPaused = false
     missedResume = false
+    isRepeat = isToBeRepeated
+    guard isToBeRepeated else { return }
+    isToBeRepeated = false
+    retries += 1
+    resends += 1
   }
 
   /// Where a redirect leads.

@@ -48,7 +48,8 @@ public struct DispatchTimes: Sendable, Hashable {
   /// The parts of the last exchange, each counted from that exchange's start.
   public var exchange: ExchangeTimes
 
-  /// How many times it was sent: 1 unless it has a ``RetryPolicy``. Redirects don't count.
+  /// How many times it was sent: 1 unless it has a ``RetryPolicy``, or met a connection that had been closed
+  /// (``DispatchRequest/retry``). Redirects don't count.
   public var attempts: Int
 
   init(queued: Double, total: Double, exchange: ExchangeTimes, attempts: Int = 1) {

@@ -64,8 +64,18 @@ public enum AddressScope {
     if starts(0, 0x64, 0xFF, 0x9B), bytes[4..<12].allSatisfy({ $0 == 0 }) { return isPrivate(ipv4: bytes[12...]) }
     if starts(0x20, 0x02) { return isPrivate(ipv4: bytes[2..<6]) }
     // Documentation, and the other special-purpose networks of 2001::/23 (Teredo among them).
+    if starts(0x3F, 0xFF), bytes[2] < 0x10 { return true }
     if starts(0x20, 0x01, 0x0D, 0xB8) || starts(0x20, 0x01) && bytes[2] < 2 { return true }
     // All that is assigned to the public Internet is in 2000::/3.
     return bytes[0] >> 5 != 1
+  }
+}
+
+extension EndPoint {
+  /// Whether what is sent there stays on this machine, by its name: a Unix-domain socket, a loopback address, `localhost`.
+  var isThisMachine: Bool {
+    if isUnixSocket || host == "localhost" || host == "::1" { return true }
+    var address = in_addr()
+    return inet_pton(AF_INET, host, &address) == 1 && withUnsafeBytes(of: address) { $0.first } == 127
   }
 }

@@ -75,15 +75,7 @@ enum CanonicalHost {
   }
 
   private static func ipv6(_ written: String, _ text: String) throws(EndPointError) -> String {
-    // RFC 6874: the zone of a link-local address. Its name is the system's own, with the case that it has there.
     let parts = written.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-    var zone = ""
-    if parts.count == 2 {
-      zone = "%" + (parts[1].hasPrefix("25") && parts[1].utf8.count > 2 ? parts[1].dropFirst(2) : parts[1])
-      guard (2...64).contains(zone.utf8.count), zone.utf8.dropFirst().allSatisfy(isZoneByte) else {
-        throw EndPointError(.invalidHost, text)
-      }
-    }
     let host = parts[0].lowercased()
     // Also keeps out a zero byte, at which the system's parser would stop reading.
     guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isNameByte($0) }) else {
@@ -94,7 +86,35 @@ enum CanonicalHost {
     guard inet_pton(AF_INET6, host, &address) == 1,
       inet_ntop(AF_INET6, &address, &buffer, socklen_t(INET6_ADDRSTRLEN)) != nil
     else { throw EndPointError(.invalidHost, text) }
-    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) + zone
+    let bytes = withUnsafeBytes(of: address) { Array($0) }
+    let isLinkLocal = bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
+    guard isLinkLocal || parts.count == 1 else {
+      throw EndPointError(
+        .invalidHost, text, "has a zone, which only link-local addresses (fe80::/10) have; leave it out")
+    }
+    // An IPv4 address in the form of IPv6 (RFC 4291 section 2.5.5.2): dialled, it is that IPv4 address.
+    if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
+      return bytes[12...].map { String($0) }.joined(separator: ".")
+    }
+    let spelled = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    guard parts.count == 2 else { return spelled }
+    // In a URL the percent sign is escaped (RFC 6874), and there the address stands in brackets.
+    let isEscaped = text.utf8.first == UInt8(ascii: "[") && parts[1].hasPrefix("25") && parts[1].utf8.count > 2
+    let name = isEscaped ? parts[1].dropFirst(2) : parts[1]
+    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(isZoneByte) else {
+      throw EndPointError(.invalidHost, text)
+    }
+    guard let zone = zone(name) else {
+      throw EndPointError(.invalidHost, text, "has a zone that is no interface of this machine")
+    }
+    return zone == 0 ? spelled : "\(spelled)%\(zone)"
+  }
+
+  // The index of the interface, by its number or its name; 0 is that of none. Names have the case that the system gives.
+  private static func zone(_ text: Substring) -> UInt32? {
+    if text.utf8.allSatisfy(isDigit) { return UInt32(text) }
+    let index = if_nametoindex(String(text))
+    return index == 0 ? nil : index
   }
 
   private static func isZoneByte(_ byte: UInt8) -> Bool {

@@ -3,8 +3,9 @@
 /// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
 /// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
 /// scheme gives the port where a URL has none. A name in other letters takes its `xn--` form (`bücher.example` is
-/// `xn--bcher-kva.example`), and the zone of an IPv6 address tells two of them apart. User information never counts. Names are not resolved: two names of
-/// one machine are two end-points. What runs at a machine with many names is bounded by the ``GateLimits/total`` of a
+/// `xn--bcher-kva.example`). An IPv4 address in the form of IPv6 (`::ffff:127.0.0.1`) is the IPv4 address. A zone tells two
+/// link-local addresses apart, and is spelled by its interface's index; other addresses have none. User information never
+/// counts. Names are not resolved: two names of one machine are two end-points. What runs at a machine with many names is bounded by the ``GateLimits/total`` of a
 /// dispatcher for those alone.
 ///
 /// A Unix-domain socket is an end-point too: its path stands in the place of host and port.
@@ -28,8 +29,8 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// The canonical host, an IPv6 address without its brackets and with its zone, if it has one: `fe80::1%en0`. The path of
-  /// a Unix-domain socket, which begins with a slash.
+  /// The canonical host, an IPv6 address without its brackets. A link-local one has its zone, if it has one, as the index
+  /// of the interface: `fe80::1%2`. The path of a Unix-domain socket, which begins with a slash.
   public var host: String { storage.host }
 
   /// The port, 1 to 65535; 0 for a Unix-domain socket.
@@ -38,9 +39,11 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   /// An end-point by host and port.
   ///
   /// - Parameters:
-  ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets.
+  ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets. A zone follows a percent sign, which
+  ///     in brackets may be escaped, as in a URL: `fe80::1%en0`, `[fe80::1%25en0]`.
   ///   - port: 1 to 65535.
-  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range.
+  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range; for a zone that this
+  ///   machine has no interface for, and for one of an address that is not link-local.
   public init(host: String, port: Int) throws(EndPointError) {
     guard (1...65535).contains(port) else { throw EndPointError(.invalidPort, "\(port)") }
     storage = Storage(host: try CanonicalHost.of(host), port: port)
@@ -84,7 +87,9 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// `host:port`, with brackets round an IPv6 address; `unix:/path` for a Unix-domain socket.
-  public var description: String { isUnixSocket ? "unix:\(host)" : isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+  public var description: String {
+    isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+  }
 
   /// Whether host and port are the same.
   public static func == (left: EndPoint, right: EndPoint) -> Bool {
@@ -137,17 +142,23 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
   /// What is wrong.
   public let code: Code
 
-  /// The text that was given, or the part that is wrong.
+  /// The text that was given, or the part that is wrong; a URL without its password.
   public let text: String
 
-  init(_ code: Code, _ text: String) {
+  // What is said instead of the usual words.
+  private let words: String?
+
+  init(_ code: Code, _ text: String, _ words: String? = nil) {
     self.code = code
-    self.text = text
+    self.text = ShownText.withoutPassword(text)
+    self.words = words
   }
 
-  /// For people: what is wrong, and what to do.
+  /// For people: what is wrong, and what to do. Characters that are not seen stand in it as escapes.
   public var description: String {
-    switch code {
+    let text = ShownText.of(text)
+    if let words { return "\"\(text)\" \(words)" }
+    return switch code {
     case .missingHost: "\"\(text)\" has no host; write it as scheme://host/path"
     case .invalidHost: "\"\(text)\" is no host name and no address"
     case .invalidPort: "the port \(text) is not between 1 and 65535"

@@ -40,11 +40,22 @@ package enum URLText {
       if isKept {
         encoded.append(byte)
       } else {
-        let digits = Array("0123456789ABCDEF".utf8)
-        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        encoded += percentEncoded(byte)
       }
     }
     return String(decoding: encoded, as: UTF8.self)
+  }
+
+  /// Bytes as text, those beyond ASCII percent-encoded.
+  static func ascii(_ bytes: [UInt8]) -> String {
+    var encoded: [UInt8] = []
+    for byte in bytes { if byte < 0x80 { encoded.append(byte) } else { encoded += percentEncoded(byte) } }
+    return String(decoding: encoded, as: UTF8.self)
+  }
+
+  private static func percentEncoded(_ byte: UInt8) -> [UInt8] {
+    let digits = Array("0123456789ABCDEF".utf8)
+    return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
   }
 
   /// A text without its percent-encoding; nil when that is broken, or hides a zero byte or what is no UTF-8.
@@ -69,14 +80,13 @@ package enum URLText {
   /// Everything percent-encoded but letters, digits and `-._~`.
   static func escaped(_ text: String) -> String {
     var escaped: [UInt8] = []
-    let digits = Array("0123456789ABCDEF".utf8)
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
         UInt8(ascii: "~"):
         escaped.append(byte)
-      default: escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      default: escaped += percentEncoded(byte)
       }
     }
     return String(decoding: escaped, as: UTF8.self)

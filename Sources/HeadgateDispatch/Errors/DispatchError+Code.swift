@@ -63,13 +63,23 @@ extension DispatchError {
     public static let connectionLost = Code("connection_lost", "the connection broke", "ask again")
     /// What the server sent is no HTTP.
     public static let badResponse = Code("bad_response", "the server's answer is no valid HTTP")
-    /// The body is longer than `maxBodyBytes`.
+    /// The body is longer than `maxBodyBytes` or `maxDownloadBytes`.
     public static let bodyTooLarge = Code(
-      "body_too_large", "the body is too large", "raise `maxBodyBytes`, or use a stream or a file")
+      "body_too_large", "the body is too large",
+      "raise `maxBodyBytes` or `maxDownloadBytes`, or use a stream or a file for what memory can't hold")
+    /// Fewer bytes came, for too long, than the request's `leastSpeed` asks for.
+    public static let tooSlow = Code(
+      "too_slow", "too slow", "lower `leastSpeed`, or ask again from where it stopped")
     /// The head is longer than the transport takes.
     public static let headTooLarge = Code("head_too_large", "the response's head is too large")
     /// More redirects than `maxRedirects`.
     public static let tooManyRedirects = Code("too_many_redirects", "too many redirects", "raise `maxRedirects`")
+    /// A redirect that the request's ``DispatchRequest/redirects`` does not allow; `detail` says from where to where and
+    /// which rule. Nothing was sent there.
+    public static let redirectRefused = Code(
+      "redirect_refused", "the redirect is not allowed",
+      "check where it leads; give the request a `redirects` policy that allows it, or `.none` to see the redirect itself"
+    )
     /// A redirect to what is no http or https URL.
     public static let badRedirect = Code("bad_redirect", "the redirect can't be followed")
     /// A 307 or 308, or a credential, asks for a body again that can't be sent twice: see

@@ -44,7 +44,8 @@ public struct DispatchError: Error, Sendable, CustomStringConvertible {
   /// The time it ran, holding a permit.
   public var ran: Duration { storage.ran }
 
-  /// More in words, from the transport or the system; may be empty.
+  /// More in words, from the transport or the system; may be empty. Control characters and others that are not seen
+  /// stand in it as escapes, such as `\u{1B}`, wherever they came from.
   public var detail: String { storage.detail }
 
   /// The error that this one came from, where there is one.
@@ -55,7 +56,7 @@ public struct DispatchError: Error, Sendable, CustomStringConvertible {
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
     ran: Duration = .zero, detail: String = "", underlying: (any Error)? = nil
   ) {
-    storage = Storage(code, phase, endPoint, waited, ran, detail, underlying)
+    storage = Storage(code, phase, endPoint, waited, ran, ShownText.of(detail), underlying)
   }
 
   /// The same error with what is known of the request that met it.

@@ -6,7 +6,8 @@ public struct FileDestination: Sendable, Hashable {
   public let path: String
   let collision: Collision
 
-  /// A file at `path`; if there is one already it stays, and the new one is called `path.1`, `path.2` and so on.
+  /// A file at `path`; if there is one already it stays, and the new one is called `path.1`, `path.2` and so on. Beyond
+  /// the first few, a number that was given before in this process need not be given again, though its file is gone.
   public static func numbered(_ path: String) -> FileDestination {
     FileDestination(path: path, collision: .number)
   }

@@ -12,22 +12,27 @@ struct PartFile: ~Copyable {
   private let destination: FileDestination
   private let partPath: String
   private let descriptor: Int32
+  private let numbers: FileNumbers
 
   /// Creates the part file, exclusively: two bodies with one name get two part files.
-  init(for destination: FileDestination) throws(DispatchError) {
+  init(for destination: FileDestination, numbers: FileNumbers = .shared) throws(DispatchError) {
     self.destination = destination
-    var number = 0
-    while true {
-      let path = destination.path + (number == 0 ? ".part" : ".\(number).part")
+    self.numbers = numbers
+    let name = destination.path
+    let created = try numbers.claim(name + ".part", below: 100_000) { number throws(DispatchError) -> Created? in
+      let path = name + (number == 0 ? ".part" : ".\(number).part")
       let opened = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if opened >= 0 {
-        partPath = path
-        descriptor = opened
-        return
-      }
-      guard errno == EEXIST, number < 100_000 else { throw Self.failure("creating", path) }
-      number += 1
+      if opened >= 0 { return Created(path: path, descriptor: opened) }
+      guard errno == EEXIST else { throw Self.failure("creating", path) }
+      return nil
     }
+    guard let created else { throw Self.allTaken(name + ".part") }
+    (partPath, descriptor) = (created.path, created.descriptor)
+  }
+
+  private struct Created {
+    let path: String
+    let descriptor: Int32
   }
 
   /// Writes all bytes. Blocks.
@@ -72,38 +77,59 @@ struct PartFile: ~Copyable {
       guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
       return destination.path
     }
-    var number = 0
-    while true {
-      let path = destination.path + (number == 0 ? "" : ".\(number)")
+    let named = try claimName { path throws(DispatchError) -> Named? in
       // A second name, then the first one away: unlike rename(2), link(2) never replaces what is there.
       if link(partPath, path) == 0 {
         unlink(partPath)
-        return path
+        return .as(path)
       }
-      if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return try renameWithoutLinks() }
-      guard errno == EEXIST, number < 1_000_000 else { throw Self.failure("naming", path) }
-      number += 1
+      if errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK { return .withoutLinks }
+      guard errno == EEXIST else { throw Self.failure("naming", path) }
+      return nil
     }
+    switch named {
+    case .as(let path): return path
+    case .withoutLinks: return try renameWithoutLinks()
+    }
+  }
+
+  private enum Named {
+    case `as`(String)
+    case withoutLinks
   }
 
   /// For file systems without hard links: takes the name with an empty file of its own first, then replaces that.
   private borrowing func renameWithoutLinks() throws(DispatchError) -> String {
-    var number = 0
-    while true {
-      let path = destination.path + (number == 0 ? "" : ".\(number)")
+    try claimName { path throws(DispatchError) -> String? in
       let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-      if claim >= 0 {
-        close(claim)
-        guard systemRename(partPath, path) == 0 else {
-          let failure = Self.failure("renaming", partPath)
-          unlink(path)
-          throw failure
-        }
-        return path
+      guard claim >= 0 else {
+        guard errno == EEXIST else { throw Self.failure("naming", path) }
+        return nil
       }
-      guard errno == EEXIST, number < 1_000_000 else { throw Self.failure("naming", path) }
-      number += 1
+      close(claim)
+      guard systemRename(partPath, path) == 0 else {
+        let failure = Self.failure("renaming", partPath)
+        unlink(path)
+        throw failure
+      }
+      return path
     }
+  }
+
+  /// Tries one name after another: that of the destination, then those with numbers.
+  private borrowing func claimName<Claimed>(
+    _ attempt: (String) throws(DispatchError) -> Claimed?
+  ) throws(DispatchError) -> Claimed {
+    let name = destination.path
+    let claimed = try numbers.claim(name, below: 1_000_000) { number throws(DispatchError) in
+      try attempt(name + (number == 0 ? "" : ".\(number)"))
+    }
+    guard let claimed else { throw Self.allTaken(name) }
+    return claimed
+  }
+
+  private static func allTaken(_ name: String) -> DispatchError {
+    DispatchError(.fileFailed, phase: .writing, detail: "all numbers for \(name) are taken")
   }
 
   private static func failure(_ action: String, _ path: String) -> DispatchError {

@@ -10,7 +10,8 @@ import HeadgateThreads
 ///     let dispatcher = try URLDispatcher(interceptors: [tokens])
 ///
 /// **Whose requests.** Those to the end-points that it is for, wherever a redirect leads: no other server gets to see the
-/// token. Requests with an `Authorization` of their own keep that, and go without.
+/// token. It goes over TLS only, or to this machine: a request to such an end-point over plain http goes without, unless
+/// the tokens were made for that. Requests with an `Authorization` of their own keep that, and go without.
 ///
 /// **When one is fetched.** Before the first request; once its lifetime is over, a little sooner (`leeway`); and when a
 /// server answers with 401. Those that get a 401 at the same time wait for one fetch, and so do those that come meanwhile or
@@ -36,22 +37,26 @@ public final class BearerTokens: RequestInterceptor {
   /// - Parameters:
   ///   - endPoints: Whose requests get the token: host and port, so that of a server's two ports for http and https the one
   ///     that is not named gets none.
+  ///   - overPlainHTTP: Whether requests over plain http get it too, which everybody on the way can read. Those to
+  ///     `localhost`, to loopback addresses (127.0.0.0/8, `::1`) and to Unix-domain sockets get it in any case.
   ///   - token: The first token, from where the last run of the program kept it; nil: it is fetched.
   ///   - leeway: How long before the end of its lifetime a token is replaced; at most half of its lifetime counts.
   ///   - fetch: Fetches a token, in a task of its own, one call at a time. Returns nil where there is none to be had.
   public convenience init(
-    for endPoints: EndPoint..., token: BearerToken? = nil, leeway: Duration = .seconds(10),
+    for endPoints: EndPoint..., overPlainHTTP: Bool = false, token: BearerToken? = nil, leeway: Duration = .seconds(10),
     fetch: @escaping @Sendable (TokenFetch) async throws -> BearerToken?
   ) {
     let endPoints = Set(endPoints)
-    self.init(where: { endPoints.contains($0.endPoint) }, token: token, leeway: leeway, fetch: fetch)
+    self.init(
+      where: { endPoints.contains($0.endPoint) && (overPlainHTTP || $0.isSecure || $0.endPoint.isThisMachine) },
+      token: token, leeway: leeway, fetch: fetch)
   }
 
   /// Tokens for some requests.
   ///
   /// - Parameters:
   ///   - isMeant: Whether a request gets the token. Called for each request before it is sent, after redirects too; it must
-  ///     return at once.
+  ///     return at once. Have it look at ``DispatchRequest/isSecure`` too, or the token may be sent in the clear.
   ///   - token: The first token, from where the last run of the program kept it; nil: it is fetched.
   ///   - leeway: How long before the end of its lifetime a token is replaced; at most half of its lifetime counts.
   ///   - fetch: Fetches a token, in a task of its own, one call at a time. Returns nil where there is none to be had.

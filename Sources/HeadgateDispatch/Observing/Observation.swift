@@ -55,19 +55,11 @@ struct Observation: ~Copyable, @unchecked Sendable {
       }
     }
     // Also those of an observer that wants to hear no more.
-    if !start.added.isEmpty { Self.add(start.added, to: &request) }
+    if !start.added.isEmpty { request.setObserversFields(start.added) }
     guard let observers = Observers(first, others) else { return nil }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.owe()
     return Beginning(request: start.request, at: moment, observers: observers)
-  }
-
-  // By itself, so that it is not in the way of requests that nothing is added to.
-  @inline(never)
-  private static func add(_ added: [HTTPField], to request: inout DispatchRequest) {
-    var fields = request.headerFields
-    for field in added { fields[field.name] = field.value }
-    request.headerFields = fields
   }
 
   @inline(__always)

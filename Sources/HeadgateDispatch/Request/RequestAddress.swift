@@ -36,12 +36,14 @@ struct RequestAddress {
     guard let parsed = URL(text: text, relativeTo: baseURL)?.absoluteURL,
       let components = URLComponents(url: parsed, resolvingAgainstBaseURL: true)
     else {
-      throw DispatchError(.invalidURL, detail: "\"\(text)\"")
+      throw DispatchError(.invalidURL, detail: "\"\(ShownText.withoutPassword(text))\"")
     }
     let scheme = components.scheme?.lowercased() ?? ""
     guard scheme == "http" || scheme == "https" else {
       throw DispatchError(
-        .invalidURL, detail: scheme.isEmpty ? "\"\(text)\" has no scheme" : "the scheme \(scheme) is not supported")
+        .invalidURL,
+        detail: scheme.isEmpty
+          ? "\"\(ShownText.withoutPassword(text))\" has no scheme" : "the scheme \(scheme) is not supported")
     }
     do {
       endPoint = try EndPoint(parsed)

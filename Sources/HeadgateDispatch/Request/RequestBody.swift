@@ -30,7 +30,8 @@ public struct RequestBody: Sendable {
   public var length: Int64? {
     switch content {
     case .bytes(let bytes): Int64(bytes.count)
-    case .file(_, let range): range.map { $0.upperBound - $0.lowerBound }
+    // A range that no file holds may be longer than any number.
+    case .file(_, let range): range.map { Int64(clamping: UInt64(bitPattern: $0.upperBound &- $0.lowerBound)) }
     case .sequence(let sequence): sequence.length
     }
   }
@@ -57,7 +58,8 @@ public struct RequestBody: Sendable {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body.
+  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body. One that begins
+  ///     below 0 or goes beyond the file's end fails the request.
   ///   - canBeSentAgain: Whether it may be sent a second time; it is opened anew for that.
   public init(file path: String, range: Range<Int64>? = nil, canBeSentAgain: Bool = true) {
     content = .file(path: path, range: range)

@@ -45,6 +45,13 @@ final class RequestFields: @unchecked Sendable {
     var expectsContinue: Bool?
     var onUploadProgress: (@Sendable (UploadProgress) -> Void)?
     var requires: TransportCapabilities = []
+    var redirects = RedirectPolicy.noDowngrade
+    // Not the caller's to set: a redirect of a public server led here.
+    var refusesPrivateAddresses = false
+    // The names of the header fields that observers have set.
+    var observersFields: Set<HTTPField.Name> = []
+    var maxDownloadBytes: Int?
+    var leastSpeed: TransferSpeed?
 
     static let usualMaxBodyBytes = 64 << 20
     static let usualMaxRedirects = 20
@@ -57,6 +64,7 @@ final class RequestFields: @unchecked Sendable {
     // Asked of every request: where there is no such object nothing is copied to look at.
     var mayRetry: Bool { settings.retry != nil }
     var hasBody: Bool { settings.body != nil }
+    var hasDownloadLimits: Bool { settings.maxDownloadBytes != nil || settings.leastSpeed != nil }
 
     init(_ settings: consuming RareSettings) { self.settings = settings }
   }
@@ -81,6 +89,11 @@ final class RequestFields: @unchecked Sendable {
   var expectsContinue: Bool? { rare?.settings.expectsContinue }
   var onUploadProgress: (@Sendable (UploadProgress) -> Void)? { rare?.settings.onUploadProgress }
   var requires: TransportCapabilities { rare?.settings.requires ?? [] }
+  var redirects: RedirectPolicy { rare?.settings.redirects ?? .noDowngrade }
+  var refusesPrivateAddresses: Bool { rare?.settings.refusesPrivateAddresses ?? false }
+  var observersFields: Set<HTTPField.Name> { rare?.settings.observersFields ?? [] }
+  var maxDownloadBytes: Int? { rare?.settings.maxDownloadBytes }
+  var leastSpeed: TransferSpeed? { rare?.settings.leastSpeed }
 
   /// The limits on time in nanoseconds.
   var timeoutNanoseconds: Int64? { settings.timeout?.wholeNanoseconds }
@@ -90,6 +103,8 @@ final class RequestFields: @unchecked Sendable {
   var mayRetry: Bool { rare?.mayRetry ?? false }
   /// Whether it has a body.
   var hasBody: Bool { rare?.hasBody ?? false }
+  /// Whether what comes is counted.
+  var hasDownloadLimits: Bool { rare?.hasDownloadLimits ?? false }
 
   init(_ address: RequestAddress, _ settings: consuming Settings) {
     self.address = address

@@ -11,6 +11,10 @@ import HeadgateThreads
 /// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. Nothing is sent again once its response's head has been handed on, or that ran
 /// into a limit on time.
 ///
+/// What met a connection that was kept open and turned out to be closed (``DispatchRequest/retry``) is sent again at once and
+/// once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done with methods that
+/// may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's own rules.
+///
 /// While it waits for its next attempt a request holds no permit: others go on. Its `deadline` and its `timeout` hold for
 /// all attempts together, and a wait that would outlast the deadline is not begun.
 public struct RetryPolicy: Sendable {
@@ -47,15 +51,8 @@ public struct RetryPolicy: Sendable {
 
   /// Whether a request may be sent twice.
   func mayRepeat(_ request: DispatchRequest) -> Bool {
-    if let body = request.body, !body.isReplayable { return false }
-    if repeatsUnsafeMethods { return true }
-    switch request.method.rawValue {
-    case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": return true
-    default: return Self.idempotencyKey.map { request.headerFields[$0] != nil } ?? false
-    }
+    request.hasReplayableBody && (repeatsUnsafeMethods || request.isIdempotent)
   }
-
-  private static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 
   /// Whether a failure may be over by the next attempt.
   func isPassing(_ error: DispatchError) -> Bool {
@@ -79,4 +76,19 @@ public struct RetryPolicy: Sendable {
     guard left.map({ wait < $0 }) ?? true, budget?.withdraw() ?? true else { return nil }
     return wait
   }
+}
+
+extension DispatchRequest {
+  /// Whether it means the same however often it is sent: by its method (RFC 9110 section 9.2.2), or because it says so.
+  var isIdempotent: Bool {
+    switch method.rawValue {
+    case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": true
+    default: Self.idempotencyKey.map { headerFields[$0] != nil } ?? false
+    }
+  }
+
+  private static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+
+  /// Whether its body, if it has one, can be had again.
+  var hasReplayableBody: Bool { body?.isReplayable ?? true }
 }

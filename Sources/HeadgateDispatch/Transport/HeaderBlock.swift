@@ -18,12 +18,24 @@ package enum HeaderBlock {
   static func value(of canonicalName: String, in block: [UInt8]) -> String? {
     var found: String?
     forEachLine(in: block) { name, value in
-      guard name.count == canonicalName.utf8.count, zip(name, canonicalName.utf8).allSatisfy({ lower($0) == $1 })
-      else { return }
+      guard isNamed(name, canonicalName) else { return }
       let text = HeaderBlock.text(value)
       found = found.map { $0 + ", " + text } ?? text
     }
     return found
+  }
+
+  /// The value of a field that stands once, as it came; nil where it stands never, or more than once.
+  ///
+  /// - Parameter canonicalName: The name in lower case.
+  static func bytes(of canonicalName: String, in block: [UInt8]) -> [UInt8]? {
+    var found: [ArraySlice<UInt8>] = []
+    forEachLine(in: block) { name, value in if isNamed(name, canonicalName) { found.append(value) } }
+    return found.count == 1 ? found.first.map { Array($0) } : nil
+  }
+
+  private static func isNamed(_ name: ArraySlice<UInt8>, _ canonicalName: String) -> Bool {
+    name.count == canonicalName.utf8.count && zip(name, canonicalName.utf8).allSatisfy { lower($0) == $1 }
   }
 
   private static func forEachLine(in block: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void) {

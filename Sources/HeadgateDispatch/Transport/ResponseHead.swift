@@ -53,11 +53,28 @@ public struct ResponseHead: Sendable {
   /// The length of the body in bytes, as the response declares it; nil where it does not, or says no number.
   package var declaredLength: Int? { self[.contentLength].flatMap { Int($0) } }
 
+  /// Whether a body follows, as far as status and method tell: what is declared without one is the length of another.
+  func bringsBody(to method: HTTPRequest.Method) -> Bool { method != .head && statusCode != 204 && statusCode != 304 }
+
   /// One field's value, without parsing the others; several of one name are joined by ", ". O(bytes).
   public subscript(name: HTTPField.Name) -> String? {
     switch storage {
     case .fields(let fields): fields[name]
     case .block(let bytes): HeaderBlock.value(of: name.canonicalName, in: bytes)
     }
+  }
+
+  /// Where a redirect leads, as it is written. Bytes that are no UTF-8 come percent-encoded: a server means itself by
+  /// them, and as text they would be lost.
+  var location: String? {
+    let bytes: [UInt8]?
+    switch storage {
+    case .fields(let fields):
+      let values = fields[fields: .location]
+      bytes = values.count == 1 ? values[0].withUnsafeBytesOfValue { Array($0) } : nil
+    case .block(let block): bytes = HeaderBlock.bytes(of: HTTPField.Name.location.canonicalName, in: block)
+    }
+    guard let bytes, String(validating: bytes, as: UTF8.self) == nil else { return self[.location] }
+    return URLText.ascii(bytes)
   }
 }

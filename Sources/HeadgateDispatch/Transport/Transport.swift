@@ -54,7 +54,7 @@ public struct Exchange: Sendable {
 
   /// Whether it must not reach a private address: a redirect of a public server leads here. The address that is dialled
   /// decides, not the name. See ``RedirectPolicy``.
-  public internal(set) var refusesPrivateAddresses = false
+  public internal(set) var refusesPrivateAddresses: Bool
 
   /// The request's body, to be read as the transport has room for it; nil when it has none.
   public internal(set) var body: RequestBodySource?
@@ -74,6 +74,7 @@ public struct Exchange: Sendable {
     self.maxSockets = maxSockets
     self.mayPause = mayPause
     self.isLong = isLong
+    refusesPrivateAddresses = request.fields.refusesPrivateAddresses
     let hasOwn = body == nil && request.fields.hasBody
     self.body = hasOwn ? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) } : body
   }

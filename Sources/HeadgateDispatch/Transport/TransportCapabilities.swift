@@ -60,6 +60,7 @@ extension Exchange {
   func unmet(by capabilities: TransportCapabilities) -> DispatchError? {
     var needed = request.requires
     if request.endPoint.isUnixSocket { needed.insert(.unixSockets) }
+    if request.fields.redirects.refusesPrivateAddresses { needed.insert(.addressRules) }
     let missing = needed.subtracting(capabilities)
     guard !missing.isEmpty else { return nil }
     return DispatchError(.unsupported, phase: .connecting, detail: "it lacks \(missing)")

@@ -47,7 +47,7 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
 
   /// For people: what, which file, how many bytes.
   public var description: String {
-    let name = path.map { "the file \"\($0)\"" } ?? "the body's sequence"
+    let name = path.map { "the file \"\(ShownText.of($0))\"" } ?? "the body's sequence"
     if code == .unreadable { return "\(name) \(code.words): error \(errno)" }
     if code == .notAFile { return "\(name) \(code.words)" }
     return "\(name) \(code.words): \(found) bytes instead of \(expected)"

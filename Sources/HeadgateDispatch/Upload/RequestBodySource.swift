@@ -91,7 +91,9 @@ public final class RequestBodySource: Sendable {
     switch outcome {
     case .bytes(let count): return .bytes(count)
     case .end: return .end
-    case .wait: return .wait
+    case .wait:
+      report?.waits()
+      return .wait
     case .failed: return .failed
     }
   }

@@ -104,6 +104,7 @@ extension UploadExchange: ExchangeEvents {
   func multiplexes(_ does: Bool) { events.multiplexes(does) }
   func waitsForSocket() { events.waitsForSocket() }
   func goesOn() { events.goesOn() }
+  func heard() { events.heard() }
 
   func ended(_ end: ExchangeEnd) { over(end) }
 

@@ -63,8 +63,10 @@ public struct Backoff: Hashable, Sendable {
   ///   - random: Where the chance comes from.
   /// - Returns: The wait; never negative, never above ``maximum``.
   public func delay(after attempts: Int, using random: inout some RandomNumberGenerator) -> Duration {
-    let longest = longest(after: attempts).wholeNanoseconds
-    let shortest = Int64(Double(longest) * (1 - jitter))
-    return .nanoseconds(Int64.random(in: min(shortest, longest)...longest, using: &random))
+    let longest = max(0, longest(after: attempts).wholeNanoseconds)
+    // As a floating-point number the longest wait of all may be one more than an integer holds, and what was set later is
+    // not looked at before: then the wait is not shortened.
+    let shortest = Int64(exactly: (Double(longest) * (1 - jitter)).rounded(.down)) ?? longest
+    return .nanoseconds(Int64.random(in: max(0, min(shortest, longest))...longest, using: &random))
   }
 }
