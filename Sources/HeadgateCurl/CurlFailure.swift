@@ -9,9 +9,7 @@ enum CurlFailure {
     if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.upload?.isAnswered == true { return nil }
     if let fault = transfer.fault { return fault }
     if transfer.metClosedConnection {
-      return DispatchError(
-        .connectionLost, phase: .awaitingHead,
-        detail: "the connection had been kept open, and the server closed it before it answered")
+      return DispatchError(.connectionLost, phase: .awaitingHead, detail: closedConnection(transfer.exchange.request))
     }
     guard result != CURLE_OK else {
       // libcurl takes a connection that ends inside the head for a response that was whole.
@@ -28,6 +26,14 @@ enum CurlFailure {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
     }
     return DispatchError(code(result, transfer.phase, detail), phase: transfer.phase, detail: detail)
+  }
+
+  /// Why a request that met a closed connection may end there.
+  private static func closedConnection(_ request: DispatchRequest) -> String {
+    let account = "the connection had been kept open, and the server closed it before it answered"
+    if request.mayBeRepeated { return account }
+    return request.isIdempotent
+      ? account + "; the body can't be sent again" : account + "; a \(request.method) is not sent again by itself"
   }
 
   /// What went wrong between here and the proxy. A proxy is never taken for the end-point that is behind it.

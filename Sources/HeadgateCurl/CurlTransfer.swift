@@ -139,7 +139,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// or lost it, and a server that ends its connection refuses many: there libcurl goes on with what may be repeated.
   var maySend: Bool {
     guard isSent else { return true }
-    if offersHTTP2, sockets?.line.speech == .http2, mayBeRepeated { return true }
+    if offersHTTP2, sockets?.line.speech == .http2, exchange.request.mayBeRepeated { return true }
     metClosedConnection = true
     return false
   }
@@ -160,7 +160,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     let address = address() ?? ""
     guard AddressScope.isPrivate(address) ?? true else { return true }
     fault = DispatchError(
-      .badRedirect, phase: .connecting,
+      .redirectRefused, phase: .connecting,
       detail: "a public server's redirect leads to the private address \(address)")
     return false
   }
@@ -285,8 +285,4 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 extension Exchange {
   /// Whether it may keep its connection for long, which nobody is to share with it then.
   var mayStay: Bool { mayPause || isLong }
-}
-
-extension CurlTransfer {
-  fileprivate var mayBeRepeated: Bool { exchange.request.method == .get }
 }

@@ -89,7 +89,7 @@ public final class CurlTransport: Transport {
   public var capabilities: TransportCapabilities {
     [
       .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
-      .cookies, .connectPhases, .streamingUpload,
+      .cookies, .connectPhases, .streamingUpload, .addressRules,
     ]
   }
 
