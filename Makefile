@@ -44,8 +44,9 @@ explore:
 
 soak: test-packages
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
-	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 \
-	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build --filter 'SchedulerRandomTests|ChaosTests'
+	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 \
+	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
+	  --filter 'SchedulerRandomTests|ChaosTests|MutatedResponseTests'
 
 bench: test-packages
 	Benchmarks/run

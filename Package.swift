@@ -67,7 +67,7 @@ let package = Package(
       pkgConfig: "libcurl",
       providers: [.apt(["libcurl4-openssl-dev"]), .yum(["libcurl-devel"]), .brew(["curl"])]
     ),
-    .target(name: "CCurl", dependencies: ["CCurlSystem"]),
+    .target(name: "CCurl", dependencies: ["CCurlSystem"], linkerSettings: [.linkedLibrary("z")]),
     .target(
       name: "HeadgateCurl",
       dependencies: [

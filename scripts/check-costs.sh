@@ -19,7 +19,7 @@ scripts/ensure-packages.sh costs || { echo "no valgrind: what a request costs ca
 scratch=${1:-.build-costs}
 copies=$(mktemp -d)
 trap 'rm -rf "$copies"; [ $# -gt 0 ] || rm -rf "$scratch"' EXIT
-build=(swift build -c release --package-path Benchmarks/Headgate --scratch-path "$scratch")
+build=(swift build -c release --package-path Benchmarks/Programs --scratch-path "$scratch")
 for program in Dispatching Waiting; do
   "${build[@]}" --product "$program" > "$copies/log" 2>&1 || { cat "$copies/log" >&2; exit 1; }
   # valgrind 3.19 can't read what the linker writes as debug information.

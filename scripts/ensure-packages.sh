@@ -20,6 +20,8 @@ has_curl_headers() {
   fi
 }
 
+has_zlib_headers() { printf '#include <zlib.h>\nint main(void){return 0;}\n' | cc -x c -fsyntax-only -; }
+
 has_swift() { command -v swift; }
 if ! has_swift > /dev/null; then
   echo "Swift 6.3 or later is needed and not found: install it from swift.org first." >&2
@@ -27,6 +29,7 @@ if ! has_swift > /dev/null; then
 fi
 
 need libcurl4-openssl-dev has_curl_headers
+need zlib1g-dev has_zlib_headers
 need pkg-config command -v pkg-config
 if [ "${1:-build}" = costs ]; then
   need valgrind command -v valgrind
@@ -56,8 +59,8 @@ case "$(uname -s)" in
 esac
 if ! command -v apt-get > /dev/null 2>&1; then
   echo "Missing (by their Debian names):$missing" >&2
-  echo "  Fedora:  dnf install libcurl-devel pkgconf-pkg-config nginx python3 openssl" >&2
-  echo "  Arch:    pacman -S curl pkgconf nginx python openssl" >&2
+  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl" >&2
+  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl" >&2
   exit 1
 fi
 

@@ -23,8 +23,8 @@ from common import BENCHMARKS, Server, median, print_machine, print_table, ratio
 WARM_UP = 2000
 PEERS = os.path.join(BENCHMARKS, "Peers")
 KNOWN = {
-  "headgate": [os.path.join(BENCHMARKS, "Headgate/.build/release/Bulk")],
-  "headgate-all": [os.path.join(BENCHMARKS, "Headgate/.build/release/Bulk"), "--all"],
+  "headgate": [os.path.join(BENCHMARKS, "Programs/.build/release/Bulk")],
+  "headgate-all": [os.path.join(BENCHMARKS, "Programs/.build/release/Bulk"), "--all"],
   "c": [os.path.join(PEERS, ".build/c-bulk")],
   "go": [os.path.join(PEERS, ".build/go-bulk")],
   "go-many": [os.path.join(PEERS, ".build/go-bulk"), "-many"],

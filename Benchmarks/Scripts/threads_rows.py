@@ -5,7 +5,7 @@ import shutil
 from common import BENCHMARKS
 
 PARTS = {"queues": "queue", "pools": "pool", "timers": "timers", "threads": "thread"}
-MINE = os.path.join(BENCHMARKS, "Headgate/.build/release")
+MINE = os.path.join(BENCHMARKS, "Programs/.build/release")
 PEERS_BUILT = os.path.join(BENCHMARKS, "Peers/.build")
 SWIFT = os.path.join(BENCHMARKS, "Peers/Swift/.build/release")
 NETTY = "/usr/share/java/netty-common.jar"

@@ -42,6 +42,7 @@ enum CurlCallbacks {
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
     guard let pointer, let address, let transfer = transfer(pointer) else { return -1 }
+    guard transfer.maySend, transfer.mayReach(numericHost(address)) else { return -1 }
     transfer.reached(.connecting)
     guard transfer.sockets?.mayOpen(for: transfer) ?? true else {
       transfer.wasRefused = true
@@ -69,14 +70,12 @@ enum CurlCallbacks {
     return 0
   }
 
-  static let prerequest: curl_prereq_callback = { pointer, _, _, _, localPort in
-    if let pointer {
-      with(pointer) { transfer, _ in
-        transfer.isConnected(localPort: Int(localPort))
-        transfer.upload?.begins()
-      }
+  static let prerequest: curl_prereq_callback = { pointer, address, _, _, localPort in
+    guard let pointer else { return CURL_PREREQFUNC_ABORT }
+    let maySend = with(pointer) { transfer, _ in
+      transfer.isConnected(to: address.map { String(cString: $0) }, localPort: Int(localPort))
     }
-    return CURL_PREREQFUNC_OK
+    return maySend == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
   }
 
   static let tls: curl_ssl_ctx_callback = { _, _, pointer in
@@ -98,4 +97,15 @@ enum CurlCallbacks {
     Unmanaged<CurlMulti>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
     return 0
   }
+}
+
+/// An address in its numeric form; nil where it is no IP address.
+private func numericHost(_ address: UnsafePointer<curl_sockaddr>) -> String? {
+  var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+  // libcurl has `addrlen` bytes of the address where the field `addr` stands, of whatever family.
+  let isKnown = withUnsafePointer(to: &UnsafeMutablePointer(mutating: address).pointee.addr) { pointer in
+    getnameinfo(
+      pointer, socklen_t(address.pointee.addrlen), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
+  }
+  return isKnown ? String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
 }

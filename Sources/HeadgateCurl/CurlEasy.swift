@@ -16,7 +16,7 @@ import Musl
 /// The callbacks get this object, and find in it the exchange of the moment: a pointer is set once, and not for each
 /// exchange.
 final class CurlEasy {
-  let handle: UnsafeMutableRawPointer
+  private(set) var handle: UnsafeMutableRawPointer
   // The exchange under way. Unretained: the loop keeps it until the handle is taken back. Not checked at each access, nor
   // are the two below: none of their calls comes back here.
   @exclusivity(unchecked) private(set) var transfer: Unmanaged<CurlTransfer>?
@@ -26,17 +26,21 @@ final class CurlEasy {
   private let configuration: CurlTransport.Configuration
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var proxyHeaders: UnsafeMutablePointer<curl_slist>?
-  // The handle is set up for a GET without fields of its own: the next one of the kind needs its URL only.
+  // The handle, or the one before it, is set up for a GET without fields of its own: the next one of the kind needs its
+  // URL only.
   private var plainShape: Shape?
+  // Nothing was set yet.
+  private var isNew = true
   private var isIPv4Only = false
-  // What the present request is inflated from; nil when its body is to come as it is.
-  private var acceptedEncodings: String?
+  // Whether the present request says that it takes a compressed body.
+  private var asksForGzip = false
   // libcurl writes into it what went wrong. Freed in deinit, after the handle.
   private let said = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
   /// What a handle is set up for besides the request's method, fields and body.
   private struct Shape {
     let connectTimeout: Duration?
+    let mayPause: Bool
     let inflates: Bool
     let shares: Bool
     let proxy: CurlProxy?
@@ -45,7 +49,8 @@ final class CurlEasy {
 
     init(_ transfer: CurlTransfer, _ request: DispatchRequest) {
       connectTimeout = request.connectTimeout
-      inflates = !transfer.exchange.mayPause
+      mayPause = transfer.exchange.mayPause
+      inflates = transfer.asksForGzip
       shares = transfer.offersHTTP2
       proxy = transfer.proxy
       socket = request.endPoint.isUnixSocket ? request.endPoint.host : nil
@@ -53,7 +58,8 @@ final class CurlEasy {
 
     /// Whether another exchange needs the same.
     func suits(_ transfer: CurlTransfer, _ request: DispatchRequest) -> Bool {
-      connectTimeout == request.connectTimeout && inflates != transfer.exchange.mayPause
+      connectTimeout == request.connectTimeout && mayPause == transfer.exchange.mayPause
+        && inflates == transfer.asksForGzip
         && shares == transfer.offersHTTP2 && proxy == transfer.proxy
         && (request.endPoint.isUnixSocket ? socket == request.endPoint.host : socket == nil)
     }
@@ -76,19 +82,27 @@ final class CurlEasy {
   func prepare(_ transfer: CurlTransfer) {
     let request = transfer.exchange.request
     let wantsPlain = request.method == .get && request.headerFields.isEmpty && transfer.upload == nil
-    if !wantsPlain || plainShape?.suits(transfer, request) != true {
+    let isSetUp = wantsPlain && plainShape?.suits(transfer, request) == true
+    if isNew || !isSetUp {
       let shape = Shape(transfer, request)
-      curl_easy_reset(handle)
+      if !isNew { curl_easy_reset(handle) }
+      isNew = false
       isIPv4Only = false
       setCommonOptions()
       set(shape)
-      set(
-        request, transfer.upload, inflates: shape.inflates, tunnels: shape.proxy?.tunnels(to: request) ?? false)
+      set(request, transfer.upload, shape)
+      if !isSetUp { makeHeaders(request, transfer.upload, tunnels: shape.proxy?.tunnels(to: request) ?? false) }
+      ccurl_set_list(handle, CURLOPT_PROXYHEADER, proxyHeaders)
+      ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
       plainShape = wantsPlain ? shape : nil
     }
     said[0] = 0
     headBuffer.removeAll()
-    if isIPv4Only || transfer.dialling == .ipv4 { dial(transfer.dialling, within: request.connectTimeout) }
+    if isIPv4Only || transfer.dialling != .any { dial(transfer.dialling, within: transfer.timeToConnect) }
+    if transfer.exchange.needsNewConnection {
+      ccurl_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
+      plainShape = nil
+    }
     let text = request.wireURL
     if url.set(text) {
       ccurl_set_url(handle, url.handle)
@@ -107,6 +121,15 @@ final class CurlEasy {
 
   /// The exchange is over.
   func forgetTransfer() { transfer = nil }
+
+  /// Takes another of libcurl's handles for the next exchange: see ``CurlVersion``. False when there is no memory for it.
+  func renew() -> Bool {
+    guard let another = curl_easy_init() else { return false }
+    curl_easy_cleanup(handle)
+    handle = another
+    isNew = true
+    return true
+  }
 
   private func setCommonOptions() {
     // libcurl calls with it only while the handle is under way, and then the loop keeps this object.
@@ -172,6 +195,8 @@ final class CurlEasy {
     }
     if let socket = shape.socket {
       ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, socket)
+      // Else the handle would keep the jar of the exchange before.
+      ccurl_set_share(handle, nil)
     } else if let jar = configuration.cookies {
       ccurl_set_share(handle, jar.share)
       ccurl_set_string(handle, CURLOPT_COOKIEFILE, "")
@@ -179,7 +204,7 @@ final class CurlEasy {
   }
 
   /// Says which addresses of a name are to be tried, and how long.
-  func dial(_ dialling: CurlTransfer.Dialling, within limit: Duration?) {
+  private func dial(_ dialling: CurlTransfer.Dialling, within limit: Duration?) {
     isIPv4Only = dialling == .ipv4
     ccurl_set_long(handle, CURLOPT_IPRESOLVE, Int(isIPv4Only ? CURL_IPRESOLVE_V4 : CURL_IPRESOLVE_WHATEVER))
     setConnectTimeout(limit)
@@ -193,7 +218,7 @@ final class CurlEasy {
     ccurl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds ?? Int(Int32.max))
   }
 
-  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, inflates: Bool, tunnels: Bool) {
+  private func set(_ request: DispatchRequest, _ upload: CurlUpload?, _ shape: Shape) {
     setConnectTimeout(request.connectTimeout)
     if request.method == .head {
       ccurl_set_long(handle, CURLOPT_NOBODY, 1)
@@ -204,25 +229,19 @@ final class CurlEasy {
     }
     // A large buffer means few reads for streams and files. libcurl allocates it for each exchange, so a short response
     // is better off with its default of 16 KB.
-    if !inflates { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
-    // Also what makes it inflate. A request that says itself what it takes gets what it asked for.
-    let asks = inflates && configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
-    acceptedEncodings = asks ? Self.encodings : nil
-    ccurl_set_string(handle, CURLOPT_ACCEPT_ENCODING, acceptedEncodings)
-    setHeaders(request, upload, tunnels: tunnels)
+    if shape.mayPause { ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024) }
+    // The proxy that is asked for a tunnel hears of it by the option only.
+    let tunnels = shape.proxy?.tunnels(to: request) ?? false
+    ccurl_set_string(handle, CURLOPT_USERAGENT, tunnels ? configuration.userAgent : nil)
+    // Inflated here, and not by libcurl, which takes a compressed body for whole wherever it ends.
+    asksForGzip = shape.inflates
   }
 
-  /// Takes the question back that the server did not understand.
-  func askNoMore(_ transfer: CurlTransfer) {
-    let request = transfer.exchange.request
-    setHeaders(request, transfer.upload, tunnels: transfer.proxy?.tunnels(to: request) ?? false)
-  }
-
-  private func setHeaders(_ request: DispatchRequest, _ upload: CurlUpload?, tunnels: Bool) {
+  private func makeHeaders(_ request: DispatchRequest, _ upload: CurlUpload?, tunnels: Bool) {
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
     (headers, proxyHeaders) = (nil, nil)
-    setOwnHeaders(request, tunnels: tunnels)
+    addOwnHeaders(request)
     // One field, which HTTPFields holds taken apart: servers read the first one only.
     if let cookies = request.headerFields[.cookie] { append("Cookie: \(cookies)") }
     for field in request.headerFields where !field.name.isTransports && field.name != .cookie && field.name != .expect {
@@ -231,28 +250,23 @@ final class CurlEasy {
       // What is for the proxy would go through its tunnel to the end-point.
       if tunnels, field.name == .proxyAuthorization { append(line, to: &proxyHeaders) } else { append(line) }
     }
-    if tunnels { ccurl_set_list(handle, CURLOPT_PROXYHEADER, proxyHeaders) }
     if let upload {
       // libcurl asks by itself where there is no field. One that is given it would repeat after a 417.
       if let expect = upload.expectField { append(expect) }
       // It would call every body a form.
       if !request.headerFields.contains(.contentType) { append("Content-Type:") }
+    } else if [.post, .put, .patch].contains(request.method) {
+      // RFC 9110 section 8.6: a server may wait for a body that nobody says is not there.
+      append("Content-Length: 0")
     }
-    ccurl_set_list(handle, CURLOPT_HTTPHEADER, headers)
   }
 
   // What every request says unless it has a field of its own. libcurl has options for both, but writes their fields twice
   // for each request, a letter at a time: a list is written once, and made once for all requests without fields.
-  private func setOwnHeaders(_ request: DispatchRequest, tunnels: Bool) {
+  private func addOwnHeaders(_ request: DispatchRequest) {
     if !request.headerFields.contains(.userAgent) { append("User-Agent: \(configuration.userAgent)") }
-    // The proxy that is asked for a tunnel hears of it by the option only.
-    ccurl_set_string(handle, CURLOPT_USERAGENT, tunnels ? configuration.userAgent : nil)
-    if let acceptedEncodings { append("Accept-Encoding: \(acceptedEncodings)") }
+    if asksForGzip { append("Accept-Encoding: gzip") }
   }
-
-  // What servers speak, as far as this libcurl can read it. Its own list of all that it knows would name four.
-  private static let encodings: String? =
-    ccurl_reads_gzip() == 0 ? nil : ccurl_reads_brotli() == 0 ? "gzip" : "gzip, br"
 
   private func append(_ line: String) { append(line, to: &headers) }
 
@@ -269,6 +283,14 @@ final class CurlEasy {
 
   /// OpenSSL's number for what was wrong with the server's certificate; 0 for nothing.
   var certificateVerdict: Int { number(CURLINFO_SSL_VERIFYRESULT) }
+
+  /// The address that the connection leads to, in its numeric form; nil before there is one.
+  var peer: String? {
+    var text: UnsafePointer<CChar>?
+    ccurl_get_string(handle, CURLINFO_PRIMARY_IP, &text)
+    // libcurl keeps the text until the next exchange of the handle.
+    return text.map { String(cString: $0) }
+  }
 
   private func number(_ info: CURLINFO) -> Int {
     var value = 0

@@ -7,10 +7,13 @@ enum CurlFailure {
     if transfer.isAborted { return DispatchError(.cancelled, phase: transfer.phase) }
     // A server that has said all it had to say may break the connection while it is still sent to.
     if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.upload?.isAnswered == true { return nil }
-    if transfer.headIsTooLarge { return DispatchError(.headTooLarge, phase: .awaitingHead) }
+    if let fault = transfer.fault { return fault }
+    if transfer.metClosedConnection {
+      return DispatchError(.connectionLost, phase: .awaitingHead, detail: closedConnection(transfer.exchange.request))
+    }
     guard result != CURLE_OK else {
       // libcurl takes a connection that ends inside the head for a response that was whole.
-      if transfer.headIsDone { return nil }
+      if transfer.headIsDone { return transfer.isCutShort() }
       return DispatchError(.badResponse, phase: .awaitingHead, detail: "the connection ended inside the head")
     }
     let said = transfer.easy?.message ?? ""
@@ -22,7 +25,15 @@ enum CurlFailure {
     if let words = TLSFailure.words(result, detail, transfer) {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
     }
-    return DispatchError(code(result, transfer.phase), phase: transfer.phase, detail: detail)
+    return DispatchError(code(result, transfer.phase, detail), phase: transfer.phase, detail: detail)
+  }
+
+  /// Why a request that met a closed connection may end there.
+  private static func closedConnection(_ request: DispatchRequest) -> String {
+    let account = "the connection had been kept open, and the server closed it before it answered"
+    if request.mayBeRepeated { return account }
+    return request.isIdempotent
+      ? account + "; the body can't be sent again" : account + "; a \(request.method) is not sent again by itself"
   }
 
   /// What went wrong between here and the proxy. A proxy is never taken for the end-point that is behind it.
@@ -50,8 +61,10 @@ enum CurlFailure {
     }
   }
 
-  private static func code(_ result: CURLcode, _ phase: DispatchError.Phase) -> DispatchError.Code {
+  private static func code(_ result: CURLcode, _ phase: DispatchError.Phase, _ said: String) -> DispatchError.Code {
     switch result {
+    // libcurl has no code for it. Where it comes to say it in other words, this is a lost connection again.
+    case CURLE_RECV_ERROR where said.lowercased().contains("chunked-encod"): .badResponse
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
     case CURLE_COULDNT_CONNECT: .connectFailed
     // The only limit on time that libcurl is given is that on connecting.
@@ -65,6 +78,8 @@ enum CurlFailure {
       CURLE_HTTP2_STREAM:
       .badResponse
     case CURLE_URL_MALFORMAT: .invalidURL
+    // What 7.88 says of a first field that begins with a space.
+    case CURLE_BAD_FUNCTION_ARGUMENT where phase == .awaitingHead: .badResponse
     // libcurl has a cap of its own on a line of the head (100 KB) and no code of its own for it in every version.
     case CURLE_OUT_OF_MEMORY where phase == .awaitingHead: .headTooLarge
     default: .transportFailed

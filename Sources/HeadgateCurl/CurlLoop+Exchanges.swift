@@ -26,13 +26,17 @@ extension CurlLoop {
       transfer.events.goesOn()
       transfer.begun = .now
     }
+    if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
+    handOver(transfer)
+  }
+
+  /// Hands an exchange to libcurl: for the first time, or anew after it was taken back.
+  private func handOver(_ transfer: CurlTransfer) {
     guard let easy = spareHandles.popLast() ?? CurlEasy(configuration) else {
       return end(transfer, DispatchError(.transportFailed, detail: "no memory for a handle"))
     }
     transfer.easy = easy
-    transfer.wasRefused = false
-    transfer.opened = []
-    if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
+    transfer.begins()
     transfer.multi = multis[use(of: transfer).rawValue]
     easy.prepare(transfer)
     add(transfer, easy)
@@ -60,11 +64,15 @@ extension CurlLoop {
   /// is opened: two at once could be one more than the end-point tolerates.
   func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
     guard !transfer.isOver, let easy = transfer.easy else { return }
-    remove(transfer, easy)
-    transfer.sockets?.sweep(transfer.opened)
     transfer.dialling = dialling
-    easy.dial(dialling, within: transfer.timeToConnect)
-    add(transfer, easy)
+    restart(transfer, easy)
+  }
+
+  /// Takes an exchange back from libcurl, with its socket, and begins it anew.
+  private func restart(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    takeBack(easy, from: transfer)
+    transfer.sockets?.sweep(transfer.opened)
+    handOver(transfer)
   }
 
   private func remove(_ transfer: CurlTransfer, _ easy: CurlEasy) {
@@ -77,8 +85,13 @@ extension CurlLoop {
     remove(transfer, easy)
     transfer.easy = nil
     easy.forgetTransfer()
-    if spareHandles.count < 64 { spareHandles.append(easy) }
+    guard spareHandles.count < 64, canReuseHandles || easy.renew() else { return }
+    spareHandles.append(easy)
   }
+
+  /// Whether a handle may serve one exchange after another. One that has used a cookie jar keeps cookies to itself, and
+  /// would send them where it has no jar: over a Unix-domain socket.
+  private var canReuseHandles: Bool { CurlVersion.canReuseHandles && configuration.cookies == nil }
 
   func abandon(_ transfer: CurlTransfer) {
     guard !transfer.isOver else { return }
@@ -135,7 +148,7 @@ extension CurlLoop {
       var pointer: UnsafeMutableRawPointer?
       ccurl_get_private(message.pointee.easy_handle, &pointer)
       guard let transfer = pointer.flatMap(CurlCallbacks.transfer) else { continue }
-      if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4 {
+      if result == CURLE_COULDNT_RESOLVE_HOST, transfer.dialling == .ipv4, !transfer.isSent {
         dialAgain(transfer, .anyAtLast)
       } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
         putBack(transfer)
@@ -150,15 +163,11 @@ extension CurlLoop {
   private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
     var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
     if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
-      if upload.asksNoMore() {
-        remove(transfer, easy)
-        transfer.sockets?.sweep(transfer.opened)
-        easy.askNoMore(transfer)
-        return add(transfer, easy)
-      }
+      if upload.asksNoMore() { return restart(transfer, easy) }
       transfer.tellRefusal()
       isTold = true
     }
+    transfer.noteEnd(result)
     end(transfer, isTold && !transfer.isAborted ? nil : CurlFailure.error(result, of: transfer))
   }
 
@@ -187,7 +196,8 @@ extension CurlLoop {
     if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
     if wasBegun { running -= 1 }
     if failure == nil { transfer.tellTrailers() }
-    transfer.events.ended(ExchangeEnd(failure: failure, times: times))
+    transfer.events.ended(
+      ExchangeEnd(failure: failure, times: times, metClosedConnection: transfer.metClosedConnection && failure != nil))
     // The retain of `begin`, given back once: `sockets` is nil from here on.
     if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }

@@ -137,7 +137,11 @@ final class CurlLoop: @unchecked Sendable {
       if letOn() || hadEnds || hadCommands { continue }
       if isDone() { break }
       poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
-      for event in events where watches.isWanted(event.descriptor, poller) {
+      for event in events {
+        guard watches.isWanted(event.descriptor, poller) else {
+          spokeUnasked(event.descriptor)
+          continue
+        }
         var mask: Int32 = 0
         // A socket that could be written to is read first: an answer that ends the sending may have come, and behind it
         // the end of the connection, of which a write would take notice first.
@@ -201,6 +205,14 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = false
   }
 
+  /// An idle connection was closed by its server, or has bytes that nobody asked for: those must not answer the next
+  /// request. Over HTTP/2 servers may speak at any time, and what they say belongs to a stream.
+  private func spokeUnasked(_ descriptor: Int32) {
+    guard let place = watches.place(of: descriptor) else { return }
+    if watches.use(of: descriptor) == .shared, place.line.speech == .http2 { return }
+    place.dropIdle(descriptor)
+  }
+
   func place(of endPoint: EndPoint) -> EndPointSockets {
     if let lastPlace, lastPlace.endPoint == endPoint { return lastPlace }
     if let place = sockets[endPoint] {
@@ -230,11 +242,11 @@ final class CurlLoop: @unchecked Sendable {
     default: return watches.unwant(descriptor, poller)
     }
     // A connection from the pool belongs to the same end-point, so it is known there too.
-    let isConnection = transfer?.uses(descriptor) ?? false
-    watches.want(descriptor, interest, isConnection: isConnection, use: multi.use, poller)
+    let place = transfer?.uses(descriptor) == true ? transfer?.sockets : nil
+    watches.want(descriptor, interest, of: place, use: multi.use, poller)
   }
 
-  func didOpen(_ descriptor: Int32) { watches.opened(descriptor) }
+  func didOpen(_ descriptor: Int32, of place: EndPointSockets) { watches.opened(descriptor, of: place) }
   func willClose(_ descriptor: Int32) { watches.close(descriptor, poller) }
 
   func forgetIfUnused(_ place: EndPointSockets) {

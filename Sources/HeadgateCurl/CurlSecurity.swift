@@ -70,6 +70,9 @@ public struct CurlHTTPVersion: Sendable, Hashable {
 extension CurlTransport.Configuration {
   /// Finds a file that is missing now, and not at the first request.
   func check() throws(DispatchError) {
+    guard !userAgent.utf8.contains(where: { $0 < 0x20 && $0 != UInt8(ascii: "\t") || $0 == 0x7F }) else {
+      throw DispatchError(.transportFailed, detail: "the user agent has control characters in it")
+    }
     switch trust.value {
     case .authority(let file): try check(file, "the authorities")
     case .folder(let folder): try check(folder, "the authorities")

@@ -49,7 +49,16 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The consumer wants no more at all.
   var isAborted = false
   var isOver = false
-  var headIsTooLarge = false
+  /// What ended the exchange from here, in the middle of what libcurl did.
+  var fault: DispatchError?
+  /// The request was handed to a connection, all of it or a part.
+  private(set) var isSent = false
+  /// Its connection, which had been kept open, was closed before anything came.
+  private(set) var metClosedConnection = false
+  private var hasHeard = false
+  /// Whether the request asks for a compressed body, which is then inflated here.
+  let asksForGzip: Bool
+  private var gzip: GzipBody?
 
   // Not checked at each access, which the many lines of heads make felt: its calls never come back here.
   @exclusivity(unchecked) private(set) var head = HeadLines()
@@ -63,6 +72,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     offersHTTP2 =
       request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayStay && proxy == nil
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
+    asksForGzip =
+      !exchange.mayPause && loop.configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 
@@ -107,10 +118,51 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving, held }
 
-  /// Its connection stands, and the request is about to be sent.
-  func isConnected(localPort: Int) {
+  /// libcurl is about to get it, for the first time or anew.
+  func begins() {
+    (wasRefused, isSent, hasHeard) = (false, false, false)
+    opened = []
+  }
+
+  /// Its connection stands, and the request is about to be sent. False: it must not be.
+  func isConnected(to address: String?, localPort: Int) -> Bool {
+    guard maySend, mayReach(address) else { return false }
+    isSent = true
     reached(.awaitingHead)
     loop.isConnected(self, localPort: localPort)
+    upload?.begins()
+    return true
+  }
+
+  /// Whether libcurl may send the request. It sends one again by itself that met a closed connection, whatever the method;
+  /// whether that is right is the dispatcher's to say. Over HTTP/2 it can't be told whether the server refused the stream
+  /// or lost it, and a server that ends its connection refuses many: there libcurl goes on with what may be repeated.
+  var maySend: Bool {
+    guard isSent else { return true }
+    if offersHTTP2, sockets?.line.speech == .http2, exchange.request.mayBeRepeated { return true }
+    metClosedConnection = true
+    return false
+  }
+
+  /// libcurl is done with it. A body on its way keeps it from sending the request again by itself.
+  func noteEnd(_ result: CURLcode) {
+    guard isSent, !hasHeard, opened.isEmpty else { return }
+    switch result {
+    case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+      metClosedConnection = true
+    default: break
+    }
+  }
+
+  /// Whether an address is one that the request may lead to. A proxy's always is.
+  func mayReach(_ address: @autoclosure () -> String?) -> Bool {
+    guard exchange.refusesPrivateAddresses, proxy == nil else { return true }
+    let address = address() ?? ""
+    guard AddressScope.isPrivate(address) ?? true else { return true }
+    fault = DispatchError(
+      .redirectRefused, phase: .connecting,
+      detail: "a public server's redirect leads to the private address \(address)")
+    return false
   }
 
   func reached(_ step: Step) { phaseNumber.store(step.rawValue, ordering: .relaxed) }
@@ -125,18 +177,22 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// A line of the head, or of the trailer. False ends the exchange.
   func received(headLine line: UnsafeRawBufferPointer, in buffer: inout HeadBuffer) -> Bool {
+    hasHeard = true
     switch head.append(line, atMost: loop.maxHeadBytes, in: &buffer) {
-    case .inside: return true
-    case .tooLong:
-      headIsTooLarge = true
-      return false
+    case .inside:
+      if exchange.request.idleTimeout != nil { events.heard() }
+      return true
+    case .tooLong: return end(.headTooLarge)
+    case .malformed(let why): return end(.badResponse, why)
     case .last(let status, let block):
-      let response = ResponseHead(statusCode: status, block: block)
+      let response = ResponseHead(
+        statusCode: status, block: block, isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil)
       if let upload, !upload.answered(response) {
         head = HeadLines()
         return false
       }
       reached(.receiving)
+      guard beginBody(response) else { return false }
       if offersHTTP2 { loop.learned(isHTTP2: head.isHTTP2, from: self) }
       let goesOn = follow(events.received(response))
       if upload?.endsHere == true { sendOn() }
@@ -145,6 +201,39 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   }
 
   var headIsDone: Bool { head.isDone }
+
+  private func end(_ code: DispatchError.Code, _ detail: String = "") -> Bool {
+    fault = DispatchError(code, phase: phase, detail: detail)
+    return false
+  }
+
+  /// Whether the response comes from a private address; nil where a proxy stands between.
+  private var isPeerPrivate: Bool? {
+    let endPoint = exchange.request.endPoint
+    if endPoint.isUnixSocket { return true }
+    return AddressScope.isPrivate(endPoint.host) ?? (proxy == nil ? easy?.peer.flatMap(AddressScope.isPrivate) : nil)
+  }
+
+  /// Makes ready for a compressed body. False: it is compressed in a way that was not asked for.
+  private func beginBody(_ head: ResponseHead) -> Bool {
+    guard asksForGzip, let coding = head[.contentEncoding]?.lowercased(), coding != "identity" else { return true }
+    // These have no body.
+    if exchange.request.method == .head || head.statusCode == 204 || head.statusCode == 304 { return true }
+    guard coding == "gzip" || coding == "x-gzip" else {
+      return end(.badResponse, "the body is encoded as \"\(coding)\", which was not asked for")
+    }
+    gzip = GzipBody()
+    return gzip != nil || end(.transportFailed, "no memory to inflate the body")
+  }
+
+  /// Why a response is not whole, though libcurl took it for that; nil: it is.
+  func isCutShort() -> DispatchError? {
+    guard let gzip, !gzip.isWhole else { return nil }
+    // Without a declared length it may well be the connection that broke.
+    return DispatchError(
+      head.framing.endsWithConnection && !head.isHTTP2 ? .connectionLost : .badResponse, phase: .receiving,
+      detail: "the compressed body ends in the middle")
+  }
 
   /// The end-point behind a tunnel through a proxy, and how many sockets may lead there.
   var tunnel: (origin: EndPoint, most: Int)? {
@@ -167,9 +256,20 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       return Int(CURL_WRITEFUNC_PAUSE)
     }
     upload?.answerBrought(bytes.count)
-    let goesOn = follow(events.received(bytes))
+    let goesOn = deliver(bytes)
     if upload?.endsHere == true { sendOn() }
     return goesOn ? bytes.count : 0
+  }
+
+  /// Hands a piece of the body on, inflated if need be. False ends the exchange.
+  func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard let gzip else { return follow(events.received(bytes)) }
+    var goesOn = true
+    let isGzip = gzip.inflate(bytes) { piece in
+      goesOn = follow(events.received(piece))
+      return goesOn
+    }
+    return isGzip ? goesOn : end(.badResponse, "the body is no gzip, though the head says so")
   }
 
   func follow(_ flow: BodyFlow) -> Bool {

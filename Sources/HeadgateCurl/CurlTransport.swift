@@ -70,6 +70,7 @@ public final class CurlTransport: Transport {
     guard (1...64).contains(loops) else {
       throw DispatchError(.transportFailed, detail: "a transport has 1 to 64 loops, not \(loops)")
     }
+    try CurlVersion.check()
     try configuration.check()
     let proxies = try ProxyChoice(configuration.proxy)
     var made: [CurlLoop] = []
@@ -88,7 +89,7 @@ public final class CurlTransport: Transport {
   public var capabilities: TransportCapabilities {
     [
       .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
-      .cookies, .connectPhases, .streamingUpload,
+      .cookies, .connectPhases, .streamingUpload, .addressRules,
     ]
   }
 

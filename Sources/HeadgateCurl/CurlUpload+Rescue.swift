@@ -62,7 +62,7 @@ extension CurlTransfer {
       start = line + 1
     }
     guard headIsDone else { return false }
-    if last > end { _ = bytes[end..<last].withUnsafeBytes { follow(events.received($0)) } }
-    return true
+    if last > end { _ = bytes[end..<last].withUnsafeBytes { deliver($0) } }
+    return fault == nil
   }
 }

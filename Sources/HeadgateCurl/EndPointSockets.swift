@@ -1,3 +1,4 @@
+import CCurl
 import HeadgateDispatch
 import HeadgateThreads
 
@@ -78,7 +79,7 @@ final class EndPointSockets {
     open.updateValue(
       Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin), forKey: descriptor)?.isOpen =
       false
-    loop.didOpen(descriptor)
+    loop.didOpen(descriptor, of: self)
     loop.socketCounts.set(open.count, of: endPoint)
     used(descriptor, by: transfer)
   }
@@ -145,6 +146,11 @@ final class EndPointSockets {
     ended.remove(descriptor)
     forget(descriptor)
     loop.willClose(descriptor)
+    // What is left to be sent would keep the socket open at a server that does not read, while the permit goes on.
+    if Self.hasUnsentBytes(descriptor) {
+      var atOnce = linger(l_onoff: 1, l_linger: 0)
+      setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
+    }
     systemClose(descriptor)
     loop.forgetIfUnused(self)
   }
@@ -163,11 +169,40 @@ final class EndPointSockets {
   private func trim(_ excess: Int, where isMeant: (Socket) -> Bool) {
     guard excess > 0 else { return }
     let idle = open.filter { $0.value.users == 0 && isMeant($0.value) }.keys.sorted()
-    for descriptor in idle.prefix(excess) {
-      shutdown(descriptor, Int32(SHUT_RDWR))
-      ended.insert(descriptor)
-      forget(descriptor)
-    }
+    for descriptor in idle.prefix(excess) { endIdle(descriptor) }
+  }
+
+  private func endIdle(_ descriptor: Int32) {
+    shutdown(descriptor, Int32(SHUT_RDWR))
+    ended.insert(descriptor)
+    forget(descriptor)
+  }
+
+  /// Ends a connection on which something has arrived, if no exchange uses it, and throws away what has. As long as there
+  /// are bytes to be read libcurl (7.88) takes a connection that was shut down for a good one.
+  func dropIdle(_ descriptor: Int32) {
+    guard open[descriptor]?.users == 0 else { return }
+    #if !canImport(Darwin)
+    // Without an address `connect` takes a connection off its socket, with all that has arrived. The error that this
+    // leaves behind is taken too: libcurl would meet it in the place of the end.
+    var nowhere = sockaddr()
+    nowhere.sa_family = sa_family_t(AF_UNSPEC)
+    connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+    getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
+    #endif
+    endIdle(descriptor)
+  }
+
+  private static func hasUnsentBytes(_ descriptor: Int32) -> Bool {
+    var count: Int32 = 0
+    #if canImport(Darwin)
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    return getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &count, &size) == 0 && count > 0
+    #else
+    // SIOCOUTQNSD: those that the peer has no room for. What is sent and not acknowledged is on its way.
+    return ioctl(descriptor, UInt(0x894B), &count) == 0 && count > 0
+    #endif
   }
 
   private func forget(_ descriptor: Int32) {

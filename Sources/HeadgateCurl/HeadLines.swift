@@ -8,14 +8,20 @@ struct HeadLines {
     case last(status: Int, block: [UInt8])
     /// With it the head is longer than it may be.
     case tooLong
+    /// It is no line that a head may have: why.
+    case malformed(String)
   }
 
   private(set) var isDone = false
   private(set) var isHTTP2 = false
   /// Whether something of a head has come, or all of it.
   private(set) var hasBegun = false
+  /// What the head says of the body's length.
+  private(set) var framing = BodyFraming()
   /// The lines after the body.
   private(set) var trailers: [UInt8] = []
+  // The line before this one is a field that says where the body ends.
+  private var isFramingField = false
 
   /// Takes a line.
   ///
@@ -29,10 +35,28 @@ struct HeadLines {
     }
     hasBegun = true
     guard buffer.count + line.count <= cap else { return .tooLong }
+    if line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t") { return fold(line, in: &buffer) }
     buffer.append(line)
     // An empty line ends the head.
-    guard line.count <= 2, line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") else { return .inside }
-    return last(in: &buffer)
+    if line.count <= 2, line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") {
+      return last(in: &buffer)
+    }
+    switch framing.take(line) {
+    case .other: isFramingField = false
+    case .taken: isFramingField = true
+    case .malformed(let why): return .malformed(why)
+    }
+    return .inside
+  }
+
+  /// A line that goes on with the field before it: RFC 9112 section 5.2.
+  private mutating func fold(_ line: UnsafeRawBufferPointer, in buffer: inout HeadBuffer) -> Line {
+    // libcurl reads such a field by its first line only.
+    guard !isFramingField else { return .malformed("the length of the body is said over two lines") }
+    // Section 2.2 leaves the choice to refuse such a head, as libcurl 7.88 does.
+    guard buffer.lines > 1 else { return .malformed("its first field begins with a space") }
+    buffer.fold(line)
+    return .inside
   }
 
   /// The head is whole: what is in the buffer.
@@ -42,7 +66,10 @@ struct HeadLines {
     let status = Self.status(of: block)
     // Another head follows an informational one.
     hasBegun = !(100...199).contains(status) || status == 101
-    guard hasBegun else { return .inside }
+    guard hasBegun else {
+      framing = BodyFraming()
+      return .inside
+    }
     isDone = true
     // "HTTP/2 200".
     isHTTP2 = block.count > 5 && block[5] == UInt8(ascii: "2")

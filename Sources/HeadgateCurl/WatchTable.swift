@@ -10,7 +10,9 @@ struct WatchTable {
   private struct Watch {
     var interest: PollInterest?
     var isWanted = false
-    var isConnection = false
+    // The end-point's, for a connection.
+    var place: EndPointSockets?
+    var isConnection: Bool { place != nil }
     // Which of the loop's multi handles it belongs to.
     var use = CurlMulti.Use.own
   }
@@ -18,18 +20,18 @@ struct WatchTable {
   private var watches: [Watch] = []
 
   /// A connection's socket was made. Whatever had its number before is gone.
-  mutating func opened(_ descriptor: Int32) {
+  mutating func opened(_ descriptor: Int32, of place: EndPointSockets) {
     makeRoom(descriptor)
-    watches[Int(descriptor)] = Watch(isConnection: true)
+    watches[Int(descriptor)] = Watch(place: place)
   }
 
   /// libcurl wants to hear of a socket, which is a connection's or another's.
   mutating func want(
-    _ descriptor: Int32, _ interest: PollInterest, isConnection: Bool, use: CurlMulti.Use, _ poller: Poller
+    _ descriptor: Int32, _ interest: PollInterest, of place: EndPointSockets?, use: CurlMulti.Use, _ poller: Poller
   ) {
     makeRoom(descriptor)
     let index = Int(descriptor)
-    if watches[index].isConnection != isConnection { watches[index] = Watch(isConnection: isConnection) }
+    if watches[index].place !== place { watches[index] = Watch(place: place) }
     watches[index].isWanted = true
     watches[index].use = use
     guard watches[index].interest != interest else { return }
@@ -51,14 +53,18 @@ struct WatchTable {
     while watches.count <= Int(descriptor) { watches.append(Watch()) }
   }
 
-  /// Something happened on a socket. False: nobody wants to know (an idle connection was closed by the server), and it
-  /// is watched no longer.
+  /// Something happened on a socket. False: nobody wants to know, and it is watched no longer.
   mutating func isWanted(_ descriptor: Int32, _ poller: Poller) -> Bool {
     guard Int(descriptor) < watches.count else { return false }
     if watches[Int(descriptor)].isWanted { return true }
     if watches[Int(descriptor)].interest != nil { poller.remove(descriptor) }
     watches[Int(descriptor)].interest = nil
     return false
+  }
+
+  /// The end-point of a connection.
+  func place(of descriptor: Int32) -> EndPointSockets? {
+    Int(descriptor) < watches.count ? watches[Int(descriptor)].place : nil
   }
 
   /// Whose socket it is, of one that is wanted.

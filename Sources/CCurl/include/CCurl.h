@@ -1,8 +1,9 @@
-// libcurl's variadic calls as typed functions: Swift imports no variadic ones. Nothing else is in here.
+// libcurl's variadic calls as typed functions, and zlib's macro as one: Swift imports neither. Nothing else is in here.
 #ifndef CCURL_H
 #define CCURL_H
 
 #include <curl/curl.h>
+#include <zlib.h>
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);
@@ -47,6 +48,9 @@ static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *v
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
 }
+static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
+  return curl_easy_getinfo(easy, info, value);
+}
 // The list is the caller's to free.
 static inline struct curl_slist *ccurl_get_cookies(CURL *easy) {
   struct curl_slist *list = NULL;
@@ -87,20 +91,11 @@ static inline CURLSHcode ccurl_share_cookies(CURLSH *share) {
 static inline CURLcode ccurl_result(const CURLMsg *message) { return message->data.result; }
 
 // Values that are macros in C, which Swift does not import.
-static inline long ccurl_version_number(void) { return LIBCURL_VERSION_NUM; }
+// That of the library that is loaded, which may not be the one of these headers.
+static inline long ccurl_loaded_version(void) { return (long)curl_version_info(CURLVERSION_NOW)->version_num; }
 static const long CCURL_HTTP_VERSION_1_1 = CURL_HTTP_VERSION_1_1;
 static const long CCURL_HTTP_VERSION_2TLS = CURL_HTTP_VERSION_2TLS;
 static const long CCURL_HEADER_SEPARATE = CURLHEADER_SEPARATE;
-// What the libcurl that is loaded was built with, which may not be the one of these headers.
-static inline int ccurl_reads_gzip(void) { return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_LIBZ) != 0; }
-static inline int ccurl_reads_brotli(void) {
-#ifdef CURL_VERSION_BROTLI
-  return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_BROTLI) != 0;
-#else
-  return 0;
-#endif
-}
-
 // CURLOPT_QUICK_EXIT came with 7.87: without it a cancelled transfer blocks the loop until its name look-up ends.
 static inline CURLcode ccurl_set_quick_exit(CURL *easy) {
 #if LIBCURL_VERSION_NUM >= 0x075700
@@ -119,5 +114,8 @@ static inline CURLcode ccurl_set_protocols(CURL *easy) {
   return curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
 }
+
+// A macro in zlib, which says the version of its header.
+static inline int ccurl_inflate_init(z_stream *stream, int windowBits) { return inflateInit2(stream, windowBits); }
 
 #endif

@@ -13,7 +13,7 @@ extension OperationState {
       return false
     }
     let sent = later ?? first
-    guard sent.isIdempotent, sent.hasReplayableBody, attempts.map({ retries + 1 < $0 }) ?? true else { return false }
+    guard sent.mayBeRepeated, attempts.map({ retries + 1 < $0 }) ?? true else { return false }
     redirect = sent
     isToBeRepeated = true
     return true

@@ -80,7 +80,7 @@ public struct RetryPolicy: Sendable {
 
 extension DispatchRequest {
   /// Whether it means the same however often it is sent: by its method (RFC 9110 section 9.2.2), or because it says so.
-  var isIdempotent: Bool {
+  package var isIdempotent: Bool {
     switch method.rawValue {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": true
     default: Self.idempotencyKey.map { headerFields[$0] != nil } ?? false
@@ -88,6 +88,9 @@ extension DispatchRequest {
   }
 
   private static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+
+  /// Whether it may be sent again though nobody knows whether the server has seen it.
+  package var mayBeRepeated: Bool { isIdempotent && hasReplayableBody }
 
   /// Whether its body, if it has one, can be had again.
   var hasReplayableBody: Bool { body?.isReplayable ?? true }

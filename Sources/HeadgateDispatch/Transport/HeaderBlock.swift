@@ -1,5 +1,5 @@
 // Header lines as bytes: RFC 9112 section 5. A line that is no field is passed over: the status line, a broken one, an
-// obsolete continuation.
+// obsolete continuation (which CurlTransport has joined to its field before).
 
 import HTTPTypes
 
@@ -20,7 +20,8 @@ package enum HeaderBlock {
     forEachLine(in: block) { name, value in
       guard isNamed(name, canonicalName) else { return }
       let text = HeaderBlock.text(value)
-      found = found.map { $0 + ", " + text } ?? text
+      // In place: a head may hold thousands of one name.
+      if found == nil { found = text } else { found?.append(", " + text) }
     }
     return found
   }

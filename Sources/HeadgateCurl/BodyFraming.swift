@@ -1,0 +1,62 @@
+// Where a body ends: RFC 9112 section 6.3. libcurl takes the last of several lengths, and of one that is no number the
+// part that is. Whoever sends such a head wants two readers of it to see two messages: it is refused.
+
+/// What the fields of a head say of the body's length.
+struct BodyFraming {
+  /// What a line says.
+  enum Line {
+    /// Nothing of the length.
+    case other
+    case taken
+    /// Something that can't be: why.
+    case malformed(String)
+  }
+
+  /// The declared length in bytes; nil when there is none.
+  private(set) var length: Int64?
+  /// Whether the body comes in chunks, or in another form that shows its end.
+  private(set) var isChunked = false
+
+  /// Whether nothing but the connection's end shows that of the body.
+  var endsWithConnection: Bool { length == nil && !isChunked }
+
+  /// Looks at a line of the head.
+  mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
+    // Most lines are told apart by their first letter and the place of the colon.
+    if Self.has(line, "content-length:") { return takeLength(line.dropFirst(15)) }
+    guard Self.has(line, "transfer-encoding:") else { return .other }
+    isChunked = true
+    return .taken
+  }
+
+  // RFC 9110 section 8.6 lets a list of the same length pass: a proxy may have joined two fields.
+  private mutating func takeLength(_ value: Slice<UnsafeRawBufferPointer>) -> Line {
+    for part in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+      let text = String(decoding: part, as: UTF8.self).trimmingSpace()
+      guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+        let number = Int64(text)
+      else { return .malformed("\"\(text)\" is no length of a body") }
+      guard length == nil || length == number else {
+        return .malformed("two lengths of one body: \(length ?? 0) and \(number)")
+      }
+      length = number
+    }
+    return .taken
+  }
+
+  /// Whether a line begins with a name in small letters, however the line writes it.
+  private static func has(_ line: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
+    let count = name.utf8CodeUnitCount
+    guard line.count >= count, line[count - 1] == UInt8(ascii: ":") else { return false }
+    for place in 0..<count - 1 where line[place] | 0x20 != name.utf8Start[place] | 0x20 { return false }
+    return true
+  }
+}
+
+extension String {
+  fileprivate func trimmingSpace() -> String {
+    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A }
+    let end = utf8.reversed().drop(while: isSpace).count
+    return String(decoding: utf8.prefix(end).drop(while: isSpace), as: UTF8.self)
+  }
+}

@@ -1,0 +1,228 @@
+#if canImport(Glibc)
+import Foundation
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// What a server that lies, breaks off or says too much can do.
+@Suite struct HostileServerTests {
+  private func dispatcher(_ requests: Int = 1) throws -> URLDispatcher {
+    URLDispatcher(
+      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: requests)))
+  }
+
+  /// What comes of one request that is answered with some bytes, after which the connection is closed.
+  private func outcome(
+    of answer: [UInt8], _ change: (inout DispatchRequest) -> Void = { _ in }
+  ) async throws -> Result<DispatchResponse, DispatchError> {
+    let server = try RawServer { connection in
+      if connection.request() != nil { connection.send(answer) }
+    }
+    defer { server.stop() }
+    let dispatcher = try dispatcher()
+    var request = try DispatchRequest(server.url())
+    change(&request)
+    let result: Result<DispatchResponse, DispatchError>
+    do throws(DispatchError) {
+      result = .success(try await dispatcher.data(for: request))
+    } catch {
+      result = .failure(error)
+    }
+    await dispatcher.shutDown(.drain)
+    return result
+  }
+
+  private func outcome(of answer: String) async throws -> Result<DispatchResponse, DispatchError> {
+    try await outcome(of: Array(answer.utf8))
+  }
+
+  private func code(of answer: String) async throws -> DispatchError.Code? {
+    if case .failure(let error) = try await outcome(of: answer) { error.code } else { nil }
+  }
+
+  // libcurl 7.83 to 8.0 write into memory that was freed (see CurlVersion).
+  @Test("a head whose first field begins with a space corrupts nothing, over however many requests")
+  func foldedFirst() async throws {
+    let server = try RawServer { connection in
+      while connection.request() != nil {
+        connection.send("HTTP/1.1 200 OK\r\n folded: x\r\nContent-Length: 1\r\nX-Kind: a\r\n\r\n1")
+      }
+    }
+    let dispatcher = try dispatcher(4)
+    for _ in 0..<400 {
+      do throws(DispatchError) {
+        _ = try await dispatcher.data(for: DispatchRequest(server.url()))
+        Issue.record("such a head is no valid HTTP")
+      } catch {
+        #expect(error.code == .badResponse)
+      }
+    }
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test("a folded field has all its lines")
+  func folded() async throws {
+    let name = try #require(HTTPField.Name("X-Long"))
+    let response = try await outcome(
+      of: "HTTP/1.1 200 OK\r\nX-Long: one\r\n  two\r\n\tthree\r\nContent-Length: 1\r\n\r\n1"
+    ).get()
+    #expect(response.headerFields[name] == "one two three")
+    #expect(response.headerFields[.contentLength] == "1")
+  }
+
+  @Test(
+    "a length that is none, or of which there are two, is no valid HTTP",
+    arguments: [
+      "Content-Length: 0x10", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: +1", "Content-Length: 1, 2",
+      "Content-Length:", "Content-Length: 99999999999999999999999", "Content-Length: -1", "Content-Length:\r\n 1",
+    ])
+  func lengths(_ fields: String) async throws {
+    #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1") == .badResponse)
+  }
+
+  @Test("a length that is said twice, and both times the same, is that length")
+  func lengthTwice() async throws {
+    for fields in ["Content-Length: 1\r\ncontent-length: 1", "Content-Length: 1, 1"] {
+      #expect(try await outcome(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1").get().body.count == 1)
+    }
+  }
+
+  @Test("a size of a chunk that is none is no valid HTTP, and no lost connection")
+  func chunkSize() async throws {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let answer = try await outcome(of: head + "xyz\r\nabc\r\n0\r\n\r\n")
+    #expect(code(answer) == .badResponse, "\(answer)")
+    #expect(try await code(of: head + "5\r\nabc") == .connectionLost)
+  }
+
+  /// 10,000 times the letter a, by gzip.
+  private static let compressed: [UInt8] = {
+    let body = [UInt8](repeating: UInt8(ascii: "a"), count: 10_000)
+    var bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
+    func add(_ number: UInt32, bytes count: Int) {
+      for place in 0..<count { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt32(place)))) }
+    }
+    // Two stored blocks, each with its length and that inverted; then the sum and the length of all.
+    for isLast in [false, true] {
+      bytes.append(isLast ? 1 : 0)
+      add(5000, bytes: 2)
+      add(~5000, bytes: 2)
+      bytes += body.prefix(5000)
+    }
+    add(crc32(of: body), bytes: 4)
+    add(UInt32(body.count), bytes: 4)
+    return bytes
+  }()
+
+  private static func crc32(of bytes: [UInt8]) -> UInt32 {
+    var sum = ~UInt32(0)
+    for byte in bytes {
+      sum ^= UInt32(byte)
+      for _ in 0..<8 { sum = sum & 1 == 1 ? (sum >> 1) ^ 0xEDB8_8320 : sum >> 1 }
+    }
+    return ~sum
+  }
+
+  private func gzip(_ body: [UInt8], length: Bool = true) async throws -> Result<DispatchResponse, DispatchError> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n" + (length ? "Content-Length: \(body.count)\r\n" : "")
+    return try await outcome(of: Array((head + "\r\n").utf8) + body)
+  }
+
+  private func code(_ result: Result<DispatchResponse, DispatchError>) -> DispatchError.Code? {
+    if case .failure(let error) = result { error.code } else { nil }
+  }
+
+  @Test("a compressed body comes whole or not at all")
+  func truncatedGzip() async throws {
+    let whole = Self.compressed
+    #expect(try await gzip(whole).get().body.count == 10_000)
+    #expect(try await gzip(whole + whole).get().body.count == 20_000)
+    #expect(try await gzip([]).get().body.isEmpty)
+    #expect(code(try await gzip(Array(whole.prefix(6000)))) == .badResponse)
+    #expect(code(try await gzip(Array(whole.dropLast(4)))) == .badResponse)
+    // Without a length nobody can tell a body that ends early from a connection that does.
+    #expect(code(try await gzip(Array(whole.prefix(6000)), length: false)) == .connectionLost)
+    var broken = whole
+    broken[5000] ^= 1
+    #expect(code(try await gzip(broken)) == .badResponse)
+    #expect(code(try await gzip(whole + [1, 2, 3])) == .badResponse)
+  }
+
+  @Test("what a server compresses in a way that it was not asked for is refused, and not handed on")
+  func otherEncoding() async throws {
+    #expect(
+      try await code(of: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc") == .badResponse)
+  }
+
+  @Test("an answer that nobody asked for is not the next request's")
+  func unsolicited() async throws {
+    let sent = Gate()
+    let server = try RawServer { connection in
+      guard connection.request() != nil else { return }
+      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfirst")
+      guard connection.number == 0 else { return }
+      // After the exchange, while the connection is idle.
+      usleep(50_000)
+      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nplanted")
+      connection.waitForEnd()
+      sent.open()
+    }
+    let dispatcher = try dispatcher()
+    let first = try await dispatcher.data(for: DispatchRequest(server.url()))
+    // The client closes the connection by itself: that is what is waited for.
+    await sent.wait()
+    let second = try await dispatcher.data(for: DispatchRequest(server.url()))
+    #expect((first.text, second.text) == ("first", "first"))
+    #expect(server.accepted == 2)
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test("a method that has a body says that it has none", arguments: ["POST", "PUT", "PATCH"])
+  func emptyBody(_ method: String) async throws {
+    let seen = LockedBox("")
+    let server = try RawServer { connection in
+      seen.withLock { $0 = connection.request() ?? "" }
+      connection.send("HTTP/1.1 204 No Content\r\n\r\n")
+    }
+    let dispatcher = try dispatcher()
+    let method = try #require(HTTPRequest.Method(method))
+    _ = try await dispatcher.data(for: DispatchRequest(server.url(), method: method))
+    #expect(seen.withLock { $0 }.contains("\r\nContent-Length: 0\r\n"))
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test("the lines of a head count as words of the server, and so do interim answers")
+  func slowHead() async throws {
+    let server = try RawServer { connection in
+      guard connection.request() != nil else { return }
+      connection.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
+      usleep(300_000)
+      connection.send("HTTP/1.1 200 OK\r\n")
+      for number in 0..<4 {
+        usleep(300_000)
+        connection.send("X-\(number): a\r\n")
+      }
+      connection.send("Content-Length: 0\r\n\r\n")
+    }
+    let dispatcher = try dispatcher()
+    var request = try DispatchRequest(server.url())
+    request.idleTimeout = .milliseconds(900)
+    #expect(try await dispatcher.data(for: request).statusCode == 200)
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test("a name for the client with a line's end in it is refused, and puts no field into requests")
+  func userAgent() throws {
+    var configuration = CurlTransport.Configuration()
+    configuration.userAgent = "a\r\nX-Planted: yes"
+    #expect(throws: DispatchError.self) { try CurlTransport(configuration: configuration) }
+  }
+}
+#endif
