@@ -60,7 +60,7 @@ import Testing
   @Test func `Two permits, and the body whose turn it is waits for one`() async throws {
     let list = (0..<6).map { origin.url("/bytes/600000?\($0)", endPoint: $0 / 3) + "\n" }.joined()
     let fetched = try await fetch("-i", "-", "-j", "2", in: folder, input: list)
-    #expect(fetched.status == 0)
+    #expect(fetched.status == 0, "\(fetched.messages)")
     #expect(fetched.output.count == 3_600_000)
   }
 

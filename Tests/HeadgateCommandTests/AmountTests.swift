@@ -1,0 +1,45 @@
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// Limits on what servers send and where they lead, each with its word, its class and advice in terms of options.
+@Suite struct AmountTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin(endPoints: 2)
+  }
+
+  private func check(_ url: String, _ arguments: [String], _ status: Int32, _ error: String, _ advice: String)
+    async throws
+  {
+    for target in [["-P", "@/out"], []] {
+      let fetched = try await FetchTrial([url, "--log", "@/log"] + target + arguments, in: folder).finish()
+      #expect(fetched.status == status)
+      #expect(fetched.records.first?.error == error)
+      #expect(fetched.messages.contains("; " + advice), "\(fetched.messages)")
+      #expect(folder.names(in: "out").isEmpty)
+    }
+  }
+
+  @Test func `A body may be as large as was said, and no larger`() async throws {
+    let url = origin.url("/bytes/1024")
+    #expect(try await fetch(url, "--max-filesize", "1K", in: folder).output.count == 1024)
+    try await check(url, ["--max-filesize", "1023"], 4, "body_too_large", "raise --max-filesize")
+  }
+
+  @Test func `A server slower than was said is given up`() async throws {
+    try await check(
+      origin.url("/silence"), ["--speed-limit", "1K", "--speed-time", "0.1"], 6, "too_slow", "lower --speed-limit")
+  }
+
+  @Test func `A redirect that is not allowed is an error of HTTP`() async throws {
+    let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
+    try await check(url, ["--redirects", "same-origin"], 8, "redirect_refused", "see --redirects")
+    try await check(url, ["--proto-redir", "=https"], 8, "redirect_refused", "see --redirects")
+    #expect(origin.counts(endPoint: 1).received == 0)
+  }
+}
