@@ -241,8 +241,7 @@ extension CurlLoop {
   /// An exchange's connection stands.
   func isConnected(_ transfer: CurlTransfer, localPort: Int) {
     guard let place = transfer.sockets else { return }
-    // Over HTTP/2 libcurl says of the first exchange on a connection only which socket it uses.
-    if transfer.offersHTTP2 { place.used(localPort: localPort, by: transfer) }
+    place.connected(localPort: localPort, by: transfer)
     place.line.connected(ObjectIdentifier(transfer))
     stir(place)
   }

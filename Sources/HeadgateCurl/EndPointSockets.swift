@@ -36,7 +36,7 @@ final class EndPointSockets {
     fileprivate let origin: EndPoint?
     // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
     fileprivate var users = 0
-    // 0 until it is asked for.
+    // 0 until the connection stands.
     fileprivate var localPort = 0
     fileprivate var isOpen = true
 
@@ -46,6 +46,8 @@ final class EndPointSockets {
   }
 
   @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
+  // Those whose connections stand, by their local ports.
+  private var byPort: [Int: Socket] = [:]
   // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
@@ -95,14 +97,14 @@ final class EndPointSockets {
     return true
   }
 
-  /// An exchange uses the socket with this local port: libcurl tells of no other name for it.
-  func used(localPort port: Int, by transfer: CurlTransfer) {
-    for (descriptor, socket) in open {
-      if socket.localPort == 0 { socket.localPort = Self.localPort(of: descriptor) }
-      if socket.localPort == port {
-        used(descriptor, by: transfer)
-        return
-      }
+  /// An exchange has its connection. Of one that stood libcurl tells by its local port only, before it has the socket
+  /// watched: without this the first bytes of the answer could look as if nobody had asked for them.
+  func connected(localPort port: Int, by transfer: CurlTransfer) {
+    if let socket = byPort[port], socket.isOpen {
+      used(socket.descriptor, by: transfer)
+    } else if let socket = transfer.use, socket.isOpen {
+      socket.localPort = port
+      byPort[port] = socket
     }
   }
 
@@ -122,22 +124,6 @@ final class EndPointSockets {
   private static func inode(_ descriptor: Int32) -> UInt64 {
     var status = stat()
     return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
-  }
-
-  /// -1 when it has none.
-  private static func localPort(of descriptor: Int32) -> Int {
-    var address = sockaddr_storage()
-    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    // The system writes an address of the family that it names.
-    return withUnsafeMutablePointer(to: &address) { pointer in
-      let raw = UnsafeMutableRawPointer(pointer)
-      guard getsockname(descriptor, raw.assumingMemoryBound(to: sockaddr.self), &size) == 0 else { return -1 }
-      switch Int32(pointer.pointee.ss_family) {
-      case AF_INET: return Int(UInt16(bigEndian: raw.assumingMemoryBound(to: sockaddr_in.self).pointee.sin_port))
-      case AF_INET6: return Int(UInt16(bigEndian: raw.assumingMemoryBound(to: sockaddr_in6.self).pointee.sin6_port))
-      default: return -1
-      }
-    }
   }
 
   /// libcurl is done with a socket.
@@ -181,7 +167,8 @@ final class EndPointSockets {
   /// Ends a connection on which something has arrived, if no exchange uses it, and throws away what has. As long as there
   /// are bytes to be read libcurl (7.88) takes a connection that was shut down for a good one.
   func dropIdle(_ descriptor: Int32) {
-    guard open[descriptor]?.users == 0 else { return }
+    // Those of Unix-domain sockets have no ports to be known by.
+    guard open[descriptor]?.users == 0, !endPoint.isUnixSocket else { return }
     #if !canImport(Darwin)
     // Without an address `connect` takes a connection off its socket, with all that has arrived. The error that this
     // leaves behind is taken too: libcurl would meet it in the place of the end.
@@ -208,6 +195,7 @@ final class EndPointSockets {
   private func forget(_ descriptor: Int32) {
     guard let socket = open.removeValue(forKey: descriptor) else { return }
     socket.isOpen = false
+    if byPort[socket.localPort] === socket { byPort[socket.localPort] = nil }
     line.socketsChanged()
     loop.stir(self)
     loop.socketCounts.set(open.count, of: endPoint)

@@ -64,7 +64,7 @@ final class RawServer: Sendable {
 
   let port: Int
   private let listener: Int32
-  private let state = Mutex((accepted: 0, peak: 0, open: [Int32: Connection](), isOver: false))
+  private let state = Mutex((accepted: 0, peak: 0, open: [Int32: Connection](), isOver: false, isClosed: false))
 
   /// - Parameters:
   ///   - socket: The path of a Unix-domain socket to listen on; nil: a port of 127.0.0.1.
@@ -99,12 +99,12 @@ final class RawServer: Sendable {
       state.isOver = true
       for descriptor in state.open.keys { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
-    shutdown(listener, Int32(SHUT_RDWR))
+    state.withLock { state in if !state.isClosed { shutdown(listener, Int32(SHUT_RDWR)) } }
   }
 
   /// Whether all connections are closed on this side too, by a deadline.
   func waitForAll(until deadline: Deadline) -> Bool {
-    while !state.withLock({ $0.open.isEmpty && $0.isOver }) {
+    while !state.withLock({ $0.open.isEmpty && $0.isClosed }) {
       if Deadline.now > deadline { return false }
       usleep(1000)
     }
@@ -127,11 +127,17 @@ final class RawServer: Sendable {
       }
       Thread.detachNewThread { [self] in
         serve(connection)
-        state.withLock { $0.open[descriptor] = nil }
-        close(descriptor)
+        // Under the lock: afterwards the number may be another socket's.
+        state.withLock { state in
+          state.open[descriptor] = nil
+          close(descriptor)
+        }
       }
     }
-    close(listener)
+    state.withLock { state in
+      close(listener)
+      state.isClosed = true
+    }
   }
 
   private static func bindToLoopback(_ descriptor: Int32) -> Int {

@@ -75,6 +75,8 @@ import Testing
   @Test("paths that are shown are shown text: of a socket, of a file")
   func paths() throws {
     #expect(try EndPoint(unixSocket: "/run/\u{1B}x").description == "unix:/run/\\u{1B}x")
+    let error = #expect(throws: LimitError.self) { try HostPattern("\u{1B}[2J:1") }
+    #expect(error?.description.contains("\\u{1B}[2J") == true)
     #expect(RequestBodyError(.notAFile, path: "/\u{1B}").description.contains("\\u{1B}"))
   }
 }

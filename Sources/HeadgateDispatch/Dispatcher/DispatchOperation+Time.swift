@@ -1,6 +1,7 @@
 import HeadgateThreads
 
-// Limits on time. An operation keeps at most three timers, all in the dispatcher's one heap.
+// Limits on time. An operation keeps at most three timers, all in the dispatcher's one heap; one with a least speed
+// keeps that timer in its `DownloadMeter`.
 
 extension DispatchOperation {
   func armDeadline(at deadline: Deadline) {

@@ -1,6 +1,7 @@
 import HeadgateThreads
 
-/// Counts what comes of one request's response, for its limits on size and speed. Only a request with such a limit has one.
+/// Counts what comes of one request's response, for its limits on size and speed. Only a request with such a limit has
+/// one.
 final class DownloadMeter: Sendable {
   /// What a span began with. All of it only grows, so that a difference says what happened meanwhile.
   struct Mark: Equatable {
@@ -93,8 +94,8 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// An exchange begins: the present span does not count, unless it is the first one. True for that: it is to be arranged
-  /// that somebody looks when it is over.
+  /// An exchange begins: the present span does not count, unless it is the first one. True for that: it is to be
+  /// arranged that somebody looks when it is over.
   func begins() -> Bool {
     guard speed != nil else { return false }
     return state.withLock { state in

@@ -72,7 +72,8 @@ public enum AddressScope {
 }
 
 extension EndPoint {
-  /// Whether what is sent there stays on this machine, by its name: a Unix-domain socket, a loopback address, `localhost`.
+  /// Whether what is sent there stays on this machine, by its name: a Unix-domain socket, a loopback address,
+  /// `localhost`.
   var isThisMachine: Bool {
     if isUnixSocket || host == "localhost" || host == "::1" { return true }
     var address = in_addr()

@@ -110,7 +110,8 @@ enum CanonicalHost {
     return zone == 0 ? spelled : "\(spelled)%\(zone)"
   }
 
-  // The index of the interface, by its number or its name; 0 is that of none. Names have the case that the system gives.
+  // The index of the interface, by its number or its name; 0 is that of none. Names have the case that the system
+  // gives.
   private static func zone(_ text: Substring) -> UInt32? {
     if text.utf8.allSatisfy(isDigit) { return UInt32(text) }
     let index = if_nametoindex(String(text))

@@ -3,10 +3,10 @@
 /// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
 /// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
 /// scheme gives the port where a URL has none. A name in other letters takes its `xn--` form (`bücher.example` is
-/// `xn--bcher-kva.example`). An IPv4 address in the form of IPv6 (`::ffff:127.0.0.1`) is the IPv4 address. A zone tells two
-/// link-local addresses apart, and is spelled by its interface's index; other addresses have none. User information never
-/// counts. Names are not resolved: two names of one machine are two end-points. What runs at a machine with many names is bounded by the ``GateLimits/total`` of a
-/// dispatcher for those alone.
+/// `xn--bcher-kva.example`). An IPv4 address in the form of IPv6 (`::ffff:127.0.0.1`) is the IPv4 address. A zone tells
+/// two link-local addresses apart, and is spelled by its interface's index; other addresses have none. User information
+/// never counts. Names are not resolved: two names of one machine are two end-points. What runs at a machine with many
+/// names is bounded by the ``GateLimits/total`` of a dispatcher for those alone.
 ///
 /// A Unix-domain socket is an end-point too: its path stands in the place of host and port.
 ///
@@ -29,8 +29,8 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// The canonical host, an IPv6 address without its brackets. A link-local one has its zone, if it has one, as the index
-  /// of the interface: `fe80::1%2`. The path of a Unix-domain socket, which begins with a slash.
+  /// The canonical host, an IPv6 address without its brackets. A link-local one has its zone, if it has one, as the
+  /// index of the interface: `fe80::1%2`. The path of a Unix-domain socket, which begins with a slash.
   public var host: String { storage.host }
 
   /// The port, 1 to 65535; 0 for a Unix-domain socket.
@@ -39,11 +39,11 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   /// An end-point by host and port.
   ///
   /// - Parameters:
-  ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets. A zone follows a percent sign, which
-  ///     in brackets may be escaped, as in a URL: `fe80::1%en0`, `[fe80::1%25en0]`.
+  ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets. A zone follows a percent sign,
+  ///     which in brackets may be escaped, as in a URL: `fe80::1%en0`, `[fe80::1%25en0]`.
   ///   - port: 1 to 65535.
-  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range; for a zone that this
-  ///   machine has no interface for, and for one of an address that is not link-local.
+  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range; for a zone that
+  ///   this machine has no interface for, and for one of an address that is not link-local.
   public init(host: String, port: Int) throws(EndPointError) {
     guard (1...65535).contains(port) else { throw EndPointError(.invalidPort, "\(port)") }
     storage = Storage(host: try CanonicalHost.of(host), port: port)

@@ -74,8 +74,8 @@ extension DispatchError {
     public static let headTooLarge = Code("head_too_large", "the response's head is too large")
     /// More redirects than `maxRedirects`.
     public static let tooManyRedirects = Code("too_many_redirects", "too many redirects", "raise `maxRedirects`")
-    /// A redirect that the request's ``DispatchRequest/redirects`` does not allow; `detail` says from where to where and
-    /// which rule. Nothing was sent there.
+    /// A redirect that the request's ``DispatchRequest/redirects`` does not allow; `detail` says from where to where
+    /// and which rule. Nothing was sent there.
     public static let redirectRefused = Code(
       "redirect_refused", "the redirect is not allowed",
       "check where it leads; give the request a `redirects` policy that allows it, or `.none` to see the redirect itself"

@@ -16,8 +16,8 @@ final class FileNumbers: Sendable {
 
   private let next = Locked<[String: Int]>([:])
 
-  /// The first number that is free, of the lowest ones, or else from where the last search for this name ended, or else of
-  /// all.
+  /// The first number that is free, of the lowest ones, or else from where the last search for this name ended, or else
+  /// of all.
   ///
   /// - Parameters:
   ///   - name: What is numbered.

@@ -10,8 +10,8 @@ import HeadgateThreads
 ///     let dispatcher = try URLDispatcher(interceptors: [tokens])
 ///
 /// **Whose requests.** Those to the end-points that it is for, wherever a redirect leads: no other server gets to see the
-/// token. It goes over TLS only, or to this machine: a request to such an end-point over plain http goes without, unless
-/// the tokens were made for that. Requests with an `Authorization` of their own keep that, and go without.
+/// token. It goes over TLS only, or to this machine: a request to such an end-point over plain http goes without,
+/// unless the tokens were made for that. Requests with an `Authorization` of their own keep that, and go without.
 ///
 /// **When one is fetched.** Before the first request; once its lifetime is over, a little sooner (`leeway`); and when a
 /// server answers with 401. Those that get a 401 at the same time wait for one fetch, and so do those that come meanwhile or

@@ -94,8 +94,8 @@ public struct EndPointLimits: Hashable, Sendable {
 
 /// A limit that can't be.
 public struct LimitError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong with it, and what to give instead.
+  /// What is wrong with it, and what to give instead. Characters that are not seen stand in it as escapes.
   public let description: String
 
-  init(_ description: String) { self.description = description }
+  init(_ description: String) { self.description = ShownText.of(description) }
 }

@@ -16,8 +16,8 @@ public struct RequestStart: Sendable {
   }
 
   /// Gives the request a header field, in the place of those of that name which it has: the context of a trace, a
-  /// request's number. It goes along at redirects, to other servers too (but for `baggage`), and at retries. Fields can be
-  /// set here and not read.
+  /// request's number. It goes along at redirects, to other servers too (but for `baggage`), and at retries. Fields can
+  /// be set here and not read.
   ///
   /// - Parameters:
   ///   - name: The field's name.

@@ -103,18 +103,18 @@ public struct DispatchRequest: Sendable {
   }
 
   /// The largest body that is taken, in bytes as they are handed over, whatever they are handed to: a stream, a file, a
-  /// delegate. A response that declares more ends the request with the error `bodyTooLarge` at its head, one that brings
-  /// more as soon as it does; the bodies of redirects that are followed don't count. Zero: none may come. Nil, which it is
-  /// unless set: no limit but ``maxBodyBytes``.
+  /// delegate. A response that declares more ends the request with the error `bodyTooLarge` at its head, one that
+  /// brings more as soon as it does; the bodies of redirects that are followed don't count. Zero: none may come. Nil,
+  /// which it is unless set: no limit but ``maxBodyBytes``.
   public var maxDownloadBytes: Int? {
     get { storage.maxDownloadBytes }
     set { change { $0.rare.maxDownloadBytes = newValue } }
   }
 
-  /// How fast the transfer must be at least, else the request ends with the error `tooSlow`. Looked at span by span from
-  /// when it is sent, so that the time until the head counts too: the bytes of the response's body, and those of the
-  /// request's own that are sent. A span does not count in which the consumer held the transfer, the request's body was not
-  /// there to be sent, or the request waited for a permit or a socket. Nil, which it is unless set: no limit.
+  /// How fast the transfer must be at least, else the request ends with the error `tooSlow`. Looked at span by span
+  /// from when it is sent, so that the time until the head counts too: the bytes of the response's body, and those of
+  /// the request's own that are sent. A span does not count in which the consumer held the transfer, the request's body
+  /// was not there to be sent, or the request waited for a permit or a socket. Nil, which it is unless set: no limit.
   public var leastSpeed: TransferSpeed? {
     get { storage.leastSpeed }
     set { change { $0.rare.leastSpeed = newValue } }
@@ -125,8 +125,9 @@ public struct DispatchRequest: Sendable {
   /// To another scheme, host or port only these of the header fields go along: `Accept`, `Accept-Charset`,
   /// `Accept-Encoding`, `Accept-Language`, `Cache-Control`, `Pragma`, `User-Agent`; `Range` and the conditional ones
   /// (`If-Match` and the like); `Content-Type`, `Content-Encoding`, `Content-Language`, `Content-Location`,
-  /// `Content-Range` and `Expect` if the body goes along; `traceparent` and `tracestate`, and what else observers have set
-  /// but `baggage`. Whatever else the server there needs, an interceptor can give it, which is asked at each redirect.
+  /// `Content-Range` and `Expect` if the body goes along; `traceparent` and `tracestate`, and what else observers have
+  /// set but `baggage`. Whatever else the server there needs, an interceptor can give it, which is asked at each
+  /// redirect.
   public var redirects: RedirectPolicy {
     get { storage.redirects }
     set { change { $0.rare.redirects = newValue } }
@@ -147,9 +148,10 @@ public struct DispatchRequest: Sendable {
   /// Whether it is sent again when it fails. Nil, which it is unless set: it is not, but for one case.
   ///
   /// A connection that was kept open may turn out to be closed when a request is sent over it. Then the request is sent
-  /// once more at once, under its permit and over a new connection, if it may be repeated: GET, HEAD, OPTIONS, TRACE, PUT,
-  /// DELETE, QUERY, or what has an `Idempotency-Key` field, with a body only if that can be sent again; a POST or PATCH
-  /// without that field never. `RetryPolicy(attempts: 1)` keeps it from that too. ``DispatchTimes/attempts`` counts it.
+  /// once more at once, under its permit and over a new connection, if it may be repeated: GET, HEAD, OPTIONS, TRACE,
+  /// PUT, DELETE, QUERY, or what has an `Idempotency-Key` field, with a body only if that can be sent again; a POST or
+  /// PATCH without that field never. `RetryPolicy(attempts: 1)` keeps it from that too. ``DispatchTimes/attempts``
+  /// counts it.
   public var retry: RetryPolicy? {
     get { storage.retry }
     set { change { $0.rare.retry = newValue } }

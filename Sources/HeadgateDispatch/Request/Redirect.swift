@@ -13,8 +13,9 @@ enum Redirect {
 
   /// The request that follows.
   ///
-  /// 303 becomes a GET (HEAD stays), so do POSTs on 301 and 302; 307 and 308 repeat method and body. When scheme, host or
-  /// port change, only what is known to be no secret goes along: see `RedirectFields`. Limits on time and size go along.
+  /// 303 becomes a GET (HEAD stays), so do POSTs on 301 and 302; 307 and 308 repeat method and body. When scheme, host
+  /// or port change, only what is known to be no secret goes along: see `RedirectFields`. Limits on time and size go
+  /// along.
   ///
   /// - Parameters:
   ///   - request: What it follows from: less what interceptors put in for the place where that was sent.
@@ -22,8 +23,8 @@ enum Redirect {
   ///   - status: The redirect's status.
   ///   - location: Where it leads.
   ///   - isFromPrivateAddress: Whether a server at a private address says so; nil: not known.
-  /// - Throws: `badRedirect` when the address is no http or https URL, `redirectRefused` when the request's policy does not
-  ///   allow it, `bodyNotReplayable` when the body would have to be sent again and must not be.
+  /// - Throws: `badRedirect` when the address is no http or https URL, `redirectRefused` when the request's policy does
+  ///   not allow it, `bodyNotReplayable` when the body would have to be sent again and must not be.
   static func next(
     after request: DispatchRequest, sentTo sent: DispatchRequest? = nil, status: Int, location: String,
     isFromPrivateAddress: Bool? = nil

@@ -8,8 +8,8 @@ enum RedirectFields {
   /// The fields that say what is wanted or describe the body that goes along, and those of a trace. Not `Host`, which
   /// belongs to the old origin.
   ///
-  /// The conditional ones go along although another server may not know their tags: without them a part could be joined to
-  /// another version of the whole, and what was to be changed only as it is known would be changed anyway.
+  /// The conditional ones go along although another server may not know their tags: without them a part could be joined
+  /// to another version of the whole, and what was to be changed only as it is known would be changed anyway.
   private static let harmless = Set(
     [
       "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Pragma", "User-Agent",

@@ -4,8 +4,8 @@
 ///     request.redirects = .noDowngrade.refusingPrivateAddresses
 ///     request.redirects = .custom { $0.to.hasPrefix("https://cdn.example.com/") }
 ///
-/// However it is set, a redirect to another origin (scheme, host or port) takes none of the caller's header fields along
-/// that could be secret: see ``DispatchRequest/redirects``.
+/// However it is set, a redirect to another origin (scheme, host or port) takes none of the caller's header fields
+/// along that could be secret: see ``DispatchRequest/redirects``.
 public struct RedirectPolicy: Sendable {
   enum Rule: Sendable {
     case none, sameOrigin, noDowngrade, all
@@ -14,12 +14,12 @@ public struct RedirectPolicy: Sendable {
 
   let rule: Rule
 
-  /// Whether the redirect of a public server may not lead to a private address (``AddressScope``): to this machine, to its
-  /// network, or to where a cloud keeps its metadata. False unless set.
+  /// Whether the redirect of a public server may not lead to a private address (``AddressScope``): to this machine, to
+  /// its network, or to where a cloud keeps its metadata. False unless set.
   ///
   /// The address that is dialled decides, not the name. It holds from such a redirect on, over all that follow and for
-  /// further attempts; a server whose own address is private may lead to another private one. A sender whose address the
-  /// transport does not know counts as public. The transport must know which address it dials
+  /// further attempts; a server whose own address is private may lead to another private one. A sender whose address
+  /// the transport does not know counts as public. The transport must know which address it dials
   /// (``TransportCapabilities/addressRules``): over one that does not the request ends with the error `unsupported`.
   public var refusesPrivateAddresses = false
 
@@ -36,8 +36,8 @@ public struct RedirectPolicy: Sendable {
 
   /// Those that a closure allows.
   ///
-  /// - Parameter isAllowed: Asked about each redirect that could be followed. Called on the transport's thread, where every
-  ///   other exchange waits: it must return at once, and blocking calls of the dispatcher are refused.
+  /// - Parameter isAllowed: Asked about each redirect that could be followed. Called on the transport's thread, where
+  ///   every other exchange waits: it must return at once, and blocking calls of the dispatcher are refused.
   public static func custom(_ isAllowed: @escaping @Sendable (ProposedRedirect) -> Bool) -> RedirectPolicy {
     RedirectPolicy(.custom(isAllowed))
   }

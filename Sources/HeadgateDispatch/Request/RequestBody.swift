@@ -58,8 +58,8 @@ public struct RequestBody: Sendable {
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body. One that begins
-  ///     below 0 or goes beyond the file's end fails the request.
+  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body. One that
+  ///     begins below 0 or goes beyond the file's end fails the request.
   ///   - canBeSentAgain: Whether it may be sent a second time; it is opened anew for that.
   public init(file path: String, range: Range<Int64>? = nil, canBeSentAgain: Bool = true) {
     content = .file(path: path, range: range)

@@ -11,9 +11,10 @@ import HeadgateThreads
 /// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. Nothing is sent again once its response's head has been handed on, or that ran
 /// into a limit on time.
 ///
-/// What met a connection that was kept open and turned out to be closed (``DispatchRequest/retry``) is sent again at once and
-/// once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done with methods that
-/// may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's own rules.
+/// What met a connection that was kept open and turned out to be closed (``DispatchRequest/retry``) is sent again at
+/// once and once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done
+/// with methods that may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's
+/// own rules.
 ///
 /// While it waits for its next attempt a request holds no permit: others go on. Its `deadline` and its `timeout` hold for
 /// all attempts together, and a wait that would outlast the deadline is not begun.

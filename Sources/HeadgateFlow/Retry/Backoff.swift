@@ -64,8 +64,8 @@ public struct Backoff: Hashable, Sendable {
   /// - Returns: The wait; never negative, never above ``maximum``.
   public func delay(after attempts: Int, using random: inout some RandomNumberGenerator) -> Duration {
     let longest = max(0, longest(after: attempts).wholeNanoseconds)
-    // As a floating-point number the longest wait of all may be one more than an integer holds, and what was set later is
-    // not looked at before: then the wait is not shortened.
+    // As a floating-point number the longest wait of all may be one more than an integer holds, and what was set later
+    // is not looked at before: then the wait is not shortened.
     let shortest = Int64(exactly: (Double(longest) * (1 - jitter)).rounded(.down)) ?? longest
     return .nanoseconds(Int64.random(in: max(0, min(shortest, longest))...longest, using: &random))
   }

@@ -1,0 +1,99 @@
+#if canImport(Glibc)
+import HTTPTypes
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// Where a server can't lead its client, and what of one server another one never sees.
+@Suite struct LedAstrayTests {
+  /// Answers everything, and notes what it was asked.
+  private static func server(
+    socket path: String? = nil, _ seen: LockedBox<[String]>, _ answer: String
+  ) throws -> RawServer {
+    try RawServer(socket: path) { connection in
+      while let request = connection.request() {
+        seen.withLock { $0.append(request) }
+        guard connection.send(answer) else { return }
+      }
+    }
+  }
+
+  private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+  // The public server is behind a proxy, which keeps its address from being known.
+  @Test(
+    "a redirect of a public server to a name of a private address is refused, over a connection that stands too",
+    arguments: [false, true])
+  func privateAddress(isConnected: Bool) async throws {
+    let asked = LockedBox<[String]>([])
+    let inside = try Self.server(asked, Self.fine)
+    // The tests' resolver answers 127.0.0.1.
+    let url = "http://inside.loop.test:\(inside.port)/secret"
+    let proxy = try Self.server(
+      LockedBox([]), "HTTP/1.1 302 Found\r\nLocation: \(url)\r\nContent-Length: 0\r\n\r\n")
+    var configuration = CurlTransport.Configuration()
+    configuration.proxy = .through(try CurlProxy("127.0.0.1:\(proxy.port)"), except: "loop.test")
+    let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration))
+    if isConnected { #expect(try await dispatcher.data(for: url).statusCode == 200) }
+    var request = try DispatchRequest("http://public.example/")
+    request.redirects = .noDowngrade.refusingPrivateAddresses
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      Issue.record("it was followed")
+    } catch {
+      #expect(error.code == .redirectRefused)
+      #expect(error.description.contains("127.0.0.1"))
+    }
+    #expect(asked.withLock { $0.count } == (isConnected ? 1 : 0))
+    #expect(inside.accepted == (isConnected ? 1 : 0))
+    // Unless it is said, it is followed.
+    request.redirects = .noDowngrade
+    #expect(try await dispatcher.data(for: request).statusCode == 200)
+    await dispatcher.shutDown(.drain)
+    inside.stop()
+    proxy.stop()
+  }
+
+  @Test("a server of this machine may lead to another one of it")
+  func amongPrivateAddresses() async throws {
+    let there = try Self.server(LockedBox([]), Self.fine)
+    let here = try Self.server(
+      LockedBox([]), "HTTP/1.1 302 Found\r\nLocation: \(there.url())\r\nContent-Length: 0\r\n\r\n")
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    var request = try DispatchRequest(here.url())
+    request.redirects = .noDowngrade.refusingPrivateAddresses
+    #expect(try await dispatcher.data(for: request).statusCode == 200)
+    await dispatcher.shutDown(.drain)
+    here.stop()
+    there.stop()
+  }
+
+  @Test("D71 a jar's cookies stay away from sockets, also after a TCP request, and none come from there")
+  func cookiesAndSockets() async throws {
+    let folder = try TemporaryFolder()
+    let (overTCP, overSocket) = (LockedBox<[String]>([]), LockedBox<[String]>([]))
+    func answer(_ cookie: String) -> String {
+      "HTTP/1.1 200 OK\r\nSet-Cookie: \(cookie)=1; Path=/\r\nContent-Length: 2\r\n\r\nok"
+    }
+    let tcp = try Self.server(overTCP, answer("tcp"))
+    let socket = try Self.server(socket: folder.path + "/s", overSocket, answer("socket"))
+    var configuration = CurlTransport.Configuration()
+    let jar = try CookieJar()
+    configuration.cookies = jar
+    let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration))
+    let path = folder.path.replacing("/", with: "%2F")
+    for url in ["http://localhost:\(tcp.port)/", "http+unix://\(path)%2Fs/", "http://localhost:\(tcp.port)/"] {
+      #expect(try await dispatcher.data(for: url).statusCode == 200)
+    }
+    #expect(overSocket.withLock { $0.count } == 1)
+    #expect(overSocket.withLock { $0.allSatisfy { !$0.contains("Cookie:") } })
+    #expect(overTCP.withLock { $0.last?.contains("Cookie: tcp=1\r\n") } == true)
+    #expect(jar.lines.count == 1)
+    await dispatcher.shutDown(.drain)
+    tcp.stop()
+    socket.stop()
+  }
+}
+#endif
