@@ -25,9 +25,21 @@ struct BodyFraming {
     // Most lines are told apart by their first letter and the place of the colon.
     if Self.has(line, "content-length:") { return takeLength(line.dropFirst(15)) }
     guard Self.has(line, "transfer-encoding:") else { return .other }
-    isChunked = true
-    return .taken
+    return takeCoding(line.dropFirst(18))
   }
+
+  // libcurl decodes any coding that it knows, asked for or not, and takes it to be complete wherever it ends.
+  private mutating func takeCoding(_ value: Slice<UnsafeRawBufferPointer>) -> Line {
+    let coding = String(decoding: value, as: UTF8.self).trimmingSpace().lowercased()
+    guard coding == "chunked", !isChunked else {
+      return .malformed("the transfer coding \"\(coding)\" was not asked for")
+    }
+    isChunked = true
+    return length == nil ? .taken : Self.both
+  }
+
+  // Section 6.1: such a message ought to be handled as an error.
+  private static let both = Line.malformed("a body length is given beside chunks")
 
   // RFC 9110 section 8.6 lets a list of the same length pass: a proxy may have joined two fields.
   private mutating func takeLength(_ value: Slice<UnsafeRawBufferPointer>) -> Line {
@@ -35,13 +47,13 @@ struct BodyFraming {
       let text = String(decoding: part, as: UTF8.self).trimmingSpace()
       guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
         let number = Int64(text)
-      else { return .malformed("\"\(text)\" is no length of a body") }
+      else { return .malformed("\"\(text)\" is not a valid body length") }
       guard length == nil || length == number else {
-        return .malformed("two lengths of one body: \(length ?? 0) and \(number)")
+        return .malformed("two different body lengths: \(length ?? 0) and \(number)")
       }
       length = number
     }
-    return .taken
+    return isChunked ? Self.both : .taken
   }
 
   /// Whether a line begins with a name in small letters, however the line writes it.

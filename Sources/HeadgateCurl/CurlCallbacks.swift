@@ -42,7 +42,8 @@ enum CurlCallbacks {
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
     guard let pointer, let address, let transfer = transfer(pointer) else { return -1 }
-    guard transfer.maySend, transfer.mayReach(numericHost(address)) else { return -1 }
+    // Once an address was refused none of the others is tried.
+    guard transfer.fault == nil, transfer.maySend, transfer.mayReach(numericHost(address)) else { return -1 }
     transfer.reached(.connecting)
     guard transfer.sockets?.mayOpen(for: transfer) ?? true else {
       transfer.wasRefused = true

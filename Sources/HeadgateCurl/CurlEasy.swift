@@ -99,7 +99,7 @@ final class CurlEasy {
     said[0] = 0
     headBuffer.removeAll()
     if isIPv4Only || transfer.dialling != .any { dial(transfer.dialling, within: transfer.timeToConnect) }
-    if transfer.exchange.needsNewConnection {
+    if transfer.needsNewConnection {
       ccurl_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
       plainShape = nil
     }
@@ -233,7 +233,7 @@ final class CurlEasy {
     // The proxy that is asked for a tunnel hears of it by the option only.
     let tunnels = shape.proxy?.tunnels(to: request) ?? false
     ccurl_set_string(handle, CURLOPT_USERAGENT, tunnels ? configuration.userAgent : nil)
-    // Inflated here, and not by libcurl, which takes a compressed body for whole wherever it ends.
+    // Inflated here, and not by libcurl, which takes a compressed body to be complete wherever it ends.
     asksForGzip = shape.inflates
   }
 

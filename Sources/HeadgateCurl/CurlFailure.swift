@@ -6,7 +6,9 @@ enum CurlFailure {
   static func error(_ result: CURLcode, of transfer: CurlTransfer) -> DispatchError? {
     if transfer.isAborted { return DispatchError(.cancelled, phase: transfer.phase) }
     // A server that has said all it had to say may break the connection while it is still sent to.
-    if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.upload?.isAnswered == true { return nil }
+    if result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR, transfer.upload?.isAnswered == true {
+      return transfer.isCutShort()
+    }
     if let fault = transfer.fault { return fault }
     if transfer.metClosedConnection {
       return DispatchError(.connectionLost, phase: .awaitingHead, detail: closedConnection(transfer.exchange.request))
@@ -65,6 +67,9 @@ enum CurlFailure {
     switch result {
     // libcurl has no code for it. Where it comes to say it in other words, this is a lost connection again.
     case CURLE_RECV_ERROR where said.lowercased().contains("chunked-encod"): .badResponse
+    case CURLE_RECV_ERROR where said.lowercased().contains("too large response headers"): .headTooLarge
+    // CURLE_TOO_LARGE, which came with 8.6.
+    case CURLcode(rawValue: 100): .headTooLarge
     case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameNotResolved
     case CURLE_COULDNT_CONNECT: .connectFailed
     // The only limit on time that libcurl is given is that on connecting.

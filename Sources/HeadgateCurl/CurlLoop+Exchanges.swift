@@ -42,7 +42,7 @@ extension CurlLoop {
     add(transfer, easy)
   }
 
-  // So many exchanges are looked through in no time.
+  // Looking through so many exchanges costs next to nothing.
   private static let crowd = 64
 
   private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
@@ -70,6 +70,9 @@ extension CurlLoop {
 
   /// Takes an exchange back from libcurl, with its socket, and begins it anew.
   private func restart(_ transfer: CurlTransfer, _ easy: CurlEasy) {
+    guard transfer.upload?.rewind(to: 0) ?? true else {
+      return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
+    }
     takeBack(easy, from: transfer)
     transfer.sockets?.sweep(transfer.opened)
     handOver(transfer)
@@ -114,7 +117,7 @@ extension CurlLoop {
   func goOnSending(_ transfer: CurlTransfer) {
     guard !transfer.isOver, let easy = transfer.easy, let upload = transfer.upload else { return }
     // What is left of the body is not sent: the connection is closed with it.
-    if upload.endsHere { return end(transfer, nil) }
+    if upload.endsHere { return end(transfer, transfer.isCutShort()) }
     guard upload.isHeld else { return }
     upload.isHeld = false
     unpause(transfer, easy)
@@ -152,6 +155,8 @@ extension CurlLoop {
         dialAgain(transfer, .anyAtLast)
       } else if result != CURLE_OK, transfer.wasRefused && !transfer.headIsDone || mustGoRound(transfer) {
         putBack(transfer)
+      } else if transfer.metBytes, let easy = transfer.easy {
+        restart(transfer, easy)
       } else {
         finish(transfer, result)
       }
@@ -163,18 +168,22 @@ extension CurlLoop {
   private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
     var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
     if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
-      if upload.asksNoMore() { return restart(transfer, easy) }
+      if upload.asksNoMore() {
+        transfer.begun = .now
+        return restart(transfer, easy)
+      }
       transfer.tellRefusal()
       isTold = true
     }
     transfer.noteEnd(result)
-    end(transfer, isTold && !transfer.isAborted ? nil : CurlFailure.error(result, of: transfer))
+    end(transfer, isTold && !transfer.isAborted ? transfer.isCutShort() : CurlFailure.error(result, of: transfer))
   }
 
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
     transfer.isOver = true
     var times = ExchangeTimes()
     let wasBegun = transfer.sockets != nil
+    if failure != nil { transfer.upload?.isGivenUp = true }
     if let easy = transfer.easy {
       times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay)
       // For one that is not done this closes its connection, before the permit goes back.

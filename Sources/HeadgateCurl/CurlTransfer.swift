@@ -13,7 +13,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The proxy that it goes through.
   let proxy: CurlProxy?
   /// Whether it may use HTTP/2: over TLS, and if it neither is long nor can be paused. What a paused stream holds back on
-  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response for whole at
+  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response to be complete at
   /// the end of a body with a declared length, before any trailers.
   let offersHTTP2: Bool
   private let loop: CurlLoop
@@ -56,6 +56,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// Its connection, which had been kept open, was closed before anything came.
   private(set) var metClosedConnection = false
   private var hasHeard = false
+  /// Its connection, which had been kept open, had bytes to read before the request was sent: nothing was sent there.
+  private(set) var metBytes = false
+  /// Whether no connection that stands will do.
+  private(set) var needsNewConnection: Bool
   /// Whether the request asks for a compressed body, which is then inflated here.
   let asksForGzip: Bool
   private var gzip: GzipBody?
@@ -72,6 +76,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     offersHTTP2 =
       request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayStay && proxy == nil
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
+    needsNewConnection = exchange.needsNewConnection
     asksForGzip =
       !exchange.mayPause && loop.configuration.acceptsCompression && !request.headerFields.contains(.acceptEncoding)
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
@@ -120,31 +125,42 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// libcurl is about to get it, for the first time or anew.
   func begins() {
-    (wasRefused, isSent, hasHeard) = (false, false, false)
+    (wasRefused, isSent, hasHeard, metBytes, fault) = (false, false, false, false, nil)
     opened = []
   }
 
   /// Its connection stands, and the request is about to be sent. False: it must not be.
   func isConnected(to address: String?, localPort: Int) -> Bool {
     guard maySend, mayReach(address) else { return false }
-    isSent = true
-    reached(.awaitingHead)
     loop.isConnected(self, localPort: localPort)
+    // Bytes that came on a kept connection before the request is sent can't be its answer, but would be taken for it. Over
+    // HTTP/2 they belong to a stream.
+    if opened.isEmpty, !speaksHTTP2, use?.hasArrived == true {
+      metBytes = true
+      needsNewConnection = true
+      return false
+    }
+    isSent = true
+    wasRefused = false
+    reached(.awaitingHead)
     upload?.begins()
     return true
   }
+
+  private var speaksHTTP2: Bool { offersHTTP2 && sockets?.line.speech == .http2 }
 
   /// Whether libcurl may send the request. It sends one again by itself that met a closed connection, whatever the method;
   /// whether that is right is the dispatcher's to say. Over HTTP/2 it can't be told whether the server refused the stream
   /// or lost it, and a server that ends its connection refuses many: there libcurl goes on with what may be repeated.
   var maySend: Bool {
     guard isSent else { return true }
-    if offersHTTP2, sockets?.line.speech == .http2, exchange.request.mayBeRepeated { return true }
+    if speaksHTTP2, exchange.request.mayBeRepeated { return true }
     metClosedConnection = true
     return false
   }
 
-  /// libcurl is done with it. A body on its way keeps it from sending the request again by itself.
+  /// libcurl is done with the exchange. While a body is on its way it does not try to send the request again, so that the
+  /// callbacks have not noticed a closed connection.
   func noteEnd(_ result: CURLcode) {
     guard isSent, !hasHeard, opened.isEmpty else { return }
     switch result {
@@ -203,6 +219,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var headIsDone: Bool { head.isDone }
 
   private func end(_ code: DispatchError.Code, _ detail: String = "") -> Bool {
+    upload?.isGivenUp = true
     fault = DispatchError(code, phase: phase, detail: detail)
     return false
   }
@@ -216,9 +233,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   /// Makes ready for a compressed body. False: it is compressed in a way that was not asked for.
   private func beginBody(_ head: ResponseHead) -> Bool {
-    guard asksForGzip, let coding = head[.contentEncoding]?.lowercased(), coding != "identity" else { return true }
+    guard asksForGzip, let coding = head[.contentEncoding]?.lowercased() else { return true }
+    // libcurl knows "none" too.
+    if ["", "identity", "none"].contains(coding) { return true }
     // These have no body.
-    if exchange.request.method == .head || head.statusCode == 204 || head.statusCode == 304 { return true }
+    if exchange.request.method == .head || [204, 304].contains(head.statusCode) || self.head.framing.length == 0 {
+      return true
+    }
     guard coding == "gzip" || coding == "x-gzip" else {
       return end(.badResponse, "the body is encoded as \"\(coding)\", which was not asked for")
     }
@@ -269,7 +290,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       goesOn = follow(events.received(piece))
       return goesOn
     }
-    return isGzip ? goesOn : end(.badResponse, "the body is no gzip, though the head says so")
+    return isGzip ? goesOn : end(.badResponse, "the body is not gzip, though the head says it is")
   }
 
   func follow(_ flow: BodyFlow) -> Bool {

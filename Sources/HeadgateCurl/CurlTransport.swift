@@ -42,8 +42,8 @@ public final class CurlTransport: Transport {
     public var cookies: CookieJar?
     /// What the server is told of the client, unless the request has its own `User-Agent`.
     public var userAgent = "headgate/0.1"
-    /// Whether servers are asked for compressed bodies, which are inflated as they come: yes unless set. A request with its
-    /// own `Accept-Encoding` gets what it asks for, as it comes.
+    /// Whether servers are asked for bodies that gzip has compressed, which are inflated as they come: yes unless set. A
+    /// request with its own `Accept-Encoding` gets what it asks for, as it comes.
     public var acceptsCompression = true
     /// The largest head of a response, in bytes: 256 KB unless set. Trailers may be as large again.
     public var maxHeadBytes = 256 * 1024

@@ -32,6 +32,8 @@ final class CurlUpload {
   var remnant: [UInt8] = []
   /// libcurl was told to wait for the body.
   var isHeld = false
+  /// The exchange ends without a response.
+  var isGivenUp = false
 
   private var sent: Int64 = 0
   private var hasEnded = false
@@ -69,6 +71,9 @@ final class CurlUpload {
   }
 
   private var isSent: Bool { hasEnded || sent == source.length }
+
+  /// Whether what the system has yet to send is worth the wait: all of the body, for an exchange that ended well.
+  var mustArrive: Bool { isSent && !isGivenUp }
 
   // MARK: What libcurl asks
 
@@ -137,6 +142,7 @@ final class CurlUpload {
     guard rewind(to: 0) else { return false }
     refusal = nil
     expectsContinue = false
+    remnant = []
     return true
   }
 

@@ -17,7 +17,7 @@ enum CurlVersion {
   static func check() throws(DispatchError) {
     guard loaded >= oldest else {
       throw DispatchError(
-        .transportFailed, detail: "libcurl \(CurlTransport.libraryVersion) is too old: 7.80 or later is needed")
+        .transportFailed, detail: "\(CurlTransport.libraryVersion) is too old: libcurl 7.80 or later is needed")
     }
   }
 }

@@ -40,6 +40,9 @@ final class EndPointSockets {
     fileprivate var localPort = 0
     fileprivate var isOpen = true
 
+    /// Whether there are bytes to be read, or an end.
+    var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
+
     fileprivate init(_ descriptor: Int32, inode: UInt64, origin: EndPoint?) {
       (self.descriptor, self.inode, self.origin) = (descriptor, inode, origin)
     }
@@ -100,11 +103,13 @@ final class EndPointSockets {
   /// An exchange has its connection. Of one that stood libcurl tells by its local port only, before it has the socket
   /// watched: without this the first bytes of the answer could look as if nobody had asked for them.
   func connected(localPort port: Int, by transfer: CurlTransfer) {
-    if let socket = byPort[port], socket.isOpen {
-      used(socket.descriptor, by: transfer)
-    } else if let socket = transfer.use, socket.isOpen {
+    // Those of Unix-domain sockets have none.
+    guard port > 0 else { return }
+    if let socket = transfer.use, socket.isOpen, socket.localPort == 0 {
       socket.localPort = port
       byPort[port] = socket
+    } else if let socket = byPort[port], socket.isOpen {
+      used(socket.descriptor, by: transfer)
     }
   }
 
@@ -128,12 +133,14 @@ final class EndPointSockets {
 
   /// libcurl is done with a socket.
   func close(_ descriptor: Int32) {
-    uploads.removeValue(forKey: descriptor)?.rescue(from: descriptor)
+    let upload = uploads.removeValue(forKey: descriptor)
+    upload?.rescue(from: descriptor)
     ended.remove(descriptor)
     forget(descriptor)
     loop.willClose(descriptor)
-    // What is left to be sent would keep the socket open at a server that does not read, while the permit goes on.
-    if Self.hasUnsentBytes(descriptor) {
+    // What is left of a body that was given up would keep the socket open at a server that does not read, while the permit
+    // goes on.
+    if let upload, !upload.mustArrive, Self.hasUnsentBytes(descriptor) {
       var atOnce = linger(l_onoff: 1, l_linger: 0)
       setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
     }
@@ -170,6 +177,8 @@ final class EndPointSockets {
     // Those of Unix-domain sockets have no ports to be known by.
     guard open[descriptor]?.users == 0, !endPoint.isUnixSocket else { return }
     #if !canImport(Darwin)
+    var byte = UInt8(0)
+    guard recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0 else { return endIdle(descriptor) }
     // Without an address `connect` takes a connection off its socket, with all that has arrived. The error that this
     // leaves behind is taken too: libcurl would meet it in the place of the end.
     var nowhere = sockaddr()
@@ -187,7 +196,7 @@ final class EndPointSockets {
     var size = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &count, &size) == 0 && count > 0
     #else
-    // SIOCOUTQNSD: those that the peer has no room for. What is sent and not acknowledged is on its way.
+    // SIOCOUTQNSD: those that were not sent yet. What is sent and not acknowledged is on its way.
     return ioctl(descriptor, UInt(0x894B), &count) == 0 && count > 0
     #endif
   }

@@ -20,6 +20,8 @@ struct HeadLines {
   private(set) var framing = BodyFraming()
   /// The lines after the body.
   private(set) var trailers: [UInt8] = []
+  // The bytes of all lines, those of interim answers and of blank ones included: a head that never ends is too long.
+  private var taken = 0
   // The line before this one is a field that says where the body ends.
   private var isFramingField = false
 
@@ -34,7 +36,8 @@ struct HeadLines {
       return trailers.count <= cap ? .inside : .tooLong
     }
     hasBegun = true
-    guard buffer.count + line.count <= cap else { return .tooLong }
+    taken += line.count
+    guard taken <= cap else { return .tooLong }
     if line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t") { return fold(line, in: &buffer) }
     buffer.append(line)
     // An empty line ends the head.
@@ -52,9 +55,9 @@ struct HeadLines {
   /// A line that goes on with the field before it: RFC 9112 section 5.2.
   private mutating func fold(_ line: UnsafeRawBufferPointer, in buffer: inout HeadBuffer) -> Line {
     // libcurl reads such a field by its first line only.
-    guard !isFramingField else { return .malformed("the length of the body is said over two lines") }
+    guard !isFramingField else { return .malformed("the body's length is spread over two lines") }
     // Section 2.2 leaves the choice to refuse such a head, as libcurl 7.88 does.
-    guard buffer.lines > 1 else { return .malformed("its first field begins with a space") }
+    guard buffer.lines > 1 else { return .malformed("the head's first field begins with a space") }
     buffer.fold(line)
     return .inside
   }

@@ -218,7 +218,7 @@ import Testing
     server.stop()
   }
 
-  @Test("a name for the client with a line's end in it is refused, and puts no field into requests")
+  @Test("a name for the client with a line break in it is refused, and puts no field into requests")
   func userAgent() throws {
     var configuration = CurlTransport.Configuration()
     configuration.userAgent = "a\r\nX-Planted: yes"

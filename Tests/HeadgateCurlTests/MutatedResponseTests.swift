@@ -10,7 +10,7 @@ import Testing
 /// A server that says anything, again and again: `HEADGATE_MUTATIONS` responses, 3,000 unless set. In a process of its own,
 /// whose descriptors and memory are counted; under the address sanitizer in `.ci/run`.
 @Suite struct MutatedResponseTests {
-  @Test("responses changed at random: every request ends, and nothing is left behind")
+  @Test("responses changed at random: every request ends, and nothing is left behind", .timeLimit(.minutes(5)))
   func mutated() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       let count = getenv("HEADGATE_MUTATIONS").flatMap { Int(String(cString: $0)) } ?? 3000
