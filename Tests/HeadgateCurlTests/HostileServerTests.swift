@@ -1,5 +1,6 @@
 #if canImport(Glibc)
 import Foundation
+import Glibc
 import HTTPTypes
 import HeadgateCurl
 import HeadgateDispatch
@@ -152,6 +153,30 @@ import Testing
     #expect(code(try await gzip(whole + [1, 2, 3])) == .badResponse)
   }
 
+  @Test("a compressed answer that comes before the request's body is sent has to be whole as well")
+  func truncatedEarlyAnswer() async throws {
+    let part = Array(Self.compressed.prefix(600))
+    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 600\r\nConnection: close\r\n\r\n"
+    let server = try RawServer { connection in
+      var bytes = [UInt8](repeating: 0, count: 1000)
+      _ = recv(connection.descriptor, &bytes, bytes.count, 0)
+      connection.send(Array(head.utf8) + part)
+      connection.waitForEnd()
+    }
+    let dispatcher = try dispatcher()
+    var request = try DispatchRequest(
+      server.url(), method: .put, body: RequestBody([UInt8](repeating: 1, count: 8 << 20)))
+    request.expectsContinue = false
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: request)
+      Issue.record("it is a part only")
+    } catch {
+      #expect(error.code == .badResponse)
+    }
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
   @Test("what a server compresses in a way that it was not asked for is refused, and not handed on")
   func otherEncoding() async throws {
     #expect(
@@ -178,6 +203,60 @@ import Testing
     let second = try await dispatcher.data(for: DispatchRequest(server.url()))
     #expect((first.text, second.text) == ("first", "first"))
     #expect(server.accepted == 2)
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test("an answer that nobody asked for is not the next request's either where that waits for the first to end")
+  func unsolicitedBeforeQueued() async throws {
+    let planted = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nplanted"
+    // Behind libcurl's first read of 16 KB, which the first answer fills.
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Fill: "
+    let tail = "\r\n\r\n5\r\nfirst\r\n0\r\n\r\n"
+    let filled = head + String(repeating: "a", count: 16384 - head.utf8.count - tail.utf8.count) + tail
+    let server = try RawServer { connection in
+      while connection.request() != nil { connection.send(filled + planted) }
+    }
+    let dispatcher = try dispatcher()
+    let url = server.url()
+    let texts = await withTaskGroup(of: String?.self) { group in
+      for _ in 0..<60 { group.addTask { try? await dispatcher.data(for: url).text } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(texts.allSatisfy { $0 == "first" })
+    // Nothing was sent where the planted one was met, so that each request has a connection of its own.
+    #expect(server.accepted == 60)
+    await dispatcher.shutDown(.drain)
+    server.stop()
+  }
+
+  @Test(
+    "a transfer coding that nobody asked for, and a length beside chunks, are no valid HTTP",
+    arguments: [
+      "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: gzip",
+      "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+      "Transfer-Encoding: chunked\r\nContent-Length: 1", "Content-Length: 1\r\nTransfer-Encoding: chunked",
+      "Transfer-Encoding:\r\n chunked",
+    ])
+  func codings(_ fields: String) async throws {
+    #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1\r\na\r\n0\r\n\r\n") == .badResponse)
+  }
+
+  @Test("a head without an end is too large: of interim answers, of blank lines", arguments: [true, false])
+  func endlessHead(isInterim: Bool) async throws {
+    let server = try RawServer { connection in
+      guard connection.request() != nil else { return }
+      if !isInterim { connection.send("HTTP/1.1 200 OK\r\nX-A: b\r\n") }
+      let piece = isInterim ? "HTTP/1.1 103 Early Hints\r\nX-A: b\r\n\r\n" : " \r\n"
+      while connection.send(String(repeating: piece, count: 500)) {}
+    }
+    let dispatcher = try dispatcher()
+    do throws(DispatchError) {
+      _ = try await dispatcher.data(for: DispatchRequest(server.url()))
+      Issue.record("it has no end")
+    } catch {
+      #expect(error.code == .headTooLarge)
+    }
     await dispatcher.shutDown(.drain)
     server.stop()
   }

@@ -26,7 +26,7 @@ import Musl
       for host in ["fe80::1%\(zone)", "FE80:0::1%\(zone)", "[fe80::1%\(zone)]", "[fe80::1%25\(zone)]"] {
         let endPoint = try EndPoint(host: host, port: 80)
         #expect(endPoint.host == "fe80::1%\(index)")
-        #expect(endPoint.description == "[fe80::1%\(index)]:80")
+        #expect(endPoint.description == "[fe80::1%25\(index)]:80")
       }
       let request = try DispatchRequest("http://[FE80::1%25\(zone)]:8080/a")
       #expect(request.url == "http://[fe80::1%25\(index)]:8080/a")

@@ -14,7 +14,7 @@ import Testing
       ("\u{202A}\u{202E}\u{2066}\u{2069}", "\\u{202A}\\u{202E}\\u{2066}\\u{2069}"),
       ("\u{2028}\u{2029}", "\\u{2028}\\u{2029}"),
       ("a\u{200B}\u{200D}\u{2060}\u{FEFF}\u{AD}b", "a\\u{200B}\\u{200D}\\u{2060}\\u{FEFF}\\u{AD}b"),
-      ("\u{E0041}\u{3164}", "\\u{E0041}\\u{3164}"),
+      ("\u{E0041}\u{3164}\u{34F}", "\\u{E0041}\\u{3164}\\u{34F}"),
     ])
   func escapes(text: String, shown: String) {
     #expect(ShownText.of(text) == shown)
@@ -46,6 +46,9 @@ import Testing
       ("http://u:sec#ret@h:8/", "http://u:***@h:8/"),
       ("http://u:@h?a@b", "http://u:***@h?a@b"), ("http://h:80/a@b", "http://h:80/a@b"),
       ("http://[::1]/a@b", "http://[::1]/a@b"), ("http://u:secret@h:x/", "http://u:***@h:x/"),
+      ("http:/u:secret@h/", "http:/u:***@h/"), ("https:///u:secret@h/", "https:///u:***@h/"),
+      ("u:secret@h//x", "u:***@h//x"), ("u:secret@h/?u=http://x", "u:***@h/?u=http://x"),
+      ("http://u:secret@\u{301}h/", "http://u:***@\u{301}h/"),
     ])
   func passwords(url: String, shown: String) { #expect(ShownText.withoutPassword(url) == shown) }
 

@@ -9,8 +9,8 @@ extension DispatchOperation {
   func redirected(_ head: ResponseHead) -> BodyFlow? {
     let (later, present, hops) = state.withLock { ($0.later, $0.present(self.request), $0.hop - $0.resends) }
     let request = later ?? self.request
-    guard request.maxRedirects > 0, !request.redirects.followsNone, let location = head.location else { return nil }
-    guard hops < request.maxRedirects else {
+    guard present.maxRedirects > 0, !present.redirects.followsNone, let location = head.location else { return nil }
+    guard hops < present.maxRedirects else {
       let last = ShownText.withoutPassword(location)
       fail(DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(hops), the last to \(last)"))
       return .abort

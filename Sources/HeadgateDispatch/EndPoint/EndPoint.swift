@@ -88,7 +88,7 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   /// `host:port`, with brackets round an IPv6 address; `unix:/path` for a Unix-domain socket.
   public var description: String {
-    isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "[\(host)]:\(port)" : "\(host):\(port)"
+    isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "\(hostInURL):\(port)" : "\(host):\(port)"
   }
 
   /// Whether host and port are the same.

@@ -31,8 +31,11 @@ package enum ShownText {
     case 0x20...0x7E: return false
     // Letters and signs that are blank: the fillers of Korean script, the empty pattern of Braille.
     case 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0: return true
+    // They choose how the letter or sign before them is drawn.
+    case 0xFE00...0xFE0F: return false
     default: break
     }
+    if scalar.properties.isDefaultIgnorableCodePoint { return true }
     switch scalar.properties.generalCategory {
     // Marks of direction and what joins, parts or tags letters are of the category "format".
     case .control, .format, .lineSeparator, .paragraphSeparator: return true
@@ -45,22 +48,40 @@ package enum ShownText {
   ///
   /// The text need not be a URL that can be used. What stands before the last `@` of the part that names the host is
   /// hidden; so is all before the last `@` of the text where that part has no port behind its colon, as in a password
-  /// that contains a slash.
+  /// that contains a slash. A password that begins with digits and a slash looks like a port, and is not found.
   package static func withoutPassword(_ url: String) -> String {
-    guard url.utf8.contains(UInt8(ascii: "@")) else { return url }
-    let start = url.firstRange(of: "//")?.upperBound ?? url.startIndex
-    let end = url.utf8[start...].firstIndex(where: URLText.endsAuthority) ?? url.endIndex
-    let authority = url[start..<end]
-    guard let at = authority.lastIndex(of: "@") ?? (isBroken(authority) ? url.lastIndex(of: "@") : nil) else {
+    // By bytes: an `@` before a combining mark is another character, and ends the password all the same.
+    let bytes = Array(url.utf8)
+    guard bytes.contains(UInt8(ascii: "@")) else { return url }
+    let start = startOfAuthority(in: bytes)
+    let end = bytes[start...].firstIndex(where: URLText.endsAuthority) ?? bytes.endIndex
+    let isBroken = isBroken(bytes[start..<end])
+    guard let at = bytes[start..<end].lastIndex(of: UInt8(ascii: "@")) ?? (isBroken ? lastAt(in: bytes) : nil) else {
       return url
     }
-    let colon = url[start..<at].firstIndex(of: ":")
-    return url[..<start] + (colon.map { url[start..<$0] + ":***" } ?? "***") + url[at...]
+    let colon = bytes[start..<at].firstIndex(of: UInt8(ascii: ":"))
+    let user = colon.map { bytes[start..<$0] + ":***".utf8 } ?? ArraySlice("***".utf8)
+    return String(decoding: bytes[..<start] + user + bytes[at...], as: UTF8.self)
+  }
+
+  private static func lastAt(in bytes: [UInt8]) -> Int? { bytes.lastIndex(of: UInt8(ascii: "@")) }
+
+  // Behind a scheme and any number of slashes: some write one too few or one too many.
+  private static func startOfAuthority(in bytes: [UInt8]) -> Int {
+    var start = 0
+    if let colon = bytes.firstIndex(where: { $0 == UInt8(ascii: ":") || URLText.endsAuthority($0) }),
+      bytes[colon] == UInt8(ascii: ":"), bytes.indices.contains(colon + 1), bytes[colon + 1] == UInt8(ascii: "/")
+    {
+      start = colon + 1
+    }
+    return bytes[start...].firstIndex { $0 != UInt8(ascii: "/") } ?? bytes.endIndex
   }
 
   // Whether what follows the host's colon is no port: then it is what a password begins with.
-  private static func isBroken(_ authority: Substring) -> Bool {
-    guard let colon = authority.lastIndex(of: ":"), authority.last != "]" else { return false }
-    return !authority[authority.index(after: colon)...].utf8.allSatisfy { (0x30...0x39).contains($0) }
+  private static func isBroken(_ authority: ArraySlice<UInt8>) -> Bool {
+    guard let colon = authority.lastIndex(of: UInt8(ascii: ":")), authority.last != UInt8(ascii: "]") else {
+      return false
+    }
+    return !authority[(colon + 1)...].allSatisfy { (0x30...0x39).contains($0) }
   }
 }

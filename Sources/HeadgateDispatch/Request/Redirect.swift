@@ -46,7 +46,11 @@ enum Redirect {
     } else if let body, !body.isReplayable {
       throw DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "status \(status) to \(address.endPoint)")
     }
-    if !isSameOrigin { fields = RedirectFields.forAnotherOrigin(fields, of: request.fields.observersFields) }
+    // Those of the caller were for where the caller sent them: an interceptor may have chosen another place.
+    let wasMoved = request.endPoint != sent.endPoint || request.isSecure != sent.isSecure
+    if !isSameOrigin || wasMoved {
+      fields = RedirectFields.forAnotherOrigin(fields, of: request.fields.observersFields)
+    }
     let (nextMethod, nextBody, nextFields) = (method, body, fields)
     return DispatchRequest(
       request.fields.changed(address: address) { settings in

@@ -4,7 +4,7 @@ import HeadgateThreads
 ///
 ///     request.leastSpeed = TransferSpeed(bytesPerSecond: 1000, over: .seconds(30))
 public struct TransferSpeed: Hashable, Sendable {
-  /// Bytes a second; none and less are always reached.
+  /// Bytes a second; zero or less is always reached.
   public let bytesPerSecond: Int
 
   /// The span over which they are averaged.
