@@ -340,3 +340,41 @@ private final class MeddlingClock: TimerService {
     return manual.cancel(timer)
   }
 }
+
+/// A clock whose timers are called before the one who arms them hears of it, if they are due: so it may be where another
+/// thread calls them.
+private final class EagerClock: TimerService {
+  let inside = ManualClock()
+
+  var now: Deadline { inside.now }
+
+  func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+    let timer = inside.schedule(at: deadline, action)
+    if deadline <= now { inside.advance(by: .zero) }
+    return timer
+  }
+
+  func cancel(_ timer: ScheduledTimer) -> Bool { inside.cancel(ScheduledTimer(service: inside, key: timer.key)) }
+}
+
+@Suite struct RetryWakeTests {
+  @Test("an attempt that begins before its wake-up is noted keeps its time-out, however often that happens")
+  func timeoutSurvives() throws {
+    let (clock, transport) = (EagerClock(), ScriptedTransport())
+    let dispatcher = URLDispatcher(transport: transport, limits: .standard, timers: clock, logger: .silent)
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(10)
+    request.retry = RetryPolicy(attempts: 4, backoff: .constant(.zero), budget: nil)
+    let responses = Responses()
+    _ = dispatcher.dispatchShort(request) { responses.add($0) }
+    for _ in 0..<3 { (try #require(transport.takeStarted())).respond(503) }
+    let last = try #require(transport.takeStarted())
+    clock.inside.advance(by: .seconds(9))
+    #expect(responses.count == 0)
+    clock.inside.advance(by: .seconds(2))
+    #expect(last.isCancelled)
+    last.end(DispatchError(.cancelled))
+    #expect(responses.last?.code == .timedOut)
+    #expect(clock.inside.pendingCount == 0)
+  }
+}

@@ -49,7 +49,7 @@ extension DispatchOperation {
     // Known to the dispatcher before the gate forgets it, so that whoever ends all of them finds it in one place.
     _ = core.enterRest(self)
     core.finish(ticket)
-    keep(core.schedule(at: now + wait) { [self] in wake() }, as: .timeout, hop: hop)
+    keep(core.schedule(at: now + wait) { [self] in wake() }, as: .rest, hop: hop)
     if isClosing { fail(DispatchError(.shutDown)) }
     // A verdict that came before `enterRest` found nothing to take away.
     if state.withLock({ $0.isDecided }) { core.leaveRest(self) }
@@ -57,14 +57,15 @@ extension DispatchOperation {
 
   private func wake() {
     let now = core.now
-    dropTimeout()
     core.leaveRest(self)
     if kind == .intercepted { return prepareAgain(.retry) }
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
     observeWaiting(attempt.request, .retry, at: now)
     let refusal = bring(
       attempt.request, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
-    if let refusal { fail(refusal) }
+    if let refusal { return fail(refusal) }
+    // A dispatcher that shares its gate may have closed since it left those that rest: it can't have seen this one.
+    if core.isClosed { fail(DispatchError(.shutDown)) }
   }
 
   /// Whether nothing is sent again, because the dispatcher or its gate takes no more.

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-// Limits on time. An operation keeps at most three timers, all in the dispatcher's one heap; one with a least speed
+// Limits on time. An operation keeps at most four timers, all in the dispatcher's one heap; one with a least speed
 // keeps that timer in its `DownloadMeter`.
 
 extension DispatchOperation {

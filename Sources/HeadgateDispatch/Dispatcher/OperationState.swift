@@ -176,7 +176,13 @@ struct OperationState {
   /// Takes a timer into keeping. Returns the one to cancel: this one, when the outcome is decided or the request has gone
   /// on to another hop meanwhile; or the one whose place it takes.
   mutating func keep(_ timer: TimerQueue.Key, as kind: OperationTimers.Kind, hop: Int) -> TimerQueue.Key? {
-    guard !isDecided, kind != .timeout || hop == self.hop && !timeoutIsOver && !isHeld else { return timer }
+    guard !isDecided else { return timer }
+    switch kind {
+    case .timeout: guard hop == self.hop, !timeoutIsOver, !isHeld else { return timer }
+    // A wake-up may come before it is kept, and a later rest have its own by then.
+    case .rest: guard hop == self.hop else { return timer }
+    case .deadline, .idle: break
+    }
     return timers.set(timer, kind)
   }
 
