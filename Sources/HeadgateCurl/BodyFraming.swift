@@ -1,5 +1,5 @@
-// Where a body ends: RFC 9112 section 6.3. libcurl takes the last of several lengths, and of one that is no number the
-// part that is. Whoever sends such a head wants two readers of it to see two messages: it is refused.
+// Where a body ends: RFC 9112 section 6.3. libcurl takes the last of several lengths, and the leading digits of one that is
+// not a number. With such a head two readers see two different messages, so it is refused.
 
 /// What the fields of a head say of the body's length.
 struct BodyFraming {

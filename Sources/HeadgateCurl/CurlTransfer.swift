@@ -149,9 +149,9 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   private var speaksHTTP2: Bool { offersHTTP2 && sockets?.line.speech == .http2 }
 
-  /// Whether libcurl may send the request. It sends one again by itself that met a closed connection, whatever the method;
-  /// whether that is right is the dispatcher's to say. Over HTTP/2 it can't be told whether the server refused the stream
-  /// or lost it, and a server that ends its connection refuses many: there libcurl goes on with what may be repeated.
+  /// Whether libcurl may send the request. By itself it would send a request again that met a closed connection, whatever
+  /// the method; that decision is the dispatcher's. Over HTTP/2 libcurl does not say whether the server refused the stream
+  /// or lost it, and a server that ends a connection refuses many: there libcurl may repeat what may be repeated.
   var maySend: Bool {
     guard isSent else { return true }
     if speaksHTTP2, exchange.request.mayBeRepeated { return true }
@@ -231,7 +231,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return AddressScope.isPrivate(endPoint.host) ?? (proxy == nil ? easy?.peer.flatMap(AddressScope.isPrivate) : nil)
   }
 
-  /// Makes ready for a compressed body. False: it is compressed in a way that was not asked for.
+  /// Prepares for a compressed body. False: it is compressed in a way that was not asked for.
   private func beginBody(_ head: ResponseHead) -> Bool {
     guard asksForGzip, let coding = head[.contentEncoding]?.lowercased() else { return true }
     // libcurl knows "none" too.
@@ -247,7 +247,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return gzip != nil || end(.transportFailed, "no memory to inflate the body")
   }
 
-  /// Why a response is not whole, though libcurl took it for that; nil: it is.
+  /// Why a response is incomplete although libcurl reported success; nil when it is complete.
   func isCutShort() -> DispatchError? {
     guard let gzip, !gzip.isWhole else { return nil }
     // Without a declared length it may well be the connection that broke.

@@ -3,8 +3,8 @@ import HeadgateDispatch
 
 /// Inflates a body of gzip's format (RFC 1952) as it comes, and knows whether it was whole.
 ///
-/// zlib does the work. Rejected: libcurl's own decoding, which hands on the part that came of a stream that breaks off.
-// Unchecked where it is used: belongs to one transfer, and to its loop's thread.
+/// zlib does the work. Rejected: libcurl's own decoding, which reports no error when the stream breaks off. Touched by the
+/// loop's thread only.
 final class GzipBody {
   private static let pieceSize = 64 * 1024
 
@@ -36,7 +36,7 @@ final class GzipBody {
   /// Inflates what has come, and hands it on in pieces of 64 KB at most.
   ///
   /// - Parameter body: Takes a piece, valid during the call. False ends the inflating.
-  /// - Returns: False when the bytes are no gzip.
+  /// - Returns: False when the bytes are not gzip.
   func inflate(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) -> Bool {
     // zlib reads no more than `avail_in` bytes of it, all of which are valid for this call, and changes none.
     stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
