@@ -122,7 +122,9 @@ import Testing
     }
     let task = try add()
     #expect(pool.statistics.queued == 1)
+    #expect(!task.isCancelled)
     #expect(task.cancel())
+    #expect(task.isCancelled)
     #expect(census.alive == 0)
     #expect(pool.statistics.queued == 0)
     #expect(task.state == .dropped && task.cancel() == false)

@@ -89,8 +89,10 @@ public class PoolJob: @unchecked Sendable {
   /// Whether it has come to its end, with or without having run.
   public final var hasEnded: Bool { word.load(ordering: .acquiring) & Word.phase >= Word.ended }
 
-  /// Whether somebody asked it to end.
-  public final var isCancelled: Bool { word.load(ordering: .acquiring) & Word.cancelRequested != 0 }
+  /// Whether it was cancelled: before it started, or while it ran.
+  public final var isCancelled: Bool {
+    word.load(ordering: .acquiring) & Word.cancelRequested != 0 || dropReason == .cancelled
+  }
 
   final var isQueued: Bool { word.load(ordering: .relaxed) & Word.phase == Word.queued }
 
