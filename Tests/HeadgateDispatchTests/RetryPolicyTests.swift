@@ -358,6 +358,31 @@ private final class EagerClock: TimerService {
 }
 
 @Suite struct RetryWakeTests {
+  @Test("a request that comes back from a rest to a full queue is not refused, and has the age of its submission")
+  func fullQueue() throws {
+    let bench = try Bench(requests: 1, waiting: 1)
+    let responses = Responses()
+    var request = try bench.request("/first")
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    bench.send(request, into: responses)
+    (try #require(bench.transport.takeStarted())).respond(503)
+    bench.send(try bench.request("/second"), into: responses)
+    bench.send(try bench.request("/third"), into: responses)
+    bench.clock.advance(by: .seconds(1))
+    #expect(responses.count == 0)
+    #expect(bench.counts.waiting == 2)
+    // A newcomer is still refused.
+    bench.send(try bench.request("/fourth"), into: responses)
+    #expect(responses.last?.code == .refused)
+    for path in ["/second", "/first", "/third"] {
+      let exchange = try #require(bench.transport.takeStarted())
+      #expect(exchange.request.url == "http://a" + path)
+      exchange.respond()
+    }
+    #expect(responses.count == 4)
+    #expect(bench.isClean())
+  }
+
   @Test("an attempt that begins before its wake-up is noted keeps its time-out, however often that happens")
   func timeoutSurvives() throws {
     let (clock, transport) = (EagerClock(), ScriptedTransport())

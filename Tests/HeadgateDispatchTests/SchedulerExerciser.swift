@@ -104,7 +104,11 @@ struct SchedulerExerciser {
     let newest = max(lastAge + 1, moment)
     let first = expected > 0 && Bool.random(using: &random) ? now - .random(in: 0..<5000, using: &random) : nil
     if first != nil { expected -= 1 }
-    let age = min(newest, first ?? newest)
+    // Of those that come with an age some were accepted before.
+    let wasAccepted = Int.random(in: 0..<4, using: &random) == 0
+    let returning =
+      first == nil && wasAccepted && gate == nil ? now - .random(in: 0..<5000, using: &random) : nil
+    let age = min(newest, first ?? returning ?? newest)
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
     let priority =
@@ -127,9 +131,9 @@ struct SchedulerExerciser {
     let submission = scheduler.submit(
       item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
-      as: first.map { .expected(age: $0) } ?? .new)
+      as: first.map { .expected(age: $0, wasAccepted: wasAccepted) } ?? returning.map { .returning(age: $0) } ?? .new)
     // What a request would meet is foretold for one that comes for its first time.
-    if first == nil, let outlook, let broken = compare(outlook, submission) { return broken }
+    if first == nil, returning == nil, let outlook, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
     switch submission {
     case .started(let ticket, _) where ticket.loan != nil:
@@ -150,12 +154,14 @@ struct SchedulerExerciser {
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
-      if scheduler.waiting > max(waitingBefore, limits.waiting) { return "too many wait" }
+      let mayExceed = returning != nil || first != nil && wasAccepted
+      if scheduler.waiting > max(waitingBefore + (mayExceed ? 1 : 0), limits.waiting) { return "too many wait" }
       add(item, entry(ticket))
     case .held(let ticket):
       if limits.overflow != .wait { return "held under another policy than wait" }
       add(item, entry(ticket))
     case .refused(.queueFull):
+      if returning != nil || first != nil && wasAccepted { return "one was refused that had been accepted" }
       if limits.overflow == .wait || waitingBefore < limits.waiting { return "refused beside a free place" }
       if limits.overflow == .dropOldest, limits.waiting > 0, first == nil,
         !known.values.contains(where: { $0.stand == .waiting && $0.age > age })

@@ -119,7 +119,7 @@ extension DispatchOperation {
     observeWaiting(prepared, turn.reason, at: now)
     let refusal = bring(
       prepared, lane, priority, patience: turn.patience, mayBeHeld: turn.mayBeHeld, at: now,
-      as: .expected(age: submitted.nanoseconds))
+      as: .expected(age: submitted.nanoseconds, wasAccepted: turn.reason != .submission))
     if let refusal { fail(refusal) }
     // A shutdown may have looked for it between its rest and the gate.
     if core.endsAllRests { fail(DispatchError(.shutDown)) }

@@ -62,7 +62,8 @@ extension DispatchOperation {
     guard let attempt = state.withLock({ $0.endRest(of: request, at: now) }) else { return }
     observeWaiting(attempt.request, .retry, at: now)
     let refusal = bring(
-      attempt.request, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now)
+      attempt.request, attempt.lane, attempt.priority, patience: .waits, mayBeHeld: true, at: now,
+      as: .returning(age: submitted.nanoseconds))
     if let refusal { return fail(refusal) }
     // A dispatcher that shares its gate may have closed since it left those that rest: it can't have seen this one.
     if core.isClosed { fail(DispatchError(.shutDown)) }

@@ -16,7 +16,8 @@ import HeadgateThreads
 /// with methods that may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's
 /// own rules.
 ///
-/// While it waits for its next attempt a request holds no permit: others go on. Its `deadline` and its `timeout` hold for
+/// While it waits for its next attempt a request holds no permit: others go on. It comes back with the age of its
+/// submission, also to a queue that is full. Its `deadline` and its `timeout` hold for
 /// all attempts together, and a wait that would outlast the deadline is not begun.
 public struct RetryPolicy: Sendable {
   /// How many times a request is sent at most, the first time included; 1 or less never sends it again.

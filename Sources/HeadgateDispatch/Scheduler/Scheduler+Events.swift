@@ -35,7 +35,7 @@ extension Scheduler {
     proceed(at: place)
     guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
     endPoints[place].wasCrowded = true
-    guard waiting > limits.waiting else { return .accepted(nodes.ticket(slot)) }
+    guard waiting > limits.waiting, !admission.wasAccepted else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
       held.append(slot, in: &nodes)
       return .held(nodes.ticket(slot))

@@ -24,7 +24,7 @@ extension Scheduler {
   @inline(__always)
   mutating func admit(_ admission: Admission) -> Bool {
     switch admission {
-    case .new: return closing == .open
+    case .new, .returning: return closing == .open
     case .onBehalf: return closing == .open || closing == .draining && expected > 0
     case .expected:
       expected -= 1
@@ -39,7 +39,17 @@ extension Scheduler.Admission {
   var age: UInt64? {
     switch self {
     case .new: nil
-    case .expected(let age), .onBehalf(let age): age
+    case .returning(let age), .expected(let age, _), .onBehalf(let age): age
+    }
+  }
+
+  /// Whether the bound on what waits was held against it before.
+  @inline(__always)
+  var wasAccepted: Bool {
+    switch self {
+    case .new, .onBehalf: false
+    case .returning: true
+    case .expected(_, let wasAccepted): wasAccepted
     }
   }
 }

@@ -53,8 +53,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
   package enum Admission: Sendable {
     /// It was not known before.
     case new
-    /// It was expected: it has the age of its first submission, and comes also while the scheduler drains.
-    case expected(age: UInt64)
+    /// It was accepted before and has rested since: it has the age of its first submission, and a full queue does not refuse
+    /// it.
+    case returning(age: UInt64)
+    /// It was expected: it has the age of its first submission, and comes also while the scheduler drains. One that was
+    /// accepted before is not refused by a full queue.
+    case expected(age: UInt64, wasAccepted: Bool = false)
     /// Something expected needs it before it can come, and lends it its age.
     case onBehalf(age: UInt64)
   }
