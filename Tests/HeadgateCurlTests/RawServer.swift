@@ -2,7 +2,6 @@
 import Foundation
 import Glibc
 import HeadgateThreads
-import Synchronization
 
 /// A server that says exactly what a test has it say: bytes on sockets of 127.0.0.1, one thread for each connection.
 final class RawServer: Sendable {
@@ -64,7 +63,7 @@ final class RawServer: Sendable {
 
   let port: Int
   private let listener: Int32
-  private let state = Mutex((accepted: 0, peak: 0, open: [Int32: Connection](), isOver: false, isClosed: false))
+  private let state = LockedBox((accepted: 0, peak: 0, open: [Int32: Connection](), isOver: false, isClosed: false))
 
   /// - Parameters:
   ///   - socket: The path of a Unix-domain socket to listen on; nil: a port of 127.0.0.1.
