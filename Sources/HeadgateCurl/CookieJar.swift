@@ -10,14 +10,15 @@ import Glibc
 import Musl
 #endif
 
-/// Cookies that servers set, and get back with later requests: by choice, as the `cookies` of a transport's configuration.
+/// Cookies that servers set, and get back with later requests: by choice, as the `cookies` of a transport's
+/// configuration.
 ///
 /// libcurl keeps them, by the rules of RFC 6265 and the list of public suffixes where it was built with that. A jar may
-/// serve several transports, and all loops of each; it has a lock of its own. A request with a `Cookie` field of its own
-/// sends that beside the jar's. Unix-domain sockets neither set nor get any: they all have the host `localhost`.
+/// serve several transports, and all loops of each; it has a lock of its own. A request with a `Cookie` field of its
+/// own sends that beside the jar's. Unix-domain sockets neither set nor get any: they all have the host `localhost`.
 public final class CookieJar: @unchecked Sendable, Hashable {
-  // Unchecked: libcurl takes its share's locks, which are ours, round everything that it does with the share, and `access`
-  // is used under `guarded` only.
+  // Unchecked: libcurl takes its share's locks, which are ours, round everything that it does with the share, and
+  // `access` is used under `guarded` only.
 
   // Freed in deinit: every handle that uses it belongs to a transport's loop, which keeps the jar.
   let share: UnsafeMutableRawPointer
@@ -68,8 +69,8 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     curl_share_cleanup(share)
   }
 
-  /// The cookies, one a line of Netscape's format: domain, whether for names below it too, path, whether over TLS only, when
-  /// it ends (seconds since 1970, 0 with the session), name, value, with tabs in between. O(n).
+  /// The cookies, one a line of Netscape's format: domain, whether for names below it too, path, whether over TLS only,
+  /// when it ends (seconds since 1970, 0 with the session), name, value, with tabs in between. O(n).
   public var lines: [String] {
     guarded.withLock { _ in
       guard let list = ccurl_get_cookies(access) else { return [] }
@@ -90,16 +91,16 @@ public final class CookieJar: @unchecked Sendable, Hashable {
   /// Takes all cookies out.
   public func removeAll() { guarded.withLock { _ in _ = ccurl_set_string(access, CURLOPT_COOKIELIST, "ALL") } }
 
-  /// Writes all cookies to a file in Netscape's format, which takes the place of one with this name when it is whole and
-  /// on the disk. Only its owner may read it.
+  /// Writes all cookies to a file in Netscape's format, which takes the place of one with this name when it is whole
+  /// and on the disk. Only its owner may read it.
   ///
-  /// It is written under a random name in the same folder first, which nobody else can have made: what others have planted
-  /// there is neither followed nor written to. A symbolic link of the final name is itself replaced, not what it points
-  /// to. When it fails, the file of the final name is as it was, and nothing is left behind.
+  /// It is written under a random name in the same folder first, which nobody else can have made: what others have
+  /// planted there is neither followed nor written to. A symbolic link of the final name is itself replaced, not what
+  /// it points to. When it fails, the file of the final name is as it was, and nothing is left behind.
   ///
   /// - Parameter file: Its path: of a regular file, a link, or of nothing yet.
-  /// - Throws: `DispatchError` with `fileFailed` when it can't be written, or when the path is that of a device, a pipe or
-  ///   a folder.
+  /// - Throws: `DispatchError` with `fileFailed` when it can't be written, or when the path is that of a device, a pipe
+  ///   or a folder.
   public func save(to file: String) throws(DispatchError) {
     let text = "# Netscape HTTP Cookie File\n\n" + lines.map { $0 + "\n" }.joined()
     var info = stat()
@@ -110,7 +111,7 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     let part = CookieJar.randomName(beside: file)
     let descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw CookieJar.failure(file, "written") }
-    let isWritten = CookieJar.write(Array(text.utf8), to: descriptor) && fsync(descriptor) == 0
+    let isWritten = CookieJar.write(Array(text.utf8), to: descriptor) && CookieJar.isSynchronized(descriptor)
     // Told by the first that went wrong: what follows it may set the number anew.
     let failure = isWritten ? nil : CookieJar.failure(file, "written")
     let isClosed = close(descriptor) == 0
@@ -139,6 +140,11 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     return true
   }
 
+  // Some file systems, of networks for the most part, know of no such thing. That is no failure.
+  private static func isSynchronized(_ descriptor: Int32) -> Bool {
+    fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP
+  }
+
   private static func failure(_ file: String, _ what: String) -> DispatchError {
     DispatchError(
       .fileFailed, detail: "the cookies in \"\(file)\" can't be \(what): \(String(cString: strerror(errno)))")
@@ -156,7 +162,8 @@ private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -
   write(descriptor, bytes.baseAddress, bytes.count)
 }
 
-/// The locks that libcurl asks for: one for each kind of data, since it takes that of the share inside that of the cookies.
+/// The locks that libcurl asks for: one for each kind of data, since it takes that of the share inside that of the
+/// cookies.
 private final class JarLocks: Sendable {
   private let locks = (0..<16).map { _ in CallbackLock() }
 

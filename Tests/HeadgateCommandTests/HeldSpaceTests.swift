@@ -39,22 +39,33 @@ import Testing
     #expect(space.used == 0)
   }
 
+  @Test func `A body that is given up gives back its space at once`() async throws {
+    let space = HeldSpace(limit: 1_000_000)
+    let body = HeldBody(on: crew, space)
+    try await body.append([UInt8](repeating: 7, count: 300_000))
+    try await body.append([7])
+    body.discard()
+    #expect(space.used == 0)
+    try await body.empty { block throws(OutputError) in Issue.record("\(block.count) bytes are left") }
+  }
+
   @Test func `A body beyond the space fails alone, and the others come in their order`() async throws {
     let origin = try Origin(endPoints: 2)
     let folder = try TemporaryFolder()
     let large = origin.url("/bytes/3000000", endPoint: 1)
     let trial = try FetchTrial(
-      [origin.url("/hold"), large, origin.url("/bytes/20", endPoint: 1)]
+      [origin.url("/hold"), large, origin.url("/bytes/400000", endPoint: 1), origin.url("/bytes/20", endPoint: 1)]
         + ["--per-host", "1", "--max-held", "1M", "--log", "@/log"],
       in: folder)
     async let ended = trial.finish()
-    // The last one gets the permit of the large one, which has ended then.
-    #expect(await origin.waitUntil({ $0.received == 2 }, endPoint: 1, until: .after(.seconds(60))))
+    // Each gets the permit of the one before it, which is held or has failed then. The second one needs the space of
+    // the large one, whose turn has not come.
+    #expect(await origin.waitUntil({ $0.received == 3 }, endPoint: 1, until: .after(.seconds(60))))
     origin.release()
     let fetched = await ended
     #expect(fetched.status == 3)
-    #expect(Array(fetched.output.suffix(20)) == (0..<20).map(OriginAnswer.patternByte))
-    #expect(fetched.output.count < 1000)
+    #expect(Array(fetched.output.suffix(400_020)) == [400_000, 20].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
+    #expect(fetched.output.count < 401_000)
     #expect(fetched.messages.contains("headgate: \(large): bodies that wait"))
     #expect(fetched.messages.contains("more than 1.0 MiB of disk; write files with -P DIR, or raise --max-held"))
     #expect(fetched.record(large)?.error == "file_failed")

@@ -32,6 +32,13 @@ import Testing
     #expect(line("http://a/\u{0}b") == .bad("http://a/\\u{0}b", reason: "it has control characters in it"))
   }
 
+  @Test(arguments: [10, 59, 60, 61, 1000])
+  func `A line that is not read has one ellipsis`(count: Int) {
+    let text = String(repeating: "x", count: count)
+    let expected = String(text.prefix(60)) + "\u{2026}"
+    #expect(ListLine(tooLong: Array(text.utf8), reason: "why") == .bad(expected, reason: "why"))
+  }
+
   @Test func `A long line is shown in part`() {
     guard case .bad(let text, _) = line("\u{1}" + String(repeating: "x", count: 1000)) else {
       Issue.record("it was taken")

@@ -30,7 +30,46 @@ import Testing
       _ = try FetchTrial([origin.url("/"), "--log", "@/log"], in: folder)
     }
     #expect(error?.status == .file)
-    #expect(error?.description.hasSuffix("log can't be written: it is a pipe that nobody reads") == true)
+    #expect(error?.description.hasSuffix("log can't be written: it is a pipe that nobody reads, or a socket") == true)
+  }
+
+  @Test func `A planted link is not followed, and is an error that names it`() throws {
+    try folder.write("mine", to: "victim")
+    for target in ["victim", "none"] {
+      try FileManager.default.createSymbolicLink(
+        atPath: folder.file("link-\(target)"), withDestinationPath: folder.file(target))
+      let error = #expect(throws: FetchProblem.self) {
+        _ = try FetchTrial([origin.url("/"), "--log", "@/link-\(target)"], in: folder)
+      }
+      #expect(error?.status == .file)
+      #expect(error?.description.contains("link-\(target) can't be written: it is a symbolic link") == true)
+    }
+    #expect(folder.text(of: "victim") == "mine")
+    #expect(folder.bytes(of: "none") == nil)
+  }
+
+  @Test func `A link to a pipe is followed, as /dev/stderr is`() throws {
+    try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
+    try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: folder.file("pipe"))
+    let reader = try Descriptor.openForReading(folder.file("pipe"))
+    let writer = try Descriptor.create(folder.file("link"))
+    try Descriptor.write([1, 2], to: writer)
+    #expect(try Descriptor.read(reader, atMost: 4) == [1, 2])
+    Descriptor.close(reader)
+    Descriptor.close(writer)
+  }
+
+  @Test(.enabled("only root can give files away") { geteuid() == 0 })
+  func `What another user owns is left alone`() throws {
+    try folder.write("theirs", to: "log")
+    try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
+    let reader = try Descriptor.openForReading(folder.file("pipe"))
+    for name in ["log", "pipe"] {
+      try #require(chown(folder.file(name), 4711, 4711) == 0)
+      #expect(throws: CreationError.foreign) { try Descriptor.create(folder.file(name)) }
+    }
+    Descriptor.close(reader)
+    #expect(folder.text(of: "log") == "theirs")
   }
 
   @Test func `A pipe that is read takes the log, and blocks as others do`() throws {

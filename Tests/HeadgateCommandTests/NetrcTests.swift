@@ -20,6 +20,9 @@ import Testing
     "machine a.example login ada password secret default login x password y",
     "default login ada password secret machine a.example login x password y",
     "machine \"a.example\" login \"ada\" password \"secret\"",
+    "machine a.example # login x\n login ada # password y \"\n password secret # the same as elsewhere",
+    "machine a.example login ada #password y\npassword secret",
+    "machine a.example. login ada password secret",
     "login x password y machine a.example unknown login ada password secret",
   ])
   func `The first entry for a host counts`(text: String) throws {
@@ -49,6 +52,8 @@ import Testing
   @Test func `Addresses are written with or without brackets`() throws {
     #expect(try credentials("machine [::1] login a password b", for: "::1") == "a:b")
     #expect(try credentials("machine ::1 login a password b", for: "::1") == "a:b")
+    #expect(try credentials("machine 0:0:0:0:0:0:0:0001 login a password b", for: "::1") == "a:b")
+    #expect(try credentials("machine [2001:DB8:0::1] login a password b", for: "2001:db8::1") == "a:b")
   }
 
   @Test func `Letters that look alike are not one host`() throws {
@@ -67,16 +72,30 @@ import Testing
     #expect(error?.description == message)
   }
 
-  @Test func `Any bytes are read to their end`() {
-    var random = SystemRandomNumberGenerator()
-    let words = [
-      "machine", "login", "password", "default", "macdef", "account", "\"", "\\", "\n", " ", "#", "\u{FF}", "x",
-    ]
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `Any bytes are words or an error that names a line`(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    let words: [[UInt8]] =
+      ["machine", "machine x", "login", "password", "default", "macdef", "account", "\"", "\\", "\n", " ", "#", "y"]
+      .map { Array($0.utf8) } + [[0xFF], [0]]
     for _ in 0..<2000 {
-      let text = (0..<Int.random(in: 0...20, using: &random)).map { _ in
-        (words.randomElement(using: &random) ?? "") + (Bool.random(using: &random) ? " " : "")
+      var text: [UInt8] = []
+      for _ in 0..<Int.random(in: 0...20, using: &random) {
+        text += try #require(words.randomElement(using: &random))
+        if Bool.random(using: &random) { text.append(UInt8(ascii: " ")) }
       }
-      _ = try? Netrc(Array(text.joined().utf8)).authorization(for: "x")
+      let shown = String(decoding: text, as: UTF8.self)
+      do throws(OptionError) {
+        guard let field = try Netrc(text).authorization(for: "x") else { continue }
+        #expect(shown.contains("login") || shown.contains("password"), "\(shown)")
+        #expect(shown.contains("machine") || shown.contains("default"), "\(shown)")
+        let data = Data(base64Encoded: String(field.dropFirst("Basic ".count)))
+        #expect(field.hasPrefix("Basic ") && data?.contains(UInt8(ascii: ":")) == true, "\(shown)")
+      } catch {
+        let number = error.description.split { !$0.isNumber }.first.flatMap { Int($0) } ?? 0
+        #expect(error.description.hasPrefix("line \(number): "))
+        #expect((1...text.count(where: { $0 == UInt8(ascii: "\n") }) + 1).contains(number), "\(shown)")
+      }
     }
   }
 
@@ -84,5 +103,18 @@ import Testing
     #expect(NetrcFile.standard { ["NETRC": "/n", "HOME": "/h"][$0] } == "/n")
     #expect(NetrcFile.standard { ["NETRC": "", "HOME": "/h"][$0] } == "/h/.netrc")
     #expect(NetrcFile.standard { _ in nil } == nil)
+  }
+}
+
+/// Numbers that only look random: the same for the same start.
+private struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+    return value ^ (value >> 31)
   }
 }

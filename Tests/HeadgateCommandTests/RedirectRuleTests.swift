@@ -1,9 +1,9 @@
 import ArgumentParser
-import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
 @testable import HeadgateCommand
+@testable import HeadgateDispatch
 
 /// Which redirects the options allow.
 @Suite struct RedirectRuleTests {
@@ -31,6 +31,50 @@ import Testing
   @Test func `All are all, none is none`() throws {
     #expect(try rule("--redirects", "all").allows("http://b/", after: "https://a/"))
     #expect(try !rule("--redirects", "none").allows("http://a/", after: "http://a/"))
+  }
+
+  /// What the library's policy makes of redirects from `https://a/`: to itself, to another host, to http.
+  private func verdicts(_ policy: RedirectPolicy) -> [Bool] {
+    ["https://a/b", "https://b/", "http://a/"].map { target in
+      let redirect = ProposedRedirect(from: "https://a/", to: target, statusCode: 302)
+      let isDowngrade = target.hasPrefix("http:")
+      return policy.objection(
+        to: redirect, isSameOrigin: target.hasPrefix("https://a/"), isDowngrade: isDowngrade) == nil
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("none", [false, false, false]), ("same-origin", [true, false, false]), ("no-downgrade", [true, true, false]),
+      ("all", [true, true, true]),
+    ] as [(String, [Bool])])
+  func `The library's policy is that of the rule`(name: String, expected: [Bool]) throws {
+    let rule = try rule("--redirects", name)
+    #expect(verdicts(rule.policy) == expected)
+    #expect(rule.policy.followsNone == (name == "none"))
+    #expect(["https://a/b", "https://b/", "http://a/"].map { rule.allows($0, after: "https://a/") } == expected)
+    let limited = try self.rule("--redirects", name, "--proto-redir", "=https")
+    #expect(verdicts(limited.policy) == [expected[0], expected[1], false])
+    #expect(try verdicts(self.rule("--redirects", name, "--unix-socket", "/x").policy) == [false, false, false])
+  }
+
+  @Test func `Without redirects the redirect itself is the answer, which is an error of HTTP`() async throws {
+    let origin = try Origin(endPoints: 2)
+    let folder = try TemporaryFolder()
+    let url = origin.url("/redirect?to=\(origin.url("/bytes/1", endPoint: 1))")
+    let fetched = try await fetch(url, "--redirects", "none", in: folder)
+    #expect(fetched.status == 8)
+    #expect(fetched.messages.contains(": status 302\n"), "\(fetched.messages)")
+    for which in ["no-downgrade", "all"] {
+      #expect(try await fetch(url, "--redirects", which, in: folder).output.count == 1)
+    }
+    #expect(origin.counts(endPoint: 1).received == 2)
+  }
+
+  @Test func `A redirect that leads nowhere is an error of HTTP`() async throws {
+    let origin = try Origin()
+    let fetched = try await fetch(origin.url("/redirect?to=ftp://a/"), in: try TemporaryFolder())
+    #expect(fetched.status == 8)
   }
 
   @Test func `Schemes limit what the other rule allows`() throws {
@@ -68,7 +112,7 @@ import Testing
     #expect(none.status == 8)
     let twice = origin.url("/redirect?to=\(once)")
     let fetched = try await fetch(twice, "--max-redirs", "1", in: folder)
-    #expect(fetched.status == 4)
+    #expect(fetched.status == 8)
     #expect(fetched.messages.contains("raise --max-redirs"))
   }
 }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import HeadgateDispatch
 import HeadgateOrigin
 import Testing
@@ -62,6 +63,25 @@ import Testing
     let fetched = try await fetch(
       origin.url("/status/404?" + String(repeating: "x", count: 5000)), "-P", "@/out", in: folder)
     #expect(fetched.messages.contains("x\u{2026}: status 404\n"))
+  }
+
+  @Test(arguments: [
+    ["-H", "X-Key: secret\r"], ["--header", "X-Key: secret\r"], ["--header=X-Key: secret\r"], ["-H=X-Key:secret\r"],
+    ["-HX-Key: secret\r"], ["-vH", "X-Key: a:b@secret\r"], ["-H", "X-Key: secret\r\u{600}"], ["-H", "Bearer secret"],
+    ["--pass=-secret", "--pass"], ["--pass", "-secret"],
+  ])
+  func `The parser's messages quote no values of header fields and no phrases`(arguments: [String]) {
+    let arguments = ["fetch", "http://a/"] + arguments
+    let error = #expect(throws: (any Error).self) { try RootCommand.parseAsRoot(arguments) }
+    guard let error else { return }
+    let message = HeadgateCommandLine.withoutPasswords(RootCommand.fullMessage(for: error), arguments)
+    #expect(!message.contains("secret"), "\(message)")
+  }
+
+  @Test func `What is quoted of a header field is its name`() {
+    let arguments = ["-H", "X Key: secret", "-H", "e", "-H", "@there"]
+    let message = HeadgateCommandLine.withoutPasswords("The value 'X Key: secret' '@there' 'e'", arguments)
+    #expect(message == "The value 'X Key: ***' '@there' '***'")
   }
 
   @Test func `The parser's messages quote arguments without passwords and without control characters`() async {

@@ -63,6 +63,9 @@ import Testing
     #expect(FailureClass(.shutDown) == nil)
     #expect(FailureClass(.fileFailed) == .file)
     #expect(FailureClass(.tlsFailed) == .tls)
+    for code in [.redirectRefused, .tooManyRedirects, .badRedirect] as [DispatchError.Code] {
+      #expect(FailureClass(code) == .http)
+    }
     for code in [.timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut] as [DispatchError.Code] {
       #expect(FailureClass(code) == .time)
     }

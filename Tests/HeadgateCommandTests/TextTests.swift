@@ -70,6 +70,14 @@ import Testing
     )
   }
 
+  @Test func `Advice on a refused redirect names the options that refuse it`() throws {
+    let error = DispatchError(.redirectRefused)
+    let socket = ErrorText.of(error, askedFor: try EndPoint(unixSocket: "/run/x.sock"))
+    #expect(socket.hasSuffix("; see --unix-socket, --redirects and --proto-redir"))
+    let other = ErrorText.of(error, askedFor: try EndPoint(host: "a", port: 80))
+    #expect(other.hasSuffix("; see --redirects, --proto-redir and --allow-private-redirects"))
+  }
+
   @Test func `The demo's rows stand under their heads`() {
     let row = DemoRow(
       name: "Headgate",

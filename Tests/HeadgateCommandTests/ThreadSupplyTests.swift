@@ -1,3 +1,4 @@
+import Foundation
 import HeadgateThreads
 import Testing
 
@@ -18,6 +19,24 @@ import Testing
     #expect(problem?.description.contains("2 threads beside its first one, and it needs 5") == true)
     for thread in given.withLock({ $0 }) { thread.join() }
   }
+
+  #if os(Linux)
+  @Test func `Processors that the process may not run on need no threads`() throws {
+    // Glibc's module has neither of the two.
+    typealias Call = @convention(c) (Int32, Int, UnsafeMutableRawPointer) -> Int32
+    func call(_ name: String) throws -> Call { unsafeBitCast(try #require(dlsym(nil, name)), to: Call.self) }
+    let (get, set) = (try call("sched_getaffinity"), try call("sched_setaffinity"))
+    var all = [UInt64](repeating: 0, count: 128)
+    try #require(get(0, 1024, &all) == 0)
+    // Of this thread alone, and given back before it does anything else.
+    defer { #expect(set(0, 1024, &all) == 0) }
+    let index = try #require(all.firstIndex { $0 != 0 })
+    var one = [UInt64](repeating: 0, count: 128)
+    one[index] = 1 << UInt64(all[index].trailingZeroBitCount)
+    try #require(set(0, 1024, &one) == 0)
+    #expect(ThreadSupply.needed == 7)
+  }
+  #endif
 
   @Test func `Where there are enough nothing is said`() throws { try ThreadSupply.check() }
 }

@@ -57,9 +57,10 @@ public enum HeadgateCommandLine {
     return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
   }
 
-  /// A message of the parser, which quotes arguments as they are, with the passwords of URLs hidden.
+  /// A message of the parser, which quotes arguments as they are, with the passwords of URLs, the values of header
+  /// fields and the phrases of keys hidden.
   static func withoutPasswords(_ message: String, _ arguments: [String]) -> String {
-    var message = message
+    var message = SecretArguments.hidden(in: message, arguments)
     for argument in arguments {
       // Quoted whole, or as what follows the option's name.
       let value = argument.firstIndex(of: "=").map { String(argument[argument.index(after: $0)...]) }

@@ -1,22 +1,15 @@
+import CHeadgate
 import Dispatch
 import HeadgateThreads
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Whether the process may have the threads that it needs.
 ///
 /// Asked before the first of them is needed: libdispatch, which runs Swift's tasks, knows of no refusal. It asks the
 /// system again once a second for as long as that says no, and the command would hang without a word.
 enum ThreadSupply {
-  /// One for each processor (tasks), and one each for signals, for libdispatch's own events, timers, the list, the
-  /// network, and the output.
-  static var needed: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) + 6 }
+  /// One for each processor that the process may run on (tasks), and one each for signals, for libdispatch's own
+  /// events, timers, the list, the network, and the output.
+  static var needed: Int { max(1, Int(headgate_processors())) + 6 }
 
   /// Starts so many threads that all live at once, and ends them.
   ///

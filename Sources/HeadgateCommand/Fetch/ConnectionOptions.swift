@@ -7,8 +7,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Go through this proxy ([scheme://][user:password@]host[:port], with the scheme http, https, socks4, socks4a, "
-        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none. Others can read a "
-        + "password here in the list of processes, and not in these variables.",
+        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none. A "
+        + "password given here can be read by others in the process list; one in these variables cannot.",
       valueName: "url"
     )
   )
@@ -39,7 +39,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "What the key is locked with: env:NAME for the value of an environment variable, file:PATH for a file's first line, "
-        + "or the phrase itself, after pass: if it begins like one of these. Others can read it in the list of processes.",
+        + "or the phrase itself, after pass: if it begins like one of these. Others can read the phrase "
+        + "itself in the process list.",
       valueName: "phrase"
     ),
     transform: OptionValue.secret

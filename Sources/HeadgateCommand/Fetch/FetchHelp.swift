@@ -21,11 +21,11 @@ enum FetchHelp {
       0    all URLs were fetched
       1    failures of more than one of the classes below
       2    a wrong option or argument, or bad lines in the list
-      3    files: the list, the folder, the disk, the output; no threads to be had
+      3    files: the list, the folder, the disk, the output; no threads left
       4    network: names, connections, broken responses, those beyond --max-filesize
       5    TLS
       6    timed out, or slower than --speed-limit
-      8    HTTP errors: a status that is not 2xx, a redirect that is refused
+      8    HTTP errors: a status that is not 2xx, a redirect that is refused, broken or one too many
       130  interrupted; once: what runs is finished, twice: at once
     """
 }

@@ -51,10 +51,13 @@ extension FetchRun {
         try await body.empty { piece throws(OutputError) in try await output.write(piece) }
       }
     } catch let error as OutputError {
+      // Not only when its turn has come: others may need the space until then.
+      body.discard()
       // The output breaks for one of them; the others are not wanted any more. A temporary file is its body's own.
       let isOwn = !output.isBroken || output.takeBreak()
       outcome = isOwn ? .outputFailed(error) : .failed(DispatchError(.shutDown))
     } catch {
+      body.discard()
       let error = error as? DispatchError ?? DispatchError(.transportFailed, underlying: error)
       outcome = .failed(error, sent: sent)
     }

@@ -62,11 +62,10 @@ extension FetchRun {
 
   static func openLog(_ path: String?, on crew: LaneCrew) throws(FetchProblem) -> LineWriter? {
     guard let path else { return nil }
-    do throws(SystemError) {
+    do throws(CreationError) {
       return LineWriter(try Descriptor.create(path), on: crew)
     } catch {
-      let reason = error.errno == ENXIO ? "it is a pipe that nobody reads" : "\(error)"
-      throw FetchProblem("the log \(path) can't be written: \(reason)")
+      throw FetchProblem("the log \(path) can't be written: \(error)")
     }
   }
 

@@ -16,8 +16,8 @@ enum FileName {
     return safe.isEmpty ? "index.html" : safe
   }
 
-  // Bytes are what a file system compares, and what separates the parts of a URL. Characters are others: a full stop after
-  // U+0600 and a slash before a combining mark are none of their own.
+  // Bytes are what a file system compares, and what separates the parts of a URL. Characters are others: a full stop
+  // after U+0600 and a slash before a combining mark are none of their own.
 
   private static func lastComponent(of url: Substring.UTF8View) -> Substring.UTF8View {
     var rest = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
@@ -55,8 +55,8 @@ enum FileName {
     // Hidden files, and the folder itself and the one above it.
     if safe.utf8.first == UInt8(ascii: ".") { safe = "_" + String(safe.unicodeScalars.dropFirst()) }
     safe = start(of: safe)
-    // That is what a file in the making is called, and one must not take the other's place. Some file systems take capital
-    // letters for small ones.
+    // That is what a file in the making is called, and one must not take the other's place. Some file systems take
+    // capital letters for small ones.
     let end = safe.utf8.suffix(5).map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     return end == Array(".part".utf8) ? safe + "_" : safe
   }

@@ -1,10 +1,12 @@
 import Foundation
+import HeadgateDispatch
 
 /// Names and passwords for hosts, as a `.netrc` file has them: `machine`, `login`, `password`, `account`, `default` and
 /// `macdef`, with white space in between.
 ///
-/// Words may stand in double quotes, with \n, \r, \t, \" and \\ in them. Lines that begin with # are comments. The first
-/// entry for a host is the one that counts; `default` is for all hosts that no entry before it names.
+/// Words may stand in double quotes, with \n, \r, \t, \" and \\ in them. Lines that begin with # are comments, and so
+/// is the rest of a line from a # on that stands where a keyword is expected. The first entry for a host is the one
+/// that counts; `default` is for all hosts that no entry before it names.
 struct Netrc: Equatable, Sendable {
   private struct Entry: Equatable {
     /// Nil: any.
@@ -20,9 +22,9 @@ struct Netrc: Equatable, Sendable {
   /// - Throws: What is wrong with which line; never its text. Words that mean nothing are passed over.
   init(_ bytes: [UInt8]) throws(OptionError) {
     var words = NetrcWords(bytes)
-    while let word = try words.next() {
+    while let word = try words.keyword() {
       switch word {
-      case "machine": entries.append(Entry(machine: try words.value(of: word)))
+      case "machine": entries.append(Entry(machine: Netrc.canonical(try words.value(of: word))))
       case "default": entries.append(Entry())
       case "login": set(\.login, try words.value(of: word))
       case "password": set(\.password, try words.value(of: word))
@@ -41,18 +43,18 @@ struct Netrc: Equatable, Sendable {
 
   /// The `Authorization` field's value for a host, by the Basic scheme; nil when no entry is for it.
   ///
-  /// - Parameter host: A name in small letters or an address, without brackets.
+  /// - Parameter host: The host of an `EndPoint`.
   func authorization(for host: String) -> String? {
-    guard let entry = entries.first(where: { $0.machine.map { Netrc.isHost($0, host) } ?? true }) else { return nil }
+    guard let entry = entries.first(where: { $0.machine?.utf8.elementsEqual(host.utf8) ?? true }) else { return nil }
     guard entry.login != nil || entry.password != nil else { return nil }
     return "Basic " + Data("\(entry.login ?? ""):\(entry.password ?? "")".utf8).base64EncodedString()
   }
 
-  // By bytes: characters that look alike are not one host.
-  private static func isHost(_ machine: String, _ host: String) -> Bool {
-    var name = machine.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }[...]
-    if name.first == UInt8(ascii: "["), name.last == UInt8(ascii: "]") { name = name.dropFirst().dropLast() }
-    return name.elementsEqual(host.utf8)
+  // In the one spelling that end-points have. What is no host is kept, and none is equal to it; so is what is not plain
+  // ASCII: letters that look alike are not one host.
+  private static func canonical(_ machine: String) -> String {
+    guard machine.utf8.allSatisfy({ $0 < 0x80 }) else { return machine }
+    return (try? EndPoint(host: machine, port: 443))?.host ?? machine
   }
 }
 
@@ -63,6 +65,16 @@ private struct NetrcWords {
   private var isAtLineStart = true
 
   init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+  /// The next word where one with a meaning may stand: # begins a comment there. Nil at the end.
+  mutating func keyword() throws(OptionError) -> String? {
+    skipSpace()
+    while rest.first == UInt8(ascii: "#") {
+      skipLine()
+      skipSpace()
+    }
+    return try next()
+  }
 
   /// The next word without its quotes; nil at the end.
   mutating func next() throws(OptionError) -> String? {
@@ -100,7 +112,7 @@ private struct NetrcWords {
   private mutating func skipSpace() {
     while let byte = rest.first {
       if isAtLineStart, byte == UInt8(ascii: "#") {
-        rest = rest.drop { $0 != UInt8(ascii: "\n") }
+        skipLine()
       } else if Self.isSpace(byte) {
         if byte == UInt8(ascii: "\n") { (line, isAtLineStart) = (line + 1, true) }
         rest.removeFirst()
@@ -109,6 +121,8 @@ private struct NetrcWords {
       }
     }
   }
+
+  private mutating func skipLine() { rest = rest.drop { $0 != UInt8(ascii: "\n") } }
 
   private mutating func quoted() throws(OptionError) -> String {
     rest.removeFirst()

@@ -25,8 +25,8 @@ struct RedirectOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Let public servers redirect to private addresses: this machine, its network, a cloud's metadata. They may not "
-        + "else.")
+      "Let public servers redirect to private addresses: this machine, its network, a cloud's metadata. "
+        + "Otherwise they may not.")
   )
   var allowPrivateRedirects = false
 

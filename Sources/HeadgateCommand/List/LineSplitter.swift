@@ -4,7 +4,8 @@ struct NumberedLine: Equatable, Sendable {
   let line: ListLine
 }
 
-/// Cuts a list that comes in pieces into lines. Holds no more than one line, and of that no more than ``longest`` bytes.
+/// Cuts a list that comes in pieces into lines. Holds no more than one line, and of that no more than ``longest``
+/// bytes.
 struct LineSplitter {
   static let longest = 64 * 1024
 

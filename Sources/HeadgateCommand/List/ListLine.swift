@@ -34,7 +34,8 @@ enum ListLine: Equatable, Sendable {
 
   /// A line that is not read at all; its beginning is there.
   init(tooLong bytes: [UInt8], reason: String) {
-    self = .bad(ListLine.shown(String(decoding: bytes, as: UTF8.self), atMost: 60) + "…", reason: reason)
+    let shown = ListLine.shown(String(decoding: bytes, as: UTF8.self), atMost: 60)
+    self = .bad(shown.hasSuffix("…") ? shown : shown + "…", reason: reason)
   }
 
   /// How much of a bad line is shown: a few lines of a terminal.

@@ -35,23 +35,6 @@ enum Descriptor {
     }
   }
 
-  /// Opens a file that is to be written from its beginning. A new one is for its owner alone, since URLs may hold secrets;
-  /// one that exists keeps its mode.
-  ///
-  /// Does not wait for the other end of a named pipe: one that nobody reads is the error `ENXIO`.
-  static func create(_ path: String) throws(SystemError) -> Int32 {
-    let opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o600)
-    guard opened >= 0 else { throw .last }
-    // Only the opening must not wait.
-    let flags = fcntl(opened, F_GETFL)
-    guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK) == 0 else {
-      let error = SystemError.last
-      systemClose(opened)
-      throw error
-    }
-    return opened
-  }
-
   /// Reads a small file whole, such as one with a secret. Waits for what comes through a pipe.
   ///
   /// - Throws: `EFBIG` when it has more than a megabyte.

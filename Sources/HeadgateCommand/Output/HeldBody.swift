@@ -19,9 +19,15 @@ final class HeldBody {
     self.space = space
   }
 
-  deinit { letGo() }
+  deinit { discard() }
 
-  private func letGo() {
+  /// Drops all that was added, and gives back what it took of the disk.
+  func discard() {
+    memory = []
+    giveBack()
+  }
+
+  private func giveBack() {
     if let file { Descriptor.close(file) }
     file = nil
     space.give(back: taken)
@@ -44,16 +50,20 @@ final class HeldBody {
     taken += memory.count
     let bytes = memory
     memory = []
-    let opened = file
     do throws(SystemError) {
-      file = try await lane.perform { () throws(SystemError) in
-        let file = if let opened { opened } else { try Descriptor.temporary() }
-        try Descriptor.write(bytes, to: file)
-        return file
-      }
+      let file = try await openedFile()
+      try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
     } catch {
       throw OutputError(place: "a temporary file", reason: "\(error)")
     }
+  }
+
+  // Kept as soon as it is open: it is closed with the others when writing it fails.
+  private func openedFile() async throws(SystemError) -> Int32 {
+    if let file { return file }
+    let opened = try await lane.perform { () throws(SystemError) in try Descriptor.temporary() }
+    file = opened
+    return opened
   }
 
   /// Hands out all that was added, block by block, and is empty then.
@@ -66,7 +76,7 @@ final class HeldBody {
         offset += block.count
         try await write(block)
       }
-      letGo()
+      giveBack()
     }
     guard !memory.isEmpty else { return }
     try await write(memory)

@@ -8,10 +8,10 @@ enum ErrorText {
     // The detail says it all: which file, and what the system has against it.
     if error.code == .fileFailed { return error.detail }
     let rest = sent > 0 ? "; its first \(Amount.bytes(sent)) are in the output" : ""
-    return place + error.account + rest + advice(error)
+    return place + error.account + rest + advice(error, askedFor: endPoint)
   }
 
-  private static func advice(_ error: DispatchError) -> String {
+  private static func advice(_ error: DispatchError, askedFor endPoint: EndPoint) -> String {
     switch error.code {
     case .timedOut: "; raise --max-time, or lower --per-host"
     case .deadlineExceeded: "; raise --deadline"
@@ -20,6 +20,7 @@ enum ErrorText {
     case .tooSlow: "; lower --speed-limit, or raise --speed-time"
     case .bodyTooLarge: "; raise --max-filesize"
     case .tooManyRedirects: "; raise --max-redirs"
+    case .redirectRefused where endPoint.isUnixSocket: "; see --unix-socket, --redirects and --proto-redir"
     case .redirectRefused: "; see --redirects, --proto-redir and --allow-private-redirects"
     case .tlsFailed where error.detail.contains("of the client"): "; give one with --cert and --key"
     case .tlsFailed where error.detail.contains("vouches"): "; give the server's authority with --cacert"

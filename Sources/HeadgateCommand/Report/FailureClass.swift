@@ -13,7 +13,7 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     case .tlsFailed: self = .tls
     case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow: self = .time
     // What the server answered is a redirect, which is no 2xx.
-    case .redirectRefused: self = .http
+    case .redirectRefused, .tooManyRedirects, .badRedirect: self = .http
     default: self = .network
     }
   }

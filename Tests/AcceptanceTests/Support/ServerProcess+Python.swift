@@ -6,7 +6,8 @@ extension ServerProcess {
     FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") ? "/usr/bin/python3" : "python3"
   }
 
-  /// Waits until a server has said `ready`, its process and its port in the file that gets its output; returns the port.
+  /// Waits until a server has said `ready`, its process and its port in the file that gets its output; returns the
+  /// port.
   func waitForPort(saidIn name: String, of folder: TemporaryFolder) async throws -> Int {
     var port = 0
     try await waitUntilReady {

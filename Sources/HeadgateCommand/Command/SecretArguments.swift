@@ -1,0 +1,52 @@
+/// Arguments that are secret as they stand: the values of header fields and the phrases of keys.
+enum SecretArguments {
+  /// A message that quotes values in single quotes, and arguments whole, with `***` for what is secret in them.
+  static func hidden(in message: String, _ arguments: [String]) -> String {
+    // By bytes: what stands beside a text may make other characters of its ends.
+    var bytes = Array(message.utf8)
+    func hide(_ text: String, _ shown: String) { bytes = bytes.replacing(Array(text.utf8), with: Array(shown.utf8)) }
+    for (index, argument) in arguments.enumerated() {
+      guard let (option, value, mask) = split(argument) else { continue }
+      if !value.isEmpty {
+        // Values may be as short as a letter, which stands everywhere.
+        hide("'\(value)'", "'\(mask(value))'")
+        hide(argument, option + mask(value))
+      } else if index + 1 < arguments.count {
+        let value = arguments[index + 1]
+        hide("'\(value)'", "'\(mask(value))'")
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  // An argument's option, the value that is in the same argument, and how it is shown; nil for other options.
+  private static func split(_ argument: String) -> (option: String, value: String, mask: (String) -> String)? {
+    let forms: [(String, (String) -> String)] = [("--header", field), ("--pass", phrase), ("-H", field)]
+    for (name, mask) in forms where argument.utf8.starts(with: name.utf8) {
+      var value = argument.utf8.dropFirst(name.utf8.count)
+      if value.first == UInt8(ascii: "=") {
+        value = value.dropFirst()
+      } else if !value.isEmpty, name != "-H" {
+        continue
+      }
+      let option = argument.utf8.dropLast(value.count)
+      return (String(decoding: option, as: UTF8.self), String(decoding: value, as: UTF8.self), mask)
+    }
+    // The last of several letters: `-vH`.
+    let isGroup = argument.utf8.first == UInt8(ascii: "-") && !argument.utf8.starts(with: "--".utf8)
+    guard isGroup, argument.utf8.last == UInt8(ascii: "H") else { return nil }
+    return (argument, "", field)
+  }
+
+  // What has no colon may be a value without its name. The name of a file is no secret.
+  private static func field(_ text: String) -> String {
+    if text.utf8.first == UInt8(ascii: "@") { return text }
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return "***" }
+    return String(decoding: text.utf8[...colon], as: UTF8.self) + " ***"
+  }
+
+  // Where a phrase is found is no secret.
+  private static func phrase(_ text: String) -> String {
+    ["env:", "file:"].contains { text.utf8.starts(with: $0.utf8) } ? text : "***"
+  }
+}

@@ -1,0 +1,82 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Why a file is not written.
+enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// It is a symbolic link to something other than a device or a pipe.
+  case link
+  /// Another user owns it, and could read it.
+  case foreign
+  /// The system says no.
+  case system(SystemError)
+
+  var description: String {
+    switch self {
+    case .link: "it is a symbolic link, which others may have planted; name the file that it leads to"
+    case .foreign: "another user owns it; remove it, or choose another name"
+    case .system(let error) where error.errno == ENXIO: "it is a pipe that nobody reads, or a socket"
+    case .system(let error): "\(error)"
+    }
+  }
+}
+
+extension Descriptor {
+  private static let forWriting = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
+
+  /// Opens a file that is to be written from its beginning. A new one is for its owner alone, since URLs may hold
+  /// secrets; one that exists keeps its mode.
+  ///
+  /// What others have planted is not written to: no file and no pipe of another user but root, and no symbolic link
+  /// unless it leads to a device or a pipe, as /dev/stderr does. Does not wait for the other end of a named pipe: one
+  /// that nobody reads is the error `ENXIO`.
+  static func create(_ path: String) throws(CreationError) -> Int32 {
+    var isLink = false
+    var opened = open(path, forWriting | O_CREAT | O_NOFOLLOW, 0o600)
+    if opened < 0, errno == ELOOP {
+      isLink = true
+      opened = open(path, forWriting)
+      if opened < 0, errno == ENOENT { throw .link }
+    }
+    guard opened >= 0 else { throw .system(.last) }
+    do throws(CreationError) {
+      try prepare(opened, isLink: isLink)
+      return opened
+    } catch {
+      close(opened)
+      throw error
+    }
+  }
+
+  // Truncated only when it is known to be ours.
+  private static func prepare(_ opened: Int32, isLink: Bool) throws(CreationError) {
+    var info = stat()
+    guard fstat(opened, &info) == 0 else { throw .system(.last) }
+    switch info.st_mode & S_IFMT {
+    case S_IFREG:
+      guard !isLink else { throw .link }
+      guard isOwn(info) else { throw .foreign }
+      guard ftruncate(opened, 0) == 0 else { throw .system(.last) }
+    case S_IFIFO: guard isOwn(info) || isStandardStream(info) else { throw .foreign }
+    case S_IFCHR: break
+    default: if isLink { throw .link }
+    }
+    // Only the opening must not wait.
+    let flags = fcntl(opened, F_GETFL)
+    guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK) == 0 else { throw .system(.last) }
+  }
+
+  private static func isOwn(_ info: stat) -> Bool { info.st_uid == geteuid() || info.st_uid == 0 }
+
+  // A pipe that the process was started with may be of the user who started it, by sudo for instance.
+  private static func isStandardStream(_ info: stat) -> Bool {
+    (Int32(0)...2).contains { stream in
+      var other = stat()
+      return fstat(stream, &other) == 0 && other.st_dev == info.st_dev && other.st_ino == info.st_ino
+    }
+  }
+}
