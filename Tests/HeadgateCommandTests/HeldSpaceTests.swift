@@ -64,7 +64,9 @@ import Testing
     origin.release()
     let fetched = await ended
     #expect(fetched.status == 3)
-    #expect(Array(fetched.output.suffix(400_020)) == [400_000, 20].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
+    let others = [400_000, 20].flatMap { (0..<$0).map(OriginAnswer.patternByte) }
+    // Not by ==: what differs would be worked out for minutes.
+    #expect(fetched.output.suffix(others.count).elementsEqual(others))
     #expect(fetched.output.count < 401_000)
     #expect(fetched.messages.contains("headgate: \(large): bodies that wait"))
     #expect(fetched.messages.contains("more than 1.0 MiB of disk; write files with -P DIR, or raise --max-held"))
