@@ -32,8 +32,8 @@ extension Descriptor {
   /// secrets; one that exists keeps its mode.
   ///
   /// What others have planted is not written to: no file and no pipe of another user but root, and no symbolic link
-  /// unless it leads to a device or a pipe, as /dev/stderr does. Does not wait for the other end of a named pipe: one
-  /// that nobody reads is the error `ENXIO`.
+  /// unless it leads to a device, a pipe or a stream that the process was started with, as /dev/stderr does. Does not
+  /// wait for the other end of a named pipe: one that nobody reads is the error `ENXIO`.
   static func create(_ path: String) throws(CreationError) -> Int32 {
     var isLink = false
     var opened = open(path, forWriting | O_CREAT | O_NOFOLLOW, 0o600)
@@ -56,9 +56,13 @@ extension Descriptor {
   private static func prepare(_ opened: Int32, isLink: Bool) throws(CreationError) {
     var info = stat()
     guard fstat(opened, &info) == 0 else { throw .system(.last) }
+    var append: Int32 = 0
     switch info.st_mode & S_IFMT {
+    case S_IFREG where isLink:
+      // /dev/stderr leads to a file where the shell has sent that stream to one: what is in it stays.
+      guard isStandardStream(info) else { throw .link }
+      append = O_APPEND
     case S_IFREG:
-      guard !isLink else { throw .link }
       guard isOwn(info) else { throw .foreign }
       guard ftruncate(opened, 0) == 0 else { throw .system(.last) }
     case S_IFIFO: guard isOwn(info) || isStandardStream(info) else { throw .foreign }
@@ -67,7 +71,7 @@ extension Descriptor {
     }
     // Only the opening must not wait.
     let flags = fcntl(opened, F_GETFL)
-    guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK) == 0 else { throw .system(.last) }
+    guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK | append) == 0 else { throw .system(.last) }
   }
 
   private static func isOwn(_ info: stat) -> Bool { info.st_uid == geteuid() || info.st_uid == 0 }
