@@ -134,7 +134,8 @@ import Testing
       connection.waitForEnd()
     }
     let dispatcher = try dispatcher()
-    for _ in 0..<12 {
+    let count = timesOut ? 4 : 12
+    for _ in 0..<count {
       var request = try DispatchRequest(
         server.url(), method: .put, body: RequestBody([UInt8](repeating: 1, count: 4 << 20)))
       request.expectsContinue = false
@@ -144,7 +145,7 @@ import Testing
     }
     submitted.open()
     await dispatcher.shutDown(.drain)
-    #expect(server.accepted == 12)
+    #expect(server.accepted == count)
     #expect(server.peak == 1)
     server.stop()
   }
