@@ -27,6 +27,8 @@ final class ClientExchange: ExchangeControl {
     var isOver = false
     // A status of 300 and more has come.
     var isAnswered = false
+    // The body of an answer that was whole before all of the request had left.
+    var answer: ByteBuffer?
     // A resume counts while the consumer is being told something, and while it rests.
     var isTelling = false
     var isResumed = false
@@ -119,16 +121,25 @@ final class ClientExchange: ExchangeControl {
   }
 
   private func carry(_ request: HTTPClientRequest, _ client: HTTPClient) async -> DispatchError? {
+    var delivered = 0
     do {
       let response = try await client.execute(request, deadline: .distantFuture)
       guard await tell({ tellHead(of: response) }) else { return cancelled }
       for try await piece in response.body where piece.readableBytes > 0 {
+        delivered += piece.readableBytes
         guard await tell({ piece.withUnsafeReadableBytes { events.received($0) } }) else { return cancelled }
       }
-    } catch is ConnectionTap.AnswerIsWhole {
-      // The rest of the request's body is not wanted.
     } catch {
-      return failure(error)
+      // The answer is whole, or will be, and the rest of the request's body is not wanted. What is still on its way to here
+      // is lost to the error, which may come as one of the connection's and before the answer's end.
+      let (isEarly, released) = state.withLock { ($0.phase == .receiving && body != nil, $0.released) }
+      if isEarly { await released.wait() }
+      let answer = state.withLock { isEarly ? $0.answer.take() : nil }
+      guard answer != nil || error is ConnectionTap.AnswerIsWhole else { return failure(error) }
+      if var rest = answer, rest.readableBytes > delivered {
+        rest.moveReaderIndex(forwardBy: delivered)
+        guard await tell({ rest.withUnsafeReadableBytes { events.received($0) } }) else { return cancelled }
+      }
     }
     // To a task that was cancelled the body just ends.
     let (isCancelled, verdict, trailers, released) = state.withLock {
@@ -145,6 +156,7 @@ final class ClientExchange: ExchangeControl {
   private func begin() {
     state.withLock { state in
       state.hold = nil
+      state.answer = nil
       state.isReused = false
       state.isEnding = false
       if !state.isCancelled { state.released = Signal() }
@@ -264,10 +276,12 @@ final class ClientExchange: ExchangeControl {
     return isWanted
   }
 
-  func answerEnded(_ trailers: HTTPHeaders?) {
-    guard let trailers else { return }
-    let fields = HTTPFields(trailers)
-    state.withLock { $0.trailers = fields }
+  func answerEnded(_ trailers: HTTPHeaders?, _ earlyBody: ByteBuffer?) {
+    let fields = trailers.map { HTTPFields($0) }
+    state.withLock { state in
+      state.answer = earlyBody
+      if let fields { state.trailers = fields }
+    }
   }
 
   func leftConnection() {

@@ -55,6 +55,11 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var isAnswered = false
   private var isCutShort = false
   private var owesError = false
+  private var isRequestWritten = false
+  // The body of an answer that came before all of the request had left, up to a megabyte: the client drops what its
+  // consumer has not begun to read when a write fails.
+  private var earlyBody: ByteBuffer?
+  private static let mostKept = 1 << 20
 
   private init(_ registry: ExchangeRegistry) { self.registry = registry }
 
@@ -96,6 +101,7 @@ final class ConnectionTap: ChannelDuplexHandler {
       let number = head.headers.first(name: ExchangeRegistry.fieldName).flatMap { Int($0) }
       head.headers.remove(name: ExchangeRegistry.fieldName)
       (isRequestSent, isAnswered, isCutShort, owesError) = (false, false, false, false)
+      (isRequestWritten, earlyBody) = (false, nil)
       current = number.flatMap { registry.exchange($0) }
       let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
       // Without an exchange, or with one that wants no more, nothing may reach the server.
@@ -111,7 +117,11 @@ final class ConnectionTap: ChannelDuplexHandler {
       isRequestSent = true
       // The next exchange may begin before the call that writes returns.
       let done = isAnswered ? current.take() : nil
-      context.write(data, promise: promise)
+      let written = context.eventLoop.makePromise(of: Void.self)
+      let tap = NIOLoopBound(self, eventLoop: context.eventLoop)
+      written.futureResult.whenSuccess { tap.value.isRequestWritten = true }
+      written.futureResult.cascade(to: promise)
+      context.write(data, promise: written)
       done?.leftConnection()
     }
   }
@@ -131,12 +141,14 @@ final class ConnectionTap: ChannelDuplexHandler {
     switch unwrapInboundIn(data) {
     case .head(let head):
       if head.status.code >= 300, !isRequestSent { isCutShort = true }
+      earlyBody = isRequestWritten ? nil : ByteBuffer()
       context.fireChannelRead(data)
-    case .body:
+    case .body(let piece):
+      keep(piece)
       context.fireChannelRead(data)
     case .end(let trailers):
       isAnswered = true
-      current?.answerEnded(trailers)
+      current?.answerEnded(trailers, earlyBody.take())
       if isCutShort {
         owesError = true
         return
@@ -144,6 +156,15 @@ final class ConnectionTap: ChannelDuplexHandler {
       let done = isRequestSent ? current.take() : nil
       context.fireChannelRead(data)
       done?.leftConnection()
+    }
+  }
+
+  private func keep(_ piece: ByteBuffer) {
+    guard let kept = earlyBody else { return }
+    if kept.readableBytes + piece.readableBytes <= Self.mostKept {
+      earlyBody?.writeImmutableBuffer(piece)
+    } else {
+      earlyBody = nil
     }
   }
 
