@@ -74,7 +74,7 @@ enum CurlCallbacks {
   static let prerequest: curl_prereq_callback = { pointer, address, _, _, localPort in
     guard let pointer else { return CURL_PREREQFUNC_ABORT }
     let maySend = with(pointer) { transfer, _ in
-      transfer.isConnected(to: address.map { String(cString: $0) }, localPort: Int(localPort))
+      transfer.isConnected(to: address, localPort: Int(localPort))
     }
     return maySend == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
   }

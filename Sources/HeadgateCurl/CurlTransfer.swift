@@ -130,8 +130,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   }
 
   /// Its connection stands, and the request is about to be sent. False: it must not be.
-  func isConnected(to address: String?, localPort: Int) -> Bool {
-    guard maySend, mayReach(address) else { return false }
+  ///
+  /// - Parameter address: The numeric address that it leads to, valid during the call.
+  func isConnected(to address: UnsafePointer<CChar>?, localPort: Int) -> Bool {
+    guard maySend, mayReach(address.map { String(cString: $0) }) else { return false }
     loop.isConnected(self, localPort: localPort)
     // Bytes that came on a kept connection before the request is sent can't be its answer, but would be taken for it. Over
     // HTTP/2 they belong to a stream.
