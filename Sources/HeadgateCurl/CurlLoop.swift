@@ -206,10 +206,10 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   /// An idle connection was closed by its server, or has bytes that nobody asked for: those must not answer the next
-  /// request. Over HTTP/2 servers may speak at any time, and what they say belongs to a stream.
+  /// request. Over HTTP/2, which it may be until a response shows otherwise, servers may speak at any time.
   private func spokeUnasked(_ descriptor: Int32) {
     guard let place = watches.place(of: descriptor) else { return }
-    if watches.use(of: descriptor) == .shared, place.line.speech == .http2 { return }
+    if watches.use(of: descriptor) == .shared, place.line.speech != .http1 { return }
     place.dropIdle(descriptor)
   }
 

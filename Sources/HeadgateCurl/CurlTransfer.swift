@@ -13,8 +13,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The proxy that it goes through.
   let proxy: CurlProxy?
   /// Whether it may use HTTP/2: over TLS, and if it neither is long nor can be paused. What a paused stream holds back on
-  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response to be complete at
-  /// the end of a body with a declared length, before any trailers.
+  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response to be
+  /// complete at the end of a body with a declared length, before any trailers.
   let offersHTTP2: Bool
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)
@@ -50,7 +50,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var isAborted = false
   var isOver = false
   /// What ended the exchange from here, in the middle of what libcurl did.
-  var fault: DispatchError?
+  private(set) var fault: DispatchError?
   /// The request was handed to a connection, all of it or a part.
   private(set) var isSent = false
   /// Its connection, which had been kept open, was closed before anything came.
@@ -136,8 +136,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     guard maySend, mayReach(address.map { String(cString: $0) }) else { return false }
     loop.isConnected(self, localPort: localPort)
     // Bytes that came on a kept connection before the request is sent can't be its answer, but would be taken for it. Over
-    // HTTP/2 they belong to a stream.
-    if opened.isEmpty, !speaksHTTP2, use?.hasArrived == true {
+    // HTTP/2, which it may be until a response shows otherwise, they are the connection's own or another stream's.
+    if opened.isEmpty, !offersHTTP2 || sockets?.line.speech == .http1, use?.hasArrived == true {
       metBytes = true
       needsNewConnection = true
       return false
