@@ -201,7 +201,7 @@ let package = Package(
     .testTarget(
       name: "HeadgateCommandTests",
       dependencies: [
-        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateThreads",
+        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

@@ -14,7 +14,7 @@ struct BodyFraming {
 
   /// The declared length in bytes; nil when there is none.
   private(set) var length: Int64?
-  /// Whether the body comes in chunks, or in another form that shows its end.
+  /// Whether the body comes in chunks, the last of which shows its end.
   private(set) var isChunked = false
 
   /// Whether nothing but the connection's end shows that of the body.
@@ -22,7 +22,7 @@ struct BodyFraming {
 
   /// Looks at a line of the head.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
-    // Most lines are told apart by their first letter and the place of the colon.
+    // For most lines the place of the colon decides.
     if Self.has(line, "content-length:") { return takeLength(line.dropFirst(15)) }
     guard Self.has(line, "transfer-encoding:") else { return .other }
     return takeCoding(line.dropFirst(18))

@@ -195,8 +195,6 @@ final class CurlEasy {
     }
     if let socket = shape.socket {
       ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, socket)
-      // Else the handle would keep the jar of the exchange before.
-      ccurl_set_share(handle, nil)
     } else if let jar = configuration.cookies {
       ccurl_set_share(handle, jar.share)
       ccurl_set_string(handle, CURLOPT_COOKIEFILE, "")

@@ -70,9 +70,7 @@ extension CurlLoop {
 
   /// Takes an exchange back from libcurl, with its socket, and begins it anew.
   private func restart(_ transfer: CurlTransfer, _ easy: CurlEasy) {
-    guard transfer.upload?.rewind(to: 0) ?? true else {
-      return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
-    }
+    guard rewinds(transfer) else { return }
     takeBack(easy, from: transfer)
     transfer.sockets?.sweep(transfer.opened)
     handOver(transfer)
@@ -82,6 +80,13 @@ extension CurlLoop {
     isInsideCurl = true
     curl_multi_remove_handle(transfer.multi?.handle, easy.handle)
     isInsideCurl = false
+  }
+
+  /// Whether the request can be begun anew: its body, if it has one, from its start. Ends the exchange otherwise.
+  private func rewinds(_ transfer: CurlTransfer) -> Bool {
+    if transfer.upload?.rewind(to: 0) ?? true { return true }
+    end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
+    return false
   }
 
   private func takeBack(_ easy: CurlEasy, from transfer: CurlTransfer) {
@@ -235,9 +240,7 @@ extension CurlLoop {
   /// libcurl had to do without the socket that it wanted for an exchange: it waits in the line.
   private func putBack(_ transfer: CurlTransfer) {
     guard let easy = transfer.easy, let place = transfer.sockets else { return }
-    guard transfer.upload?.rewind(to: 0) ?? true else {
-      return end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
-    }
+    guard rewinds(transfer) else { return }
     takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)

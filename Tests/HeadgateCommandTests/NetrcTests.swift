@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateTesting
 import Testing
 
 @testable import HeadgateCommand
@@ -74,7 +75,7 @@ import Testing
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
   func `Any bytes are words or an error that names a line`(seed: UInt64) throws {
-    var random = SplitMix(state: seed)
+    var random = SeededRandom(seed: seed)
     let words: [[UInt8]] =
       ["machine", "machine x", "login", "password", "default", "macdef", "account", "\"", "\\", "\n", " ", "#", "y"]
       .map { Array($0.utf8) } + [[0xFF], [0]]
@@ -103,18 +104,5 @@ import Testing
     #expect(NetrcFile.standard { ["NETRC": "/n", "HOME": "/h"][$0] } == "/n")
     #expect(NetrcFile.standard { ["NETRC": "", "HOME": "/h"][$0] } == "/h/.netrc")
     #expect(NetrcFile.standard { _ in nil } == nil)
-  }
-}
-
-/// Numbers that only look random: the same for the same start.
-private struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-    return value ^ (value >> 31)
   }
 }
