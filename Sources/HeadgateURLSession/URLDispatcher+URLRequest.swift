@@ -58,7 +58,7 @@ extension DispatchResponse {
 extension URLDispatcher {
   /// Sends a short request, as `URLSession.data(for:)` does, and never more at once than the end-point tolerates.
   ///
-  /// - Throws: `DispatchError`, as `data(for:class:)`; and as `DispatchRequest/init(_:)-(URLRequest)` where the request
+  /// - Throws: `DispatchError`, as `data(for:lane:)`; and as `DispatchRequest/init(_:)-(URLRequest)` where the request
   ///   can't be sent.
   public func data(for request: URLRequest) async throws(DispatchError) -> (Data, URLResponse) {
     let response = try await data(for: DispatchRequest(request))

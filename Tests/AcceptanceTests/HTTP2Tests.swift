@@ -150,7 +150,7 @@ extension AcceptanceTests {
       var streams: [StreamedResponse] = []
       for _ in 0..<2 {
         let request = try DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https"))
-        streams.append(try await dispatcher.stream(for: request, class: .long))
+        streams.append(try await dispatcher.stream(for: request, lane: .long))
       }
       // Nobody reads the streams; the others share what is left.
       #expect(await statuses(dispatcher, Array(repeating: short, count: 60)) == Array(repeating: 200, count: 60))
@@ -171,11 +171,11 @@ extension AcceptanceTests {
       let dispatcher = try dispatcher(transport(certificates), requests: 20, long: 2, connections: 3)
       let (long, short) = (nginx.url("/bytes/1000", scheme: "https"), nginx.url("/bytes/100", scheme: "https"))
       #expect(try await dispatcher.data(for: short).statusCode == 200)
-      #expect(try await dispatcher.data(for: DispatchRequest(long), class: .long).body.count == 1000)
+      #expect(try await dispatcher.data(for: DispatchRequest(long), lane: .long).body.count == 1000)
       #expect(try await dispatcher.data(for: DispatchRequest(long)).body.count == 1000)
       var upload = try DispatchRequest(nginx.url("/echo", scheme: "https"), method: .put)
       upload.body = RequestBody(Array(repeating: 7, count: 1000))
-      #expect(try await dispatcher.data(for: upload, class: .long).body.count == 1000)
+      #expect(try await dispatcher.data(for: upload, lane: .long).body.count == 1000)
       await dispatcher.shutDown(.drain)
       await nginx.stop()
       #expect(nginx.requests.map(\.isHTTP2) == [true, false, true, false])
@@ -218,7 +218,7 @@ extension AcceptanceTests {
       let short = nginx.url("/bytes/100", scheme: "https")
       #expect(try await dispatcher.data(for: short).statusCode == 200)
       let stream = try await dispatcher.stream(
-        for: DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https")), class: .long)
+        for: DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https")), lane: .long)
       var request = try DispatchRequest(short)
       request.timeout = .milliseconds(300)
       var late = request

@@ -1,1 +1,116 @@
-../HeadgateThreadsTests/ProcessCensus.swift
+#if canImport(Glibc)
+import Foundation
+import Glibc
+
+/// What a process holds, for tests that run in one of their own.
+struct ProcessCensus: CustomStringConvertible {
+  /// The names of its threads.
+  var names: [String]
+  var descriptors: Int
+  /// Bytes that malloc has given out; 0 under a sanitizer, which has its own.
+  var bytes: Int
+
+  var threads: Int { names.count }
+
+  static var now: ProcessCensus {
+    let names = entries("/proc/self/task").map { task in
+      let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
+      return name?.trimmingCharacters(in: .newlines) ?? "gone"
+    }
+    return ProcessCensus(names: names.sorted(), descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
+  }
+
+  // glibc's malloc_info, whose header Swift's module of glibc leaves out: XML, of which the end is about all arenas.
+  private typealias MallocInfo = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
+  private static let mallocInfo = dlsym(nil, "malloc_info").map { unsafeBitCast($0, to: MallocInfo.self) }
+
+  private static func bytesInUse() -> Int {
+    var (text, length): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
+    guard let mallocInfo, let file = open_memstream(&text, &length) else { return 0 }
+    _ = mallocInfo(0, file)
+    fclose(file)
+    defer { free(text) }
+    guard let text, let total = String(cString: text).components(separatedBy: "</heap>").last else { return 0 }
+    func size(_ element: String) -> Int {
+      guard let line = total.split(separator: "\n").first(where: { $0.hasPrefix(element) }),
+        let number = line.components(separatedBy: "size=\"").last?.prefix(while: \.isNumber)
+      else { return 0 }
+      return Int(number) ?? 0
+    }
+    let free = size("<total type=\"fast\"") + size("<total type=\"rest\"")
+    return size("<system type=\"current\"") - free + size("<total type=\"mmap\"")
+  }
+
+  var description: String {
+    "\(threads) threads (\(names.joined(separator: ", "))), \(descriptors) descriptors, \(bytes) bytes"
+  }
+
+  /// What a thousand rounds leave behind; nil: nothing. Threads that were told to end get time to do so.
+  static func leftover(after round: (Int) throws -> Void) rethrows -> String? {
+    // What is made once for the process is there then.
+    for number in 0..<200 { try round(number) }
+    let before = settled { _ in false }
+    for number in 0..<1000 { try round(number) }
+    // Less than anything weighs that is lost each time; allocators keep some for each of their arenas.
+    let mostBytes = before.bytes + 24 * 1000
+    let after = settled { now in
+      now.threads <= before.threads && now.descriptors <= before.descriptors && now.bytes <= mostBytes
+    }
+    let isClean =
+      after.threads <= before.threads && after.descriptors <= before.descriptors && after.bytes <= mostBytes
+    return isClean ? nil : "before: \(before); after: \(after)"
+  }
+
+  /// The census once nothing changes any more, or once it is as it should be.
+  private static func settled(_ isEnough: (ProcessCensus) -> Bool) -> ProcessCensus {
+    var last = now
+    var same = 0
+    for _ in 0..<2000 where same < 20 && !isEnough(last) {
+      usleep(1000)
+      let next = now
+      same = next.threads == last.threads && next.descriptors == last.descriptors ? same + 1 : 0
+      last = next
+    }
+    return last
+  }
+
+  /// How often threads whose names begin so came to run, by number: a thread that does nothing stays where it is.
+  static func switches(of name: String) -> [String: String] {
+    var counts: [String: String] = [:]
+    for thread in entries("/proc/self/task") where text("/proc/self/task/\(thread)/comm").hasPrefix(name) {
+      counts[thread] = text("/proc/self/task/\(thread)/status").split(separator: "\n")
+        .filter { $0.contains("ctxt_switches") }.joined(separator: " ")
+    }
+    return counts
+  }
+
+  private static func entries(_ path: String) -> [String] {
+    guard let directory = opendir(path) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names
+  }
+
+  private static func text(_ path: String) -> String {
+    guard let file = fopen(path, "r") else { return "" }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+  }
+}
+
+/// Ends a process that a test made: well if there is nothing to say.
+func exit(saying problem: String?) -> Never {
+  guard let problem else { exit(0) }
+  let text = Array((problem + "\n").utf8)
+  _ = write(2, text, text.count)
+  exit(1)
+}
+#endif

@@ -128,7 +128,7 @@ final class Storm: Sendable {
     begun()
     switch Int.random(in: 0..<8, using: &random) {
     case 0:
-      let response = try? await dispatcher.stream(for: request, class: Bool.random(using: &random) ? .long : .short)
+      let response = try? await dispatcher.stream(for: request, lane: Bool.random(using: &random) ? .long : .short)
       if Bool.random(using: &random) { _ = try? await response?.body.collect(upTo: 1 << 20) }
       told()
     case 1:

@@ -195,7 +195,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   func stream(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let size = trial.capabilities.contains(.backPressure) ? 30_000_000 : 3_000_000
-    let response = try await dispatcher.stream(for: patient("/bytes/\(size)"), class: .long)
+    let response = try await dispatcher.stream(for: patient("/bytes/\(size)"), lane: .long)
     #expect(response.head.statusCode == 200)
     if trial.capabilities.contains(.backPressure) { #expect(origin.counts().served == 0) }
     var count = 0
@@ -212,7 +212,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   @Test("a body that nobody reads for a while is sent once, and comes whole", arguments: TransportOnTrial.all)
   func unread(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
-    let response = try await dispatcher.stream(for: patient("/stream?chunks=30&every=2&size=10000"), class: .long)
+    let response = try await dispatcher.stream(for: patient("/stream?chunks=30&every=2&size=10000"), lane: .long)
     // More than is kept for a reader, and what goes beyond has room in the socket.
     #expect(await origin.waitUntil({ $0.served + $0.aborted == 1 }, until: .after(.seconds(60))))
     #expect(try await response.body.collect(upTo: 1_000_000).count == 300_000)

@@ -92,7 +92,7 @@ import Testing
   @Test("a body that its consumer holds stays at the server, and goes on when it is read")
   func backPressure() async throws {
     let dispatcher = try dispatcher()
-    let response = try await dispatcher.stream(for: patient("/bytes/200000000"), class: .long)
+    let response = try await dispatcher.stream(for: patient("/bytes/200000000"), lane: .long)
     // The server has written what fits between it and a reader who does not read: far from all.
     #expect(try await dispatcher.data(for: origin.url("/bytes/10")).body.count == 10)
     #expect(origin.counts().served <= 1)

@@ -194,7 +194,7 @@ import Glibc
     var streams: [StreamedResponse] = []
     for _ in 0..<count {
       let request = try DispatchRequest(origin.url("/stream?chunks=0&every=60000&size=1"))
-      streams.append(try await dispatcher.stream(for: request, class: .long))
+      streams.append(try await dispatcher.stream(for: request, lane: .long))
     }
     #expect(origin.counts().requests == count)
     for _ in 0..<50 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
@@ -243,7 +243,7 @@ import Glibc
     }
     var silent = try DispatchRequest(origin.url("/silence"))
     silent.timeout = nil
-    let operation = dispatcher.dispatchDownload(silent, to: .numbered(folder.path + "/cancelled"), class: .long) {
+    let operation = dispatcher.dispatchDownload(silent, to: .numbered(folder.path + "/cancelled"), lane: .long) {
       result in
       outcomes.withLock { $0["cancelled"] = result }
       cancelled.open()

@@ -70,7 +70,7 @@ import Testing
     request.body = RequestBody(file: try folder.sparseFile(of: 2_000_000))
     #expect(try await dispatcher.data(for: request).text == "2000000")
     tokens.setToken(BearerToken("old"))
-    let stream = try await dispatcher.stream(for: DispatchRequest(server.url("/bytes/1000000")), class: .long)
+    let stream = try await dispatcher.stream(for: DispatchRequest(server.url("/bytes/1000000")), lane: .long)
     #expect(try await stream.body.collect(upTo: 2_000_000).count == 1_000_000)
     #expect(gatekeeper.fetches.withLock { $0 } == 2)
     await dispatcher.shutDown()

@@ -152,7 +152,7 @@ import Testing
       var streams: [StreamedResponse] = []
       for _ in 0..<96 {
         let request = try DispatchRequest(origin.url(path))
-        streams.append(try await dispatcher.stream(for: request, class: .long, policy: policy))
+        streams.append(try await dispatcher.stream(for: request, lane: .long, policy: policy))
       }
       return streams
     }
@@ -189,7 +189,7 @@ import Testing
     var streams: [StreamedResponse] = []
     for _ in 0..<2 {
       let request = try DispatchRequest(origin.url("/stream?chunks=0&every=20&size=10"))
-      streams.append(try await dispatcher.stream(for: request, class: .long))
+      streams.append(try await dispatcher.stream(for: request, lane: .long))
     }
     for _ in 0..<50 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
     #expect(origin.counts().peakSockets <= 4)

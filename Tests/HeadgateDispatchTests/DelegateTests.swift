@@ -322,7 +322,7 @@ import Testing
     let waiting = bench.dispatcher.dispatchShort(try bench.request("/second", host: "example.com"), delegate: listener)
     #expect((running.state, waiting.state) == (.running, .waiting))
     #expect(running.endPoint.description == "example.com:80")
-    #expect(running.requestClass == .short)
+    #expect(running.lane == .short)
     #expect(running.response == nil && running.error == nil && running.times == nil)
     #expect(running == running && running != waiting && Set([running, waiting, running]).count == 2)
     bench.clock.advance(by: .seconds(3))

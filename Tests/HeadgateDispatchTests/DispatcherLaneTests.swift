@@ -105,7 +105,7 @@ import Testing
     let request = try bench.request()
     let stream = try await withStream(bench, request, .long) { $0.head() }
     do throws(DispatchError) {
-      _ = try await bench.dispatcher.stream(for: request, class: .long)
+      _ = try await bench.dispatcher.stream(for: request, lane: .long)
       Issue.record("the long lane took two")
     } catch {
       #expect(error.code == .longLaneFull)
@@ -129,7 +129,7 @@ import Testing
       for _ in 0..<8 {
         group.addTask {
           do throws(DispatchError) {
-            let stream = try await bench.dispatcher.stream(for: request, class: .long)
+            let stream = try await bench.dispatcher.stream(for: request, lane: .long)
             codes.add(nil)
             _ = try? await stream.body.collect(upTo: 10)
           } catch { codes.add(error.code) }

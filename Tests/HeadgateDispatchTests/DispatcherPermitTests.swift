@@ -153,10 +153,10 @@ import Testing
 
 /// Opens a stream and plays its exchange meanwhile.
 func withStream(
-  _ bench: Bench, _ request: DispatchRequest, _ requestClass: RequestClass = .short,
+  _ bench: Bench, _ request: DispatchRequest, _ lane: RequestLane = .short,
   _ play: @escaping @Sendable (ScriptedExchange) -> Void
 ) async throws -> StreamedResponse {
-  async let response = bench.dispatcher.stream(for: request, class: requestClass)
+  async let response = bench.dispatcher.stream(for: request, lane: lane)
   play(await bench.transport.next())
   return try await response
 }

@@ -14,7 +14,7 @@ protocol ExercisedScheduler {
   var hasEffects: Bool { get }
 
   mutating func submit(
-    _ item: Int, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority, at moment: Deadline,
+    _ item: Int, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority, at moment: Deadline,
     patience: Numbers.Patience, mayBeHeld: Bool, mayStart: Bool, as admission: Numbers.Admission
   ) -> Numbers.Submission
   mutating func finish(_ ticket: Ticket) -> Int?
@@ -30,7 +30,7 @@ protocol ExercisedScheduler {
   mutating func close(_ mode: Numbers.Closing)
   mutating func next() -> Numbers.Effect?
   func outlook(
-    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority, at moment: Deadline,
+    for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority, at moment: Deadline,
     patience: Numbers.Patience
   ) -> Numbers.Outlook
   func brokenInvariant(inFull: Bool) -> String?

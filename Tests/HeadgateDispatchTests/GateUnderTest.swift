@@ -20,12 +20,12 @@ struct GateUnderTest: ExercisedScheduler {
   func brokenInvariant(inFull: Bool) -> String? { state.withQueues { $0.brokenInvariant(inFull: inFull) } }
 
   func submit(
-    _ item: Int, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    _ item: Int, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Numbers.Patience = .waits, mayBeHeld: Bool = false,
     mayStart: Bool = false, as admission: Numbers.Admission = .new
   ) -> Numbers.Submission {
     state.submit(
-      item, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+      item, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
       mayStart: mayStart, as: admission
     ).0
   }
@@ -63,10 +63,10 @@ struct GateUnderTest: ExercisedScheduler {
   }
 
   func outlook(
-    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Numbers.Patience = .waits
   ) -> Numbers.Outlook {
-    state.outlook(for: endPoint, requestClass, priority: priority, at: moment, patience: patience)
+    state.outlook(for: endPoint, lane, priority: priority, at: moment, patience: patience)
   }
 
   func setPaused(_ isPaused: Bool, at endPoint: EndPoint) { state.withLock { $0.setPaused(isPaused, at: endPoint) } }

@@ -123,8 +123,8 @@ import Testing
     let (a, b) = (try EndPoint(host: "a", port: 1), try EndPoint(host: "b", port: 1))
     let permits = Outcomes<Permit>()
     let order = Outcomes<String>()
-    func ask(_ name: String, _ endPoint: EndPoint, _ requestClass: RequestClass) {
-      gate.requestPermit(for: endPoint, class: requestClass) {
+    func ask(_ name: String, _ endPoint: EndPoint, _ lane: RequestLane) {
+      gate.requestPermit(for: endPoint, lane: lane) {
         order.add(name)
         if let permit = try? $0.get() { permits.add(permit) }
       }

@@ -259,8 +259,8 @@ import Foundation
     let dispatcher = bench.dispatcher
     let request = try bench.request()
     #expect(try await dispatcher.data(for: request).text == "in")
-    for requestClass in [RequestClass.short, .long] {
-      let stream = try await dispatcher.stream(for: request, class: requestClass)
+    for lane in [RequestLane.short, .long] {
+      let stream = try await dispatcher.stream(for: request, lane: lane)
       #expect(stream.head.statusCode == 200)
       #expect(try await stream.body.collect(upTo: 10) == Array("in".utf8))
     }

@@ -231,7 +231,7 @@ import Testing
         default: break
         }
         let counter = inside[number]
-        let request = gate.requestPermit(for: endPoints[number], class: turn % 11 == 0 ? .long : .short) { result in
+        let request = gate.requestPermit(for: endPoints[number], lane: turn % 11 == 0 ? .long : .short) { result in
           guard case .success(let permit) = result else { return }
           counter.enter()
           counter.leave()

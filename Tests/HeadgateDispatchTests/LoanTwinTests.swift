@@ -57,13 +57,13 @@ import Testing
       let busy = (item / 500).isMultiple(of: 2) ? 36 : 55
       switch (Int.random(in: 0..<100, using: &random), known) {
       case (0..<busy, _):
-        let requestClass: RequestClass = Int.random(in: 0..<12, using: &random) == 0 ? .long : .short
+        let lane: RequestLane = Int.random(in: 0..<12, using: &random) == 0 ? .long : .short
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         let mayStart = Int.random(in: 0..<20, using: &random) > 0
         let first = plain.submit(
-          item, to: place, requestClass, priority: priority, at: moment, mayStart: mayStart)
+          item, to: place, lane, priority: priority, at: moment, mayStart: mayStart)
         let second = lending.submit(
-          item, to: place, requestClass, priority: priority, at: moment, mayStart: mayStart)
+          item, to: place, lane, priority: priority, at: moment, mayStart: mayStart)
         switch (first, second) {
         case (.started(let one, let most), .started(let other, let mostOnLoan)):
           #expect(most == mostOnLoan)

@@ -142,8 +142,8 @@ import Testing
     #expect(failed.error?.code == .longLaneFull)
     let later = try dispatcher.dispatchLong(request, delegate: download, policy: .enqueue)
     #expect(later.state == .waiting)
-    #expect(dispatcher.availability(for: request, class: .long) == .waits(before: 1))
-    await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: request, class: .long) }
+    #expect(dispatcher.availability(for: request, lane: .long) == .waits(before: 1))
+    await #expect(throws: DispatchError.self) { try await dispatcher.stream(for: request, lane: .long) }
     let short = dispatcher.dispatchShort(request, delegate: download)
     #expect(!short.moveToLong())
     stream.cancel()
@@ -173,7 +173,7 @@ import Testing
     exchange.head()
     #expect(operation.request.url == "http://a/")
     #expect(operation.endPoint.description == "a:80")
-    #expect((operation.requestClass == .long) == false)
+    #expect((operation.lane == .long) == false)
     #expect(operation.state == .running)
     #expect(operation.response?.statusCode == 200)
     #expect(operation.error == nil)

@@ -10,7 +10,7 @@ struct SchedulerExerciser {
   private struct Known {
     var ticket: Ticket
     var endPoint: Int
-    var requestClass: RequestClass
+    var lane: RequestLane
     var stand: Stand
     var age: UInt64
     var priority: RequestPriority
@@ -110,26 +110,26 @@ struct SchedulerExerciser {
       first == nil && wasAccepted && gate == nil ? now - .random(in: 0..<5000, using: &random) : nil
     let age = min(newest, first ?? returning ?? newest)
     let place = Int.random(in: 0..<endPoints.count, using: &random)
-    let requestClass: RequestClass = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
+    let lane: RequestLane = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
     let priority =
       Bool.random(using: &random) ? .normal : RequestPriority.allCases.randomElement(using: &random) ?? .normal
-    let needsPlace = requestClass == .long && Bool.random(using: &random)
+    let needsPlace = lane == .long && Bool.random(using: &random)
     let mayStart = gate == nil ? Bool.random(using: &random) : Int.random(in: 0..<16, using: &random) > 0
     // To foretell calls loans in.
     let foretells = gate == nil || Int.random(in: 0..<16, using: &random) == 0
     let waitingBefore = scheduler.waiting
     func entry(_ ticket: Ticket) -> Known {
       Known(
-        ticket: ticket, endPoint: place, requestClass: requestClass, stand: .waiting, age: age, priority: priority,
+        ticket: ticket, endPoint: place, lane: lane, stand: .waiting, age: age, priority: priority,
         rank: rank(age, priority))
     }
     let outlook =
       foretells
       ? scheduler.outlook(
-        for: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
+        for: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
         patience: needsPlace ? .needsLongPlace : .waits) : nil
     let submission = scheduler.submit(
-      item, to: endPoints[place], requestClass, priority: priority, at: Deadline(nanoseconds: moment),
+      item, to: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
       as: first.map { .expected(age: $0, wasAccepted: wasAccepted) } ?? returning.map { .returning(age: $0) } ?? .new)
     // What a request would meet is foretold for one that comes for its first time.
@@ -198,19 +198,19 @@ struct SchedulerExerciser {
     guard let (item, entry) = anyone() else { return nil }
     let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
     let isTotalFull = runningLong.reduce(0, +) >= max(1, limits.total / 2)
-    switch (scheduler.reclass(entry.ticket), entry.stand, entry.requestClass) {
+    switch (scheduler.reclass(entry.ticket), entry.stand, entry.lane) {
     case (.gone, .waiting, _), (.gone, .ending, _), (.stays, .running, .long): return nil
     case (.refused, .running, .short):
       // A scan, so only while few are alive.
       guard known.count < 200, !isTotalFull else { return nil }
       let waiting = known.values.filter {
-        $0.stand == .waiting && $0.endPoint == entry.endPoint && $0.requestClass == .long
+        $0.stand == .waiting && $0.endPoint == entry.endPoint && $0.lane == .long
       }
       return runningLong[entry.endPoint] + waiting.count >= own.long
         ? nil : "the long lane refused one beside a free place"
     case (.moved, .running, .short):
       if isTotalFull || runningLong[entry.endPoint] >= own.long { return "a full long lane took one" }
-      known[item]?.requestClass = .long
+      known[item]?.lane = .long
       runningLong[entry.endPoint] += 1
       return nil
     default: return "a change of lane found the item elsewhere than the model"
@@ -356,27 +356,27 @@ struct SchedulerExerciser {
     started += 1
     known[item]?.stand = .running
     running[entry.endPoint] += 1
-    if entry.requestClass == .long { runningLong[entry.endPoint] += 1 }
+    if entry.lane == .long { runningLong[entry.endPoint] += 1 }
     if paused.contains(entry.endPoint) { return "something started at an end-point that was stopped" }
     let own = limits.overrides[endPoints[entry.endPoint]] ?? limits.endPoint
     if running[entry.endPoint] > own.requests { return "an end-point's limit was exceeded" }
     if running[entry.endPoint] > own.connections, !multiplexing.contains(entry.endPoint) {
       return "more started than there may be sockets"
     }
-    if runningLong[entry.endPoint] > own.long, entry.requestClass == .long { return "a long lane was exceeded" }
+    if runningLong[entry.endPoint] > own.long, entry.lane == .long { return "a long lane was exceeded" }
     let total = running.reduce(0, +)
     if total > limits.total { return "the total was exceeded" }
-    if entry.requestClass == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
+    if entry.lane == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
       return "the long half of the total was exceeded"
     }
     // Whoever has the lowest rank in its lane goes first. A scan, so only while few are alive.
     if known.count < 200 {
       for (_, other) in known
-      where other.stand == .waiting && other.endPoint == entry.endPoint && other.requestClass == entry.requestClass
+      where other.stand == .waiting && other.endPoint == entry.endPoint && other.lane == entry.lane
         && other.rank < entry.rank
       {
         return
-          "\(item) (\(entry.requestClass)) was started before one of a lower rank (\(other.rank)) at \(entry.endPoint)"
+          "\(item) (\(entry.lane)) was started before one of a lower rank (\(other.rank)) at \(entry.endPoint)"
       }
     }
     return nil
@@ -463,7 +463,7 @@ struct SchedulerExerciser {
 
   private mutating func gaveBack(_ entry: Known) {
     running[entry.endPoint] -= 1
-    if entry.requestClass == .long { runningLong[entry.endPoint] -= 1 }
+    if entry.lane == .long { runningLong[entry.endPoint] -= 1 }
   }
 
   private mutating func add(_ item: Int, _ entry: Known) {

@@ -19,9 +19,9 @@ import Testing
 
   /// Submits one that runs at once.
   private func run(
-    _ scheduler: inout Scheduler<Int>, _ item: Int, _ endPoint: EndPoint, _ requestClass: RequestClass = .short
+    _ scheduler: inout Scheduler<Int>, _ item: Int, _ endPoint: EndPoint, _ lane: RequestLane = .short
   ) throws -> Ticket {
-    guard case .started(let ticket, _) = scheduler.submit(item, to: endPoint, requestClass, mayStart: true) else {
+    guard case .started(let ticket, _) = scheduler.submit(item, to: endPoint, lane, mayStart: true) else {
       throw Unexpected()
     }
     return ticket

@@ -40,7 +40,7 @@ struct HeadgateWay {
   }
 
   private static func stream(_ url: String, _ dispatcher: URLDispatcher) async throws {
-    let response = try await dispatcher.stream(for: request(url), class: .long)
+    let response = try await dispatcher.stream(for: request(url), lane: .long)
     for try await _ in response.body {}
   }
 

@@ -70,7 +70,7 @@ final class DispatchCore: Sendable {
 
   @inline(never)
   func submit(
-    _ operation: DispatchOperation, _ request: DispatchRequest, _ lane: RequestClass, priority: RequestPriority,
+    _ operation: DispatchOperation, _ request: DispatchRequest, _ lane: RequestLane, priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
     as admission: Scheduler<any GateClient>.Admission
   ) -> Scheduler<any GateClient>.Submission {

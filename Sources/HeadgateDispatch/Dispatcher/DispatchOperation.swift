@@ -21,7 +21,7 @@ class DispatchOperation: @unchecked Sendable {
   let download: DownloadMeter?
   /// When it was submitted; for one on behalf of another, when that was.
   let submitted: Deadline
-  let submittedClass: RequestClass
+  let submittedClass: RequestLane
   /// Whether observers hear of it: then it is an ``ObservedOperation``. Most often nobody does.
   let isObserved: Bool
   /// Whether anybody hears of it, observers or the log.
@@ -44,32 +44,32 @@ class DispatchOperation: @unchecked Sendable {
   /// - Parameter age: When the request was submitted that this one is on behalf of.
   @inline(__always)
   static func make(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
     _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
   ) -> DispatchOperation {
     let now = core.now
     guard core.hasObservers else {
-      return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now)
+      return DispatchOperation(request, lane, core, sink, kind, age: age, at: now)
     }
-    return makeObserved(request, requestClass, core, sink, kind, age: age, at: now)
+    return makeObserved(request, lane, core, sink, kind, age: age, at: now)
   }
 
   @inline(never)
   private static func makeObserved(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
     _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline
   ) -> DispatchOperation {
     var request = request
-    guard let beginning = Observation.begin(&request, requestClass, core, at: now) else {
-      return DispatchOperation(request, requestClass, core, sink, kind, age: age, at: now)
+    guard let beginning = Observation.begin(&request, lane, core, at: now) else {
+      return DispatchOperation(request, lane, core, sink, kind, age: age, at: now)
     }
-    return ObservedOperation(beginning, request, requestClass, core, sink, kind, age: age, at: now)
+    return ObservedOperation(beginning, request, lane, core, sink, kind, age: age, at: now)
   }
 
   // Only an `ObservedOperation` is observed. Core and sink are handed over, and the core is stored last: else each would be
   // counted once more and once less.
   init(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ core: consuming DispatchCore,
+    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
     _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline, isObserved: Bool = false
   ) {
     self.kind = kind
@@ -77,13 +77,13 @@ class DispatchOperation: @unchecked Sendable {
     self.request = request
     self.isObserved = isObserved
     isWatched = isObserved || HeadgateLog.isEnabled(.dispatcher)
-    submittedClass = requestClass
+    submittedClass = lane
     self.sink = sink
     // An interceptor may give it one.
     meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(copy core) : nil
     download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
-    state = Locked(OperationState(requestClass, submitted: now, deadline: deadline))
+    state = Locked(OperationState(lane, submitted: now, deadline: deadline))
     core.owe()
     self.core = core
   }
@@ -152,7 +152,7 @@ class DispatchOperation: @unchecked Sendable {
 
   /// Brings what it asks for now, for its first attempt or another, to the gate. Returns why that did not take it.
   func bring(
-    _ request: DispatchRequest, _ lane: RequestClass, _ priority: RequestPriority,
+    _ request: DispatchRequest, _ lane: RequestLane, _ priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at now: Deadline,
     as admission: Scheduler<any GateClient>.Admission = .new
   ) -> DispatchError? {

@@ -7,11 +7,11 @@ final class ObservedOperation: DispatchOperation, @unchecked Sendable {
   private let observation: Observation
 
   init(
-    _ beginning: consuming Observation.Beginning, _ request: DispatchRequest, _ requestClass: RequestClass,
+    _ beginning: consuming Observation.Beginning, _ request: DispatchRequest, _ lane: RequestLane,
     _ core: consuming DispatchCore, _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline
   ) {
     observation = Observation(beginning)
-    super.init(request, requestClass, core, sink, kind, age: age, at: now, isObserved: true)
+    super.init(request, lane, core, sink, kind, age: age, at: now, isObserved: true)
   }
 
   override func tell(_ event: SpanTree.Event, at moment: Deadline) {

@@ -103,14 +103,14 @@ extension OperationState {
   /// decided meanwhile.
   mutating func prepared(
     _ request: DispatchRequest, of first: DispatchRequest, at now: Deadline
-  ) -> (lane: RequestClass, priority: RequestPriority)? {
+  ) -> (lane: RequestLane, priority: RequestPriority)? {
     guard case .intercepted = stage, !isDecided else { return nil }
     later = request
     interlude?.work = nil
     interlude?.isExpected = false
     stage = .waiting
     waitingSince = now
-    return (requestClass, priority ?? first.priority)
+    return (lane, priority ?? first.priority)
   }
 
   /// It has ended. True, once: the gate is to be told that it does not come.

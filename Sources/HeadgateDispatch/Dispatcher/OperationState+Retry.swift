@@ -39,10 +39,10 @@ extension OperationState {
   /// The rest is over. Returns what is to be brought to the gate, and how; nil when it was decided meanwhile.
   mutating func endRest(
     of first: DispatchRequest, at now: Deadline
-  ) -> (request: DispatchRequest, lane: RequestClass, priority: RequestPriority)? {
+  ) -> (request: DispatchRequest, lane: RequestLane, priority: RequestPriority)? {
     guard case .resting = stage, !isDecided else { return nil }
     stage = .waiting
     waitingSince = now
-    return (later ?? first, requestClass, priority ?? first.priority)
+    return (later ?? first, lane, priority ?? first.priority)
   }
 }

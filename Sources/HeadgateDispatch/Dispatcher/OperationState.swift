@@ -61,7 +61,7 @@ struct OperationState {
   var later: DispatchRequest?
   private(set) var hop = 0
   /// Its lane, which a short request may change while it runs.
-  private(set) var requestClass: RequestClass
+  private(set) var lane: RequestLane
   /// The last head that the sink was told of.
   var head: ResponseHead?
   /// What came after the body.
@@ -113,8 +113,8 @@ struct OperationState {
   /// When the request's deadline passes; nil when it has none.
   let deadline: Deadline?
 
-  init(_ requestClass: RequestClass, submitted: Deadline, deadline: Deadline?) {
-    self.requestClass = requestClass
+  init(_ lane: RequestLane, submitted: Deadline, deadline: Deadline?) {
+    self.lane = lane
     self.submitted = submitted
     self.deadline = deadline
     waitingSince = submitted
@@ -158,7 +158,7 @@ struct OperationState {
 
   /// What the transport is to be told.
   private var launch: Launch {
-    Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: requestClass == .long, needsNewConnection: isRepeat)
+    Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: lane == .long, needsNewConnection: isRepeat)
   }
 
   /// One exchange to be started.
@@ -242,13 +242,13 @@ struct OperationState {
 
   /// It goes on in the long lane. Returns the timer that ends with the head, if that has come.
   mutating func becameLong() -> TimerQueue.Key? {
-    requestClass = .long
+    lane = .long
     return head == nil ? nil : takeTimeoutOfLong()
   }
 
   /// The head of a long request has come: its time-out is over. Nil for a short one.
   mutating func takeTimeoutOfLong() -> TimerQueue.Key? {
-    guard requestClass == .long else { return nil }
+    guard lane == .long else { return nil }
     timeoutIsOver = true
     return takeTimeout()
   }

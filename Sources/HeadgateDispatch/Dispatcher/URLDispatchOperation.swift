@@ -12,7 +12,7 @@ public struct URLDispatchOperation: Sendable, Hashable {
   public var request: DispatchRequest { operation.request }
 
   /// Its lane: `long` also for one that ``moveToLong()`` has moved.
-  public var requestClass: RequestClass { operation.state.withLock { $0.requestClass } }
+  public var lane: RequestLane { operation.state.withLock { $0.lane } }
 
   /// Where it is for; after a redirect, where that points. Its description is `host:port`.
   public var endPoint: EndPoint { operation.endPoint }

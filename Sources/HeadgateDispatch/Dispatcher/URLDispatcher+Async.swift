@@ -4,7 +4,7 @@ import HeadgateThreads
 extension URLDispatcher {
   /// Fetches a URL into memory.
   ///
-  /// - Throws: ``DispatchError``, as ``data(for:class:)-(DispatchRequest,_)``.
+  /// - Throws: ``DispatchError``, as ``data(for:lane:)-(DispatchRequest,_)``.
   public func data(for url: String) async throws(DispatchError) -> DispatchResponse {
     try await data(for: DispatchRequest(url))
   }
@@ -18,10 +18,10 @@ extension URLDispatcher {
   /// - Throws: ``DispatchError``: `timedOut`, `deadlineExceeded`, `cancelled`, `refused`, `bodyTooLarge` beyond the
   ///   request's `maxBodyBytes`, and what went wrong on the network.
   public func data(
-    for request: DispatchRequest, class requestClass: RequestClass = .short
+    for request: DispatchRequest, lane: RequestLane = .short
   ) async throws(DispatchError) -> DispatchResponse {
     try await withOperation { completion in
-      makeOperation(request, requestClass, CollectingSink(cap: request.maxBodyBytes, completion))
+      makeOperation(request, lane, CollectingSink(cap: request.maxBodyBytes, completion))
     }
   }
 
@@ -32,12 +32,12 @@ extension URLDispatcher {
   ///
   /// - Parameters:
   ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
-  ///   - requestClass: `long` for what stays open: it goes by the long lane.
+  ///   - lane: `long` for what stays open: it goes by the long lane.
   ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
   ///     the call throws at once. A short one ignores it.
   /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, see `policy`.
   public func stream(
-    for request: DispatchRequest, class requestClass: RequestClass = .short, policy: LongRequestPolicy = .throw
+    for request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
     let canceller = Canceller()
     typealias Opened = Result<StreamedResponse, DispatchError>
@@ -53,10 +53,10 @@ extension URLDispatcher {
                 ?? .failure(DispatchError(.transportFailed, detail: "two heads came"))
             })
         }
-        let operation = makeOperation(request, requestClass, sink)
+        let operation = makeOperation(request, lane, sink)
         opening.body.withLock { $0 = StreamedBody(operation, sink) }
         canceller.set { operation.cancel() }
-        operation.submit(patience: requestClass == .long ? policy.patience : .waits, mayBeHeld: true)
+        operation.submit(patience: lane == .long ? policy.patience : .waits, mayBeHeld: true)
       }
     } onCancel: {
       canceller.cancel()
@@ -70,21 +70,21 @@ extension URLDispatcher {
   /// 299 are passed over.
   ///
   /// - Throws: ``DispatchError``: `fileFailed` when the file can't be made or written; the rest as
-  ///   ``data(for:class:)-(DispatchRequest,_)``.
+  ///   ``data(for:lane:)-(DispatchRequest,_)``.
   public func download(
-    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short
+    _ request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short
   ) async throws(DispatchError) -> FileResponse {
     try await withOperation { completion in
-      makeDownload(request, destination, requestClass, nil, completion)
+      makeDownload(request, destination, lane, nil, completion)
     }
   }
 
   func makeDownload(
-    _ request: DispatchRequest, _ destination: FileDestination, _ requestClass: RequestClass,
+    _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
     _ acceptance: Acceptance?, _ completion: @escaping FileSink.Completion
   ) -> DispatchOperation {
     let sink = FileSink(destination, acceptance: acceptance, completion)
-    let operation = makeOperation(request, requestClass, sink)
+    let operation = makeOperation(request, lane, sink)
     sink.attach(operation)
     return operation
   }

@@ -20,10 +20,10 @@ extension URLDispatcher {
   /// thread for files, refusals too. As ``dispatchShort(_:completion:)`` for the rest.
   @discardableResult
   public func dispatchDownload(
-    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,
+    _ request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short,
     completion: @escaping @Sendable (Result<FileResponse, DispatchError>) -> Void
   ) -> URLDispatchOperation {
-    let operation = makeDownload(request, destination, requestClass, nil, completion)
+    let operation = makeDownload(request, destination, lane, nil, completion)
     operation.submit(patience: .waits, mayBeHeld: false)
     return URLDispatchOperation(operation: operation)
   }
@@ -65,11 +65,11 @@ extension URLDispatcher {
   /// `enqueue(_:completion:)` for the rest.
   @discardableResult
   public func enqueueDownload(
-    _ request: DispatchRequest, to destination: FileDestination, class requestClass: RequestClass = .short,
+    _ request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short,
     completion: @escaping @Sendable (Result<FileResponse, DispatchError>) -> Void
   ) async -> URLDispatchOperation {
     let acceptance = Acceptance()
-    return await enqueue(makeDownload(request, destination, requestClass, acceptance, completion), acceptance)
+    return await enqueue(makeDownload(request, destination, lane, acceptance, completion), acceptance)
   }
 
   private func enqueue(_ operation: DispatchOperation, _ acceptance: Acceptance) async -> URLDispatchOperation {

@@ -60,10 +60,10 @@ extension URLDispatcher {
   }
 
   private func makeOperation(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ delegate: any URLDispatchDelegate,
+    _ request: DispatchRequest, _ lane: RequestLane, _ delegate: any URLDispatchDelegate,
     _ target: DelegateTarget
   ) -> (DispatchOperation, DelegateSink) {
     let sink = DelegateSink(delegate, target, core.delegates)
-    return (makeOperation(request, requestClass, sink), sink)
+    return (makeOperation(request, lane, sink), sink)
   }
 }

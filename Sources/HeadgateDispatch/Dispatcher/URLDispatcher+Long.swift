@@ -38,15 +38,15 @@ extension URLDispatcher {
     gate.runningLongRequests(at: try EndPoint(host: host, port: port))
   }
 
-  /// What a request would meet if it were submitted now; see ``EndPointGate/availability(for:class:priority:)``.
+  /// What a request would meet if it were submitted now; see ``EndPointGate/availability(for:lane:priority:)``.
   ///
   /// - Parameters:
   ///   - request: Where to.
-  ///   - requestClass: By which lane it goes; a long one is taken to be willing to wait for a place there.
+  ///   - lane: By which lane it goes; a long one is taken to be willing to wait for a place there.
   public func availability(
-    for request: DispatchRequest, class requestClass: RequestClass = .short
+    for request: DispatchRequest, lane: RequestLane = .short
   ) -> RequestAvailability {
-    gate.availability(for: request.endPoint, class: requestClass, priority: request.priority)
+    gate.availability(for: request.endPoint, lane: lane, priority: request.priority)
   }
 
   /// How many requests at once the common limit allows an end-point.

@@ -89,10 +89,10 @@ public final class URLDispatcher: Sendable {
   public func snapshot() -> GateSnapshot { gate.snapshot() }
 
   func makeOperation(
-    _ request: DispatchRequest, _ requestClass: RequestClass, _ sink: consuming any ResponseSink
+    _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
     let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
-    return DispatchOperation.make(request, requestClass, core, sink, core.isIntercepted ? .intercepted : .plain)
+    return DispatchOperation.make(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end

@@ -22,13 +22,13 @@ extension EndPointGate {
   ///
   /// - Parameters:
   ///   - endPoint: Whose permit it needs.
-  ///   - requestClass: By which lane it goes.
+  ///   - lane: By which lane it goes.
   ///   - priority: How urgent it is: where too many wait, another may have to give way to it.
   public func availability(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal
+    for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
     let moment = timers.now
-    return switch state.outlook(for: endPoint, requestClass, priority: priority, at: moment) {
+    return switch state.outlook(for: endPoint, lane, priority: priority, at: moment) {
     case .runs: .runs
     case .waits(let before): .waits(before: before)
     case .refused: .refused

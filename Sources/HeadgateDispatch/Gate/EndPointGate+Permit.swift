@@ -7,7 +7,7 @@ extension EndPointGate {
   ///
   /// - Parameters:
   ///   - endPoint: Whose permit.
-  ///   - requestClass: By which lane: `long` for work that stays open.
+  ///   - lane: By which lane: `long` for work that stays open.
   ///   - priority: How soon, among those that wait for the same.
   ///   - deadline: Until when it may wait; the work itself has no limit.
   ///   - isolation: Where `body` runs: by default where the caller does.
@@ -17,22 +17,22 @@ extension EndPointGate {
   /// - Throws: ``DispatchError`` with `cancelled` when the task is cancelled while it waits, `deadlineExceeded`,
   ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
   public func withPermit<Value: Sendable>(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
     deadline: Deadline = .distantFuture,
     isolation: isolated (any Actor)? = #isolation, file: String = #fileID, line: UInt = #line,
     _ body: () async throws -> Value
   ) async throws -> Value {
     let permit = try await permit(
-      for: endPoint, class: requestClass, priority: priority, deadline: deadline, file: file, line: line)
+      for: endPoint, lane: lane, priority: priority, deadline: deadline, file: file, line: line)
     defer { permit.release() }
     return try await body()
   }
 
   /// Suspends until a permit of the end-point is free, and returns it. Release it once the work is done.
   ///
-  /// - Throws: As ``withPermit(for:class:priority:deadline:isolation:file:line:_:)``.
+  /// - Throws: As ``withPermit(for:lane:priority:deadline:isolation:file:line:_:)``.
   public func permit(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
     deadline: Deadline = .distantFuture,
     file: String = #fileID, line: UInt = #line
   ) async throws(DispatchError) -> Permit {
@@ -43,7 +43,7 @@ extension EndPointGate {
           continuation.resume(returning: $0)
         }
         canceller.set { request.cancel() }
-        request.submit(requestClass, deadline: deadline, mayBeHeld: true)
+        request.submit(lane, deadline: deadline, mayBeHeld: true)
       }
     } onCancel: {
       canceller.cancel()
@@ -58,13 +58,13 @@ extension EndPointGate {
   /// - Returns: The place in the queue, to be given up with ``PermitRequest/cancel()``.
   @discardableResult
   public func requestPermit(
-    for endPoint: EndPoint, class requestClass: RequestClass = .short, priority: RequestPriority = .normal,
+    for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
     deadline: Deadline = .distantFuture,
     file: String = #fileID, line: UInt = #line,
     completion: @escaping @Sendable (Result<Permit, DispatchError>) -> Void
   ) -> PermitRequest {
     let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line), completion)
-    request.submit(requestClass, deadline: deadline, mayBeHeld: false)
+    request.submit(lane, deadline: deadline, mayBeHeld: false)
     return request
   }
 }

@@ -102,14 +102,14 @@ public final class EndPointGate: Sendable {
   // MARK: Events
 
   func submit(
-    _ client: any GateClient, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority,
+    _ client: any GateClient, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
     as admission: Scheduler<any GateClient>.Admission = .new
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
     let (submission, hasMore, isNew) = state.submit(
-      client, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+      client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
       mayStart: !isInside, as: admission)
     if isNew { census.meets(endPoint, state, logger) }
     if isInside {

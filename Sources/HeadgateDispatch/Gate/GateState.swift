@@ -77,13 +77,13 @@ final class GateState<Item: Sendable>: Sendable {
 
   /// What a request would meet: see `Scheduler.outlook`.
   func outlook(
-    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal, at moment: Deadline,
+    for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal, at moment: Deadline,
     patience: Scheduler<Item>.Patience = .waits
   ) -> Scheduler<Item>.Outlook {
     withQueues { scheduler in
       // Beside a loan with a permit left the scheduler, too, sees room there.
       if scheduler.lent > 0, !hasRoomOnLoan(endPoint) { callIn(endPoint, &scheduler, isCrowded: false) }
-      return scheduler.outlook(for: endPoint, requestClass, priority: priority, at: moment, patience: patience)
+      return scheduler.outlook(for: endPoint, lane, priority: priority, at: moment, patience: patience)
     }
   }
 
@@ -94,10 +94,10 @@ final class GateState<Item: Sendable>: Sendable {
   /// - Returns: What became of it; whether effects are left to be delivered; whether its end-point was not known.
   @inline(__always)
   func submit(
-    _ item: Item, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority, at moment: Deadline,
+    _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority, at moment: Deadline,
     patience: Scheduler<Item>.Patience, mayBeHeld: Bool, mayStart: Bool, as admission: Scheduler<Item>.Admission
   ) -> (Scheduler<Item>.Submission, hasMore: Bool, isNew: Bool) {
-    let mayBorrow = mayStart && requestClass == .short && admission.age == nil
+    let mayBorrow = mayStart && lane == .short && admission.age == nil
     if mayBorrow, let (ticket, sockets) = take(item, for: endPoint, priority: priority, at: moment) {
       return (.started(ticket, limit: sockets), false, false)
     }
@@ -110,7 +110,7 @@ final class GateState<Item: Sendable>: Sendable {
       callIn(endPoint, &scheduler, isCrowded: true)
       let met = scheduler.metEndPoints
       let submission = scheduler.submit(
-        item, to: endPoint, requestClass, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+        item, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
         mayStart: mayStart, as: admission)
       return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
     }

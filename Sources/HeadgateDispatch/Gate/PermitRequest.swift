@@ -32,13 +32,13 @@ public final class PermitRequest: GateClient, Sendable {
   /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is granted.
   public func cancel() { end(with: .cancelled) }
 
-  func submit(_ requestClass: RequestClass, deadline: Deadline, mayBeHeld: Bool) {
+  func submit(_ lane: RequestLane, deadline: Deadline, mayBeHeld: Bool) {
     if deadline != .distantFuture {
       let timer = gate.timers.schedule(at: deadline) { [self] in end(with: .deadlineExceeded) }
       keep(timer)
     }
     switch gate.submit(
-      self, to: endPoint, requestClass, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
+      self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
     {
     case .started: break
     case .accepted(let ticket), .held(let ticket):

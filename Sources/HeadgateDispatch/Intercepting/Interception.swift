@@ -31,7 +31,7 @@ public struct Interception: Sendable {
   ///
   /// - Parameter request: What to send.
   /// - Returns: The response, whatever its status.
-  /// - Throws: ``DispatchError``, as ``URLDispatcher/data(for:class:)-(DispatchRequest,_)``; `cancelled` when the task is.
+  /// - Throws: ``DispatchError``, as ``URLDispatcher/data(for:lane:)-(DispatchRequest,_)``; `cancelled` when the task is.
   public func send(_ request: DispatchRequest) async throws(DispatchError) -> DispatchResponse {
     let canceller = Canceller()
     typealias Response = Result<DispatchResponse, DispatchError>

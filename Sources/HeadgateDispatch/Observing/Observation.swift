@@ -23,7 +23,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
   private static let lastID = Atomic<UInt64>(0)
 
   private let id: UInt64
-  private let requestClass: RequestClass
+  private let lane: RequestLane
   private let observers: Observers
   // Nearly always one thread after the other comes: then this is all that it touches beside the tree, and twice.
   private let turn = Atomic(Turn.free)
@@ -42,10 +42,10 @@ struct Observation: ~Copyable, @unchecked Sendable {
   /// Asks the dispatcher's observers who is interested, and puts their header fields into the request. Nil: nobody is.
   @inline(never)
   static func begin(
-    _ request: inout DispatchRequest, _ requestClass: RequestClass, _ core: DispatchCore, at moment: Deadline
+    _ request: inout DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, at moment: Deadline
   ) -> Beginning? {
     let id = lastID.add(1, ordering: .relaxed).newValue
-    var start = RequestStart(ObservedRequest(request, requestClass, id: id), at: moment)
+    var start = RequestStart(ObservedRequest(request, lane, id: id), at: moment)
     var first: (any RequestObserver)?
     var others: [any RequestObserver] = []
     DeliveryFrame.mark(core.gateIdentity) {
@@ -64,13 +64,13 @@ struct Observation: ~Copyable, @unchecked Sendable {
 
   @inline(__always)
   init(_ beginning: consuming Beginning) {
-    (id, requestClass) = (beginning.request.id, beginning.request.requestClass)
+    (id, lane) = (beginning.request.id, beginning.request.lane)
     observers = beginning.observers
     tree = _Cell(SpanTree(beginning.request, at: beginning.at))
   }
 
   /// Another request than the one that was submitted, as observers see it.
-  func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, requestClass, id: id) }
+  func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, lane, id: id) }
 
   /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
   func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {

@@ -8,7 +8,7 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   /// A number of its own in this process, the same for all that is told of one request.
   public let id: UInt64
   /// The lane that it was submitted for.
-  public let requestClass: RequestClass
+  public let lane: RequestLane
   // Without the body, which would last as long as somebody keeps this. Not shown, by a mirror neither.
   private let fields: RequestFields
 
@@ -23,9 +23,9 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   /// The word to cancel it by, if it has one.
   public var tag: String? { fields.tag }
 
-  init(_ request: DispatchRequest, _ requestClass: RequestClass, id: UInt64) {
+  init(_ request: DispatchRequest, _ lane: RequestLane, id: UInt64) {
     self.id = id
-    self.requestClass = requestClass
+    self.lane = lane
     fields = request.fields.withoutBody
   }
 

@@ -5,8 +5,8 @@ struct EndPointRecord: Sendable {
   var limits: EndPointLimits
   var running = 0
   var runningLong = 0
-  var short = Lane()
-  var long = Lane()
+  var short = LaneQueue()
+  var long = LaneQueue()
   // Where it stands in the orders of turns at the total, or -1.
   var shortTurn: Int32 = -1
   var longTurn: Int32 = -1
@@ -35,41 +35,41 @@ struct EndPointRecord: Sendable {
   var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lent == 0 }
 
   /// Whether the first of a lane could run as far as this end-point's own limits go.
-  func isEligible(_ requestClass: RequestClass) -> Bool {
-    waits(requestClass) && hasRoom(for: requestClass)
+  func isEligible(_ lane: RequestLane) -> Bool {
+    waits(lane) && hasRoom(for: lane)
   }
 
   /// Whether somebody waits in a lane.
-  func waits(_ requestClass: RequestClass) -> Bool { requestClass == .short ? !short.isEmpty : !long.isEmpty }
+  func waits(_ lane: RequestLane) -> Bool { lane == .short ? !short.isEmpty : !long.isEmpty }
 
   /// How many may run: without HTTP/2 each needs a socket of its own.
   var most: Int { multiplexes ? limits.requests : limits.connections }
 
-  func hasRoom(for requestClass: RequestClass) -> Bool {
-    running < most && !isPaused && (requestClass == .short || runningLong < limits.long)
+  func hasRoom(for lane: RequestLane) -> Bool {
+    running < most && !isPaused && (lane == .short || runningLong < limits.long)
   }
 
   /// Whether the long lane has no place left, counting those that wait for one.
   var isLongLaneFull: Bool { runningLong + long.count >= limits.long }
 
-  subscript(lane requestClass: RequestClass) -> Lane {
+  subscript(lane: RequestLane) -> LaneQueue {
     _read {
-      switch requestClass {
+      switch lane {
       case .short: yield short
       case .long: yield long
       }
     }
     _modify {
-      switch requestClass {
+      switch lane {
       case .short: yield &short
       case .long: yield &long
       }
     }
   }
 
-  subscript(turn requestClass: RequestClass) -> Int32 {
-    get { requestClass == .short ? shortTurn : longTurn }
-    set { if requestClass == .short { shortTurn = newValue } else { longTurn = newValue } }
+  subscript(turn lane: RequestLane) -> Int32 {
+    get { lane == .short ? shortTurn : longTurn }
+    set { if lane == .short { shortTurn = newValue } else { longTurn = newValue } }
   }
 }
 

@@ -37,7 +37,7 @@ struct Node<Item: Sendable>: Sendable {
   var previousHeld: Int32 = -1
   var isHeld = false
   var state = NodeState.free
-  var requestClass = RequestClass.short
+  var lane = RequestLane.short
   var priority = RequestPriority.normal
 }
 
@@ -55,7 +55,7 @@ struct NodeTable<Item: Sendable>: Sendable {
   }
 
   mutating func insert(
-    _ item: Item, _ requestClass: RequestClass, _ priority: RequestPriority, endPoint: Int32, age: UInt64, rank: UInt64
+    _ item: Item, _ lane: RequestLane, _ priority: RequestPriority, endPoint: Int32, age: UInt64, rank: UInt64
   ) -> Int32 {
     count += 1
     let slot: Int32
@@ -71,7 +71,7 @@ struct NodeTable<Item: Sendable>: Sendable {
     nodes[Int(slot)].rank = rank
     nodes[Int(slot)].priority = priority
     nodes[Int(slot)].endPoint = endPoint
-    nodes[Int(slot)].requestClass = requestClass
+    nodes[Int(slot)].lane = lane
     nodes[Int(slot)].state = .waiting
     nodes[Int(slot)].next = -1
     nodes[Int(slot)].alias = .none

@@ -10,25 +10,25 @@ extension Scheduler {
   ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
   ///   - admission: As what it comes.
   package mutating func submit(
-    _ item: Item, to endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false,
     as admission: Admission = .new
   ) -> Submission {
     defer { checkInvariants() }
     guard admit(admission) else { return .refused(.shutDown) }
-    if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
+    if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
     let place = endPoints.take(endPoint, limits, paused: paused)
     // Two threads that read the clock one after the other may come in the other order.
     lastAge = max(lastAge + 1, moment.nanoseconds)
     let age = admission.age.map { min(lastAge, $0) } ?? lastAge
-    let slot = nodes.insert(item, requestClass, priority, endPoint: place, age: age, rank: rank(of: age, priority))
+    let slot = nodes.insert(item, lane, priority, endPoint: place, age: age, rank: rank(of: age, priority))
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[place].isPaused { sweep = 0 }
-    if mayStart, isNext(requestClass, at: place) {
+    if mayStart, isNext(lane, at: place) {
       nodes[slot].state = .running
-      count(place, requestClass)
+      count(place, lane)
       return .started(nodes.ticket(slot), limit: endPoints[place].limits.connections)
     }
     enqueue(slot)

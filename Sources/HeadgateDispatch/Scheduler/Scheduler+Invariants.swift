@@ -23,16 +23,16 @@ extension Scheduler {
       let record = endPoints[place]
       let here = nodes.nodes.filter { $0.state != .free && $0.endPoint == place }
       let active = here.filter { $0.state != .waiting }
-      let long = active.filter { $0.requestClass == .long }
+      let long = active.filter { $0.lane == .long }
       if record.endPoint == nil { return "an empty place is remembered" }
       if record.isIdle { return "an idle end-point counts as busy" }
       if record.endPoint.map({ paused.contains($0) }) != record.isPaused { return "a pause was forgotten" }
       if record.lent > 0, !here.isEmpty || record.isPaused { return "a loan stands where there is something to decide" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
-      for requestClass in [RequestClass.short, .long] {
-        if (record[turn: requestClass] >= 0) != record.isEligible(requestClass) { return "a turn is lost or stale" }
-        if let broken = brokenOrder(record[lane: requestClass], requestClass, here) { return broken }
+      for lane in [RequestLane.short, .long] {
+        if (record[turn: lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
+        if let broken = brokenOrder(record[lane], lane, here) { return broken }
       }
       // If a permit is free and someone eligible waits, they run.
       if closing < .ending, used < limits.total {
@@ -52,10 +52,10 @@ extension Scheduler {
     return nil
   }
 
-  private func brokenOrder(_ lane: Lane, _ requestClass: RequestClass, _ here: [Node<Item>]) -> String? {
-    let waiting = here.filter { $0.state == .waiting && $0.requestClass == requestClass }
-    if waiting.count != lane.count { return "a lane lost or kept someone" }
+  private func brokenOrder(_ queue: LaneQueue, _ lane: RequestLane, _ here: [Node<Item>]) -> String? {
+    let waiting = here.filter { $0.state == .waiting && $0.lane == lane }
+    if waiting.count != queue.count { return "a lane lost or kept someone" }
     guard let lowest = waiting.map(\.rank).min() else { return nil }
-    return nodes[lane.first(in: nodes)].rank == lowest ? nil : "a lane's first has not the lowest rank"
+    return nodes[queue.first(in: nodes)].rank == lowest ? nil : "a lane's first has not the lowest rank"
   }
 }

@@ -15,17 +15,17 @@ extension Scheduler {
 
   /// What a submission would come to. O(1).
   package func outlook(
-    for endPoint: EndPoint, _ requestClass: RequestClass, priority: RequestPriority = .normal,
+    for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits
   ) -> Outlook {
     guard closing == .open else { return .refused(.shutDown) }
     let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
-    let hasTotal = used < limits.total && (requestClass == .short || runningLong < limits.totalLong)
-    if requestClass == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
+    let hasTotal = used < limits.total && (lane == .short || runningLong < limits.totalLong)
+    if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
-    let before = record?[lane: requestClass].count ?? 0
-    let hasRoom = record?.hasRoom(for: requestClass) ?? !paused.contains(endPoint)
+    let before = record?[lane].count ?? 0
+    let hasRoom = record?.hasRoom(for: lane) ?? !paused.contains(endPoint)
     if before == 0, hasTotal, hasRoom { return .runs }
     guard waiting >= limits.waiting, limits.overflow != .wait else { return .waits(before: before) }
     return givesWay(priority, at: moment) ? .refused(.queueFull) : .waits(before: before)

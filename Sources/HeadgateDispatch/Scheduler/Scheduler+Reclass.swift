@@ -19,10 +19,10 @@ extension Scheduler {
   package mutating func reclass(_ ticket: Ticket) -> Reclass {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .gone }
-    guard nodes[slot].requestClass == .short else { return .stays }
+    guard nodes[slot].lane == .short else { return .stays }
     let place = nodes[slot].endPoint
     guard runningLong < limits.totalLong, !endPoints[place].isLongLaneFull else { return .refused }
-    nodes[slot].requestClass = .long
+    nodes[slot].lane = .long
     runningLong += 1
     endPoints[place].runningLong += 1
     // Whoever waits in the long lane has a place there still, so no turn at the total comes or goes.

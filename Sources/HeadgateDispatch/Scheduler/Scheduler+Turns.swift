@@ -57,24 +57,24 @@ extension Scheduler {
   /// is due to anybody, and there is room everywhere.
   // Inlined: called, it would get a copy of the whole scheduler.
   @inline(__always)
-  func isNext(_ requestClass: RequestClass, at place: Int32) -> Bool {
+  func isNext(_ lane: RequestLane, at place: Int32) -> Bool {
     granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && used < limits.total
-      && !endPoints[place].waits(requestClass) && endPoints[place].hasRoom(for: requestClass)
-      && (requestClass == .short || runningLong < limits.totalLong)
+      && !endPoints[place].waits(lane) && endPoints[place].hasRoom(for: lane)
+      && (lane == .short || runningLong < limits.totalLong)
   }
 
   private mutating func grant(_ slot: Int32) {
     dequeue(slot)
     nodes[slot].state = .granted
     granted.append(slot, in: &nodes)
-    count(nodes[slot].endPoint, nodes[slot].requestClass)
+    count(nodes[slot].endPoint, nodes[slot].lane)
   }
 
   /// One more runs there.
-  mutating func count(_ place: Int32, _ requestClass: RequestClass) {
+  mutating func count(_ place: Int32, _ lane: RequestLane) {
     running += 1
     endPoints[place].running += 1
-    if requestClass == .long {
+    if lane == .long {
       runningLong += 1
       endPoints[place].runningLong += 1
     }
@@ -94,10 +94,10 @@ extension Scheduler {
 
   /// Takes the permit back. The caller updates the turns.
   mutating func takeBack(_ slot: Int32) {
-    let (place, requestClass) = (nodes[slot].endPoint, nodes[slot].requestClass)
+    let (place, lane) = (nodes[slot].endPoint, nodes[slot].lane)
     running -= 1
     endPoints[place].running -= 1
-    if requestClass == .long {
+    if lane == .long {
       runningLong -= 1
       endPoints[place].runningLong -= 1
     }
@@ -110,13 +110,13 @@ extension Scheduler {
   }
 
   mutating func joinLane(_ slot: Int32) {
-    endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].insert(slot, in: &nodes)
+    endPoints[nodes[slot].endPoint][nodes[slot].lane].insert(slot, in: &nodes)
     if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
   }
 
   mutating func leaveLane(_ slot: Int32) {
     if shedding.rule != nil { shedding.remove(slot, in: &nodes) }
-    endPoints[nodes[slot].endPoint][lane: nodes[slot].requestClass].remove(slot, in: &nodes)
+    endPoints[nodes[slot].endPoint][nodes[slot].lane].remove(slot, in: &nodes)
   }
 
   /// Where a request of this age and priority stands among others: each step of priority is worth a span of waiting.

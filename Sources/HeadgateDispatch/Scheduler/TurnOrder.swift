@@ -12,12 +12,12 @@ struct TurnOrder: Sendable {
   /// How far one start takes an end-point of weight 1.
   static let stride: UInt64 = 1 << 20
 
-  let requestClass: RequestClass
+  let lane: RequestLane
   // By the pass, which is how far an end-point has come: what it started, divided by its weight. Among equals the one
   // that joined first, counted over all orders.
   private var heap = RankHeap()
 
-  init(_ requestClass: RequestClass) { self.requestClass = requestClass }
+  init(_ lane: RequestLane) { self.lane = lane }
 
   /// Whose turn it is; nil when nobody takes part.
   var first: RankHeap.Key? { heap.first }
@@ -30,19 +30,19 @@ struct TurnOrder: Sendable {
   ///   - virtualTime: How far those have come who had their turn last. Nobody saves turns up by having nothing to start.
   ///   - stamp: How many have joined so far.
   mutating func update(_ place: Int32, virtualTime: UInt64, stamp: inout UInt64, in endPoints: inout EndPointTable) {
-    guard endPoints[place].isEligible(requestClass) else { return remove(place, in: &endPoints) }
-    guard endPoints[place][turn: requestClass] < 0 else { return }
+    guard endPoints[place].isEligible(lane) else { return remove(place, in: &endPoints) }
+    guard endPoints[place][turn: lane] < 0 else { return }
     stamp += 1
     let pass = max(endPoints[place].pass, virtualTime)
     endPoints[place].pass = pass
-    endPoints[place][turn: requestClass] = heap.insert(RankHeap.Key(rank: pass, tie: stamp, place: place))
+    endPoints[place][turn: lane] = heap.insert(RankHeap.Key(rank: pass, tie: stamp, place: place))
   }
 
   /// Takes an end-point out, where it takes part.
   mutating func remove(_ place: Int32, in endPoints: inout EndPointTable) {
-    let handle = endPoints[place][turn: requestClass]
+    let handle = endPoints[place][turn: lane]
     guard handle >= 0 else { return }
     heap.remove(handle)
-    endPoints[place][turn: requestClass] = -1
+    endPoints[place][turn: lane] = -1
   }
 }

@@ -52,7 +52,7 @@ struct StreamsBenchmark {
     var open: [StreamedResponse] = []
     for _ in 0..<streams {
       let request = try DispatchRequest(origin.url("/stream?chunks=0&every=3600000&size=1"))
-      open.append(try await dispatcher.stream(for: request, class: .long))
+      open.append(try await dispatcher.stream(for: request, lane: .long))
     }
     let latencies = try await shortRequests(requests) { try await fetch(dispatcher, origin.url("/")) }
     for stream in open { stream.body.cancel() }
@@ -66,7 +66,7 @@ struct StreamsBenchmark {
     let dispatcher = try URLDispatcher(limits: try GateLimits(endPoint: EndPointLimits(requests: 8, long: 4)))
     let stream = try DispatchRequest(origin.url(shortStream))
     let latencies = try await beside(streams) {
-      for try await _ in try await dispatcher.stream(for: stream, class: .long, policy: .enqueue).body {}
+      for try await _ in try await dispatcher.stream(for: stream, lane: .long, policy: .enqueue).body {}
     } measured: {
       try await shortRequests(requests) { try await fetch(dispatcher, origin.url("/")) }
     }

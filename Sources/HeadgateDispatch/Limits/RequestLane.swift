@@ -1,5 +1,5 @@
 /// Which of an end-point's two lanes a request goes by.
-public enum RequestClass: Hashable, Sendable {
+public enum RequestLane: Hashable, Sendable {
   /// Ends soon by itself. May use every permit of the end-point that is free.
   case short
 

@@ -7,7 +7,7 @@ import HeadgateThreads
 /// the five that stand first, with no heap to keep in order. One that comes back with the age of its first submission (a
 /// redirect), or whose priority was changed while it waited, may belong anywhere, and so may one that comes after the
 /// worth of priorities was changed: those stand in a heap beside the lists, so that no arrival walks along a queue.
-struct Lane: Sendable {
+struct LaneQueue: Sendable {
   private var lists = PriorityLists()
   private var returning = RankHeap()
   private(set) var count = 0
