@@ -100,8 +100,9 @@ extension BlockingQueue where Element: ~Copyable {
 
   /// Whether an element can come out of it, now or later.
   @usableFromInline var isSelectable: Bool {
-    // Not what the core says: it is closed a moment before, and who asked it would look again and again until then.
-    rendezvous.map { !$0.isClosed } ?? (!core.isEmpty || !core.isClosed)
+    // In this order: once the queue is closed nothing is put any more, so that what `isEmpty` says then holds. The other
+    // way round, an element could be put and the queue closed between the two, and the element would be overlooked.
+    !isClosed || !isEmpty
   }
 
   @usableFromInline

@@ -60,7 +60,10 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
   public var isEmpty: Bool { core.isEmpty }
 
   /// Whether the queue was closed. Elements may be left.
-  public var isClosed: Bool { core.isClosed }
+  public var isClosed: Bool {
+    // With a capacity of 0 elements go by the rendezvous, which is closed a moment after the core.
+    rendezvous?.isClosed ?? core.isClosed
+  }
 
   /// Lets no element in any more. What is there can still be taken.
   ///

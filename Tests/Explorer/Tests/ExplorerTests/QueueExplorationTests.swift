@@ -45,6 +45,7 @@ extension Explorations {
       .init("both are closed", [1, 1], [[.select], [.close, .at(1, .close)]]),
       .init(
         "one is closed after its last element", [1, 1], [[.select, .select], [.put(1), .close, .at(1, .close)]]),
+      .init("one is closed after its last element, the other stays open", [1, 1], [[.select], [.put(1), .close]]),
       .init("one of two has no places", [0, 1], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
       .init("neither has places", [0, 0], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
       .init("neither has places, and both are closed", [0, 0], [[.select], [.putSoon(1)], [.close, .at(1, .close)]]),
