@@ -246,6 +246,36 @@ import Testing
     #expect(pool.core.state.withLock { $0.queue.dead } == 0)
   }
 
+  @Test("P54 a task that waits for another and runs it: a cancel of either is seen by that one only")
+  func cancelledHelper() throws {
+    let pool = try pool(1)
+    let tasks = LockedBox<[Int: PoolJob]>([:])
+    let submitted = Latch()
+    // Each runs in the midst of the one before. The second does not see that the first was cancelled before it, nor the
+    // third what it does to the first; the third sees that it cancels itself; then all see what is theirs.
+    let first = try pool.submit { () -> [Bool] in
+      _ = submitted.wait()
+      tasks.withLock { $0[1] }?.cancel()
+      let second = try? pool.submit { () -> [Bool] in
+        let before = ThreadPool.isCancelled
+        let third = try? pool.submit { () -> [Bool] in
+          tasks.withLock { $0[1] }?.cancel()
+          let before = ThreadPool.isCancelled
+          tasks.withLock { $0[3] }?.cancel()
+          return [before, ThreadPool.isCancelled]
+        }
+        tasks.withLock { $0[3] = third }
+        return [before] + ((try? third?.wait()) ?? []) + [ThreadPool.isCancelled]
+      }
+      return ((try? second?.wait()) ?? []) + [ThreadPool.isCancelled]
+    }
+    tasks.withLock { $0[1] = first }
+    submitted.countDown()
+    let seen = try inThread { try first.wait(until: .after(generous)) }
+    #expect(seen == [false, false, true, false, true])
+    try pool.finish()
+  }
+
   @Test("P54 of two tasks that wait for each other one is told, and nobody hangs")
   func circles() throws {
     let pool = try pool(2)

@@ -191,13 +191,19 @@ extension PoolCore {
     let record = worker?.record ?? .current
     guard job.claim(for: record) else { return false }
     let outer = frame.job
-    if let outer { PoolWaits.enter(job, within: outer) }
+    if let outer {
+      PoolWaits.enter(job, within: outer)
+      outer.pause(on: record)
+    }
     frame.job = job
     let failed = job.perform()
     frame.job = outer
     worker?.countCompleted()
     job.finish(failed: failed, on: record)
-    if let outer { PoolWaits.leave(job, within: outer) }
+    if let outer {
+      outer.goOn(on: record)
+      PoolWaits.leave(job, within: outer)
+    }
     return true
   }
 

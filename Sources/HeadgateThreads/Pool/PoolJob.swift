@@ -1,12 +1,12 @@
 import Synchronization
 
-// Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters` and `waitsFor`
+// Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters`, `isPaused` and `waitsFor`
 // are guarded by the locks named there; `below` is read by the thread that runs the job only.
 /// A task that a pool was given, without the type of its result: what every ``PoolTask`` is.
 ///
 /// It ends once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
 public class PoolJob: @unchecked Sendable {
-  // Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters` and `waitsFor`
+  // Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters`, `isPaused` and `waitsFor`
   // are guarded by the locks named there; `below` is read by the thread that runs the job only.
 
   /// Where a task stands.
@@ -54,6 +54,8 @@ public class PoolJob: @unchecked Sendable {
 
   // Under `PoolJob.lock(of:)`.
   private var waiters = WaitList()
+  // Another job runs in its midst.
+  private var isPaused = false
   /// The job that this one's thread waits for, or runs in its midst. Under `PoolWaits.lock`.
   unowned(unsafe) var waitsFor: PoolJob?
   /// The job in whose midst this one runs.
@@ -128,8 +130,6 @@ public class PoolJob: @unchecked Sendable {
         // Whoever cancels marks the thread while holding this lock, and only while the job runs: once we have held it,
         // no late mark can hit the thread's next task.
         lock.withLock { _ in record.clearCancellation() }
-        // The job in whose midst this one ran may have been cancelled too: its mark was the same.
-        if let below, below.isCancelled { record.markCancelled() }
       }
       let (done, found) = word.compareExchange(
         expected: old, desired: old & Word.flags | Word.ended | outcome, ordering: .acquiringAndReleasing)
@@ -137,6 +137,22 @@ public class PoolJob: @unchecked Sendable {
       old = found
     }
     if old & Word.hasWaiters != 0 { wakeWaiters() }
+  }
+
+  /// Another job is about to run on this one's thread, in its midst: a request to end this one is none to end that.
+  final func pause(on record: ThreadRecord) {
+    lock.withLock { _ in
+      isPaused = true
+      if isCancelled { record.clearCancellation() }
+    }
+  }
+
+  /// The other job has ended.
+  final func goOn(on record: ThreadRecord) {
+    lock.withLock { _ in
+      isPaused = false
+      if isCancelled { record.markCancelled() }
+    }
   }
 
   /// Moves the word on if its phase is still `phase`, and returns what it was.
@@ -168,6 +184,8 @@ public class PoolJob: @unchecked Sendable {
       else { return nil }
       // The job runs, so its thread lives; it can't leave the job while we hold the lock.
       let record = Unmanaged<ThreadRecord>.fromOpaque(address).takeUnretainedValue()
+      // Otherwise the mark would be taken for one of the job that runs in its midst.
+      guard !isPaused else { return nil }
       record.markCancelled()
       return record
     }
