@@ -90,7 +90,9 @@ package final class Waiter: @unchecked Sendable {
   }
 
   /// Suspends the task until the waiter is decided. `cancelled` comes when the task is cancelled.
-  package func wait(until deadline: Deadline, on timers: any TimerService = TimerThread.shared) async -> Outcome {
+  nonisolated(nonsending) package func wait(until deadline: Deadline, on timers: any TimerService = TimerThread.shared)
+    async -> Outcome
+  {
     guard case .task(let task) = sleeper else { return outcome }
     let timer = deadline == .distantFuture ? nil : timers.schedule(at: deadline) { [self] in end(.timedOut) }
     // A clock that only moves when it is told to may have moved on before the timer was set.
@@ -105,7 +107,7 @@ package final class Waiter: @unchecked Sendable {
   }
 
   /// Suspends the task until somebody ends the waiter, whether the task is cancelled or not.
-  package func waitForEnd() async -> Outcome {
+  nonisolated(nonsending) package func waitForEnd() async -> Outcome {
     if case .task(let task) = sleeper { await task.suspend() }
     return outcome
   }
@@ -121,7 +123,7 @@ private final class SuspendedTask: Sendable {
 
   private let state = Locked(State.awake)
 
-  func suspend() async {
+  nonisolated(nonsending) func suspend() async {
     await withUnsafeContinuation { continuation in
       let hasToken = state.withLock { state in
         if case .token = state { return true }
