@@ -41,7 +41,7 @@ extension ThreadPriority {
   func apply(to thread: ThreadRecord.SystemThread) -> Int32 {
     switch kind {
     case .inherited: 0
-    case .quality(let quality): headgate_set_nice(thread.number, quality.nice)
+    case .quality(let quality): wish(quality.nice, for: thread)
     case .nice(let value):
       // The kernel would cut what is outside to its ends, without a word.
       (-20...19).contains(value) ? headgate_set_nice(thread.number, Int32(value)) : EINVAL
@@ -49,6 +49,13 @@ extension ThreadPriority {
       Int32(exactly: level).map { headgate_set_policy(thread.number, policy.rawValue, $0) } ?? EINVAL
     }
   }
+}
+
+/// Sets a nice value where the system lets the process. One that was started at a higher value (`nice`, a service's
+/// `Nice=`) may not lower it: a thread in it keeps what it has.
+private func wish(_ nice: Int32, for thread: ThreadRecord.SystemThread) -> Int32 {
+  let failure = headgate_set_nice(thread.number, nice)
+  return failure == EACCES || failure == EPERM ? 0 : failure
 }
 
 extension ThreadPriority.Quality {
