@@ -171,6 +171,22 @@ import Testing
     }
   }
 
+  @Test("A failure brings the next attempt on at once, also when the one that failed was started by its time")
+  func failsAfterItsTime() async throws {
+    for losers in [Losers.join, .abandon] {
+      let (clock, hand) = (ManualClock(), Hand<Int>())
+      let running = Self.hedge(clock, hand, losers: losers)
+      await hand.started.wait(for: 1)
+      await clock.timers(2)
+      clock.advance(by: .seconds(1))
+      await hand.started.wait(for: 2)
+      hand.end(1, .failure(Oops(number: 1)))
+      await hand.started.wait(for: 3)
+      hand.end(2, .success(7))
+      #expect(try await running.value == 7)
+    }
+  }
+
   @Test("P93 cancelled during the delay: at once, and no further attempt; no attempts are refused")
   func cancelledHedge() async {
     for losers in [Losers.join, .abandon] {

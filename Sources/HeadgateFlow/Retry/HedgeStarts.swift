@@ -6,7 +6,8 @@ import HeadgateThreads
 /// Made in a loop: attempts that fail inside their own starts bring one another on with the stack of one.
 final class HedgeStarts: Sendable {
   private struct Start: Sendable {
-    let make: @Sendable () -> Void
+    /// False: it had begun before, by a clock of its own.
+    let make: @Sendable () -> Bool
   }
 
   private struct State {
@@ -32,8 +33,9 @@ final class HedgeStarts: Sendable {
 
   private let state = Locked(State())
 
-  /// Has `start` called when its turn comes.
-  func call(at index: Int, _ start: @escaping @Sendable () -> Void) {
+  /// Has `start` called when its turn comes. It returns false if the attempt had begun before, by a clock of its own:
+  /// then a failure brings on the one behind it.
+  func call(at index: Int, _ start: @escaping @Sendable () -> Bool) {
     let isDue = state.withLock { state in
       if state.opened.contains(index) { return true }
       if state.early > 0 {
@@ -53,17 +55,19 @@ final class HedgeStarts: Sendable {
       state.opened.insert(index)
       return state.starts.removeValue(forKey: index)
     }
-    make(start)
+    if let start { make(start) }
   }
 
   /// The turn of the first that waits has come.
   func openNext() {
-    let start = state.withLock { state -> Start? in
-      let start = state.takeLowest()
-      if start == nil { state.early += 1 }
-      return start
+    while true {
+      let start = state.withLock { state -> Start? in
+        let start = state.takeLowest()
+        if start == nil { state.early += 1 }
+        return start
+      }
+      guard let start, !make(start) else { return }
     }
-    make(start)
   }
 
   /// It is not needed any more.
@@ -72,9 +76,9 @@ final class HedgeStarts: Sendable {
     _ = consume start
   }
 
-  /// Makes a start: here, or in the loop that this thread is in.
-  private func make(_ start: Start?) {
-    guard let start else { return }
+  /// Makes a start: here, or in the loop that this thread is in. False: it was not needed any more.
+  @discardableResult
+  private func make(_ start: Start) -> Bool {
     let thread = headgate_thread_number()
     let isInside = state.withLock { state in
       if state.makers.contains(thread) {
@@ -84,9 +88,10 @@ final class HedgeStarts: Sendable {
       state.makers.append(thread)
       return false
     }
-    guard !isInside else { return }
-    start.make()
-    while let next = nextDue(on: thread) { next.make() }
+    guard !isInside else { return true }
+    let isMade = start.make()
+    while let next = nextDue(on: thread) { _ = next.make() }
+    return isMade
   }
 
   private func nextDue(on thread: UInt) -> Start? {

@@ -53,7 +53,8 @@ nonisolated(nonsending)
       return slots.putSuccess(try await operation(), at: index)
     } catch {
       let end = slots.putFailure(error, at: index)
-      starts.openNext()
+      // What ends because it was cancelled brings nothing on.
+      if !Task.isCancelled { starts.openNext() }
       return end
     }
   }
@@ -126,7 +127,10 @@ func hedgedCallback<Success: Sendable, Failure: Error>(
       timer.withLock { $0 = scheduled }
       // Letting go of the start lets go of its completion, which ends it.
       attempt.onCancel { starts.drop(index) }
-      starts.call(at: index) { function(attempt) }
+      starts.call(at: index) {
+        function(attempt)
+        return true
+      }
     }
     calls(completion)
   }
