@@ -236,6 +236,25 @@ import Testing
     #expect(hand.started.events.sorted() == [0, 1])
   }
 
+  @Test("Once it is decided no function is called any more, also of those that were to run at the same time")
+  func noneAfterTheDecision() async throws {
+    let started = Record<Int>()
+    let loop = try ThreadLoop(name: "one at a time")
+    defer { loop.stop() }
+    @Sendable func function(_ number: Int) -> AsyncFunction<Int> {
+      { () async throws(Oops) in
+        started.add(number)
+        return number
+      }
+    }
+    let functions = (0..<4).map(function)
+    let form = try #require(Self.forms.first { $0.name == "firstToSucceed" })
+    let first = await withTaskExecutorPreference(loop.taskExecutor) {
+      try? await form.run(.max, .join, nil, functions)
+    }
+    #expect(first == [0] && started.events == [0])
+  }
+
   @Test(
     "P93 cancelled after some have ended: what was there is discarded", arguments: ["allSucceed", "quorum"], losers)
   func cancelledLater(_ name: String, _ losers: Losers) async throws {

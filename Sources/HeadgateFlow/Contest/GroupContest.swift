@@ -60,6 +60,11 @@ final class GroupContest: Sendable {
   struct Running: Sendable {
     fileprivate let contest: Unmanaged<GroupContest>
 
+    /// Whether a function is to be called yet: not once the outcome is there, or the caller was cancelled.
+    var mayCall: Bool {
+      !Task.isCancelled && !contest._withUnsafeGuaranteedRef { $0.contest.withLock { $0.isSettled } }
+    }
+
     /// A child's function has ended. Returns the next one, which the child is to run in its place; throws if nothing
     /// more is needed.
     @discardableResult
@@ -124,6 +129,7 @@ extension ContestPlan {
         for index in 0..<started {
           let function = functions[index]
           group.addTask {
+            guard contest.mayCall else { return _ = try contest.end(index, .missing) }
             let end: ContestEnd
             do throws(Failure) {
               end = slots.putSuccess(try await function(), at: index)
@@ -145,11 +151,11 @@ extension ContestPlan {
     try await join(title) { group, started, contest, slots in
       for first in 0..<started {
         group.addTask {
-          var next = try contest.end(first, await perform(first, slots))
+          var next = try contest.end(first, contest.mayCall ? await perform(first, slots) : .missing)
           while let index = next {
             // As a child of its own would, it lets others have their turn first.
             await Task.yield()
-            next = try contest.end(index, await perform(index, slots))
+            next = try contest.end(index, contest.mayCall ? await perform(index, slots) : .missing)
           }
         }
       }
@@ -184,6 +190,7 @@ extension ContestPlan where Failure == any Error {
         for index in 0..<started {
           let function = functions[index]
           group.addTask {
+            guard contest.mayCall else { return _ = try contest.end(index, .missing) }
             let end: ContestEnd
             do throws(any Error) {
               end = slots.putSuccess(try await function(), at: index)
