@@ -15,7 +15,8 @@ import Synchronization
 /// redirect or whose priority is changed while it waits, where others may have to give way, and at the total limit.
 /// Questions about all end-points cost as many as there are.
 public final class EndPointGate: Sendable {
-  let state: GateState<any GateClient>
+  // An object of its own, so that the registry can ask it while the gate itself goes.
+  let state: LockedBox<Scheduler<any GateClient>>
   private let drained = Drain()
   private let census = GateCensus()
   let timers: any TimerService
@@ -35,7 +36,7 @@ public final class EndPointGate: Sendable {
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    state = GateState(limits)
+    state = LockedBox(Scheduler(limits: limits))
     self.timers = timers
     self.logger = logger
     GateCensus.enter(state)
@@ -46,17 +47,13 @@ public final class EndPointGate: Sendable {
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
   /// starts all that became eligible.
   public var limits: GateLimits {
-    get { state.withQueues { $0.limits } }
+    get { state.withLock { $0.limits } }
     set { perform { $0.setLimits(newValue) } }
   }
 
   /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
-    perform { scheduler in
-      var all = scheduler.limits
-      all.overrides[endPoint] = limits
-      scheduler.setLimits(all)
-    }
+    perform { $0.setLimits(limits, for: endPoint) }
   }
 
   // MARK: By hand
@@ -69,7 +66,7 @@ public final class EndPointGate: Sendable {
   public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
 
   /// Whether an end-point was stopped by hand.
-  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withQueues { $0.paused.contains(endPoint) } }
+  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.paused.contains(endPoint) } }
 
   /// Cancels all that waits or runs for an end-point, requests of every dispatcher that shares the gate: they end with the
   /// error `cancelled`. A bare permit that somebody holds stays held. What is submitted while this runs may or may not
@@ -86,18 +83,20 @@ public final class EndPointGate: Sendable {
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.items(at: endPoint) } }
 
   /// Whether it takes nothing new.
-  var isClosing: Bool { state.withQueues { $0.closing != .open } }
+  var isClosing: Bool { state.withLock { $0.closing != .open } }
 
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
-    switch state.setPriority(priority, of: ticket) {
-    case .here: true
-    case .gone: false
-    case .elsewhere(let own): state.withQueues { $0.setPriority(priority, of: own) }
-    }
+    state.withLock { $0.setPriority(priority, of: ticket) }
   }
 
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
-  public var counts: GateCounts { state.counts }
+  public var counts: GateCounts {
+    state.withLock { scheduler in
+      GateCounts(
+        running: scheduler.running, waiting: scheduler.waiting, endPoints: scheduler.rememberedEndPoints,
+        peak: scheduler.peak.running, peakEndPoint: scheduler.peak.endPoint)
+    }
+  }
 
   // MARK: Events
 
@@ -108,9 +107,13 @@ public final class EndPointGate: Sendable {
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
-    let (submission, hasMore, isNew) = state.submit(
-      client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-      mayStart: !isInside, as: admission)
+    let (submission, hasMore, isNew) = state.withLock { scheduler in
+      let met = scheduler.metEndPoints
+      let submission = scheduler.submit(
+        client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+        mayStart: !isInside, as: admission)
+      return (submission, scheduler.hasEffects, scheduler.metEndPoints != met)
+    }
     if isNew { census.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
@@ -124,35 +127,24 @@ public final class EndPointGate: Sendable {
     return submission
   }
 
-  func finish(_ ticket: Ticket) {
-    if case .elsewhere(let own) = state.finish(ticket) { _ = performOne { $0.finish(own) } }
-  }
+  // The item that ends goes when the lock is free again.
+  func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
 
-  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal {
-    let state = state
-    return switch state.withdraw(ticket) {
-    case .here: .running
-    case .gone: .gone
-    case .elsewhere(let own): performOne { state.withdraw(own, named: ticket, in: &$0) }
-    }
-  }
+  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
 
   func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
-    let state = state
-    return performOne { state.move(ticket, to: endPoint, in: &$0) }
+    perform { $0.move(ticket, to: endPoint) }
   }
 
-  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new:
-  /// then no loan ends.
-  func note(multiplexes: Bool, at endPoint: EndPoint) {
-    guard state.isNews(multiplexes: multiplexes, at: endPoint) else { return }
-    perform { $0.setMultiplexing(multiplexes, at: endPoint) }
-  }
+  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
+
+  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new.
+  func note(multiplexes: Bool, at endPoint: EndPoint) { perform { $0.setMultiplexing(multiplexes, at: endPoint) } }
 
   /// A request will come later, or come back; see `Scheduler.expect`.
-  func expect(wasHere: Bool) -> Bool { state.withQueues { $0.expect(wasHere: wasHere) } }
+  func expect(wasHere: Bool) -> Bool { state.withLock { $0.expect(wasHere: wasHere) } }
 
-  func forgetExpected() { performOne { $0.forgetExpected() } }
+  func forgetExpected() { perform { $0.forgetExpected() } }
 
   func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
 
@@ -161,27 +153,14 @@ public final class EndPointGate: Sendable {
 
   // MARK: The funnel
 
-  /// Decides under the lock, with no permit on loan; acts after it.
-  func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
-    -> Result
-  {
-    let state = state
-    return performOne { scheduler in
-      state.callAllIn(&scheduler)
-      return event(&scheduler)
-    }
-  }
-
-  /// The same for what concerns a single request. The first effect comes out under the same hold of the lock.
-  func performOne<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
-    -> Result
-  {
+  /// Decides under the lock, acts after it. The first effect comes out under the same hold of the lock.
+  func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
-      let (result, hasMore) = state.withQueues { scheduler in (event(&scheduler), scheduler.hasEffects) }
+      let (result, hasMore) = state.withLock { scheduler in (event(&scheduler), scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }
       return result
     }
-    let (result, effect, hasMore) = state.withQueues { scheduler in
+    let (result, effect, hasMore) = state.withLock { scheduler in
       (event(&scheduler), scheduler.next(), scheduler.hasEffects)
     }
     if let effect { deliver(effect, at: nil, hasMore, atMost: Self.deliveriesACaller) }
@@ -190,7 +169,7 @@ public final class EndPointGate: Sendable {
 
   /// Delivers what there is to deliver.
   func deliver(atMost limit: Int) {
-    let (effect, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
+    let (effect, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
     if let effect { deliver(effect, at: nil, hasMore, atMost: limit) }
   }
 
@@ -204,7 +183,7 @@ public final class EndPointGate: Sendable {
       var delivered = 1
       while frame.pointee.hasMore {
         if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
-        let (next, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
+        let (next, hasMore) = state.withLock { scheduler in (scheduler.next(), scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
         act(on: next, at: nil)

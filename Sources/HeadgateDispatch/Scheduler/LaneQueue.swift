@@ -15,8 +15,6 @@ struct LaneQueue: Sendable {
   var isEmpty: Bool { count == 0 }
 
   /// Whoever is next; -1 when nobody waits.
-  // Inlined: called, it would get a copy of the lane.
-  @inline(__always)
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
     let listed = lists.lowest(in: nodes)
     guard let least = returning.first else { return listed }

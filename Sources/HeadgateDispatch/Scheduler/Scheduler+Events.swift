@@ -34,7 +34,6 @@ extension Scheduler {
     enqueue(slot)
     proceed(at: place)
     guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
-    endPoints[place].wasCrowded = true
     guard waiting > limits.waiting, !admission.wasAccepted else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
       held.append(slot, in: &nodes)
@@ -57,7 +56,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request that was started has ended, its exchange too: its permit goes to the next. As dear as `submit`. Returns the
+  /// A request that was started has ended, its exchange too: its permit goes to the next. Same cost as `submit`. Returns the
   /// item, to be let go of outside the lock; nil when the ticket was given back before.
   package mutating func finish(_ ticket: Ticket) -> Item? {
     defer { checkInvariants() }
@@ -118,9 +117,12 @@ extension Scheduler {
 
   /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
   /// eligible. O(end-points) plus what starts.
-  package mutating func setLimits(_ limits: GateLimits) {
+  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
+
+  /// The same, by a change of those in force.
+  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
     defer { checkInvariants() }
-    self.limits = limits
+    change(&limits)
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
     endPoints.forgetIdle()
     for place in endPoints.busySlots {
@@ -129,6 +131,15 @@ extension Scheduler {
       updateTurns(place)
     }
     pump()
+  }
+
+  /// One end-point gets a limit of its own, or with nil the common one again. O(labels of its host) plus what starts.
+  package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
+    defer { checkInvariants() }
+    limits.overrides[endPoint] = own
+    guard let place = endPoints.slot(of: endPoint) else { return }
+    endPoints[place].limits = limits.of(endPoint)
+    if !endPoints[place].isResting { proceed(at: place) }
   }
 
   /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:
@@ -165,12 +176,6 @@ extension Scheduler {
     endPoints[place].multiplexes = multiplexes
     guard !endPoints[place].isResting else { return }
     proceed(at: place)
-  }
-
-  /// Whether `setMultiplexing` would change anything. O(1).
-  // Mutating, although it changes nothing: else it would get a copy of the whole scheduler.
-  package mutating func isNews(multiplexes: Bool, at endPoint: EndPoint) -> Bool {
-    endPoints.slot(of: endPoint).map { endPoints[$0].multiplexes != multiplexes } ?? false
   }
 
   /// The gate closes, or closes harder than it does already.

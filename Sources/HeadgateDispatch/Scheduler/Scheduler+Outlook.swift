@@ -20,7 +20,7 @@ extension Scheduler {
   ) -> Outlook {
     guard closing == .open else { return .refused(.shutDown) }
     let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
-    let hasTotal = used < limits.total && (lane == .short || runningLong < limits.totalLong)
+    let hasTotal = running < limits.total && (lane == .short || runningLong < limits.totalLong)
     if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }

@@ -10,7 +10,7 @@ extension Scheduler {
   mutating func proceed(at place: Int32) {
     // Nearly always nobody's turn at the total is due. Then it goes on by itself, and joins them only if that stops it.
     if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending {
-      while used < limits.total, let slot = next(at: place) { grant(slot) }
+      while running < limits.total, let slot = next(at: place) { grant(slot) }
     }
     updateTurns(place)
     pump()
@@ -19,7 +19,7 @@ extension Scheduler {
   /// Grants permits until none is free or nobody eligible waits.
   mutating func pump() {
     guard closing < .ending else { return }
-    while used < limits.total, let place = nextTurn(), let slot = next(at: place) {
+    while running < limits.total, let place = nextTurn(), let slot = next(at: place) {
       grant(slot)
       // Whoever has had its turn goes as far back as its weight says.
       shortTurns.remove(place, in: &endPoints)
@@ -31,8 +31,6 @@ extension Scheduler {
   }
 
   /// Whom an end-point would start next: of the first ones of its two lanes the one with the lower rank, if its lane may.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   private func next(at place: Int32) -> Int32? {
     let short = endPoints[place].isEligible(.short) ? endPoints[place].short.first(in: nodes) : -1
     let longMay = runningLong < limits.totalLong && endPoints[place].isEligible(.long)
@@ -43,8 +41,6 @@ extension Scheduler {
 
   /// The end-point whose turn it is. An end-point whose long lane waits for the total's long half takes part with its
   /// short lane only, and stands in nobody's way.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   private func nextTurn() -> Int32? {
     guard let short = shortTurns.first else {
       return runningLong < limits.totalLong ? longTurns.first?.place : nil
@@ -55,10 +51,8 @@ extension Scheduler {
 
   /// Whether a request that comes now runs now: nobody waits in its lane, whom it would overtake, no turn at the total
   /// is due to anybody, and there is room everywhere.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   func isNext(_ lane: RequestLane, at place: Int32) -> Bool {
-    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && used < limits.total
+    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
       && !endPoints[place].waits(lane) && endPoints[place].hasRoom(for: lane)
       && (lane == .short || runningLong < limits.totalLong)
   }
@@ -86,9 +80,6 @@ extension Scheduler {
     let place = nodes[slot].endPoint
     takeBack(slot)
     proceed(at: place)
-    // Where it is the end-point's own limit that holds them up, this one starts when the next one ends.
-    let follower = endPoints[place].short.first(in: nodes)
-    if follower >= 0 { nodes.readAhead(follower) }
     restIfIdle(place)
   }
 

@@ -5,8 +5,10 @@
 // request that comes back or whose priority changes while it waits, where others may have to give way, and at the total.
 // No thread, lock or clock is in here: time comes in as events.
 //
-// The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in
-// Scheduler+Turns.swift, what comes out in Scheduler+Effects.swift.
+// The events are in Scheduler+Events.swift, what they decide in Scheduler+Turns.swift, what comes out in
+// Scheduler+Effects.swift.
+
+import DequeModule
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
 /// called.
@@ -98,8 +100,6 @@ package struct Scheduler<Item: Sendable>: Sendable {
   package internal(set) var closing = Closing.open
   package internal(set) var running = 0
   package internal(set) var waiting = 0
-  /// Permits that are on loan, whether anything runs on them or not: `running` does not count them.
-  package internal(set) var lent = 0
   /// The most that ran at once at any one end-point, and where.
   package internal(set) var peak: (running: Int, endPoint: EndPoint?) = (0, nil)
 
@@ -115,7 +115,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var granted = NodeList()
   var held = HeldList()
   var shedding = SheddingOrder()
-  var shed: [Item] = []
+  var shed = Deque<Item>()
   // The age of the youngest that was submitted here.
   var lastAge: UInt64 = 0
   var nextStamp: UInt64 = 0
@@ -126,9 +126,6 @@ package struct Scheduler<Item: Sendable>: Sendable {
     self.limits = limits
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
-
-  /// What the total has no more room for.
-  var used: Int { running + lent }
 
   /// Requests that run, wait or are ending.
   package var alive: Int { nodes.count }
