@@ -10,7 +10,6 @@ extension CurlLoop {
     let endPoint = transfer.proxy?.endPoint ?? transfer.exchange.request.endPoint
     let place = place(of: endPoint)
     place.users += 1
-    place.limit = transfer.proxy?.maxConnections ?? mostSockets(for: transfer.exchange)
     transfer.sockets = place
     running += 1
     _ = Unmanaged.passRetained(transfer)
@@ -200,9 +199,10 @@ extension CurlLoop {
       if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
+      place.isBack(transfer)
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
       if failure != nil || transfer.opened.count > 1 { place.sweep(transfer.opened) }
-      place.trim()
+      place.reviewIdle()
       stir(place)
       forgetIfUnused(place)
       transfer.sockets = nil
@@ -244,6 +244,7 @@ extension CurlLoop {
     takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)
+    place.isBack(transfer)
     place.line.refused(
       ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
     hold(transfer)
@@ -266,7 +267,7 @@ extension CurlLoop {
 
   /// Something has changed in front of an end-point's sockets.
   func stir(_ place: EndPointSockets) {
-    guard !place.line.isEmpty, !place.isStirred else { return }
+    guard !place.line.isEmpty || place.waitsForSocket, !place.isStirred else { return }
     place.isStirred = true
     stirred.append(place)
   }
@@ -276,11 +277,12 @@ extension CurlLoop {
     var found = false
     while let place = stirred.popLast() {
       place.isStirred = false
-      while let member = place.line.next() {
+      while let member = place.next() {
         guard let transfer = held[member] else { continue }
         found = true
         launch(transfer)
       }
+      place.stopWaitingInVain()
     }
     return found
   }

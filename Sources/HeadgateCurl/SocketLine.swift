@@ -50,13 +50,30 @@ struct SocketLine<Member: Hashable> {
     return true
   }
 
+  /// Whether one may make a connection now: to share one, one at a time does, and the others may find room on it.
+  func mayDial(_ member: Member, offers: Bool) -> Bool {
+    !offers || speech != .http2 || dialling.isEmpty || dialling.contains(member)
+  }
+
+  /// Whether one that was let on from a line where others were refused has found nothing yet.
+  var isTrying: Bool { trial != nil }
+
+  /// Whether one of those that are meant waits.
+  func contains(where isMeant: (Member) -> Bool) -> Bool { waiting.contains { isMeant($0.member) } }
+
+  /// Lets the first of those that are meant go before all others, since there is a socket for it. False: there is none.
+  mutating func promote(where isMeant: (Member) -> Bool) -> Bool {
+    guard let index = waiting.firstIndex(where: { isMeant($0.member) }) else { return false }
+    waiting.insert(waiting.remove(at: index), at: 0)
+    isStuck = false
+    return true
+  }
+
   /// Whether one that wants to open a socket may.
   ///
   /// - Parameter hasRoom: Whether the end-point tolerates another.
   mutating func mayOpen(_ member: Member, offers: Bool, hasRoom: Bool) -> Bool {
-    // One at a time makes a connection to share: the others may find room on it.
-    let isFree = !offers || speech != .http2 || dialling.isEmpty || dialling.contains(member)
-    guard hasRoom, isFree else {
+    guard hasRoom, mayDial(member, offers: offers) else {
       isTight = true
       isStuck = true
       return false

@@ -127,11 +127,8 @@ struct SchedulerExerciser {
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
     lastAge = newest
     switch submission {
-    case .started(let ticket, let limit):
+    case .started(let ticket):
       if !mayStart { return "something started inside a submission that may not" }
-      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).connections {
-        return "a wrong limit was told"
-      }
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
@@ -301,7 +298,7 @@ struct SchedulerExerciser {
     while scheduler.hasEffects {
       guard let effect = scheduler.next() else { return "effects were announced and none came" }
       switch effect {
-      case .start(let item, let ticket, _):
+      case .start(let item, let ticket):
         if let broken = startedItem(item, ticket) { return broken }
       case .admit(let item):
         if known[item]?.stand != .waiting { return "someone was admitted who does not wait" }
@@ -382,7 +379,7 @@ struct SchedulerExerciser {
     while true {
       while let effect = scheduler.next() {
         switch effect {
-        case .start(let item, let ticket, _):
+        case .start(let item, let ticket):
           if let broken = startedItem(item, ticket) { return broken }
         case .admit: break
         case .end(let item):

@@ -238,9 +238,9 @@ class DispatchOperation: @unchecked Sendable {
 // MARK: - The gate's side
 
 extension DispatchOperation: GateClient {
-  package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
+  package func granted(_ ticket: Ticket, at moment: Deadline?) {
     let now = moment ?? core.now
-    guard let launch = state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else {
+    guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
       return core.finish(ticket)
     }
     sink.accepted()
@@ -256,7 +256,7 @@ extension DispatchOperation: GateClient {
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
     observeSending(launch, at: now)
     var exchange = Exchange(
-      request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause, isLong: launch.isLong)
+      request: launch.later ?? request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
     // As of a transport that ends an exchange inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }

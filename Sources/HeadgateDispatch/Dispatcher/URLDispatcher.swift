@@ -36,6 +36,7 @@ public final class URLDispatcher: Sendable {
     core = DispatchCore(gate, transport, observers, interceptors)
     ownsGate = true
     let operations = core.operations
+    transport.use(gate.sockets)
     gate.whenDrained { transport.shutDown { operations.transportEnded() } }
   }
 
@@ -57,26 +58,29 @@ public final class URLDispatcher: Sendable {
     core = DispatchCore(gate, transport, observers, interceptors)
     ownsGate = false
     let operations = core.operations
+    transport.use(gate.sockets)
     operations.whenLast { transport.shutDown { operations.transportEnded() } }
   }
 
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
   deinit { close(.drain) }
 
-  /// The limits in force; see ``EndPointGate/limits``. Idle connections beyond a lower limit are closed.
+  /// The limits in force; see ``EndPointGate/limits``. They are the gate's, and so those of all that share it.
   public var limits: GateLimits {
     get { gate.limits }
-    set {
-      gate.limits = newValue
-      core.transport.limitsChanged(to: newValue)
-    }
+    set { gate.limits = newValue }
   }
 
-  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again. Idle connections beyond
-  /// it are closed.
+  /// Changes a part of the limits, so that no change of another thread is lost; see ``EndPointGate/updateLimits(_:)``.
+  ///
+  /// - Throws: What `change` throws; then nothing has changed.
+  public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
+    try gate.updateLimits(change)
+  }
+
+  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     gate.setLimits(limits, for: endPoint)
-    core.transport.limitsChanged(to: gate.limits)
   }
 
   /// What its gate is doing at this moment, end-point by end-point, for a person to read: see ``EndPointGate/snapshot()``.

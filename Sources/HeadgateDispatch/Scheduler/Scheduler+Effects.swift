@@ -9,7 +9,7 @@ extension Scheduler {
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
       if let item = nodes[slot].item {
-        return .start(item, nodes.ticket(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
+        return .start(item, nodes.ticket(slot))
       }
     }
     if let item = shed.popFirst() { return .shed(item) }

@@ -29,7 +29,7 @@ extension Scheduler {
     if mayStart, isNext(lane, at: place) {
       nodes[slot].state = .running
       count(place, lane)
-      return .started(nodes.ticket(slot), limit: endPoints[place].limits.connections)
+      return .started(nodes.ticket(slot))
     }
     enqueue(slot)
     proceed(at: place)
@@ -113,33 +113,6 @@ extension Scheduler {
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
     return .moved
-  }
-
-  /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
-  /// eligible. O(end-points) plus what starts.
-  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
-
-  /// The same, by a change of those in force.
-  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
-    defer { checkInvariants() }
-    change(&limits)
-    shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
-    endPoints.forgetIdle()
-    for place in endPoints.busySlots {
-      guard let endPoint = endPoints[place].endPoint else { continue }
-      endPoints[place].limits = limits.of(endPoint)
-      updateTurns(place)
-    }
-    pump()
-  }
-
-  /// One end-point gets a limit of its own, or with nil the common one again. O(labels of its host) plus what starts.
-  package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
-    defer { checkInvariants() }
-    limits.overrides[endPoint] = own
-    guard let place = endPoints.slot(of: endPoint) else { return }
-    endPoints[place].limits = limits.of(endPoint)
-    if !endPoints[place].isResting { proceed(at: place) }
   }
 
   /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:

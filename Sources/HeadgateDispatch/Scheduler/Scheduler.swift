@@ -15,8 +15,8 @@ import DequeModule
 package struct Scheduler<Item: Sendable>: Sendable {
   /// What the driver has to do next, with no lock held.
   package enum Effect: Sendable {
-    /// The item got its permit, at an end-point of that many sockets: run it, then call `finish` once.
-    case start(Item, Ticket, limit: Int)
+    /// The item got its permit: run it, then call `finish` once.
+    case start(Item, Ticket)
     /// The item's caller was held because too many waited, and may go on. The item itself still waits.
     case admit(Item)
     /// The gate is closing: the item was taken out of its queue and will never run.
@@ -31,8 +31,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// What became of a submission.
   package enum Submission: Sendable {
-    /// It runs from here on, at an end-point of that many sockets, as after a `start`. Only if `mayStart`.
-    case started(Ticket, limit: Int)
+    /// It runs from here on, as after a `start`. Only if `mayStart`.
+    case started(Ticket)
     /// It runs (a `start` follows) or waits.
     case accepted(Ticket)
     /// It waits, and its caller is to be held until `admit` or `start`.
@@ -97,6 +97,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
   }
 
   package internal(set) var limits: GateLimits
+  /// Counts the changes of the limits, so that one who has read them can tell whether they are still those.
+  package internal(set) var limitsVersion = 0
   package internal(set) var closing = Closing.open
   package internal(set) var running = 0
   package internal(set) var waiting = 0
