@@ -42,12 +42,12 @@ extension CurlLoop {
   }
 
   // Looking through so many exchanges costs next to nothing.
-  private static let crowd = 64
+  private static let many = 64
 
   private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
     if transfer.offersHTTP2 { return .shared }
-    let isInCrowd = transfer.exchange.mayStay && transfer.sockets.map { $0.users > Self.crowd } ?? false
-    return isInCrowd ? .crowd : .own
+    let isBesideMany = transfer.exchange.mayStay && transfer.sockets.map { $0.users > Self.many } ?? false
+    return isBesideMany ? .besideMany : .own
   }
 
   private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
@@ -203,7 +203,7 @@ extension CurlLoop {
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
       if failure != nil || transfer.opened.count > 1 { place.sweep(transfer.opened) }
       place.reviewIdle()
-      stir(place)
+      lineChanged(place)
       forgetIfUnused(place)
       transfer.sockets = nil
     }
@@ -248,7 +248,7 @@ extension CurlLoop {
     place.line.refused(
       ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
     hold(transfer)
-    stir(place)
+    lineChanged(place)
   }
 
   /// An exchange's connection stands.
@@ -256,7 +256,7 @@ extension CurlLoop {
     guard let place = transfer.sockets else { return }
     place.connected(localPort: localPort, by: transfer)
     place.line.connected(ObjectIdentifier(transfer))
-    stir(place)
+    lineChanged(place)
   }
 
   /// A response shows what the server speaks with those that offer HTTP/2.
@@ -266,23 +266,24 @@ extension CurlLoop {
   }
 
   /// Something has changed in front of an end-point's sockets.
-  func stir(_ place: EndPointSockets) {
-    guard !place.line.isEmpty || place.waitsForSocket, !place.isStirred else { return }
-    place.isStirred = true
-    stirred.append(place)
+  func lineChanged(_ place: EndPointSockets) {
+    guard !place.line.isEmpty || place.waitsForSocket, !place.hasChanged else { return }
+    place.hasChanged = true
+    changed.append(place)
   }
 
   /// Lets on who may go on from the lines. True if there was somebody.
-  func letOn() -> Bool {
+  func launchWaiting() -> Bool {
     var found = false
-    while let place = stirred.popLast() {
-      place.isStirred = false
+    while let place = changed.popLast() {
+      place.hasChanged = false
       while let member = place.next() {
         guard let transfer = held[member] else { continue }
         found = true
         launch(transfer)
       }
       place.stopWaitingInVain()
+      forgetIfUnused(place)
     }
     return found
   }

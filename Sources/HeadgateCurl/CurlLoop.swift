@@ -50,7 +50,7 @@ final class CurlLoop: @unchecked Sendable {
   // Those that wait for a socket.
   var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
-  var stirred: [EndPointSockets] = []
+  var changed: [EndPointSockets] = []
   var isInsideCurl = false
   /// What it leases its sockets by; nil while no dispatcher uses it: then there are no limits.
   private(set) var leases: SocketLeases?
@@ -114,7 +114,7 @@ final class CurlLoop: @unchecked Sendable {
       inbox.commands.append(command)
       return (true, inbox.commands.count == 1)
     }
-    // One wake-up for a batch: whoever comes while commands wait finds the loop woken already.
+    // One wake-up for a batch: a command that comes while others wait finds the loop woken.
     if isFirst { poller.wake() }
     return isTaken
   }
@@ -134,7 +134,7 @@ final class CurlLoop: @unchecked Sendable {
         }
       }
       let hadEnds = finishTransfers()
-      if letOn() || hadEnds || hadCommands { continue }
+      if launchWaiting() || hadEnds || hadCommands { continue }
       if isDone() { break }
       poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
       for event in events {
@@ -190,7 +190,7 @@ final class CurlLoop: @unchecked Sendable {
       case .retry(let route):
         if let place = sockets[route.peer] {
           place.reserve(route)
-          stir(place)
+          lineChanged(place)
         } else {
           leases?.stopWaiting(route)
         }
@@ -207,7 +207,7 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = false
   }
 
-  /// An idle connection was closed by its server, or has bytes that nobody asked for: those must not answer the next
+  /// An idle connection was closed by its server, or has sent bytes unasked: those must not answer the next
   /// request. Over HTTP/2, which it may be until a response shows otherwise, servers may speak at any time.
   private func spokeUnasked(_ descriptor: Int32) {
     guard let place = watches.place(of: descriptor) else { return }

@@ -15,7 +15,7 @@ final class CurlMulti {
     case shared
     /// By a stream that stands beside many. libcurl looks through all connections to a host, used ones included, whenever a
     /// request begins: two thousand streams would make every short one take two and a half times as long.
-    case crowd
+    case besideMany
   }
 
   let handle: UnsafeMutableRawPointer

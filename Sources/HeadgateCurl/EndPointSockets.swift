@@ -22,7 +22,7 @@ final class EndPointSockets {
   /// Who waits for a socket.
   var line = SocketLine<ObjectIdentifier>()
   /// The loop was told to look at the line.
-  var isStirred = false
+  var hasChanged = false
 
   /// A socket, as its exchanges hold it. An object: its users change with each exchange, and a dictionary's values are changed
   /// at the price of allocations.
@@ -41,6 +41,8 @@ final class EndPointSockets {
 
     /// Whether there are bytes to be read, or an end.
     var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
+
+    fileprivate func giveBack() { leases?.giveBack(route) }
 
     fileprivate init(_ descriptor: Int32, inode: UInt64, _ route: SocketRoute, _ leases: SocketLeases?) {
       (self.descriptor, self.inode, self.route, self.leases) = (descriptor, inode, route, leases)
@@ -66,20 +68,20 @@ final class EndPointSockets {
   }
 
   /// Nothing refers to it any more.
-  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty }
+  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty && waiting.isEmpty }
 
   /// Whether libcurl may open a socket for an exchange: then one is leased. Ends idle ones for it.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
     let member = ObjectIdentifier(transfer)
     let isFree = line.mayDial(member, offers: transfer.offersHTTP2)
     let mayOpen = line.mayOpen(member, offers: transfer.offersHTTP2, hasRoom: isFree && lease(transfer.route))
-    if !mayOpen { refused.insert(member) }
+    if mayOpen { refused.remove(member) } else { refused.insert(member) }
     return mayOpen
   }
 
   private func lease(_ route: SocketRoute) -> Bool {
     guard let leases = loop.leases else { return true }
-    // First the loop's own idle connections make room: nobody else need be asked for that.
+    // First the loop's own idle connections make room: no other holder need be asked for that.
     var answer = leases.tryLease(route, waits: false)
     while case .full(let bound) = answer, loop.endIdle(for: bound, route) {
       answer = leases.tryLease(route, waits: false)
@@ -101,7 +103,7 @@ final class EndPointSockets {
   /// An exchange that was refused a socket is back in the line, or is over.
   func isBack(_ transfer: CurlTransfer) { refused.remove(ObjectIdentifier(transfer)) }
 
-  /// The gate has reserved a socket. Whoever needs it may be on the way back to the line.
+  /// The gate has reserved a socket. The exchange that needs it may be on its way back to the line.
   func reserve(_ route: SocketRoute) {
     guard waiting.contains(route) else { return loop.leases?.stopWaiting(route) ?? () }
     reserved.insert(route)
@@ -147,7 +149,7 @@ final class EndPointSockets {
   }
 
   /// An exchange has its connection. Of one that stood libcurl tells by its local port only, before it has the socket
-  /// watched: without this the first bytes of the answer could look as if nobody had asked for them.
+  /// watched: without this the first bytes of the answer could look unasked for.
   func connected(localPort port: Int, by transfer: CurlTransfer) {
     // Those of Unix-domain sockets have none.
     guard port > 0 else { return }
@@ -159,7 +161,7 @@ final class EndPointSockets {
     }
   }
 
-  /// An exchange has ended: what it used, and nobody else uses, is idle.
+  /// An exchange has ended: the connection is idle unless another uses it too.
   func released(by transfer: CurlTransfer) {
     if let socket = transfer.use.take() { socket.users -= 1 }
   }
@@ -182,7 +184,7 @@ final class EndPointSockets {
     let upload = uploads.removeValue(forKey: descriptor)
     upload?.rescue(from: descriptor)
     ended.remove(descriptor)
-    forget(descriptor)
+    let socket = take(descriptor)
     loop.willClose(descriptor)
     // What is left of a body that was given up would keep the socket open at a server that does not read, while the permit
     // goes on.
@@ -191,6 +193,8 @@ final class EndPointSockets {
       setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
     }
     systemClose(descriptor)
+    // Last: another thread may open the next one at once.
+    socket?.giveBack()
     loop.forgetIfUnused(self)
   }
 
@@ -253,14 +257,16 @@ final class EndPointSockets {
     #endif
   }
 
-  private func forget(_ descriptor: Int32) {
-    guard let socket = open.removeValue(forKey: descriptor) else { return }
+  /// Forgets a socket whose end the server sees already.
+  private func forget(_ descriptor: Int32) { take(descriptor)?.giveBack() }
+
+  private func take(_ descriptor: Int32) -> Socket? {
+    guard let socket = open.removeValue(forKey: descriptor) else { return nil }
     socket.isOpen = false
     if byPort[socket.localPort] === socket { byPort[socket.localPort] = nil }
     line.socketsChanged()
-    loop.stir(self)
-    // Last: it may be another's turn, and that is told at once.
-    socket.leases?.giveBack(socket.route)
+    loop.lineChanged(self)
+    return socket
   }
 }
 

@@ -1,4 +1,5 @@
 #if canImport(Glibc)
+import Dispatch
 import Glibc
 import Headgate
 import HeadgateCurl
@@ -62,20 +63,25 @@ import Testing
     origin.stop()
   }
 
-  @Test("a shared dispatcher that was disposed of and the next one keep to one limit")
+  @Test(
+    "a shared dispatcher that was disposed of and the next one keep to one limit, also before the old one has closed")
   func disposeShared() async throws {
     let origin = try Origin()
-    for _ in 0..<10 {
+    for _ in 0..<3 {
       #expect(await ask(.shared, origin.url("/bytes/100?delay=2"), times: 12) == 12)
-      let old = URLDispatcher.shared
-      for _ in 0..<6 { old.dispatchShort(try DispatchRequest(origin.url("/hold"))) { _ in } }
-      #expect(await origin.waitUntil({ $0.requests == 6 }, until: .after(.seconds(60))))
-      URLDispatcher.disposeShared()
+      // The old one's thread, which would close its connections, is busy with this completion.
+      let (isDisposed, isOver) = (Gate(), DispatchSemaphore(value: 0))
+      URLDispatcher.shared.dispatchShort(try DispatchRequest(origin.url("/bytes/1"))) { _ in
+        URLDispatcher.disposeShared()
+        isDisposed.open()
+        _ = isOver.wait(timeout: .now() + .milliseconds(300))
+      }
+      await isDisposed.wait()
+      #expect(await ask(.shared, origin.url("/bytes/100?delay=2"), times: 12) == 12)
+      isOver.signal()
     }
-    #expect(await ask(.shared, origin.url("/bytes/100?delay=2"), times: 12) == 12)
     URLDispatcher.disposeShared()
     #expect(origin.counts().peakSockets == 6)
-    #expect(origin.counts().peakRequests == 6)
     origin.stop()
   }
 
@@ -166,6 +172,120 @@ import Testing
     await second.shutDown()
     await first.shutDown()
     origin.stop()
+  }
+
+  @Test("attempts to connect that fail, and a dispatcher that ends, leave no socket counted")
+  func nothingIsLeft() async throws {
+    let origin = try Origin()
+    let gone = try Origin()
+    let nowhere = gone.url("/")
+    gone.stop()
+    let gate = EndPointGate(limits: try limits(2, total: 3))
+    let dispatcher = URLDispatcher(transport: try CurlTransport(), sharing: gate)
+    for _ in 0..<5 {
+      #expect(await ask(dispatcher, nowhere, times: 8) == 0)
+      #expect(await ask(dispatcher, origin.url("/close"), times: 8) == 8)
+    }
+    #expect(gate.sockets.openCount(at: try EndPoint(nowhere)) == 0)
+    #expect(await ask(dispatcher, origin.url("/"), times: 8) == 8)
+    #expect(gate.sockets.openCount == 2)
+    await dispatcher.shutDown()
+    #expect(gate.sockets.openCount == 0)
+    origin.stop()
+  }
+
+  @Test("limits change from everywhere while 2,000 requests run: the server never counts more than is in force")
+  func storm() async throws {
+    let origin = try Origin(endPoints: 2)
+    let endPoints = try origin.ports.map { try EndPoint(host: "127.0.0.1", port: Int($0)) }
+    let first = URLDispatcher(transport: try CurlTransport(), limits: try limits(6))
+    let second = URLDispatcher(transport: try CurlTransport(loops: 2), sharing: first.gate)
+    let gate = first.gate
+    let results = LockedBox<[String: Int]>([:])
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<2_000 {
+        let dispatcher = number % 3 == 0 ? second : first
+        group.addTask {
+          let result = await Self.play(number, dispatcher, origin)
+          results.withLock { $0[result, default: 0] += 1 }
+        }
+      }
+      for index in 0..<2 {
+        group.addTask {
+          for _ in 0..<60 {
+            try await gate.withPermit(for: endPoints[index]) {
+              #expect(RawRequest.send("/delay/1", port: Int(origin.ports[index])))
+            }
+          }
+        }
+      }
+      let pattern = try HostPattern("127.0.0.1")
+      let steps: [(Int, (EndPointLimits) throws -> Void)] = [
+        (3, { gate.limits = try GateLimits(endPoint: $0) }),
+        (5, { first.limits = try GateLimits(endPoint: $0) }),
+        (2, { limits in for endPoint in endPoints { second.setLimits(limits, for: endPoint) } }),
+        (4, { limits in for endPoint in endPoints { gate.setLimits(limits, for: endPoint) } }),
+        (1, { second.limits = try GateLimits(endPoint: $0) }),
+        (6, { limits in first.updateLimits { $0.rules[pattern] = limits } }),
+        (2, { gate.limits.rules[pattern] = $0 }),
+        (3, { limits in for endPoint in endPoints { first.setLimits(limits, for: endPoint) } }),
+        (3, { _ in for endPoint in endPoints { try second.setMaxLongRequests(1, for: endPoint) } }),
+        (1, { gate.limits = try GateLimits(endPoint: $0) }),
+        (4, { second.limits = try GateLimits(endPoint: $0, total: 6) }),
+      ]
+      for (most, change) in steps {
+        try change(try EndPointLimits(requests: most))
+        for index in 0..<2 {
+          #expect(
+            await origin.waitUntil(
+              { $0.sockets <= most && $0.requests <= most }, endPoint: index, until: .after(.seconds(20))),
+            "\(most) at \(index)")
+        }
+        origin.resetCounts()
+        for index in 0..<2 {
+          #expect(await origin.waitUntil({ $0.served >= 30 }, endPoint: index, until: .after(.seconds(60))))
+          let counts = origin.counts(endPoint: index)
+          #expect(counts.peakSockets <= most && counts.peakRequests <= most)
+        }
+      }
+      try await group.waitForAll()
+    }
+    let counts = results.withLock { $0 }
+    #expect(counts["timedOut"] == 40 && counts["200"] == 1_560 && counts["cancelled"] == 400, "\(counts)")
+    #expect(gate.counts.running == 0 && gate.counts.waiting == 0)
+    await second.shutDown()
+    await first.shutDown()
+    #expect(gate.sockets.openCount == 0)
+    origin.stop()
+  }
+
+  /// One request of many kinds; returns how it ended.
+  private static func play(_ number: Int, _ dispatcher: URLDispatcher, _ origin: Origin) async -> String {
+    let here = number / 7 % 2
+    let there = origin.url("/bytes/300", endPoint: 1 - here)
+    do {
+      switch number % 50 {
+      case 0:
+        var request = try DispatchRequest(origin.url("/silence", endPoint: here))
+        request.timeout = .milliseconds(30)
+        return "\(try await dispatcher.data(for: request).statusCode)"
+      case 1..<6:
+        let task = Task { try await dispatcher.data(for: origin.url("/bytes/1000?delay=5", endPoint: here)) }
+        task.cancel()
+        _ = try? await task.value
+        return "cancelled"
+      case 6..<11:
+        let response = try await dispatcher.stream(for: DispatchRequest(origin.url("/bytes/9000000", endPoint: here)))
+        response.body.cancel()
+        return "cancelled"
+      case 11..<20:
+        return "\(try await dispatcher.data(for: origin.url("/redirect?to=\(there)", endPoint: here)).statusCode)"
+      case 20..<25: return "\(try await dispatcher.data(for: origin.url("/close", endPoint: here)).statusCode)"
+      default: return "\(try await dispatcher.data(for: origin.url("/bytes/500?delay=1", endPoint: here)).statusCode)"
+      }
+    } catch {
+      return error.code == .timedOut ? "timedOut" : "\(error)"
+    }
   }
 }
 

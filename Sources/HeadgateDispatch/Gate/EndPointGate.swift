@@ -20,11 +20,11 @@ public final class EndPointGate: Sendable {
   /// The sockets under the gate's limits, for transports.
   public let sockets: GateSockets
   private let drained = Drain()
-  private let census = GateCensus()
+  private let registry = GateRegistry()
   let timers: any TimerService
   let logger: Logger
 
-  /// How many effects a caller delivers before the rest goes to a thread that nobody waits for. Nearly always there is
+  /// How many effects a caller delivers before the rest goes to a thread of its own. Nearly always there is
   /// one; a raised limit or a transport that completes inside its start brings more.
   private static let deliveriesACaller = 32
 
@@ -42,10 +42,10 @@ public final class EndPointGate: Sendable {
     sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger
-    GateCensus.enter(state)
+    GateRegistry.enter(state)
   }
 
-  deinit { GateCensus.leave(state) }
+  deinit { GateRegistry.leave(state) }
 
   /// The limits in force. Setting lower ones ends nothing: no more is started until it fits, idle connections beyond them
   /// are closed now, and those in use when they become idle. Setting higher ones starts all that became eligible.
@@ -170,7 +170,7 @@ public final class EndPointGate: Sendable {
         mayStart: !isInside, as: admission)
       return (submission, state.scheduler.hasEffects, state.scheduler.metEndPoints != met)
     }
-    if isNew { census.meets(endPoint, state, logger) }
+    if isNew { registry.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
       return submission
@@ -238,7 +238,7 @@ public final class EndPointGate: Sendable {
       act(on: first, at: moment)
       var delivered = 1
       while frame.pointee.hasMore {
-        if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
+        if delivered >= limit, OverflowDelivery.shared.takeOver(self) { return }
         let (next, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore

@@ -5,7 +5,7 @@ import Logging
 /// ``release()``.
 ///
 /// A permit that is let go without a release is released, and the log says where it was acquired: a leaked permit is
-/// a place that nobody can use again.
+/// a place that is lost.
 public final class Permit: Sendable {
   /// Where it is for.
   public let endPoint: EndPoint

@@ -77,7 +77,7 @@ public final class PermitRequest: GateClient, Sendable {
     call(taken, .failure(error))
   }
 
-  /// Takes the completion out, with all that belongs to it: whoever gets it decides how this ends.
+  /// Takes the completion out, with all that belongs to it: the caller that gets it decides how this ends.
   private func take() -> State? {
     let taken = state.withLock { state -> State? in
       guard state.completion != nil else { return nil }
@@ -122,7 +122,7 @@ public final class PermitRequest: GateClient, Sendable {
   package func admitted() {}
   package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
-  // One that waits ends; whoever holds a bare permit decides itself when its work does.
+  // A request that waits ends. The holder of a bare permit decides itself when its work ends.
   package func asked(toEndBecause error: DispatchError) { end(with: error.code) }
 
   /// Hears when its turn for a socket has come. It keeps no connections.

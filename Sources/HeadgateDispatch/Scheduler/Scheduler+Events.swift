@@ -7,7 +7,7 @@ extension Scheduler {
   /// - Parameters:
   ///   - moment: The present.
   ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
-  ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
+  ///   - mayStart: Whether its caller runs it at once where a permit is free and none is before it.
   ///   - admission: As what it comes.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
@@ -69,7 +69,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request was cancelled or is out of time. As dear as `submit`; one that runs keeps its permit until
+  /// A request was cancelled or is out of time. Same cost as `submit`; one that runs keeps its permit until
   /// `finish`.
   package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
     defer { checkInvariants() }
@@ -105,7 +105,7 @@ extension Scheduler {
     takeBack(slot)
     nodes[slot].endPoint = endPoints.take(endPoint, limits, paused: paused)
     nodes[slot].state = .waiting
-    // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
+    // It joins its lane before the permit goes on: none younger at the new end-point may get what it gave up.
     enqueue(slot)
     updateTurns(old)
     proceed(at: nodes[slot].endPoint)

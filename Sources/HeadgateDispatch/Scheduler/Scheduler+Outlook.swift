@@ -1,5 +1,5 @@
-// What a request would meet, without submitting it. Old when it is read: whoever acts on it submits, and looks again at
-// what comes of that.
+// What a request would meet, without submitting it. The answer may be out of date when it is read: act by
+// submitting, and look at what comes of that.
 
 import HeadgateThreads
 

@@ -135,7 +135,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
   /// Items that are elsewhere and will come, or come again. They hold nothing, and keep the scheduler from having drained.
   package internal(set) var expected = 0
 
-  /// Whether nothing is left to come, to wait or to run, as far as its mode of closing waits for that.
+  /// Whether nothing runs or waits. Expected items count only before `.ending`.
   var isEmpty: Bool { nodes.count == 0 && (expected == 0 || closing >= .ending) }
 
   /// End-points that are remembered: those where something runs or waits.

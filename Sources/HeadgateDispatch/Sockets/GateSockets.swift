@@ -109,7 +109,7 @@ public final class SocketLeases: Sendable {
     self.id = id
   }
 
-  /// Leases a socket, which may then be opened. O(1) while nobody waits.
+  /// Leases a socket, which may then be opened. O(1) while none waits.
   ///
   /// - Parameters:
   ///   - route: Where it leads.

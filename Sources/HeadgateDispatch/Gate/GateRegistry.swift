@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// A gate looks round when it meets an end-point that it did not know; one that has met them all looks never. The first
 /// time that it finds another gate busy there it says so, and then looks no more.
-final class GateCensus: Sendable {
+final class GateRegistry: Sendable {
   // Rejected: the gates themselves, by weak references, which would make every retain and release of a gate a slower one.
   private static let all = Locked<[LockedBox<GateState>]>([])
 
