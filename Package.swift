@@ -36,6 +36,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     // For HeadgateInstruments only.
@@ -57,6 +58,7 @@ let package = Package(
       name: "HeadgateDispatch",
       dependencies: [
         "HeadgateFlow", "HeadgateThreads",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
       ],

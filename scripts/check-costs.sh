@@ -34,8 +34,6 @@ allocations() {
     | sed -n 's/.*total heap usage: \([0-9,]*\) allocs.*/\1/p' | tr -d ,
 }
 
-# Else two end-points may share a loan's place in one run and not in the next.
-export SWIFT_DETERMINISTIC_HASHING=1
 
 failed=0
 # Also says so where the count is missing, since nothing is not a number.

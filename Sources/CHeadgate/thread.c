@@ -28,14 +28,6 @@ static _Thread_local int role;
 
 uintptr_t headgate_thread_number(void) { return (uintptr_t)&here; }
 
-static _Thread_local unsigned turn;
-static unsigned turns;
-
-unsigned headgate_thread_turn(void) {
-  if (turn == 0) turn = __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
-  return turn;
-}
-
 void *headgate_frame_get(void) { return top_frame; }
 void headgate_frame_set(void *frame) { top_frame = frame; }
 int headgate_thread_role(void) { return role; }

@@ -19,14 +19,17 @@ private func platformTransport() throws(DispatchError) -> any Transport {
 extension URLDispatcher {
   /// The dispatcher of the process, over the platform's transport with standard limits.
   ///
-  /// Made at its first use. After ``disposeShared()`` the next use makes a fresh one. If the system has no thread or
+  /// Made at its first use. After ``disposeShared()`` the next use makes a fresh one, with standard limits; both go through
+  /// one gate, so that what the old one still closes counts with what the new one opens. If the system has no thread or
   /// descriptor left to give, a dispatcher is returned whose every request fails with that error, and the next use
   /// tries again.
   public static var shared: URLDispatcher {
     sharedDispatcher.withLock { shared in
       if let shared { return shared }
       do throws(DispatchError) {
-        let dispatcher = URLDispatcher(transport: try platformTransport())
+        let transport = try platformTransport()
+        sharedGate.startAfresh(.standard)
+        let dispatcher = URLDispatcher(transport: transport, sharing: sharedGate)
         shared = dispatcher
         return dispatcher
       } catch {
@@ -35,10 +38,13 @@ extension URLDispatcher {
     }
   }
 
-  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`.
+  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`, and so does who waits for
+  /// a bare permit of its gate.
   public static func disposeShared() {
     let disposed = sharedDispatcher.withLock { $0.take() }
-    disposed?.dispose()
+    guard let disposed else { return }
+    disposed.dispose()
+    sharedGate.endAll(because: DispatchError(.shutDown))
   }
 
   /// A dispatcher over the platform's transport.
@@ -58,6 +64,9 @@ extension URLDispatcher {
 }
 
 private let sharedDispatcher = Locked<URLDispatcher?>(nil)
+
+// The gate of every shared dispatcher, one after another.
+private let sharedGate = EndPointGate()
 
 /// Stands in for a transport that could not be made.
 private struct FailingTransport: Transport {

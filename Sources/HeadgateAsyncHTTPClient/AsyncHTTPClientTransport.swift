@@ -51,6 +51,8 @@ public final class AsyncHTTPClientTransport: Transport {
   private let configuration: Configuration
   private let clients: LentClients
   private let registry: ExchangeRegistry
+  private let sockets = Locked<GateSockets?>(nil)
+  private let leases = Locked<SocketLeases?>(nil)
   private let executor: LoopExecutor
 
   /// A transport.
@@ -86,7 +88,8 @@ public final class AsyncHTTPClientTransport: Transport {
   /// Starts an exchange.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let transfer = ClientExchange(exchange, events, registry)
-    guard let loan = clients.lend(connections: exchange.maxSockets) else {
+    let most = sockets.withLock { $0 }?.limit(of: exchange.request.endPoint) ?? EndPointLimits.standard.connections
+    guard let loan = clients.lend(connections: most) else {
       transfer.end(DispatchError(.shutDown, phase: .connecting, detail: "the transport was shut down"))
       return transfer
     }
@@ -94,11 +97,30 @@ public final class AsyncHTTPClientTransport: Transport {
     return transfer
   }
 
-  /// Closes the connections of limits that hold no longer, once no request is under way on them.
-  public func limitsChanged(to limits: GateLimits) { clients.keepOnly(limits.connections) }
+  /// Notes whose limits say how many connections a client may have. When they change, the connections of limits that hold
+  /// no longer are closed, once no request is under way on them.
+  public func use(_ sockets: GateSockets) {
+    self.sockets.withLock { $0 = sockets }
+    leases.withLock { $0 = sockets.join(LimitsListener(clients, sockets)) }
+  }
 
   /// Closes all connections; then calls `whenClosed`. The event loops are left alone.
-  public func shutDown(whenClosed: @escaping @Sendable () -> Void) { clients.shutDown(whenClosed: whenClosed) }
+  public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
+    leases.withLock { $0.take() }?.leave()
+    clients.shutDown(whenClosed: whenClosed)
+  }
+
+  /// Hears when the gate's limits change. It leases no sockets: async-http-client opens them by itself.
+  private final class LimitsListener: SocketHolder {
+    private let clients: LentClients
+    private let sockets: GateSockets
+
+    init(_ clients: LentClients, _ sockets: GateSockets) { (self.clients, self.sockets) = (clients, sockets) }
+
+    func socketIsReserved(_ route: SocketRoute) {}
+    func reviewIdleConnections() {}
+    func limitsChanged() { clients.keepOnly(sockets.limits.connections) }
+  }
 }
 
 extension GateLimits {

@@ -60,7 +60,7 @@ final class ClientExchange: ExchangeControl {
     // Detached: nothing of the caller's task, its priority or its values, is meant for it.
     let task = Task.detached(executorPreference: executor) { [self] in
       let number = registry.add(self)
-      let failure = await run(HTTPClientRequest(exchange, number: number, userAgent: userAgent), loan.client)
+      let failure = await run(HTTPClientRequest(exchange, number: number, userAgent: userAgent), loan)
       registry.remove(number)
       loan.giveBack()
       end(failure)
@@ -94,17 +94,17 @@ final class ClientExchange: ExchangeControl {
 
   // MARK: The task
 
-  private func run(_ request: HTTPClientRequest, _ client: HTTPClient) async -> DispatchError? {
+  private func run(_ request: HTTPClientRequest, _ loan: LentClients.Loan) async -> DispatchError? {
     var rounds = 0
     while true {
-      let failure = await attempt(request, client)
+      let failure = await attempt(request, loan.client)
       // What broke off may still be sending; the permit must not go back before.
       let hold = state.withLock { state in
         state.isEnding = true
         return state.hold
       }
       hold?.close(for: self)
-      guard let failure, rounds < exchange.maxSockets, isMissed(failure) else { return failure }
+      guard let failure, rounds < loan.connections, isMissed(failure) else { return failure }
       rounds += 1
     }
   }

@@ -12,6 +12,8 @@ final class LentClients: Sendable {
   /// A client for the time of one exchange.
   struct Loan: Sendable {
     let client: HTTPClient
+    /// How many connections it opens to an end-point at most.
+    let connections: Int
     fileprivate let number: Int
     fileprivate let clients: LentClients
 
@@ -57,7 +59,9 @@ final class LentClients: Sendable {
       guard !state.isShutDown else { return nil }
       let number = state.lent[connections] ?? add(connections, to: &state)
       state.entries[number]?.loans += 1
-      return state.entries[number].map { Loan(client: $0.client, number: number, clients: self) }
+      return state.entries[number].map {
+        Loan(client: $0.client, connections: connections, number: number, clients: self)
+      }
     }
   }
 

@@ -60,6 +60,8 @@ enum CurlCallbacks {
     if descriptor >= 0 {
       transfer.opened.append(descriptor)
       transfer.sockets?.opened(descriptor, for: transfer)
+    } else {
+      transfer.sockets?.notOpened(for: transfer)
     }
     return descriptor
   }

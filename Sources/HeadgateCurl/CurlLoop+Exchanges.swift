@@ -10,7 +10,6 @@ extension CurlLoop {
     let endPoint = transfer.proxy?.endPoint ?? transfer.exchange.request.endPoint
     let place = place(of: endPoint)
     place.users += 1
-    place.limit = transfer.proxy?.maxConnections ?? mostSockets(for: transfer.exchange)
     transfer.sockets = place
     running += 1
     _ = Unmanaged.passRetained(transfer)
@@ -43,12 +42,12 @@ extension CurlLoop {
   }
 
   // Looking through so many exchanges costs next to nothing.
-  private static let crowd = 64
+  private static let many = 64
 
   private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
     if transfer.offersHTTP2 { return .shared }
-    let isInCrowd = transfer.exchange.mayStay && transfer.sockets.map { $0.users > Self.crowd } ?? false
-    return isInCrowd ? .crowd : .own
+    let isBesideMany = transfer.exchange.mayStay && transfer.sockets.map { $0.users > Self.many } ?? false
+    return isBesideMany ? .besideMany : .own
   }
 
   private func add(_ transfer: CurlTransfer, _ easy: CurlEasy) {
@@ -200,10 +199,11 @@ extension CurlLoop {
       if let upload = transfer.upload { place.uploads = place.uploads.filter { $0.value !== upload } }
       if transfer.dialling == .ipv4 { place.prefersIPv4 = failure == nil }
       place.released(by: transfer)
+      place.isBack(transfer)
       place.line.ended(ObjectIdentifier(transfer), hasFailed: failure != nil && failure?.code != .cancelled)
       if failure != nil || transfer.opened.count > 1 { place.sweep(transfer.opened) }
-      place.trim()
-      stir(place)
+      place.reviewIdle()
+      lineChanged(place)
       forgetIfUnused(place)
       transfer.sockets = nil
     }
@@ -244,10 +244,11 @@ extension CurlLoop {
     takeBack(easy, from: transfer)
     transfer.fallback.take()?.cancel()
     place.released(by: transfer)
+    place.isBack(transfer)
     place.line.refused(
       ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasWaited: transfer.hasWaited)
     hold(transfer)
-    stir(place)
+    lineChanged(place)
   }
 
   /// An exchange's connection stands.
@@ -255,7 +256,7 @@ extension CurlLoop {
     guard let place = transfer.sockets else { return }
     place.connected(localPort: localPort, by: transfer)
     place.line.connected(ObjectIdentifier(transfer))
-    stir(place)
+    lineChanged(place)
   }
 
   /// A response shows what the server speaks with those that offer HTTP/2.
@@ -265,22 +266,24 @@ extension CurlLoop {
   }
 
   /// Something has changed in front of an end-point's sockets.
-  func stir(_ place: EndPointSockets) {
-    guard !place.line.isEmpty, !place.isStirred else { return }
-    place.isStirred = true
-    stirred.append(place)
+  func lineChanged(_ place: EndPointSockets) {
+    guard !place.line.isEmpty || place.waitsForSocket, !place.hasChanged else { return }
+    place.hasChanged = true
+    changed.append(place)
   }
 
   /// Lets on who may go on from the lines. True if there was somebody.
-  func letOn() -> Bool {
+  func launchWaiting() -> Bool {
     var found = false
-    while let place = stirred.popLast() {
-      place.isStirred = false
-      while let member = place.line.next() {
+    while let place = changed.popLast() {
+      place.hasChanged = false
+      while let member = place.next() {
         guard let transfer = held[member] else { continue }
         found = true
         launch(transfer)
       }
+      place.stopWaitingInVain()
+      forgetIfUnused(place)
     }
     return found
   }

@@ -18,7 +18,9 @@ final class CurlLoop: @unchecked Sendable {
     case resume(CurlTransfer)
     case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
-    case limits(GateLimits)
+    case use(SocketLeases)
+    case retry(SocketRoute)
+    case reviewIdle
   }
 
   private struct Inbox {
@@ -31,7 +33,6 @@ final class CurlLoop: @unchecked Sendable {
 
   let configuration: CurlTransport.Configuration
   let maxHeadBytes: Int
-  let socketCounts = SocketCounts()
   let proxies: ProxyChoice
   private let poller: Poller
   private let inbox = Locked(Inbox())
@@ -40,20 +41,19 @@ final class CurlLoop: @unchecked Sendable {
   // One for each use of connections, in their order.
   var multis: [CurlMulti] = []
   // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
-  // Not checked at each access, as all of these: none of their calls comes back to them.
-  @exclusivity(unchecked) var running = 0
-  @exclusivity(unchecked) var spareHandles: [CurlEasy] = []
-  @exclusivity(unchecked) private var sockets: [EndPoint: EndPointSockets] = [:]
+  var running = 0
+  var spareHandles: [CurlEasy] = []
+  private var sockets: [EndPoint: EndPointSockets] = [:]
   // The last one that was asked for: most requests go where the one before them went.
-  @exclusivity(unchecked) private var lastPlace: EndPointSockets?
-  @exclusivity(unchecked) private var watches = WatchTable()
+  private var lastPlace: EndPointSockets?
+  private var watches = WatchTable()
   // Those that wait for a socket.
-  @exclusivity(unchecked) var held: [ObjectIdentifier: CurlTransfer] = [:]
+  var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
-  @exclusivity(unchecked) var stirred: [EndPointSockets] = []
+  var changed: [EndPointSockets] = []
   var isInsideCurl = false
-  // The limits since they were changed for the first time.
-  private var limits: GateLimits?
+  /// What it leases its sockets by; nil while no dispatcher uses it: then there are no limits.
+  private(set) var leases: SocketLeases?
 
   init(_ configuration: CurlTransport.Configuration, _ proxies: ProxyChoice) throws(DispatchError) {
     self.configuration = configuration
@@ -94,7 +94,7 @@ final class CurlLoop: @unchecked Sendable {
   func resume(_ transfer: CurlTransfer) { _ = send(.resume(transfer)) }
   func sendOn(_ transfer: CurlTransfer) { _ = send(.sendOn(transfer)) }
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
-  func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
+  func use(_ leases: SocketLeases) { _ = send(.use(leases)) }
 
   /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
   func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
@@ -114,7 +114,7 @@ final class CurlLoop: @unchecked Sendable {
       inbox.commands.append(command)
       return (true, inbox.commands.count == 1)
     }
-    // One wake-up for a batch: whoever comes while commands wait finds the loop woken already.
+    // One wake-up for a batch: a command that comes while others wait finds the loop woken.
     if isFirst { poller.wake() }
     return isTaken
   }
@@ -134,7 +134,7 @@ final class CurlLoop: @unchecked Sendable {
         }
       }
       let hadEnds = finishTransfers()
-      if letOn() || hadEnds || hadCommands { continue }
+      if launchWaiting() || hadEnds || hadCommands { continue }
       if isDone() { break }
       poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
       for event in events {
@@ -155,6 +155,7 @@ final class CurlLoop: @unchecked Sendable {
     threadNumber.store(0, ordering: .relaxed)
     spareHandles = []
     for multi in multis { multi.cleanUp() }
+    leases?.leave()
     let whenClosed = inbox.withLock { inbox in
       inbox.isOver = true
       defer { inbox.whenClosed = [] }
@@ -185,14 +186,15 @@ final class CurlLoop: @unchecked Sendable {
       case .sendOn(let transfer): goOnSending(transfer)
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
-      case .limits(let limits):
-        self.limits = limits
-        for place in sockets.values where !proxies.isProxy(place.endPoint) {
-          place.limit = limits.of(place.endPoint).connections
-          place.trim()
-          place.line.socketsChanged()
-          stir(place)
+      case .use(let leases): self.leases = leases
+      case .retry(let route):
+        if let place = sockets[route.peer] {
+          place.reserve(route)
+          lineChanged(place)
+        } else {
+          leases?.stopWaiting(route)
         }
+      case .reviewIdle: for place in Array(sockets.values) { place.reviewIdle() }
       }
     }
     return !commands.isEmpty
@@ -205,7 +207,7 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = false
   }
 
-  /// An idle connection was closed by its server, or has bytes that nobody asked for: those must not answer the next
+  /// An idle connection was closed by its server, or has sent bytes unasked: those must not answer the next
   /// request. Over HTTP/2, which it may be until a response shows otherwise, servers may speak at any time.
   private func spokeUnasked(_ descriptor: Int32) {
     guard let place = watches.place(of: descriptor) else { return }
@@ -225,10 +227,13 @@ final class CurlLoop: @unchecked Sendable {
     return place
   }
 
-  /// The sockets that an exchange's end-point tolerates.
-  func mostSockets(for exchange: Exchange) -> Int {
-    // One that was granted before the limits changed still speaks of the old ones.
-    limits?.of(exchange.request.endPoint).connections ?? exchange.maxSockets
+  /// Makes room under a limit that keeps a socket from being opened. False: there is nothing idle to close for it.
+  func endIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
+    switch bound {
+    case .total: sockets.values.contains { $0.endIdle { _ in true } }
+    case .endPoint(let endPoint, let isProxy):
+      sockets[route.peer]?.endIdle { $0.counts(at: endPoint, isProxy: isProxy) } ?? false
+    }
   }
 
   // MARK: Sockets
@@ -254,4 +259,11 @@ final class CurlLoop: @unchecked Sendable {
     sockets[place.endPoint] = nil
     if lastPlace === place { lastPlace = nil }
   }
+}
+
+// MARK: - The gate's sockets
+
+extension CurlLoop: SocketHolder {
+  func socketIsReserved(_ route: SocketRoute) { _ = send(.retry(route)) }
+  func reviewIdleConnections() { _ = send(.reviewIdle) }
 }

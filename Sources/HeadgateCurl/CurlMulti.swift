@@ -15,7 +15,7 @@ final class CurlMulti {
     case shared
     /// By a stream that stands beside many. libcurl looks through all connections to a host, used ones included, whenever a
     /// request begins: two thousand streams would make every short one take two and a half times as long.
-    case crowd
+    case besideMany
   }
 
   let handle: UnsafeMutableRawPointer
@@ -35,8 +35,8 @@ final class CurlMulti {
     ccurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, pointer)
     ccurl_multi_set_socket_function(handle, CurlCallbacks.watchSocket)
     ccurl_multi_set_timer_function(handle, CurlCallbacks.setTimer)
-    // Idle connections are worth keeping as long as there are descriptors: the default grows with what runs.
-    ccurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, GateLimits.defaultTotal)
+    // How many connections are kept is the gate's affair, for all loops and transports together.
+    ccurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, Int(Int32.max))
   }
 
   func setTimer(_ milliseconds: Int) {

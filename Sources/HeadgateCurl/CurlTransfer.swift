@@ -16,6 +16,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response to be
   /// complete at the end of a body with a declared length, before any trailers.
   let offersHTTP2: Bool
+  /// Where its connection leads.
+  let route: SocketRoute
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)
 
@@ -72,7 +74,14 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     self.events = events
     self.loop = loop
     let request = exchange.request
-    proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
+    let proxy = loop.proxies.isEmpty ? nil : loop.proxies.proxy(for: request)
+    self.proxy = proxy
+    route =
+      proxy.map { proxy in
+        SocketRoute(
+          toProxy: proxy.endPoint, atMost: proxy.maxConnections,
+          tunnelTo: proxy.tunnels(to: request) ? request.endPoint : nil)
+      } ?? SocketRoute(to: request.endPoint)
     offersHTTP2 =
       request.isSecure && loop.configuration.httpVersion == .best && !exchange.mayStay && proxy == nil
       && !request.endPoint.isUnixSocket && !request.requires.contains(.trailers)
@@ -256,13 +265,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return DispatchError(
       head.framing.endsWithConnection && !head.isHTTP2 ? .connectionLost : .badResponse, phase: .receiving,
       detail: "the compressed body ends in the middle")
-  }
-
-  /// The end-point behind a tunnel through a proxy, and how many sockets may lead there.
-  var tunnel: (origin: EndPoint, most: Int)? {
-    guard let proxy, proxy.tunnels(to: exchange.request) else { return nil }
-    let origin = exchange.request.endPoint
-    return (origin, loop.mostSockets(for: exchange))
   }
 
   /// What came after the body, where something did.

@@ -9,7 +9,8 @@ import Synchronization
 /// a permit that is freed there starts the next request there. TLS is verified unless told otherwise; name look-ups run on
 /// threads of libcurl's own and never stop the loop.
 ///
-/// Open sockets to an end-point, idle and closing ones included, never exceed its limit. For that, addresses of a name
+/// Open sockets to an end-point, idle and closing ones included, never exceed its limit, whatever other transports share
+/// the gate. For that, addresses of a name
 /// are tried one after another: of a name whose IPv6 address does not answer, the IPv4 address is tried when half of
 /// the request's `connectTimeout` has passed.
 ///
@@ -53,6 +54,8 @@ public final class CurlTransport: Transport {
   }
 
   private let loops: [CurlLoop]
+  // What the loops lease their sockets by.
+  private let leases = Locked<[SocketLeases]>([])
 
   /// Starts the transport's threads.
   ///
@@ -105,8 +108,11 @@ public final class CurlTransport: Transport {
     loops.count == 1 ? loops[0] : loops[Int(UInt(bitPattern: endPoint.hashValue) % UInt(loops.count))]
   }
 
-  /// Shuts idle connections down that are beyond the new limits.
-  public func limitsChanged(to limits: GateLimits) { for loop in loops { loop.limitsChanged(to: limits) } }
+  /// Leases every socket from the gate's.
+  public func use(_ sockets: GateSockets) {
+    leases.withLock { $0 = loops.map { sockets.join($0) } }
+    for (loop, leases) in zip(loops, leases.withLock { $0 }) { loop.use(leases) }
+  }
 
   /// Ends the threads once nothing runs on them, and closes all idle connections; then calls `whenClosed`.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
@@ -116,7 +122,9 @@ public final class CurlTransport: Transport {
 
   /// Sockets that are open to an end-point at this moment, idle ones included. Those of requests through a proxy are open to
   /// the proxy.
-  public func openSockets(to endPoint: EndPoint) -> Int { loop(of: endPoint).socketCounts.count(of: endPoint) }
+  public func openSockets(to endPoint: EndPoint) -> Int {
+    leases.withLock { $0 }.reduce(0) { $0 + $1.openCount(to: endPoint) }
+  }
 
   /// The version of libcurl that is in use, for reports.
   public static var libraryVersion: String { String(cString: curl_version()) }

@@ -13,18 +13,16 @@ import Musl
 /// The sockets of one end-point, or of one proxy. Touched by the loop's thread only.
 final class EndPointSockets {
   let endPoint: EndPoint
-  /// The most that may be open.
-  var limit = Int.max
   /// Its IPv6 address did not answer while an IPv4 one did: the next connections don't try.
   var prefersIPv4 = false
   /// Bodies on their way, by the connection that they are sent over.
   var uploads: [Int32: CurlUpload] = [:]
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
-  /// Who waits for a socket. Not checked at each access, nor is `open`: none of their calls comes back to them.
-  @exclusivity(unchecked) var line = SocketLine<ObjectIdentifier>()
+  /// Who waits for a socket.
+  var line = SocketLine<ObjectIdentifier>()
   /// The loop was told to look at the line.
-  var isStirred = false
+  var hasChanged = false
 
   /// A socket, as its exchanges hold it. An object: its users change with each exchange, and a dictionary's values are changed
   /// at the price of allocations.
@@ -32,8 +30,9 @@ final class EndPointSockets {
     fileprivate let descriptor: Int32
     // Tells the socket from a later one of the same number.
     fileprivate let inode: UInt64
-    // The end-point behind a proxy that it leads to.
-    fileprivate let origin: EndPoint?
+    fileprivate let route: SocketRoute
+    // What it was leased by.
+    fileprivate let leases: SocketLeases?
     // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
     fileprivate var users = 0
     // 0 until the connection stands.
@@ -43,15 +42,22 @@ final class EndPointSockets {
     /// Whether there are bytes to be read, or an end.
     var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
 
-    fileprivate init(_ descriptor: Int32, inode: UInt64, origin: EndPoint?) {
-      (self.descriptor, self.inode, self.origin) = (descriptor, inode, origin)
+    fileprivate func giveBack() { leases?.giveBack(route) }
+
+    fileprivate init(_ descriptor: Int32, inode: UInt64, _ route: SocketRoute, _ leases: SocketLeases?) {
+      (self.descriptor, self.inode, self.route, self.leases) = (descriptor, inode, route, leases)
     }
   }
 
-  @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
+  private var open: [Int32: Socket] = [:]
+  // The routes by which it waits for a socket from the gate, and those of them by which one is reserved.
+  private var waiting: Set<SocketRoute> = []
+  private var reserved: Set<SocketRoute> = []
+  // Exchanges that were refused a socket, and that libcurl has not given back yet.
+  private var refused: Set<ObjectIdentifier> = []
   // Those whose connections stand, by their local ports.
   private var byPort: [Int: Socket] = [:]
-  // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
+  // Descriptors that were shut down and libcurl has not closed yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
   // Unowned: the loop owns this object, and is alive whenever libcurl runs.
   private unowned let loop: CurlLoop
@@ -62,30 +68,72 @@ final class EndPointSockets {
   }
 
   /// Nothing refers to it any more.
-  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty }
+  var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty && waiting.isEmpty }
 
-  /// Whether libcurl may open a socket for an exchange. Ends idle ones for it.
+  /// Whether libcurl may open a socket for an exchange: then one is leased. Ends idle ones for it.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
-    // First, since the number of one that was closed without a word may be another's by now.
-    if open.count >= limit { sweep(Array(open.keys)) }
-    trim(roomFor: 1)
-    var hasRoom = open.count < limit
-    if let (origin, most) = transfer.tunnel {
-      trim(roomFor: 1, of: origin, atMost: most)
-      hasRoom = hasRoom && count(of: origin) < most
-    }
-    return line.mayOpen(ObjectIdentifier(transfer), offers: transfer.offersHTTP2, hasRoom: hasRoom)
+    let member = ObjectIdentifier(transfer)
+    let isFree = line.mayDial(member, offers: transfer.offersHTTP2)
+    let mayOpen = line.mayOpen(member, offers: transfer.offersHTTP2, hasRoom: isFree && lease(transfer.route))
+    if mayOpen { refused.remove(member) } else { refused.insert(member) }
+    return mayOpen
   }
 
-  private func count(of origin: EndPoint) -> Int { open.values.count { $0.origin == origin } }
+  private func lease(_ route: SocketRoute) -> Bool {
+    guard let leases = loop.leases else { return true }
+    // First the loop's own idle connections make room: no other holder need be asked for that.
+    var answer = leases.tryLease(route, waits: false)
+    while case .full(let bound) = answer, loop.endIdle(for: bound, route) {
+      answer = leases.tryLease(route, waits: false)
+    }
+    if answer != .leased { answer = leases.tryLease(route, waits: true) }
+    reserved.remove(route)
+    if answer == .leased { waiting.remove(route) } else { waiting.insert(route) }
+    return answer == .leased
+  }
+
+  /// The socket that was leased for an exchange could not be made.
+  func notOpened(for transfer: CurlTransfer) { loop.leases?.giveBack(transfer.route) }
+
+  // MARK: The line
+
+  /// Whether it waits for a socket from the gate.
+  var waitsForSocket: Bool { !waiting.isEmpty }
+
+  /// An exchange that was refused a socket is back in the line, or is over.
+  func isBack(_ transfer: CurlTransfer) { refused.remove(ObjectIdentifier(transfer)) }
+
+  /// The gate has reserved a socket. The exchange that needs it may be on its way back to the line.
+  func reserve(_ route: SocketRoute) {
+    guard waiting.contains(route) else { return loop.leases?.stopWaiting(route) ?? () }
+    reserved.insert(route)
+    line.socketsChanged()
+  }
+
+  /// Takes out who goes on now: first those for whom a socket is reserved.
+  func next() -> ObjectIdentifier? {
+    for route in reserved where line.promote(where: { loop.held[$0]?.route == route }) { break }
+    return line.next()
+  }
+
+  /// Gives its place before the gate's sockets up where no exchange needs it any more.
+  func stopWaitingInVain() {
+    guard !waiting.isEmpty, refused.isEmpty, !line.isTrying else { return }
+    for route in waiting where !line.contains(where: { loop.held[$0]?.route == route }) {
+      waiting.remove(route)
+      reserved.remove(route)
+      loop.leases?.stopWaiting(route)
+    }
+  }
+
+  // MARK: Sockets
 
   /// libcurl has opened a socket for an exchange.
   func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
-    open.updateValue(
-      Socket(descriptor, inode: Self.inode(descriptor), origin: transfer.tunnel?.origin), forKey: descriptor)?.isOpen =
-      false
+    // First, since the number may have been that of one that was closed without a word.
+    forget(descriptor)
+    open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), transfer.route, loop.leases)
     loop.didOpen(descriptor, of: self)
-    loop.socketCounts.set(open.count, of: endPoint)
     used(descriptor, by: transfer)
   }
 
@@ -101,7 +149,7 @@ final class EndPointSockets {
   }
 
   /// An exchange has its connection. Of one that stood libcurl tells by its local port only, before it has the socket
-  /// watched: without this the first bytes of the answer could look as if nobody had asked for them.
+  /// watched: without this the first bytes of the answer could look unasked for.
   func connected(localPort port: Int, by transfer: CurlTransfer) {
     // Those of Unix-domain sockets have none.
     guard port > 0 else { return }
@@ -113,7 +161,7 @@ final class EndPointSockets {
     }
   }
 
-  /// An exchange has ended: what it used, and nobody else uses, is idle.
+  /// An exchange has ended: the connection is idle unless another uses it too.
   func released(by transfer: CurlTransfer) {
     if let socket = transfer.use.take() { socket.users -= 1 }
   }
@@ -136,7 +184,7 @@ final class EndPointSockets {
     let upload = uploads.removeValue(forKey: descriptor)
     upload?.rescue(from: descriptor)
     ended.remove(descriptor)
-    forget(descriptor)
+    let socket = take(descriptor)
     loop.willClose(descriptor)
     // What is left of a body that was given up would keep the socket open at a server that does not read, while the permit
     // goes on.
@@ -145,24 +193,32 @@ final class EndPointSockets {
       setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
     }
     systemClose(descriptor)
+    // Last: another thread may open the next one at once.
+    socket?.giveBack()
     loop.forgetIfUnused(self)
   }
 
-  /// Ends idle connections beyond the limit. libcurl offers no call for that: the connection is shut down beneath it,
-  /// so that the server sees its end, and libcurl closes the socket when it next looks.
-  ///
-  /// Also called when libcurl wants another socket although one is idle, because that one does not fit (plain http to a
-  /// port that speaks TLS now): then there has to be room for one more.
-  func trim(roomFor more: Int = 0) { trim(open.count + more - limit) { _ in true } }
-
-  private func trim(roomFor more: Int, of origin: EndPoint, atMost most: Int) {
-    trim(count(of: origin) + more - most) { $0.origin == origin }
+  /// Ends the idle connections that the gate needs elsewhere, or that are beyond a lowered limit. libcurl offers no call for
+  /// that: the connection is shut down beneath it, so that the server sees its end, and libcurl closes the socket when it
+  /// next looks.
+  func reviewIdle() {
+    guard let leases = loop.leases, leases.hasShortage else { return }
+    sweep(Array(open.keys))
+    for (descriptor, socket) in open where socket.users == 0 && leases.mustClose(socket.route) { endIdle(descriptor) }
   }
 
-  private func trim(_ excess: Int, where isMeant: (Socket) -> Bool) {
-    guard excess > 0 else { return }
-    let idle = open.filter { $0.value.users == 0 && isMeant($0.value) }.keys.sorted()
-    for descriptor in idle.prefix(excess) { endIdle(descriptor) }
+  /// Ends an idle connection, or forgets one that libcurl closed without a word, so that another socket may be opened.
+  /// Also called when libcurl wants another one although one is idle, because that one does not fit (plain http to a port
+  /// that speaks TLS now). False: none would make room.
+  func endIdle(where isMeant: (SocketRoute) -> Bool) -> Bool {
+    let count = open.count
+    sweep(Array(open.keys))
+    if open.count < count { return true }
+    guard let idle = open.values.filter({ $0.users == 0 && isMeant($0.route) }).map(\.descriptor).min() else {
+      return false
+    }
+    endIdle(idle)
+    return true
   }
 
   private func endIdle(_ descriptor: Int32) {
@@ -201,13 +257,16 @@ final class EndPointSockets {
     #endif
   }
 
-  private func forget(_ descriptor: Int32) {
-    guard let socket = open.removeValue(forKey: descriptor) else { return }
+  /// Forgets a socket whose end the server sees already.
+  private func forget(_ descriptor: Int32) { take(descriptor)?.giveBack() }
+
+  private func take(_ descriptor: Int32) -> Socket? {
+    guard let socket = open.removeValue(forKey: descriptor) else { return nil }
     socket.isOpen = false
     if byPort[socket.localPort] === socket { byPort[socket.localPort] = nil }
     line.socketsChanged()
-    loop.stir(self)
-    loop.socketCounts.set(open.count, of: endPoint)
+    loop.lineChanged(self)
+    return socket
   }
 }
 

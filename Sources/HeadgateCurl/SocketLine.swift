@@ -1,6 +1,6 @@
 // Who of those with a permit may go on to a socket, and who waits for one: the pure half of an end-point's sockets.
 //
-// As long as every request has a socket of its own nobody ever waits here: there are no more permits than sockets. Over
+// As long as every request has a socket of its own none ever waits here: there are no more permits than sockets. Over
 // HTTP/2 many share one, and then somebody may have to wait: for the first handshake, which shows what the server speaks;
 // for the one connection that is being made; or because every socket is taken, by streams that need one of their own or by
 // connections that carry as many requests as their server allows.
@@ -17,24 +17,24 @@ struct SocketLine<Member: Hashable> {
   private var waiting: [(member: Member, offers: Bool)] = []
   // The first that offers HTTP/2: others that do wait for its handshake, or each would make a connection.
   private var probe: Member?
-  // A handshake is over, and libcurl knows what was spoken: nobody has to wait for another.
+  // A handshake is over, and libcurl knows what was spoken: none has to wait for another.
   private var isProbed = false
   // Those that make a connection to share.
   private var dialling: Set<Member> = []
   // Somebody was refused a socket: one at a time tries again.
   private var isTight = false
-  private var trial: Member?
+  private var trying: Member?
   // The last one was refused, and nothing has changed since.
   private var isStuck = false
 
-  /// Whether nobody waits.
+  /// Whether none waits.
   var isEmpty: Bool { waiting.isEmpty }
 
   /// One comes with its permit. True: it goes on at once. False: it waits.
   ///
   /// - Parameter offers: Whether it may use HTTP/2, and share its connection.
   mutating func arrive(_ member: Member, offers: Bool) -> Bool {
-    // Who needs a socket of its own overtakes those that wait for a handshake, and nobody who was refused.
+    // Who needs a socket of its own overtakes those that wait for a handshake, and none that was refused.
     guard waiting.isEmpty || !offers && !isTight, mayTry(member, offers) else {
       waiting.append((member, offers))
       return false
@@ -42,7 +42,7 @@ struct SocketLine<Member: Hashable> {
     return true
   }
 
-  /// Whether nobody else's handshake is to be waited for. The first one is its own.
+  /// Whether there is no other's handshake to wait for. The first one is its own.
   private mutating func mayTry(_ member: Member, _ offers: Bool) -> Bool {
     guard offers, speech == .unknown, !isProbed else { return true }
     guard probe == nil else { return false }
@@ -50,13 +50,30 @@ struct SocketLine<Member: Hashable> {
     return true
   }
 
+  /// Whether one may make a connection now: to share one, one at a time does, and the others may find room on it.
+  func mayDial(_ member: Member, offers: Bool) -> Bool {
+    !offers || speech != .http2 || dialling.isEmpty || dialling.contains(member)
+  }
+
+  /// Whether one that was let on from a line where others were refused has found nothing yet.
+  var isTrying: Bool { trying != nil }
+
+  /// Whether one of those that are meant waits.
+  func contains(where isMeant: (Member) -> Bool) -> Bool { waiting.contains { isMeant($0.member) } }
+
+  /// Lets the first of those that are meant go before all others, since there is a socket for it. False: there is none.
+  mutating func promote(where isMeant: (Member) -> Bool) -> Bool {
+    guard let index = waiting.firstIndex(where: { isMeant($0.member) }) else { return false }
+    waiting.insert(waiting.remove(at: index), at: 0)
+    isStuck = false
+    return true
+  }
+
   /// Whether one that wants to open a socket may.
   ///
   /// - Parameter hasRoom: Whether the end-point tolerates another.
   mutating func mayOpen(_ member: Member, offers: Bool, hasRoom: Bool) -> Bool {
-    // One at a time makes a connection to share: the others may find room on it.
-    let isFree = !offers || speech != .http2 || dialling.isEmpty || dialling.contains(member)
-    guard hasRoom, isFree else {
+    guard hasRoom, mayDial(member, offers: offers) else {
       isTight = true
       isStuck = true
       return false
@@ -81,7 +98,7 @@ struct SocketLine<Member: Hashable> {
 
   /// One is over, or has gone out of the line.
   ///
-  /// - Parameter hasFailed: It was not cancelled: nobody waits for a handshake with a server that does not answer.
+  /// - Parameter hasFailed: It was not cancelled: none waits for a handshake with a server that does not answer.
   mutating func ended(_ member: Member, hasFailed: Bool) {
     if probe == member, hasFailed { isProbed = true }
     leave(member)
@@ -92,8 +109,8 @@ struct SocketLine<Member: Hashable> {
   private mutating func leave(_ member: Member) {
     if probe == member { probe = nil }
     if !dialling.isEmpty { dialling.remove(member) }
-    if trial == member { trial = nil }
-    if waiting.isEmpty, trial == nil { isTight = false }
+    if trying == member { trying = nil }
+    if waiting.isEmpty, trying == nil { isTight = false }
   }
 
   /// A socket was closed, or more are tolerated.
@@ -102,13 +119,13 @@ struct SocketLine<Member: Hashable> {
   /// A response has shown what the server speaks with those that offer HTTP/2.
   mutating func learned(http2: Bool) { speech = http2 ? .http2 : .http1 }
 
-  /// Takes out who goes on now; nil when nobody may.
+  /// Takes out who goes on now; nil when none may.
   mutating func next() -> Member? {
-    guard let first = waiting.first, !isStuck, !isTight || trial == nil, mayTry(first.member, first.offers) else {
+    guard let first = waiting.first, !isStuck, !isTight || trying == nil, mayTry(first.member, first.offers) else {
       return nil
     }
     waiting.removeFirst()
-    if isTight { trial = first.member }
+    if isTight { trying = first.member }
     return first.member
   }
 }

@@ -4,7 +4,7 @@ import HeadgateThreads
 
 /// A transport that a test plays: exchanges are started by the dispatcher and answered by the test, on its thread.
 ///
-/// It counts what runs at each end-point, as a server would, and notes every exchange beyond `maxSockets`.
+/// It counts what runs at each end-point, as a server would, and notes every exchange beyond the end-point's limit.
 public final class ScriptedTransport: Transport {
   private struct State {
     var started: [ScriptedExchange] = []
@@ -15,6 +15,7 @@ public final class ScriptedTransport: Transport {
     // Where one socket carries several exchanges.
     var multiplexing: Set<EndPoint> = []
     var isShutDown = false
+    var sockets: GateSockets?
   }
 
   private let state = Locked(State())
@@ -38,15 +39,19 @@ public final class ScriptedTransport: Transport {
     self.answer = answer
   }
 
+  /// Notes whose limits hold.
+  public func use(_ sockets: GateSockets) { state.withLock { $0.sockets = sockets } }
+
   /// Plays the exchange, or hands it to whoever calls ``next()``.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let scripted = ScriptedExchange(exchange, events, self)
     let endPoint = exchange.request.endPoint
+    let most = state.withLock { $0.sockets }?.limit(of: endPoint) ?? .max
     let waiter = state.withLock { state -> (@Sendable (ScriptedExchange) -> Void)? in
       let running = state.running[endPoint, default: 0] + 1
       state.running[endPoint] = running
       state.peak[endPoint] = max(running, state.peak[endPoint] ?? 0)
-      if running > exchange.maxSockets, !state.multiplexing.contains(endPoint) {
+      if running > most, !state.multiplexing.contains(endPoint) {
         state.violations.append("\(running) at \(endPoint)")
       }
       if state.isShutDown { state.violations.append("a start at \(endPoint) after the shutdown") }

@@ -11,7 +11,7 @@ import FoundationNetworking
 /// (proxies, VPNs, trust and protocols as the system's settings say).
 ///
 /// One session serves all requests. Its own queue and its own time-outs, which fail requests that were never sent, are
-/// out of use: it gets as many connections for a host as the highest limit in force says, and no request but those that
+/// out of use: it gets as many connections for a host as the highest limit that it has met says, and no request but those that
 /// hold a permit. Redirects are the dispatcher's, so that each hop goes by the permit of its end-point.
 ///
 /// What URLSession can't tell or do: it keeps idle connections as it likes (requests under way never exceed a limit,
@@ -28,6 +28,7 @@ public final class URLSessionTransport: Transport {
     var connections = 0
     var isShutDown = false
     var whenClosed: [@Sendable () -> Void] = []
+    var sockets: GateSockets?
   }
 
   private let template: Template
@@ -63,7 +64,7 @@ public final class URLSessionTransport: Transport {
       return transfer
     }
     guard let body = exchange.body, body.whole == nil else {
-      send(request, transfer, exchange.maxSockets)
+      send(request, transfer, exchange.request.endPoint)
       return transfer
     }
     BodyGathering(body, upTo: Self.mostGathered) { [weak self] gathered in
@@ -72,15 +73,17 @@ public final class URLSessionTransport: Transport {
         var request = request
         request.httpBody = Data(bytes)
         // Without the transport its dispatcher is gone too, and has ended the request.
-        self?.send(request, transfer, exchange.maxSockets)
+        self?.send(request, transfer, exchange.request.endPoint)
       case .failure(let error): transfer.end(error)
       }
     }.read()
     return transfer
   }
 
-  private func send(_ request: URLRequest, _ transfer: SessionExchange, _ maxSockets: Int) {
-    let task = session(for: maxSockets).dataTask(with: request)
+  private func send(_ request: URLRequest, _ transfer: SessionExchange, _ endPoint: EndPoint) {
+    let sockets = state.withLock { $0.sockets }
+    let most = sockets?.limit(of: endPoint) ?? EndPointLimits.standard.connections
+    let task = session(for: most).dataTask(with: request)
     exchanges.add(transfer, for: task)
     transfer.attach(task)
     task.resume()
@@ -89,8 +92,8 @@ public final class URLSessionTransport: Transport {
   /// The largest body that is not from memory already, in bytes: 64 MiB.
   public static let mostGathered = 64 << 20
 
-  /// Lets the next request use a session of as many connections as the highest limit says.
-  public func limitsChanged(to limits: GateLimits) { _ = session(for: limits.highest) }
+  /// Notes whose limits say how many connections a session is to have.
+  public func use(_ sockets: GateSockets) { state.withLock { $0.sockets = sockets } }
 
   /// Invalidates the session, which closes its connections.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
@@ -144,14 +147,6 @@ private struct Template: @unchecked Sendable {
 extension URLSessionTransport {
   /// A time-out that never comes, in seconds: a hundred years.
   static let never: TimeInterval = 3_155_760_000
-}
-
-extension GateLimits {
-  /// The highest limit of any end-point.
-  var highest: Int {
-    max(
-      endPoint.connections, overrides.values.map(\.connections).max() ?? 1, rules.values.map(\.connections).max() ?? 1)
-  }
 }
 
 extension URLRequest {

@@ -46,7 +46,7 @@ import Testing
   private func headers(_ url: String, _ fields: HTTPFields = [:], mayPause: Bool = false) throws -> HTTPHeaders {
     var request = try DispatchRequest(url)
     request.headerFields = fields
-    let exchange = Exchange(request: request, maxSockets: 1, mayPause: mayPause)
+    let exchange = Exchange(request: request, mayPause: mayPause)
     return HTTPClientRequest(exchange, number: 7, userAgent: "test").headers
   }
 

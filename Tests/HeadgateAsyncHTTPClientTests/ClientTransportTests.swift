@@ -183,7 +183,7 @@ import Testing
     #expect(try await group.next().submit { 7 }.get() == 7)
     let ended = Gate()
     let control = transport.start(
-      Exchange(request: try DispatchRequest(origin.url("/")), maxSockets: 1, mayPause: false), events: End(ended))
+      Exchange(request: try DispatchRequest(origin.url("/")), mayPause: false), events: End(ended))
     await ended.wait()
     control.cancel()
     control.resume()
@@ -200,7 +200,7 @@ import Testing
     do {
       let transport = try AsyncHTTPClientTransport()
       _ = transport.start(
-        Exchange(request: try patient("/hold"), maxSockets: 1, mayPause: false), events: End(ended))
+        Exchange(request: try patient("/hold"), mayPause: false), events: End(ended))
       #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
     }
     await ended.wait()

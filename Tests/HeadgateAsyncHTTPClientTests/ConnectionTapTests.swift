@@ -20,7 +20,7 @@ import Testing
   func request(_ condition: Condition) throws {
     let registry = ExchangeRegistry()
     let request = try DispatchRequest("http://h/")
-    let exchange = ClientExchange(Exchange(request: request, maxSockets: 1, mayPause: false), Ignored(), registry)
+    let exchange = ClientExchange(Exchange(request: request, mayPause: false), Ignored(), registry)
     let number = registry.add(exchange)
     let channel = EmbeddedChannel()
     try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

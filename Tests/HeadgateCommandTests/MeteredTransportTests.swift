@@ -57,7 +57,7 @@ import Testing
   @Test func `All that the transport inside tells arrives, and bytes are counted`() throws {
     let transport = MeteredTransport(Teller())
     let listener = Listener()
-    let exchange = Exchange(request: try DispatchRequest("http://a/"), maxSockets: 1, mayPause: false)
+    let exchange = Exchange(request: try DispatchRequest("http://a/"), mayPause: false)
     _ = transport.start(exchange, events: listener)
     #expect(
       listener.words == [

@@ -47,7 +47,7 @@ import Testing
     guard case .accepted(let first) = scheduler.submit("first", to: endPoint, .short) else { throw Unexpected() }
     guard case .accepted = scheduler.submit("second", to: endPoint, .short) else { throw Unexpected() }
     guard case .waiting("first") = scheduler.withdraw(first) else { throw Unexpected() }
-    guard case .start("second", let ticket, _) = scheduler.next() else { throw Unexpected() }
+    guard case .start("second", let ticket) = scheduler.next() else { throw Unexpected() }
     #expect(!scheduler.hasEffects)
     #expect(scheduler.finish(ticket) == "second")
     #expect(scheduler.alive == 0)

@@ -53,7 +53,7 @@ import Testing
     #expect(scheduler.running == 100)
     #expect(scheduler.waiting == 0)
     var started = 0
-    while case .start(let number, _, _) = scheduler.next() {
+    while case .start(let number, _) = scheduler.next() {
       #expect(number == started)
       started += 1
     }

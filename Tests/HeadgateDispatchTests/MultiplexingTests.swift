@@ -34,7 +34,6 @@ import Testing
     let endPoint = try EndPoint("https://h/")
     #expect(transport.running(at: endPoint) == 2)
     let first = await transport.next()
-    #expect(first.exchange.maxSockets == 2)
     first.multiplexes(true)
     #expect(transport.running(at: endPoint) == 10)
     first.respond()

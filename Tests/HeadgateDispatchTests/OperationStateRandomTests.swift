@@ -194,7 +194,7 @@ private struct OperationExerciser {
   private mutating func grant() {
     permits += 1
     let ticket = Ticket(slot: 0, generation: generation)
-    launch = state.granted(ticket, maxSockets: 1, at: now)
+    launch = state.granted(ticket, at: now)
     if launch == nil {
       giveBack(ticket)
       place = .over

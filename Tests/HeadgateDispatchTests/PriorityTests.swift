@@ -21,7 +21,7 @@ import Testing
       _ = scheduler.submit(item, to: try endPoint(), .short, priority: priority, at: start + .seconds(second))
     }
     var order: [Int] = []
-    while case .start(let item, let ticket, _) = scheduler.next() {
+    while case .start(let item, let ticket) = scheduler.next() {
       order.append(item)
       _ = scheduler.finish(ticket)
     }
@@ -66,7 +66,7 @@ import Testing
     let isChanged = scheduler.setPriority(.low, of: tickets[1])
     #expect(isChanged)
     var order: [Int] = []
-    while case .start(let item, let ticket, _) = scheduler.next() {
+    while case .start(let item, let ticket) = scheduler.next() {
       order.append(item)
       _ = scheduler.finish(ticket)
     }
@@ -96,7 +96,7 @@ import Testing
       _ = scheduler.submit(item, to: try endPoint(), .short, at: Deadline(nanoseconds: UInt64(moment)))
     }
     var order: [Int] = []
-    while case .start(let item, let ticket, _) = scheduler.next() {
+    while case .start(let item, let ticket) = scheduler.next() {
       order.append(item)
       _ = scheduler.finish(ticket)
     }

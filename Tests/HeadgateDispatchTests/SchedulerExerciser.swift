@@ -24,13 +24,8 @@ struct SchedulerExerciser {
   private(set) var events = 0
   private(set) var started = 0
   private(set) var ended = 0
-  /// Those that started on a loan, and those of them that the scheduler had to take over.
-  private(set) var onLoan = 0
-  private(set) var calledIn = 0
   private var random: SeededRandom
-  private var scheduler: any ExercisedScheduler
-  // The same, where permits are lent.
-  private let gate: GateUnderTest?
+  private var scheduler: Scheduler<Int>
   private var limits: GateLimits
   private let endPoints: [EndPoint]
   private var known: [Int: Known] = [:]
@@ -46,15 +41,14 @@ struct SchedulerExerciser {
   private var multiplexing: Set<Int> = []
   private var expected = 0
 
-  init(seed: UInt64, lends: Bool = false) throws {
+  init(seed: UInt64) throws {
     self.seed = seed
     random = SeededRandom(seed: seed)
     endPoints = try (0..<12).map { try EndPoint(host: "h\($0)", port: 80) }
     limits = try GateLimits(
-      endPoint: .standard, total: lends ? 150 : 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
+      endPoint: .standard, total: 20, waiting: 400, overflow: Self.policies[Int(seed % 4)])
     limits.ageing = .nanoseconds(500)
-    gate = lends ? GateUnderTest(limits) : nil
-    scheduler = gate ?? Scheduler<Int>(limits: limits)
+    scheduler = Scheduler(limits: limits)
     running = Array(repeating: 0, count: endPoints.count)
     runningLong = running
   }
@@ -71,7 +65,7 @@ struct SchedulerExerciser {
   private mutating func step() -> String? {
     switch Int.random(in: 0..<100, using: &random) {
     // Long phases of growing and of shrinking take turns, so that both full and empty states are met.
-    case 0..<(events / 2000 % 2 == 0 ? gate == nil ? 50 : 40 : 30): return submit()
+    case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
     case 90..<93: return move()
@@ -107,50 +101,34 @@ struct SchedulerExerciser {
     // Of those that come with an age some were accepted before.
     let wasAccepted = Int.random(in: 0..<4, using: &random) == 0
     let returning =
-      first == nil && wasAccepted && gate == nil ? now - .random(in: 0..<5000, using: &random) : nil
+      first == nil && wasAccepted ? now - .random(in: 0..<5000, using: &random) : nil
     let age = min(newest, first ?? returning ?? newest)
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let lane: RequestLane = Int.random(in: 0..<4, using: &random) == 0 ? .long : .short
     let priority =
       Bool.random(using: &random) ? .normal : RequestPriority.allCases.randomElement(using: &random) ?? .normal
     let needsPlace = lane == .long && Bool.random(using: &random)
-    let mayStart = gate == nil ? Bool.random(using: &random) : Int.random(in: 0..<16, using: &random) > 0
-    // To foretell calls loans in.
-    let foretells = gate == nil || Int.random(in: 0..<16, using: &random) == 0
+    let mayStart = Bool.random(using: &random)
     let waitingBefore = scheduler.waiting
     func entry(_ ticket: Ticket) -> Known {
       Known(
         ticket: ticket, endPoint: place, lane: lane, stand: .waiting, age: age, priority: priority,
         rank: rank(age, priority))
     }
-    let outlook =
-      foretells
-      ? scheduler.outlook(
-        for: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
-        patience: needsPlace ? .needsLongPlace : .waits) : nil
+    let outlook = scheduler.outlook(
+      for: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
+      patience: needsPlace ? .needsLongPlace : .waits)
     let submission = scheduler.submit(
       item, to: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
       as: first.map { .expected(age: $0, wasAccepted: wasAccepted) } ?? returning.map { .returning(age: $0) } ?? .new)
     // What a request would meet is foretold for one that comes for its first time.
-    if first == nil, returning == nil, let outlook, let broken = compare(outlook, submission) { return broken }
+    if first == nil, returning == nil, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
+    lastAge = newest
     switch submission {
-    case .started(let ticket, _) where ticket.loan != nil:
-      onLoan += 1
-      // Its age is the clock's as it was read: no other is compared with it unless it is called in.
-      var entry = entry(ticket)
-      (entry.age, entry.rank) = (moment, rank(moment, priority))
-      add(item, entry)
-      return startedItem(item, ticket)
-    default: lastAge = newest
-    }
-    switch submission {
-    case .started(let ticket, let limit):
+    case .started(let ticket):
       if !mayStart { return "something started inside a submission that may not" }
-      if limit != (limits.overrides[endPoints[place]] ?? limits.endPoint).connections {
-        return "a wrong limit was told"
-      }
       add(item, entry(ticket))
       return startedItem(item, ticket)
     case .accepted(let ticket):
@@ -245,9 +223,6 @@ struct SchedulerExerciser {
     var found = anyone()
     for _ in 0..<12 where found?.1.stand == .waiting { found = anyone() }
     guard let (item, entry) = found, entry.stand != .waiting else { return nil }
-    if entry.ticket.loan != nil, case .elsewhere? = gate?.state.setPriority(entry.priority, of: entry.ticket) {
-      calledIn += 1
-    }
     if scheduler.finish(entry.ticket) != item { return "finish returned another item" }
     if scheduler.finish(entry.ticket) != nil { return "a permit was given back twice" }
     gaveBack(entry)
@@ -300,12 +275,15 @@ struct SchedulerExerciser {
         requests: requests, connections: connections, weight: Int.random(in: 1...4, using: &random))
       switch Int.random(in: 0..<6, using: &random) {
       case 0: limits.endPoint = changed
-      case 1: limits.total = Int.random(in: 1...(gate == nil ? 40 : 200), using: &random)
+      case 1: limits.total = Int.random(in: 1...40, using: &random)
       case 2: limits.overflow = Self.policies.randomElement(using: &random) ?? .refuse
       case 3: limits.ageing = .nanoseconds(Int.random(in: 0...2000, using: &random))
       default:
         let endPoint = endPoints[Int.random(in: 0..<endPoints.count, using: &random)]
-        limits.overrides[endPoint] = Bool.random(using: &random) ? changed : nil
+        let own = Bool.random(using: &random) ? changed : nil
+        limits.overrides[endPoint] = own
+        scheduler.setLimits(own, for: endPoint)
+        return nil
       }
     } catch {
       return "\(error)"
@@ -320,7 +298,7 @@ struct SchedulerExerciser {
     while scheduler.hasEffects {
       guard let effect = scheduler.next() else { return "effects were announced and none came" }
       switch effect {
-      case .start(let item, let ticket, _):
+      case .start(let item, let ticket):
         if let broken = startedItem(item, ticket) { return broken }
       case .admit(let item):
         if known[item]?.stand != .waiting { return "someone was admitted who does not wait" }
@@ -383,20 +361,9 @@ struct SchedulerExerciser {
   }
 
   private func check() -> String? {
-    // With loans that is a look into all of them.
-    guard gate == nil || events % 16 == 0 else { return nil }
     if known.count != scheduler.alive { return "the scheduler and the model disagree on who is alive" }
-    if let gate, let broken = lentBesideWaiting(gate) { return broken }
     if running.reduce(0, +) != scheduler.running { return "they disagree on who runs" }
     return scheduler.brokenInvariant(inFull: known.count < 40 || events % 4096 == 0)
-  }
-
-  /// Where something waits nothing is on loan, and nobody waits for the total because of loans.
-  private func lentBesideWaiting(_ gate: GateUnderTest) -> String? {
-    for entry in known.values where entry.stand == .waiting {
-      if gate.state.withQueues({ $0.isLent(endPoints[entry.endPoint]) }) { return "someone waits beside a loan" }
-    }
-    return nil
   }
 
   // MARK: The end
@@ -412,7 +379,7 @@ struct SchedulerExerciser {
     while true {
       while let effect = scheduler.next() {
         switch effect {
-        case .start(let item, let ticket, _):
+        case .start(let item, let ticket):
           if let broken = startedItem(item, ticket) { return broken }
         case .admit: break
         case .end(let item):
@@ -444,9 +411,6 @@ struct SchedulerExerciser {
       if isDrained { return "it is empty while some are expected" }
       for _ in 0..<expected { scheduler.forgetExpected() }
       if case .drained? = scheduler.next() { isDrained = true }
-    }
-    if let gate, gate.state.loans.all.contains(where: { cell in cell.loan.withLock { $0.names > 0 } }) {
-      return "a loan remembers someone"
     }
     if scheduler.rememberedEndPoints != 0 { return "an end-point is remembered" }
     if scheduler.running != 0 || scheduler.waiting != 0 { return "something runs or waits" }

@@ -25,7 +25,7 @@ import Testing
   private mutating func isNothingToDo() -> Bool { if case nil = scheduler.next() { true } else { false } }
 
   private mutating func starts() -> (Int, Ticket)? {
-    if case .start(let item, let ticket, _)? = scheduler.next() { return (item, ticket) }
+    if case .start(let item, let ticket)? = scheduler.next() { return (item, ticket) }
     return nil
   }
 
@@ -34,7 +34,7 @@ import Testing
     var own = self
     let is1 = own.scheduler.expect(wasHere: false)
     #expect(is1)
-    guard case .started(let first, _) = own.scheduler.submit(0, to: place, .short, at: .distantPast, mayStart: true)
+    guard case .started(let first) = own.scheduler.submit(0, to: place, .short, at: .distantPast, mayStart: true)
     else {
       Issue.record("nothing starts")
       return
@@ -72,7 +72,7 @@ import Testing
     #expect(!is7)
     // What it needs to come may come before it.
     guard
-      case .started(let helper, _) = own.scheduler.submit(2, to: place, .short, mayStart: true, as: .onBehalf(age: 0))
+      case .started(let helper) = own.scheduler.submit(2, to: place, .short, mayStart: true, as: .onBehalf(age: 0))
     else {
       Issue.record("nothing was taken for one that is expected")
       return
@@ -81,7 +81,7 @@ import Testing
     let nothing2 = own.isNothingToDo()
     #expect(nothing2)
     guard
-      case .started(let ticket, _) = own.scheduler.submit(
+      case .started(let ticket) = own.scheduler.submit(
         3, to: place, .short, mayStart: true, as: .expected(age: 1))
     else {
       Issue.record("one that was expected was not taken")

@@ -21,7 +21,7 @@ import Testing
   private func run(
     _ scheduler: inout Scheduler<Int>, _ item: Int, _ endPoint: EndPoint, _ lane: RequestLane = .short
   ) throws -> Ticket {
-    guard case .started(let ticket, _) = scheduler.submit(item, to: endPoint, lane, mayStart: true) else {
+    guard case .started(let ticket) = scheduler.submit(item, to: endPoint, lane, mayStart: true) else {
       throw Unexpected()
     }
     return ticket
@@ -62,7 +62,7 @@ import Testing
     #expect(scheduler.reclass(waiting) == .gone)
     #expect(scheduler.finish(running) == 1)
     #expect(scheduler.reclass(waiting) == .gone)
-    guard case .start(2, let ticket, _) = scheduler.next() else { throw Unexpected() }
+    guard case .start(2, let ticket) = scheduler.next() else { throw Unexpected() }
     guard case .running = scheduler.withdraw(ticket) else { throw Unexpected() }
     #expect(scheduler.reclass(ticket) == .gone)
     #expect(scheduler.finish(ticket) == 2)
@@ -81,7 +81,7 @@ import Testing
     // when that lane is full, which it is not.
     #expect(scheduler.reclass(first) == .moved)
     #expect(scheduler.finish(third) == 3)
-    guard case .start(5, _, _) = scheduler.next() else { throw Unexpected() }
+    guard case .start(5, _) = scheduler.next() else { throw Unexpected() }
     #expect(!scheduler.hasEffects)
   }
 

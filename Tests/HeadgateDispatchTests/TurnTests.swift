@@ -18,7 +18,7 @@ import Testing
     var running: [Ticket] = []
     var shares = weights.map { _ in 0 }
     for _ in 0..<count {
-      while case .start(let place, let ticket, _) = scheduler.next() {
+      while case .start(let place, let ticket) = scheduler.next() {
         shares[place] += 1
         running.append(ticket)
         _ = scheduler.submit(place, to: endPoints[place], .short)
@@ -55,7 +55,7 @@ import Testing
       for _ in 0..<2 { _ = scheduler.submit(host, to: try EndPoint(host: host, port: 80), .short) }
     }
     var starts: [String] = []
-    while case .start(let host, let ticket, _) = scheduler.next() {
+    while case .start(let host, let ticket) = scheduler.next() {
       starts.append(host)
       _ = scheduler.finish(ticket)
     }
@@ -76,7 +76,7 @@ import Testing
     for ticket in waiting[0].dropFirst() { _ = scheduler.withdraw(ticket) }
     var shares = [0, 0]
     for _ in 0..<100 {
-      guard case .start(let place, let ticket, _) = scheduler.next() else { break }
+      guard case .start(let place, let ticket) = scheduler.next() else { break }
       shares[place] += 1
       _ = scheduler.finish(ticket)
     }

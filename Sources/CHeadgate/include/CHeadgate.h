@@ -28,10 +28,6 @@ void headgate_wake_all(const uint32_t *word);
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
 
-// How many threads had asked for this when the calling one first did, itself included: by its last bits threads spread
-// evenly over what each of a few is to have for itself.
-unsigned headgate_thread_turn(void);
-
 // Memory that is aligned to 16 bytes. Never NULL: like Swift's own, it ends the process when there is none.
 static inline void *headgate_allocate(size_t bytes) {
   void *memory = malloc(bytes);
@@ -66,14 +62,6 @@ static inline void headgate_prepare_to_write(const void *address) {
 #else
   __builtin_prefetch(address, 1);
 #endif
-}
-
-// Tells the processor that so many bytes will be read soon; it goes on without waiting for them. The address need not be
-// valid.
-static inline void headgate_prepare_to_read(const void *address, size_t bytes) {
-  // By the distance: the end of an address that isn't one may lie beyond the last.
-  uintptr_t first = (uintptr_t)address & ~(uintptr_t)63, length = ((uintptr_t)address & 63) + bytes;
-  for (uintptr_t past = 0; past < length; past += 64) __builtin_prefetch((const void *)(first + past));
 }
 
 // One pointer a thread, for the dispatcher's chain of delivery frames.

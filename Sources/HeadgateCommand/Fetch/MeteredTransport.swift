@@ -19,7 +19,7 @@ final class MeteredTransport: Transport {
 
   var capabilities: TransportCapabilities { inside.capabilities }
 
-  func limitsChanged(to limits: GateLimits) { inside.limitsChanged(to: limits) }
+  func use(_ sockets: GateSockets) { inside.use(sockets) }
 
   func shutDown(whenClosed: @escaping @Sendable () -> Void) { inside.shutDown(whenClosed: whenClosed) }
 

@@ -55,6 +55,6 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
         completion(.success(DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers)))
       }
     }
-    core.settle()
+    core.operations.remove()
   }
 }

@@ -122,7 +122,7 @@ final class DelegateSink: ResponseSink {
       return (dropped, false, state.isStopped, Self.mustSchedule(&state))
     }
     _ = consume dropped
-    if isDeaf, case .end(_, let core) = call { core.settle() }
+    if isDeaf, case .end(_, let core) = call { core.operations.remove() }
     if mustSchedule { schedule() }
     return isStopped ? .pause : .more
   }
@@ -199,7 +199,7 @@ final class DelegateSink: ResponseSink {
       // The cycle between the two ends here.
       let last = state.withLock { $0.operation.take() }
       _ = consume last
-      core.settle()
+      core.operations.remove()
     }
   }
 
@@ -259,7 +259,7 @@ final class DelegateSink: ResponseSink {
       defer { (state.calls, state.firstCall) = ([], 0) }
       return (state.calls[state.firstCall...], state.operation.take())
     }
-    for case .end(_, let core) in calls { core.settle() }
+    for case .end(_, let core) in calls { core.operations.remove() }
     return operation
   }
 }

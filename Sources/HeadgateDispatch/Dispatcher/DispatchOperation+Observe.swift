@@ -26,7 +26,7 @@ extension DispatchOperation {
   /// The transport is about to be told to send it.
   @inline(__always)
   func observeSending(_ launch: borrowing OperationState.Launch, at moment: Deadline) {
-    if isWatched { tellSending(launch.later, hop: launch.hop, limit: launch.maxSockets, at: moment) }
+    if isWatched { tellSending(launch.later, hop: launch.hop, at: moment) }
   }
 
   /// A head has come, be it that of a redirect.
@@ -84,9 +84,10 @@ extension DispatchOperation {
   }
 
   @inline(never)
-  private func tellSending(_ later: DispatchRequest?, hop: Int, limit: Int, at moment: Deadline) {
+  private func tellSending(_ later: DispatchRequest?, hop: Int, at moment: Deadline) {
     let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
     let resends = hop - letBe
+    let limit = core.gate.sockets.limit(of: (later ?? request).endPoint)
     tell(.sends(later.flatMap { observed($0) }, resends: resends, limit: limit), at: moment)
     log(later ?? request) { text in
       text.add(words: "starts")

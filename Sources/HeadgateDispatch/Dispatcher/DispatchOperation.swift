@@ -1,4 +1,3 @@
-import CHeadgate
 import HTTPTypes
 import HeadgateThreads
 
@@ -84,7 +83,7 @@ class DispatchOperation: @unchecked Sendable {
     download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(lane, submitted: now, deadline: deadline))
-    core.owe()
+    core.operations.add()
     self.core = core
   }
 
@@ -127,7 +126,7 @@ class DispatchOperation: @unchecked Sendable {
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
     // One that is observed is owed twice: its observers' last call is owed too.
-    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: isObserved ? 2 : 1) else {
+    guard !core.isClosed || kind == .onBehalf && core.operations.hasOthers(beside: isObserved ? 2 : 1) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     if request.fields.mayRetry { enterBudget() }
@@ -239,22 +238,14 @@ class DispatchOperation: @unchecked Sendable {
 // MARK: - The gate's side
 
 extension DispatchOperation: GateClient {
-  package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
-    readAhead()
+  package func granted(_ ticket: Ticket, at moment: Deadline?) {
     let now = moment ?? core.now
-    guard let launch = state.withLock({ $0.granted(ticket, maxSockets: maxSockets, at: now) }) else {
+    guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
       return core.finish(ticket)
     }
     sink.accepted()
     if kind == .intercepted, isOutdated(launch) { return prepareLate(at: now) }
     startExchange(launch, at: now)
-  }
-
-  /// Has the processor read the request's settings while the start is decided: they stand by themselves, and after a long
-  /// wait in none of its caches. As many bytes as they have.
-  @inline(__always)
-  private func readAhead() {
-    headgate_prepare_to_read(Unmanaged.passUnretained(request.fields).toOpaque(), 192)
   }
 
   package func admitted() { sink.accepted() }
@@ -265,7 +256,7 @@ extension DispatchOperation: GateClient {
   func startExchange(_ launch: OperationState.Launch, at now: Deadline) {
     observeSending(launch, at: now)
     var exchange = Exchange(
-      request: launch.later ?? request, maxSockets: launch.maxSockets, mayPause: sink.mayPause, isLong: launch.isLong)
+      request: launch.later ?? request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
     // As of a transport that ends an exchange inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }

@@ -71,7 +71,6 @@ struct OperationState {
   /// How many hops were no redirects: the same request, with a credential.
   var resends = 0
   /// How many sockets its end-point tolerates.
-  private(set) var maxSockets = 1
   /// The next request of a redirect, from its head until the old exchange is over.
   var redirect: DispatchRequest?
   /// How long the request rests before that next one, where it is the same again: see OperationState+Retry.swift.
@@ -139,9 +138,8 @@ struct OperationState {
   }
 
   /// It has a permit. Nil: it was decided before or comes too late, and the permit goes back.
-  mutating func granted(_ ticket: Ticket, maxSockets: Int, at now: Deadline) -> Launch? {
+  mutating func granted(_ ticket: Ticket, at now: Deadline) -> Launch? {
     self.ticket = ticket
-    self.maxSockets = maxSockets
     guard verdict == nil else {
       stage = .over
       return nil
@@ -158,7 +156,7 @@ struct OperationState {
 
   /// What the transport is to be told.
   private var launch: Launch {
-    Launch(later: later, hop: hop, maxSockets: maxSockets, isLong: lane == .long, needsNewConnection: isRepeat)
+    Launch(later: later, hop: hop, isLong: lane == .long, needsNewConnection: isRepeat)
   }
 
   /// One exchange to be started.
@@ -166,7 +164,6 @@ struct OperationState {
     /// The request, where it is not the one that was submitted.
     let later: DispatchRequest?
     let hop: Int
-    let maxSockets: Int
     let isLong: Bool
     let needsNewConnection: Bool
   }

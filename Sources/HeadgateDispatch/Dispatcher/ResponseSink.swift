@@ -27,7 +27,7 @@ protocol ResponseSink: AnyObject, Sendable {
   /// What came after the body.
   func received(trailers: HTTPFields)
 
-  /// The end. Without an error the response was whole. `core.settle()` follows when the caller was told.
+  /// The end. Without an error the response was whole. `core.operations.remove()` follows when the caller was told.
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
 

@@ -66,7 +66,7 @@ final class StreamingSink: ResponseSink {
     // A transport that ends well without a head is at fault, and its caller waits for one.
     onHead?(.failure(error ?? DispatchError(.badResponse, phase: .awaitingHead, detail: "no head came")))
     for waiter in waiters { waiter(error.map { .failure($0) } ?? .success(nil)) }
-    core.settle()
+    core.operations.remove()
   }
 
   /// What took how long, once the transfer is over.

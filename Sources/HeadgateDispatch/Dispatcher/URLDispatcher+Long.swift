@@ -64,6 +64,5 @@ extension URLDispatcher {
   /// - Throws: ``LimitError`` for a number that is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
     try gate.setMaxLongRequests(long, for: endPoint)
-    core.transport.limitsChanged(to: gate.limits)
   }
 }

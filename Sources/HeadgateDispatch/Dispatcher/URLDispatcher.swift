@@ -1,4 +1,3 @@
-import CHeadgate
 import HTTPTypes
 import HeadgateThreads
 import Logging
@@ -18,8 +17,6 @@ public final class URLDispatcher: Sendable {
 
   let core: DispatchCore
   private let ownsGate: Bool
-  // The same core several times, of which each thread uses one.
-  private let cores: [DispatchCore]
 
   /// A dispatcher over a transport.
   ///
@@ -37,10 +34,10 @@ public final class URLDispatcher: Sendable {
   ) {
     gate = EndPointGate(limits: limits, timers: timers, logger: logger)
     core = DispatchCore(gate, transport, observers, interceptors)
-    cores = core.shared()
     ownsGate = true
-    let ledger = core.ledger
-    gate.whenDrained { transport.shutDown { ledger.transportEnded() } }
+    let operations = core.operations
+    transport.use(gate.sockets)
+    gate.whenDrained { transport.shutDown { operations.transportEnded() } }
   }
 
   /// A dispatcher that shares a gate with others, so that the limits hold for all of them together.
@@ -59,29 +56,31 @@ public final class URLDispatcher: Sendable {
   ) {
     self.gate = gate
     core = DispatchCore(gate, transport, observers, interceptors)
-    cores = core.shared()
     ownsGate = false
-    let ledger = core.ledger
-    ledger.countsAlone { transport.shutDown { ledger.transportEnded() } }
+    let operations = core.operations
+    transport.use(gate.sockets)
+    operations.whenLast { transport.shutDown { operations.transportEnded() } }
   }
 
   /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
   deinit { close(.drain) }
 
-  /// The limits in force; see ``EndPointGate/limits``. Idle connections beyond a lower limit are closed.
+  /// The limits in force; see ``EndPointGate/limits``. They are the gate's, and so those of all that share it.
   public var limits: GateLimits {
     get { gate.limits }
-    set {
-      gate.limits = newValue
-      core.transport.limitsChanged(to: newValue)
-    }
+    set { gate.limits = newValue }
   }
 
-  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again. Idle connections beyond
-  /// it are closed.
+  /// Changes a part of the limits, so that no change of another thread is lost; see ``EndPointGate/updateLimits(_:)``.
+  ///
+  /// - Throws: What `change` throws; then nothing has changed.
+  public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
+    try gate.updateLimits(change)
+  }
+
+  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     gate.setLimits(limits, for: endPoint)
-    core.transport.limitsChanged(to: gate.limits)
   }
 
   /// What its gate is doing at this moment, end-point by end-point, for a person to read: see ``EndPointGate/snapshot()``.
@@ -91,8 +90,7 @@ public final class URLDispatcher: Sendable {
   func makeOperation(
     _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
-    let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
-    return DispatchOperation.make(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
+    DispatchOperation.make(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end
@@ -101,7 +99,7 @@ public final class URLDispatcher: Sendable {
   /// submitted from now on fails with `shutDown`. A second call may go further than the first.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     close(mode)
-    await core.ledger.settled.wait()
+    await core.operations.ended.wait()
   }
 
   /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.
@@ -117,13 +115,13 @@ public final class URLDispatcher: Sendable {
       return
     }
     // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
-    core.owe()
-    core.ledger.close()
+    core.operations.add()
+    core.operations.close()
     for operation in operations() {
       if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
     }
     for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
-    core.settle()
+    core.operations.remove()
   }
 
   // MARK: Cancelling
@@ -150,7 +148,7 @@ public final class URLDispatcher: Sendable {
 
   /// This dispatcher's own among all that the gate knows, those between two attempts and those that interceptors work on.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
-    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core.ledger === core.ledger }
+    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
       + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
   }
 

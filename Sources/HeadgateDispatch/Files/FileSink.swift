@@ -81,7 +81,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     lane.run { [self] in
       let completion = pressure.withLock { $0.completion.take() }
       completion?(finish(last, error, times, endPoint, trailers))
-      core.settle()
+      core.operations.remove()
     }
   }
 

@@ -6,16 +6,14 @@ extension EndPointGate {
   /// Whether a long request to the end-point would be taken now, by the rule of the policy `throw`: the long lane has a
   /// place, counting those that wait for one. (It may still have to wait until short requests let go of a permit.) O(1).
   public func isLongRequestAllowed(at endPoint: EndPoint) -> Bool {
-    if case .refused = state.outlook(for: endPoint, .long, at: .distantPast, patience: .needsLongPlace) {
-      false
-    } else {
-      true
-    }
+    let outlook = state.withLock { $0.scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) }
+    if case .refused = outlook { return false }
+    return true
   }
 
   /// How many long requests hold a permit of the end-point. O(1).
   public func runningLongRequests(at endPoint: EndPoint) -> Int {
-    state.withQueues { $0.runningLong(at: endPoint) }
+    state.withLock { $0.scheduler.runningLong(at: endPoint) }
   }
 
   /// What a request would meet if it were submitted now and were willing to wait. O(1).
@@ -28,7 +26,7 @@ extension EndPointGate {
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
     let moment = timers.now
-    return switch state.outlook(for: endPoint, lane, priority: priority, at: moment) {
+    return switch state.withLock({ $0.scheduler.outlook(for: endPoint, lane, priority: priority, at: moment) }) {
     case .runs: .runs
     case .waits(let before): .waits(before: before)
     case .refused: .refused
@@ -42,23 +40,20 @@ extension EndPointGate {
   ///   - endPoint: For this one only, which has a limit of its own from then on; nil for all that have none.
   /// - Throws: ``LimitError`` for a number that is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
-    let result = perform { scheduler -> Result<Void, LimitError> in
-      var all = scheduler.limits
+    let result = changeLimits(at: endPoint) { scheduler -> Result<Void, LimitError> in
+      let limits = scheduler.limits
       do throws(LimitError) {
-        let own = endPoint.map { all.of($0) } ?? all.endPoint
-        let changed = try own.with(long: long)
-        if let endPoint { all.overrides[endPoint] = changed } else { all.endPoint = changed }
+        let changed = try (endPoint.map(limits.of) ?? limits.endPoint).with(long: long)
+        if let endPoint {
+          scheduler.setLimits(changed, for: endPoint)
+        } else {
+          scheduler.updateLimits { $0.endPoint = changed }
+        }
       } catch {
         return .failure(error)
       }
-      scheduler.setLimits(all)
       return .success(())
     }
     try result.get()
-  }
-
-  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass {
-    let state = state
-    return performOne { $0.reclass(state.own(ticket, in: &$0)) }
   }
 }

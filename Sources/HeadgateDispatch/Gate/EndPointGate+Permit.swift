@@ -5,6 +5,10 @@ extension EndPointGate {
   ///
   /// Suspends while no permit is free. No thread waits.
   ///
+  /// The permit counts as one socket of the end-point, for a connection of the work's own: idle connections of dispatchers
+  /// on this gate are closed for it, and the call suspends until there is room. That time counts as waiting. Open one
+  /// connection, and close it before `body` returns.
+  ///
   /// - Parameters:
   ///   - endPoint: Whose permit.
   ///   - lane: By which lane: `long` for work that stays open.

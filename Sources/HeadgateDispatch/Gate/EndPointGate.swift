@@ -15,13 +15,16 @@ import Synchronization
 /// redirect or whose priority is changed while it waits, where others may have to give way, and at the total limit.
 /// Questions about all end-points cost as many as there are.
 public final class EndPointGate: Sendable {
-  let state: GateState<any GateClient>
+  // An object of its own, so that the registry can ask it while the gate itself goes.
+  let state: LockedBox<GateState>
+  /// The sockets under the gate's limits, for transports.
+  public let sockets: GateSockets
   private let drained = Drain()
-  private let census = GateCensus()
+  private let registry = GateRegistry()
   let timers: any TimerService
   let logger: Logger
 
-  /// How many effects a caller delivers before the rest goes to a thread that nobody waits for. Nearly always there is
+  /// How many effects a caller delivers before the rest goes to a thread of its own. Nearly always there is
   /// one; a raised limit or a transport that completes inside its start brings more.
   private static let deliveriesACaller = 32
 
@@ -35,28 +38,66 @@ public final class EndPointGate: Sendable {
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    state = GateState(limits)
+    state = LockedBox(GateState(limits: limits))
+    sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger
-    GateCensus.enter(state)
+    GateRegistry.enter(state)
   }
 
-  deinit { GateCensus.leave(state) }
+  deinit { GateRegistry.leave(state) }
 
-  /// The limits in force. Setting lower ones ends nothing: no more is started until it fits. Setting higher ones
-  /// starts all that became eligible.
+  /// The limits in force. Setting lower ones ends nothing: no more is started until it fits, idle connections beyond them
+  /// are closed now, and those in use when they become idle. Setting higher ones starts all that became eligible.
+  ///
+  /// To change a part of them is to read and to write: of two threads that do so at once one may undo what the other did.
+  /// ``updateLimits(_:)`` loses nothing.
   public var limits: GateLimits {
-    get { state.withQueues { $0.limits } }
-    set { perform { $0.setLimits(newValue) } }
+    get { state.withLock { $0.scheduler.limits } }
+    set { changeLimits { $0.setLimits(newValue) } }
   }
 
-  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
-  public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
-    perform { scheduler in
-      var all = scheduler.limits
-      all.overrides[endPoint] = limits
-      scheduler.setLimits(all)
+  /// Changes a part of the limits, so that no change of another thread is lost.
+  ///
+  ///     gate.updateLimits { $0.rules[pattern] = limits }
+  ///
+  /// - Parameter change: Changes what it is given. It runs with no lock held, and again if the limits were changed
+  ///   meanwhile: it must do nothing else.
+  /// - Throws: What `change` throws; then nothing has changed.
+  public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
+    while true {
+      var (limits, version) = state.withLock { ($0.scheduler.limits, $0.scheduler.limitsVersion) }
+      try change(&limits)
+      let changed = limits
+      let isDone = changeLimits { scheduler in
+        guard scheduler.limitsVersion == version else { return false }
+        scheduler.setLimits(changed)
+        return true
+      }
+      if isDone { return }
     }
+  }
+
+  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again. O(1) beside what it starts.
+  public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
+    changeLimits(at: endPoint) { $0.setLimits(limits, for: endPoint) }
+  }
+
+  /// Changes the limits of permits and of sockets under one hold of the lock, then acts on both.
+  ///
+  /// - Parameter endPoint: The only one that is concerned; nil: perhaps all.
+  func changeLimits<Result: Sendable>(
+    at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
+  ) -> Result {
+    let (result, calls) = state.withLock { state in
+      let result = event(&state.scheduler)
+      state.sockets.limitsChanged(at: endPoint, state.scheduler.limits)
+      return (result, sockets.takeCalls(&state) + state.limitsCalls)
+    }
+    for call in calls { call() }
+    // What became eligible.
+    perform { _ in }
+    return result
   }
 
   // MARK: By hand
@@ -69,7 +110,7 @@ public final class EndPointGate: Sendable {
   public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
 
   /// Whether an end-point was stopped by hand.
-  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withQueues { $0.paused.contains(endPoint) } }
+  public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.paused.contains(endPoint) } }
 
   /// Cancels all that waits or runs for an end-point, requests of every dispatcher that shares the gate: they end with the
   /// error `cancelled`. A bare permit that somebody holds stays held. What is submitted while this runs may or may not
@@ -83,21 +124,35 @@ public final class EndPointGate: Sendable {
     return clients.count
   }
 
-  func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.items(at: endPoint) } }
+  /// Asks all that waits or runs to end. A bare permit that somebody holds stays held. O(n).
+  package func endAll(because error: DispatchError) {
+    for client in clients(at: nil) { client.asked(toEndBecause: error) }
+  }
+
+  /// Takes limits as if it were new, and lets all end-points go on that were stopped by hand.
+  package func startAfresh(_ limits: GateLimits) {
+    self.limits = limits
+    for endPoint in state.withLock({ $0.scheduler.paused }) { resume(endPoint) }
+  }
+
+  func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.scheduler.items(at: endPoint) } }
 
   /// Whether it takes nothing new.
-  var isClosing: Bool { state.withQueues { $0.closing != .open } }
+  var isClosing: Bool { state.withLock { $0.scheduler.closing != .open } }
 
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
-    switch state.setPriority(priority, of: ticket) {
-    case .here: true
-    case .gone: false
-    case .elsewhere(let own): state.withQueues { $0.setPriority(priority, of: own) }
-    }
+    state.withLock { $0.scheduler.setPriority(priority, of: ticket) }
   }
 
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
-  public var counts: GateCounts { state.counts }
+  public var counts: GateCounts {
+    state.withLock { state in
+      GateCounts(
+        running: state.scheduler.running, waiting: state.scheduler.waiting,
+        endPoints: state.scheduler.rememberedEndPoints, peak: state.scheduler.peak.running,
+        peakEndPoint: state.scheduler.peak.endPoint)
+    }
+  }
 
   // MARK: Events
 
@@ -108,51 +163,44 @@ public final class EndPointGate: Sendable {
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
-    let (submission, hasMore, isNew) = state.submit(
-      client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-      mayStart: !isInside, as: admission)
-    if isNew { census.meets(endPoint, state, logger) }
+    let (submission, hasMore, isNew) = state.withLock { state in
+      let met = state.scheduler.metEndPoints
+      let submission = state.scheduler.submit(
+        client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
+        mayStart: !isInside, as: admission)
+      return (submission, state.scheduler.hasEffects, state.scheduler.metEndPoints != met)
+    }
+    if isNew { registry.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
       return submission
     }
-    if case .started(let ticket, let limit) = submission {
-      deliver(.start(client, ticket, limit: limit), at: moment, hasMore, atMost: Self.deliveriesACaller)
+    if case .started(let ticket) = submission {
+      deliver(.start(client, ticket), at: moment, hasMore, atMost: Self.deliveriesACaller)
     } else if hasMore {
       deliver(atMost: Self.deliveriesACaller)
     }
     return submission
   }
 
-  func finish(_ ticket: Ticket) {
-    if case .elsewhere(let own) = state.finish(ticket) { _ = performOne { $0.finish(own) } }
-  }
+  // The item that ends goes when the lock is free again.
+  func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
 
-  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal {
-    let state = state
-    return switch state.withdraw(ticket) {
-    case .here: .running
-    case .gone: .gone
-    case .elsewhere(let own): performOne { state.withdraw(own, named: ticket, in: &$0) }
-    }
-  }
+  func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
 
   func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
-    let state = state
-    return performOne { state.move(ticket, to: endPoint, in: &$0) }
+    perform { $0.move(ticket, to: endPoint) }
   }
 
-  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new:
-  /// then no loan ends.
-  func note(multiplexes: Bool, at endPoint: EndPoint) {
-    guard state.isNews(multiplexes: multiplexes, at: endPoint) else { return }
-    perform { $0.setMultiplexing(multiplexes, at: endPoint) }
-  }
+  func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
+
+  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new.
+  func note(multiplexes: Bool, at endPoint: EndPoint) { perform { $0.setMultiplexing(multiplexes, at: endPoint) } }
 
   /// A request will come later, or come back; see `Scheduler.expect`.
-  func expect(wasHere: Bool) -> Bool { state.withQueues { $0.expect(wasHere: wasHere) } }
+  func expect(wasHere: Bool) -> Bool { state.withLock { $0.scheduler.expect(wasHere: wasHere) } }
 
-  func forgetExpected() { performOne { $0.forgetExpected() } }
+  func forgetExpected() { perform { $0.forgetExpected() } }
 
   func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
 
@@ -161,28 +209,15 @@ public final class EndPointGate: Sendable {
 
   // MARK: The funnel
 
-  /// Decides under the lock, with no permit on loan; acts after it.
-  func perform<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
-    -> Result
-  {
-    let state = state
-    return performOne { scheduler in
-      state.callAllIn(&scheduler)
-      return event(&scheduler)
-    }
-  }
-
-  /// The same for what concerns a single request. The first effect comes out under the same hold of the lock.
-  func performOne<Result: Sendable>(_ event: @Sendable (inout sending Scheduler<any GateClient>) -> Result)
-    -> Result
-  {
+  /// Decides under the lock, acts after it. The first effect comes out under the same hold of the lock.
+  func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
-      let (result, hasMore) = state.withQueues { scheduler in (event(&scheduler), scheduler.hasEffects) }
+      let (result, hasMore) = state.withLock { state in (event(&state.scheduler), state.scheduler.hasEffects) }
       if hasMore { frame.pointee.hasMore = true }
       return result
     }
-    let (result, effect, hasMore) = state.withQueues { scheduler in
-      (event(&scheduler), scheduler.next(), scheduler.hasEffects)
+    let (result, effect, hasMore) = state.withLock { state in
+      (event(&state.scheduler), state.scheduler.next(), state.scheduler.hasEffects)
     }
     if let effect { deliver(effect, at: nil, hasMore, atMost: Self.deliveriesACaller) }
     return result
@@ -190,7 +225,7 @@ public final class EndPointGate: Sendable {
 
   /// Delivers what there is to deliver.
   func deliver(atMost limit: Int) {
-    let (effect, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
+    let (effect, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
     if let effect { deliver(effect, at: nil, hasMore, atMost: limit) }
   }
 
@@ -203,8 +238,8 @@ public final class EndPointGate: Sendable {
       act(on: first, at: moment)
       var delivered = 1
       while frame.pointee.hasMore {
-        if delivered >= limit, ReliefThread.shared.takeOver(self) { return }
-        let (next, hasMore) = state.withQueues { scheduler in (scheduler.next(), scheduler.hasEffects) }
+        if delivered >= limit, OverflowDelivery.shared.takeOver(self) { return }
+        let (next, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
         guard let next else { return }
         frame.pointee.hasMore = hasMore
         act(on: next, at: nil)
@@ -216,7 +251,7 @@ public final class EndPointGate: Sendable {
   private func act(on effect: Scheduler<any GateClient>.Effect, at moment: Deadline?) {
     state.assertNotHeld()
     switch effect {
-    case .start(let client, let ticket, let limit): client.granted(ticket, maxSockets: limit, at: moment)
+    case .start(let client, let ticket): client.granted(ticket, at: moment)
     case .admit(let client): client.admitted()
     case .end(let client): client.turnedAway(.shutDown)
     case .shed(let client): client.turnedAway(.displaced)

@@ -2,9 +2,9 @@ import HeadgateThreads
 
 /// What waits at a gate: a request or a bare permit. All calls come with no lock held.
 package protocol GateClient: AnyObject, Sendable {
-  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `maxSockets` is the end-point's limit;
-  /// `moment` is the present, where the caller has just read the clock.
-  func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?)
+  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `moment` is the present, where the caller
+  /// has just read the clock.
+  func granted(_ ticket: Ticket, at moment: Deadline?)
 
   /// Its caller was held because too many waited, and may go on.
   func admitted()

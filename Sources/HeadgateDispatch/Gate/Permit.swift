@@ -1,10 +1,11 @@
 import HeadgateThreads
 import Logging
 
-/// The right to have one request under way at an end-point. Held by its owner until ``release()``.
+/// The right to have one request under way at an end-point, over a socket of one's own. Held by its owner until
+/// ``release()``.
 ///
 /// A permit that is let go without a release is released, and the log says where it was acquired: a leaked permit is
-/// a place that nobody can use again.
+/// a place that is lost.
 public final class Permit: Sendable {
   /// Where it is for.
   public let endPoint: EndPoint
@@ -14,12 +15,17 @@ public final class Permit: Sendable {
 
   private let gate: EndPointGate
   private let ticket: Ticket
+  private let leases: SocketLeases
   private let released = Locked(false)
   private let origin: CallSite
 
-  init(_ gate: EndPointGate, _ ticket: Ticket, _ endPoint: EndPoint, waited: Duration, _ origin: CallSite) {
+  init(
+    _ gate: EndPointGate, _ ticket: Ticket, _ leases: SocketLeases, _ endPoint: EndPoint, waited: Duration,
+    _ origin: CallSite
+  ) {
     self.gate = gate
     self.ticket = ticket
+    self.leases = leases
     self.endPoint = endPoint
     self.waited = waited
     self.origin = origin
@@ -32,7 +38,7 @@ public final class Permit: Sendable {
     )
   }
 
-  /// Gives the permit back, from any thread; whoever is next starts at once. Only the first call does something: true
+  /// Gives the permit back, from any thread, once the connection that it was for is closed; the next request starts at once. Only the first call does something: true
   /// for that one.
   @discardableResult
   public func release() -> Bool {
@@ -40,8 +46,11 @@ public final class Permit: Sendable {
       defer { released = true }
       return !released
     }
-    if isFirst { gate.finish(ticket) }
-    return isFirst
+    guard isFirst else { return false }
+    // The socket first: the next one needs both.
+    leases.leave()
+    gate.finish(ticket)
+    return true
   }
 }
 

@@ -1,12 +1,17 @@
 import HeadgateThreads
 
-/// Someone who waits for a bare permit. Ends once: with the permit or an error.
+/// A request for a bare permit. Ends once: with the permit or an error.
+///
+/// The holder of a permit opens a connection of its own, so that the permit comes with a socket: where the end-point's
+/// sockets are taken by idle connections, the request waits until one of them is closed for it.
 public final class PermitRequest: GateClient, Sendable {
   typealias Completion = @Sendable (Result<Permit, DispatchError>) -> Void
 
   private struct State {
     var completion: Completion?
     var ticket: Ticket?
+    // Since the permit is granted: what the socket is leased by.
+    var leases: SocketLeases?
     var timer: ScheduledTimer?
   }
 
@@ -29,7 +34,7 @@ public final class PermitRequest: GateClient, Sendable {
     self.state = Locked(State(completion: completion))
   }
 
-  /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is granted.
+  /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is handed over.
   public func cancel() { end(with: .cancelled) }
 
   func submit(_ lane: RequestLane, deadline: Deadline, mayBeHeld: Bool) {
@@ -61,39 +66,72 @@ public final class PermitRequest: GateClient, Sendable {
   }
 
   private func end(with code: DispatchError.Code) {
-    guard let (completion, ticket) = takeCompletion() else { return }
-    if let ticket { _ = gate.withdraw(ticket) }
+    guard let taken = take() else { return }
+    if let leases = taken.leases {
+      leases.leave()
+      if let ticket = taken.ticket { gate.finish(ticket) }
+    } else if let ticket = taken.ticket {
+      _ = gate.withdraw(ticket)
+    }
     let error = DispatchError(code, endPoint: endPoint, waited: gate.timers.now - submitted)
-    DeliveryFrame.mark(ObjectIdentifier(gate)) { completion(.failure(error)) }
+    call(taken, .failure(error))
   }
 
-  /// Whoever gets the completion decides how this ends.
-  private func takeCompletion() -> (Completion, Ticket?)? {
-    let (completion, ticket, timer) = state.withLock { state in
-      defer {
-        state.completion = nil
-        state.timer = nil
-      }
-      return (state.completion, state.ticket, state.timer)
+  /// Takes the completion out, with all that belongs to it: the caller that gets it decides how this ends.
+  private func take() -> State? {
+    let taken = state.withLock { state -> State? in
+      guard state.completion != nil else { return nil }
+      defer { state = State() }
+      return state
     }
-    timer?.cancel()
-    return completion.map { ($0, ticket) }
+    taken?.timer?.cancel()
+    return taken
+  }
+
+  private func call(_ taken: State, _ result: Result<Permit, DispatchError>) {
+    DeliveryFrame.mark(ObjectIdentifier(gate)) { taken.completion?(result) }
   }
 
   // MARK: GateClient
 
-  package func granted(_ ticket: Ticket, maxSockets: Int, at moment: Deadline?) {
-    guard let (completion, _) = takeCompletion() else {
+  package func granted(_ ticket: Ticket, at moment: Deadline?) {
+    let leases = gate.sockets.join(Holder(self), keepsIdle: false)
+    let isWanted = state.withLock { state in
+      guard state.completion != nil else { return false }
+      (state.ticket, state.leases) = (ticket, leases)
+      return true
+    }
+    guard isWanted else {
       // Cancelled between the decision and here.
+      leases.leave()
       return gate.finish(ticket)
     }
-    let permit = Permit(gate, ticket, endPoint, waited: gate.timers.now - submitted, origin)
-    DeliveryFrame.mark(ObjectIdentifier(gate)) { completion(.success(permit)) }
+    leaseSocket()
+  }
+
+  /// Hands the permit over if there is a socket for it.
+  private func leaseSocket() {
+    let route = SocketRoute(to: endPoint)
+    guard let leases = state.withLock({ $0.leases }), leases.lease(route) else { return }
+    // It may have ended meanwhile, or its turn may have come twice.
+    guard let taken = take(), let ticket = taken.ticket else { return leases.giveBack(route) }
+    let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
+    call(taken, .success(permit))
   }
 
   package func admitted() {}
   package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
-  // One that waits ends; whoever holds a bare permit decides itself when its work does.
+  // A request that waits ends. The holder of a bare permit decides itself when its work ends.
   package func asked(toEndBecause error: DispatchError) { end(with: error.code) }
+
+  /// Hears when its turn for a socket has come. It keeps no connections.
+  private final class Holder: SocketHolder {
+    private let request: PermitRequest
+
+    init(_ request: PermitRequest) { self.request = request }
+
+    func socketIsReserved(_ route: SocketRoute) { request.leaseSocket() }
+    func reviewIdleConnections() {}
+  }
 }

@@ -1,15 +1,15 @@
 /// How many requests an end-point tolerates at once: in all, how many of them may be long, and over how many sockets. And
 /// its share of the total.
 public struct EndPointLimits: Hashable, Sendable {
-  /// Requests under way at once, short and long together. At least 1. Over HTTP/2 that is streams, as far as sockets go
-  /// round: see `connections`.
+  /// Requests under way at once, short and long together. At least 1. With HTTP/2: streams, subject to `connections`.
   public let requests: Int
 
   /// Long requests among them. At least 1, and below `connections` unless that is 1 or it was asked for by name: then long
   /// ones may have every socket, and short ones wait until one of them ends.
   public let long: Int
 
-  /// Sockets open at once, idle and closing ones included; at least 1, at most `requests`, which it is unless given.
+  /// Sockets open at once, idle and closing ones included, over all dispatchers that share the gate; each bare permit counts
+  /// as one. At least 1, at most `requests`, which it is unless given.
   ///
   /// Below `requests` it is for servers that speak HTTP/2, where one socket carries many requests: `requests` limits the
   /// streams then, and this the sockets. Until the end-point has shown that it does, and whenever it does not (HTTP/1.1,

@@ -20,7 +20,8 @@ public struct GateLimits: Sendable {
   /// ``HostPattern``.
   public var rules: [HostPattern: EndPointLimits]
 
-  /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1).
+  /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1). As many sockets
+  /// may be open, idle ones included: see ``GateSockets``.
   public package(set) var total: Int
 
   /// Requests that may wait for a permit, 0 or more. 0: whatever can't run at once is refused or held back.

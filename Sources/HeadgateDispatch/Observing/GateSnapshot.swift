@@ -87,7 +87,7 @@ extension EndPointGate {
   /// What the gate is doing at this moment. O(n) in all that runs or waits, under the gate's lock.
   public func snapshot() -> GateSnapshot {
     let now = timers.now
-    return state.withLock { $0.snapshot(at: now) }
+    return state.withLock { $0.scheduler.snapshot(at: now) }
   }
 }
 

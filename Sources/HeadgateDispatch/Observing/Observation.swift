@@ -58,7 +58,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
     if !start.added.isEmpty { request.setObserversFields(start.added) }
     guard let observers = Observers(first, others) else { return nil }
     // The dispatcher owes the observers their last call: its shutdown waits for that.
-    core.owe()
+    core.operations.add()
     return Beginning(request: start.request, at: moment, observers: observers)
   }
 
@@ -85,7 +85,7 @@ struct Observation: ~Copyable, @unchecked Sendable {
   private func tell(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
     // Taken out first, as in `Locked.withLock`.
     let tree = tree._address
-    if tree.pointee.apply(event, at: moment, telling: observers) { core.settle() }
+    if tree.pointee.apply(event, at: moment, telling: observers) { core.operations.remove() }
   }
 
   @inline(__always)

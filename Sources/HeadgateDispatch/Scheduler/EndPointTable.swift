@@ -21,18 +21,13 @@ struct EndPointRecord: Sendable {
   // It stands in the list of those that became idle, before this one.
   var isListed = false
   var nextIdle: Int32 = -1
-  // Permits out of the scheduler's hands: see Loan.
-  var lent = 0
-  // Since it rested last something came that a loan does not serve: a request too many, a long one, one that comes back.
-  // Its permits are not lent at the next occasion.
-  var wasCrowded = false
 
   init(endPoint: EndPoint?, limits: EndPointLimits) {
     self.endPoint = endPoint
     self.limits = limits
   }
 
-  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lent == 0 }
+  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty }
 
   /// Whether the first of a lane could run as far as this end-point's own limits go.
   func isEligible(_ lane: RequestLane) -> Bool {
@@ -80,7 +75,7 @@ struct EndPointTable: Sendable {
   private static let mostIdle = 1024
 
   private var records: [EndPointRecord] = []
-  private var index = EndPointIndex()
+  private var slots: [EndPoint: Int32] = [:]
   private var free: [Int32] = []
   // Those that became idle, the eldest first. One that is busy again stays in its place until it is the eldest: to come
   // and to go, as an end-point does with every single request, touches no list.
@@ -91,7 +86,7 @@ struct EndPointTable: Sendable {
   private(set) var newCount = 0
 
   /// End-points where something runs or waits.
-  var busyCount: Int { index.count - idleCount }
+  var busyCount: Int { slots.count - idleCount }
   var busySlots: [Int32] {
     records.indices.lazy.filter { records[$0].endPoint != nil && !records[$0].isResting }.map { Int32($0) }
   }
@@ -101,9 +96,7 @@ struct EndPointTable: Sendable {
     _modify { yield &records[Int(slot)] }
   }
 
-  func slot(of endPoint: EndPoint) -> Int32? {
-    index.find(endPoint.storedHash) { records[Int($0)].endPoint == endPoint }
-  }
+  func slot(of endPoint: EndPoint) -> Int32? { slots[endPoint] }
 
   /// The end-point's place: where it is, or a new one.
   mutating func take(_ endPoint: EndPoint, _ limits: GateLimits, paused: Set<EndPoint>) -> Int32 {
@@ -125,7 +118,7 @@ struct EndPointTable: Sendable {
       slot = Int32(records.count)
       records.append(record)
     }
-    index.insert(endPoint.storedHash, slot)
+    slots[endPoint] = slot
     return slot
   }
 
@@ -156,10 +149,10 @@ struct EndPointTable: Sendable {
     records[Int(slot)].isListed = false
     guard records[Int(slot)].isResting, let endPoint = records[Int(slot)].endPoint else { return }
     idleCount -= 1
-    index.remove(endPoint.storedHash, slot)
+    slots[endPoint] = nil
     records[Int(slot)] = EndPointRecord(endPoint: nil, limits: .standard)
     free.append(slot)
-    if index.count == 0, records.count > 1024 {
+    if slots.count == 0, records.count > 1024 {
       let known = newCount
       self = EndPointTable()
       newCount = known

@@ -14,9 +14,7 @@ struct LaneQueue: Sendable {
 
   var isEmpty: Bool { count == 0 }
 
-  /// Whoever is next; -1 when nobody waits.
-  // Inlined: called, it would get a copy of the lane.
-  @inline(__always)
+  /// The next request; -1 when none waits.
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
     let listed = lists.lowest(in: nodes)
     guard let least = returning.first else { return listed }

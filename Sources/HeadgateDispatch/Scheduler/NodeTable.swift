@@ -1,5 +1,3 @@
-import CHeadgate
-
 /// Where a request stands.
 enum NodeState: UInt8, Sendable {
   /// The place is empty. -> waiting
@@ -16,9 +14,8 @@ enum NodeState: UInt8, Sendable {
 
 /// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
 struct Node<Item: Sendable>: Sendable {
-  // First: see `readAhead`.
   var item: Item?
-  // When it was first submitted, in nanoseconds: later than all that came here before, but for those that began on a loan.
+  // When it was first submitted, in nanoseconds: later than all that came here before.
   var age: UInt64 = 0
   // Its age plus what its priority puts on top: the lower one is served first.
   var rank: UInt64 = 0
@@ -30,8 +27,6 @@ struct Node<Item: Sendable>: Sendable {
   var returning: Int32 = -1
   // Its place among those that may have to give way (see SheddingOrder), or -1.
   var shedding: Int32 = -1
-  // What it is called outside, if it began on a loan: whoever runs it has no other name for it.
-  var alias = Ticket.none
   // The list of callers that are held because too many wait.
   var nextHeld: Int32 = -1
   var previousHeld: Int32 = -1
@@ -74,7 +69,6 @@ struct NodeTable<Item: Sendable>: Sendable {
     nodes[Int(slot)].lane = lane
     nodes[Int(slot)].state = .waiting
     nodes[Int(slot)].next = -1
-    nodes[Int(slot)].alias = .none
     return slot
   }
 
@@ -97,39 +91,7 @@ struct NodeTable<Item: Sendable>: Sendable {
     firstFree = -1
   }
 
-  /// Has the processor read what stands there, and the place of the one behind it, ahead of their use. Of a hundred thousand
-  /// that wait the next one has long left every cache, and with priorities it doesn't lie beside the one before it either,
-  /// where the processor would look by itself.
-  func readAhead(_ slot: Int32) {
-    guard nodes.indices.contains(Int(slot)) else { return }
-    let next = nodes[Int(slot)].next
-    nodes.withUnsafeBytes { bytes in
-      // A node begins with its item. That begins, if it is a reference or a protocol's that only objects conform to, with
-      // the object's address; whatever else it begins with, reading ahead there does nothing, since it can't fail. The
-      // reference itself would have to be counted, which is the very wait for the object's memory.
-      let stride = MemoryLayout<Node<Item>>.stride
-      headgate_prepare_to_read(
-        bytes.load(fromByteOffset: Int(slot) * stride, as: UnsafeRawPointer?.self), NodeTable.longestItem)
-      // And the node behind it, which becomes the first of its list when this one leaves.
-      if next >= 0 { headgate_prepare_to_read(bytes.baseAddress.map { $0 + Int(next) * stride }, stride) }
-    }
-  }
-
-  /// As many bytes as the longest of a dispatcher's objects has, an observed operation. What stands behind a shorter one is
-  /// read in vain.
-  private static var longestItem: Int { 640 }
-
   func ticket(_ slot: Int32) -> Ticket { Ticket(slot: slot, generation: nodes[Int(slot)].generation) }
-
-  /// Who stands there.
-  // By itself: inlined, or read through the subscript, it would come with a copy of the whole node.
-  @inline(never)
-  func item(_ slot: Int32) -> Item? { nodes[Int(slot)].item }
-
-  /// What its owner calls it.
-  func name(_ slot: Int32) -> Ticket {
-    nodes[Int(slot)].alias == .none ? ticket(slot) : nodes[Int(slot)].alias
-  }
 
   func slot(of ticket: Ticket) -> Int32? {
     guard ticket.slot >= 0, Int(ticket.slot) < nodes.count,

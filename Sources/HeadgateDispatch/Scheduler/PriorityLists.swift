@@ -1,7 +1,7 @@
 /// A list of nodes for each priority, in place: in an array they would be a piece of memory more for each lane, and an
 /// `InlineArray` is for younger systems of Apple's than the package is.
 struct PriorityLists: Sendable {
-  // By a priority's steps; -1 where nobody waits. There are five.
+  // By a priority's steps; -1 for an empty list. There are five.
   private var first = SIMD8<Int32>(repeating: -1)
   private var last = SIMD8<Int32>(repeating: -1)
   // The steps of those where somebody waits, as bits.

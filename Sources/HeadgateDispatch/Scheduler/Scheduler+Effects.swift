@@ -1,3 +1,5 @@
+import DequeModule
+
 extension Scheduler {
   /// The next thing to do; nil when there is nothing. O(1), over a whole closing O(1) for each item.
   package mutating func next() -> Effect? {
@@ -6,22 +8,20 @@ extension Scheduler {
       let slot = granted.first
       granted.remove(slot, in: &nodes)
       nodes[slot].state = .running
-      if let item = nodes.item(slot) {
-        return .start(item, nodes.name(slot), limit: endPoints[nodes[slot].endPoint].limits.connections)
+      if let item = nodes[slot].item {
+        return .start(item, nodes.ticket(slot))
       }
     }
-    if !shed.isEmpty { return .shed(shed.removeFirst()) }
+    if let item = shed.popFirst() { return .shed(item) }
     if held.first >= 0, waiting - held.count < limits.waiting {
       let slot = held.first
       held.remove(slot, in: &nodes)
-      if let item = nodes.item(slot) { return .admit(item) }
+      if let item = nodes[slot].item { return .admit(item) }
     }
     return closing == .open ? nil : nextOfClosing()
   }
 
   /// Whether `next()` would return something now.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   package var hasEffects: Bool {
     granted.first >= 0 || !shed.isEmpty || held.first >= 0 && waiting - held.count < limits.waiting
       || closing != .open && (mustSweep || !drainedTold && isEmpty)
@@ -47,7 +47,7 @@ extension Scheduler {
         if let item { return .end(item) }
       case .running where closing == .aborting:
         nodes[slot].state = .ending
-        if let item = nodes.item(slot) { return .abort(item) }
+        if let item = nodes[slot].item { return .abort(item) }
       default: break
       }
     }

@@ -7,7 +7,7 @@ extension Scheduler {
   /// - Parameters:
   ///   - moment: The present.
   ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
-  ///   - mayStart: Whether its caller runs it at once where a permit is free and nobody is before it.
+  ///   - mayStart: Whether its caller runs it at once where a permit is free and none is before it.
   ///   - admission: As what it comes.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
@@ -29,12 +29,11 @@ extension Scheduler {
     if mayStart, isNext(lane, at: place) {
       nodes[slot].state = .running
       count(place, lane)
-      return .started(nodes.ticket(slot), limit: endPoints[place].limits.connections)
+      return .started(nodes.ticket(slot))
     }
     enqueue(slot)
     proceed(at: place)
     guard nodes[slot].state == .waiting else { return .accepted(nodes.ticket(slot)) }
-    endPoints[place].wasCrowded = true
     guard waiting > limits.waiting, !admission.wasAccepted else { return .accepted(nodes.ticket(slot)) }
     if limits.overflow == .wait, mayBeHeld {
       held.append(slot, in: &nodes)
@@ -57,7 +56,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request that was started has ended, its exchange too: its permit goes to the next. As dear as `submit`. Returns the
+  /// A request that was started has ended, its exchange too: its permit goes to the next. Same cost as `submit`. Returns the
   /// item, to be let go of outside the lock; nil when the ticket was given back before.
   package mutating func finish(_ ticket: Ticket) -> Item? {
     defer { checkInvariants() }
@@ -70,7 +69,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request was cancelled or is out of time. As dear as `submit`; one that runs keeps its permit until
+  /// A request was cancelled or is out of time. Same cost as `submit`; one that runs keeps its permit until
   /// `finish`.
   package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
     defer { checkInvariants() }
@@ -106,7 +105,7 @@ extension Scheduler {
     takeBack(slot)
     nodes[slot].endPoint = endPoints.take(endPoint, limits, paused: paused)
     nodes[slot].state = .waiting
-    // It joins its lane before the permit goes on: nobody younger at the new end-point may get what it gave up.
+    // It joins its lane before the permit goes on: none younger at the new end-point may get what it gave up.
     enqueue(slot)
     updateTurns(old)
     proceed(at: nodes[slot].endPoint)
@@ -114,21 +113,6 @@ extension Scheduler {
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
     return .moved
-  }
-
-  /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
-  /// eligible. O(end-points) plus what starts.
-  package mutating func setLimits(_ limits: GateLimits) {
-    defer { checkInvariants() }
-    self.limits = limits
-    shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
-    endPoints.forgetIdle()
-    for place in endPoints.busySlots {
-      guard let endPoint = endPoints[place].endPoint else { continue }
-      endPoints[place].limits = limits.of(endPoint)
-      updateTurns(place)
-    }
-    pump()
   }
 
   /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:
@@ -165,12 +149,6 @@ extension Scheduler {
     endPoints[place].multiplexes = multiplexes
     guard !endPoints[place].isResting else { return }
     proceed(at: place)
-  }
-
-  /// Whether `setMultiplexing` would change anything. O(1).
-  // Mutating, although it changes nothing: else it would get a copy of the whole scheduler.
-  package mutating func isNews(multiplexes: Bool, at endPoint: EndPoint) -> Bool {
-    endPoints.slot(of: endPoint).map { endPoints[$0].multiplexes != multiplexes } ?? false
   }
 
   /// The gate closes, or closes harder than it does already.

@@ -20,8 +20,6 @@ extension Scheduler {
   }
 
   /// Whether what comes may come, as far as closing is concerned.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   mutating func admit(_ admission: Admission) -> Bool {
     switch admission {
     case .new, .returning: return closing == .open
@@ -35,7 +33,6 @@ extension Scheduler {
 
 extension Scheduler.Admission {
   /// The age that it has, where that is not the present.
-  @inline(__always)
   var age: UInt64? {
     switch self {
     case .new: nil
@@ -44,7 +41,6 @@ extension Scheduler.Admission {
   }
 
   /// Whether the bound on what waits was held against it before.
-  @inline(__always)
   var wasAccepted: Bool {
     switch self {
     case .new, .onBehalf: false

@@ -13,12 +13,11 @@ extension Scheduler {
     if running < 0 || waiting < 0 || runningLong < 0 || expected < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
     if held.count > waiting { return "more are held than wait" }
-    if lent > 0, closing != .open || used > limits.total { return "more is lent than may be" }
     return inFull ? brokenEndPoint() : nil
   }
 
   private func brokenEndPoint() -> String? {
-    var (allRunning, allLong, allWaiting, allLent) = (0, 0, 0, 0)
+    var (allRunning, allLong, allWaiting) = (0, 0, 0)
     for place in endPoints.busySlots {
       let record = endPoints[place]
       let here = nodes.nodes.filter { $0.state != .free && $0.endPoint == place }
@@ -27,7 +26,6 @@ extension Scheduler {
       if record.endPoint == nil { return "an empty place is remembered" }
       if record.isIdle { return "an idle end-point counts as busy" }
       if record.endPoint.map({ paused.contains($0) }) != record.isPaused { return "a pause was forgotten" }
-      if record.lent > 0, !here.isEmpty || record.isPaused { return "a loan stands where there is something to decide" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
       if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
       for lane in [RequestLane.short, .long] {
@@ -35,7 +33,7 @@ extension Scheduler {
         if let broken = brokenOrder(record[lane], lane, here) { return broken }
       }
       // If a permit is free and someone eligible waits, they run.
-      if closing < .ending, used < limits.total {
+      if closing < .ending, running < limits.total {
         if record.isEligible(.short) { return "a short request waits beside a free permit" }
         if record.isEligible(.long), runningLong < limits.totalLong {
           return "a long request waits beside a free permit"
@@ -44,9 +42,8 @@ extension Scheduler {
       allRunning += active.count
       allLong += long.count
       allWaiting += here.count - active.count
-      allLent += record.lent
     }
-    if (allRunning, allLong, allWaiting, allLent) != (running, runningLong, waiting, lent) {
+    if (allRunning, allLong, allWaiting) != (running, runningLong, waiting) {
       return "the totals are off"
     }
     return nil

@@ -1,5 +1,5 @@
-// What a request would meet, without submitting it. Old when it is read: whoever acts on it submits, and looks again at
-// what comes of that.
+// What a request would meet, without submitting it. The answer may be out of date when it is read: act by
+// submitting, and look at what comes of that.
 
 import HeadgateThreads
 
@@ -20,7 +20,7 @@ extension Scheduler {
   ) -> Outlook {
     guard closing == .open else { return .refused(.shutDown) }
     let record = endPoints.slot(of: endPoint).map { endPoints[$0] }
-    let hasTotal = used < limits.total && (lane == .short || runningLong < limits.totalLong)
+    let hasTotal = running < limits.total && (lane == .short || runningLong < limits.totalLong)
     if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }

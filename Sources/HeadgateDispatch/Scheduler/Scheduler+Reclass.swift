@@ -7,7 +7,7 @@ extension Scheduler {
     case moved
     /// It was long before.
     case stays
-    /// The long lane has no place for it, counting those that wait for one: nobody is overtaken. It runs on as a short
+    /// The long lane has no place for it, counting those that wait for one: none is overtaken. It runs on as a short
     /// one.
     case refused
     /// It does not run: it waits, is ending or has ended.
@@ -25,7 +25,7 @@ extension Scheduler {
     nodes[slot].lane = .long
     runningLong += 1
     endPoints[place].runningLong += 1
-    // Whoever waits in the long lane has a place there still, so no turn at the total comes or goes.
+    // Those that wait in the long lane have a place there still, so no turn at the total comes or goes.
     return .moved
   }
 }

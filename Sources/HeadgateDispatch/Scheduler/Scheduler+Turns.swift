@@ -8,20 +8,21 @@ extension Scheduler {
 
   /// Something changed at an end-point: whatever can start now is granted.
   mutating func proceed(at place: Int32) {
-    // Nearly always nobody's turn at the total is due. Then it goes on by itself, and joins them only if that stops it.
+    // Nearly always no turn at the total is due: then the end-point starts what it can, and takes part in the turns only
+    // if the total stops it.
     if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending {
-      while used < limits.total, let slot = next(at: place) { grant(slot) }
+      while running < limits.total, let slot = next(at: place) { grant(slot) }
     }
     updateTurns(place)
     pump()
   }
 
-  /// Grants permits until none is free or nobody eligible waits.
+  /// Grants permits until none is free or no eligible request waits.
   mutating func pump() {
     guard closing < .ending else { return }
-    while used < limits.total, let place = nextTurn(), let slot = next(at: place) {
+    while running < limits.total, let place = nextTurn(), let slot = next(at: place) {
       grant(slot)
-      // Whoever has had its turn goes as far back as its weight says.
+      // Advance its pass by stride / weight.
       shortTurns.remove(place, in: &endPoints)
       longTurns.remove(place, in: &endPoints)
       virtualTime = max(virtualTime, endPoints[place].pass)
@@ -30,9 +31,8 @@ extension Scheduler {
     }
   }
 
-  /// Whom an end-point would start next: of the first ones of its two lanes the one with the lower rank, if its lane may.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
+  /// The request that an end-point would start next: of the first ones of its two lanes the one with the lower rank, if its
+  /// lane has room.
   private func next(at place: Int32) -> Int32? {
     let short = endPoints[place].isEligible(.short) ? endPoints[place].short.first(in: nodes) : -1
     let longMay = runningLong < limits.totalLong && endPoints[place].isEligible(.long)
@@ -42,9 +42,7 @@ extension Scheduler {
   }
 
   /// The end-point whose turn it is. An end-point whose long lane waits for the total's long half takes part with its
-  /// short lane only, and stands in nobody's way.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
+  /// short lane only, and is in no other's way.
   private func nextTurn() -> Int32? {
     guard let short = shortTurns.first else {
       return runningLong < limits.totalLong ? longTurns.first?.place : nil
@@ -53,12 +51,10 @@ extension Scheduler {
     return (short < long ? short : long).place
   }
 
-  /// Whether a request that comes now runs now: nobody waits in its lane, whom it would overtake, no turn at the total
+  /// Whether a request that comes now runs now: none waits in its lane that it would overtake, no turn at the total
   /// is due to anybody, and there is room everywhere.
-  // Inlined: called, it would get a copy of the whole scheduler.
-  @inline(__always)
   func isNext(_ lane: RequestLane, at place: Int32) -> Bool {
-    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && used < limits.total
+    granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
       && !endPoints[place].waits(lane) && endPoints[place].hasRoom(for: lane)
       && (lane == .short || runningLong < limits.totalLong)
   }
@@ -86,9 +82,6 @@ extension Scheduler {
     let place = nodes[slot].endPoint
     takeBack(slot)
     proceed(at: place)
-    // Where it is the end-point's own limit that holds them up, this one starts when the next one ends.
-    let follower = endPoints[place].short.first(in: nodes)
-    if follower >= 0 { nodes.readAhead(follower) }
     restIfIdle(place)
   }
 

@@ -5,16 +5,18 @@
 // request that comes back or whose priority changes while it waits, where others may have to give way, and at the total.
 // No thread, lock or clock is in here: time comes in as events.
 //
-// The events are in Scheduler+Events.swift, those about permits that are lent in Scheduler+Loans.swift, what they decide in
-// Scheduler+Turns.swift, what comes out in Scheduler+Effects.swift.
+// The events are in Scheduler+Events.swift, what they decide in Scheduler+Turns.swift, what comes out in
+// Scheduler+Effects.swift.
+
+import DequeModule
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
 /// called.
 package struct Scheduler<Item: Sendable>: Sendable {
   /// What the driver has to do next, with no lock held.
   package enum Effect: Sendable {
-    /// The item got its permit, at an end-point of that many sockets: run it, then call `finish` once.
-    case start(Item, Ticket, limit: Int)
+    /// The item got its permit: run it, then call `finish` once.
+    case start(Item, Ticket)
     /// The item's caller was held because too many waited, and may go on. The item itself still waits.
     case admit(Item)
     /// The gate is closing: the item was taken out of its queue and will never run.
@@ -29,8 +31,8 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// What became of a submission.
   package enum Submission: Sendable {
-    /// It runs from here on, at an end-point of that many sockets, as after a `start`. Only if `mayStart`.
-    case started(Ticket, limit: Int)
+    /// It runs from here on, as after a `start`. Only if `mayStart`.
+    case started(Ticket)
     /// It runs (a `start` follows) or waits.
     case accepted(Ticket)
     /// It waits, and its caller is to be held until `admit` or `start`.
@@ -95,11 +97,11 @@ package struct Scheduler<Item: Sendable>: Sendable {
   }
 
   package internal(set) var limits: GateLimits
+  /// Counts the changes of the limits, so that one who has read them can tell whether they are still those.
+  package internal(set) var limitsVersion = 0
   package internal(set) var closing = Closing.open
   package internal(set) var running = 0
   package internal(set) var waiting = 0
-  /// Permits that are on loan, whether anything runs on them or not: `running` does not count them.
-  package internal(set) var lent = 0
   /// The most that ran at once at any one end-point, and where.
   package internal(set) var peak: (running: Int, endPoint: EndPoint?) = (0, nil)
 
@@ -115,7 +117,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var granted = NodeList()
   var held = HeldList()
   var shedding = SheddingOrder()
-  var shed: [Item] = []
+  var shed = Deque<Item>()
   // The age of the youngest that was submitted here.
   var lastAge: UInt64 = 0
   var nextStamp: UInt64 = 0
@@ -127,16 +129,13 @@ package struct Scheduler<Item: Sendable>: Sendable {
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
 
-  /// What the total has no more room for.
-  var used: Int { running + lent }
-
   /// Requests that run, wait or are ending.
   package var alive: Int { nodes.count }
 
   /// Items that are elsewhere and will come, or come again. They hold nothing, and keep the scheduler from having drained.
   package internal(set) var expected = 0
 
-  /// Whether nothing is left to come, to wait or to run, as far as its mode of closing waits for that.
+  /// Whether nothing runs or waits. Expected items count only before `.ending`.
   var isEmpty: Bool { nodes.count == 0 && (expected == 0 || closing >= .ending) }
 
   /// End-points that are remembered: those where something runs or waits.

@@ -7,7 +7,7 @@ struct SheddingOrder: Sendable {
   private(set) var rule: Rule?
   private var heap = RankHeap()
 
-  /// Whoever gives way next; -1 when nobody waits.
+  /// The request that gives way next; -1 when none waits.
   var first: Int32 { rule == nil ? -1 : heap.first?.place ?? -1 }
 
   mutating func insert<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {

@@ -19,7 +19,7 @@ struct TurnOrder: Sendable {
 
   init(_ lane: RequestLane) { self.lane = lane }
 
-  /// Whose turn it is; nil when nobody takes part.
+  /// Whose turn it is; nil when no end-point takes part.
   var first: RankHeap.Key? { heap.first }
 
   var isEmpty: Bool { heap.isEmpty }
@@ -27,7 +27,7 @@ struct TurnOrder: Sendable {
   /// Lets an end-point take part if it could start something, and only then.
   ///
   /// - Parameters:
-  ///   - virtualTime: How far those have come who had their turn last. Nobody saves turns up by having nothing to start.
+  ///   - virtualTime: How far those have come who had their turn last. An end-point saves no turns up by having nothing to start.
   ///   - stamp: How many have joined so far.
   mutating func update(_ place: Int32, virtualTime: UInt64, stamp: inout UInt64, in endPoints: inout EndPointTable) {
     guard endPoints[place].isEligible(lane) else { return remove(place, in: &endPoints) }

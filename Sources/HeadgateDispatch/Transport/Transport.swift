@@ -15,8 +15,10 @@ public protocol Transport: Sendable {
   /// must call ``ExchangeEvents/ended(_:)`` exactly once, whatever happens.
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
-  /// The limits changed: idle sockets beyond them are to be closed.
-  func limitsChanged(to limits: GateLimits)
+  /// The sockets of the gate under whose limits it works: it leases each from here before it opens it, see
+  /// ``GateSockets``. Called once, before the first exchange. A transport that can't count its sockets lacks
+  /// ``TransportCapabilities/socketLimits``, and keeps to ``GateSockets/limits`` as well as it can.
+  func use(_ sockets: GateSockets)
 
   /// No exchange will follow, and none is under way. Closes what is idle, frees what is held, then calls `whenClosed`
   /// once, from any thread.
@@ -24,8 +26,8 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-  /// Does nothing: for transports that keep no idle sockets.
-  public func limitsChanged(to limits: GateLimits) {}
+  /// Does nothing: for transports that open no sockets, or can't count them.
+  public func use(_ sockets: GateSockets) {}
 
   /// Closes nothing: for transports that hold nothing.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }
@@ -35,10 +37,6 @@ extension Transport {
 public struct Exchange: Sendable {
   /// The request, its URL in canonical form.
   public let request: DispatchRequest
-
-  /// The most sockets that may be open to the end-point, idle and closing ones included. Over HTTP/2 more exchanges than
-  /// that are under way at once.
-  public let maxSockets: Int
 
   /// Whether the consumer may pause it: then the response must come as it is, with no decompression, which can't be
   /// paused in the middle of an inflated block.
@@ -63,15 +61,13 @@ public struct Exchange: Sendable {
   ///
   /// - Parameters:
   ///   - request: The request.
-  ///   - maxSockets: The most sockets to the end-point.
   ///   - mayPause: Whether the consumer may pause the response.
   ///   - isLong: Whether it is a long request's.
   ///   - body: The request's body; made from the request's own bytes unless given.
   public init(
-    request: DispatchRequest, maxSockets: Int, mayPause: Bool, isLong: Bool = false, body: RequestBodySource? = nil
+    request: DispatchRequest, mayPause: Bool, isLong: Bool = false, body: RequestBodySource? = nil
   ) {
     self.request = request
-    self.maxSockets = maxSockets
     self.mayPause = mayPause
     self.isLong = isLong
     refusesPrivateAddresses = request.fields.refusesPrivateAddresses

@@ -4,8 +4,8 @@ import HeadgateThreads
 ///
 /// A thread that brings an event delivers a few effects, which is all there is nearly always. Only when a limit is
 /// raised over a long queue, or the transport completes inside its start, are there more, and they go on here.
-final class ReliefThread: Sendable {
-  static let shared = ReliefThread()
+final class OverflowDelivery: Sendable {
+  static let shared = OverflowDelivery()
 
   private struct State {
     var gates: [EndPointGate] = []
@@ -20,21 +20,21 @@ final class ReliefThread: Sendable {
   func takeOver(_ gate: EndPointGate) -> Bool {
     let (mustStart, mustWake) = state.withLock { state in
       defer { state.isStarted = true }
-      // One mention is enough: whoever takes it delivers all there is.
+      // Once is enough: the thread delivers all that the gate has.
       if state.gates.contains(where: { $0 === gate }) { return (!state.isStarted, false) }
       state.gates.append(gate)
       return (!state.isStarted, true)
     }
     if mustStart {
       do {
-        _ = try WorkerThread(name: "headgate-relief", serves: true) { [self] in run() }
+        _ = try WorkerThread(name: "headgate-overflow", serves: true) { [self] in run() }
       } catch {
         let others = state.withLock { state in
           state.isStarted = false
           defer { state.gates = [] }
           return state.gates.filter { $0 !== gate }
         }
-        // Whoever relied on the thread meanwhile is served here.
+        // Gates that relied on the thread meanwhile are served here.
         for other in others { other.deliver(atMost: .max) }
         return false
       }

@@ -1,0 +1,30 @@
+extension Scheduler {
+  /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
+  /// eligible. O(end-points) plus what starts.
+  package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
+
+  /// The same, by a change of those in force.
+  package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
+    defer { checkInvariants() }
+    change(&limits)
+    limitsVersion += 1
+    shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
+    endPoints.forgetIdle()
+    for place in endPoints.busySlots {
+      guard let endPoint = endPoints[place].endPoint else { continue }
+      endPoints[place].limits = limits.of(endPoint)
+      updateTurns(place)
+    }
+    pump()
+  }
+
+  /// One end-point gets a limit of its own, or with nil the common one again. O(labels of its host) plus what starts.
+  package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
+    defer { checkInvariants() }
+    limits.overrides[endPoint] = own
+    limitsVersion += 1
+    guard let place = endPoints.slot(of: endPoint) else { return }
+    endPoints[place].limits = limits.of(endPoint)
+    if !endPoints[place].isResting { proceed(at: place) }
+  }
+}
