@@ -1,5 +1,6 @@
 import CCurl
 import CHeadgate
+import DequeModule
 import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
@@ -19,6 +20,7 @@ final class CurlLoop: @unchecked Sendable {
     case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
     case limits(GateLimits)
+    case job(LoopJob)
   }
 
   private struct Inbox {
@@ -40,17 +42,18 @@ final class CurlLoop: @unchecked Sendable {
   // One for each use of connections, in their order.
   var multis: [CurlMulti] = []
   // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
-  // Not checked at each access, as all of these: none of their calls comes back to them.
-  @exclusivity(unchecked) var running = 0
-  @exclusivity(unchecked) var spareHandles: [CurlEasy] = []
-  @exclusivity(unchecked) private var sockets: [EndPoint: EndPointSockets] = [:]
+  var running = 0
+  var spareHandles: [CurlEasy] = []
+  private var sockets: [EndPoint: EndPointSockets] = [:]
   // The last one that was asked for: most requests go where the one before them went.
-  @exclusivity(unchecked) private var lastPlace: EndPointSockets?
-  @exclusivity(unchecked) private var watches = WatchTable()
+  private var lastPlace: EndPointSockets?
+  private var watches = WatchTable()
   // Those that wait for a socket.
-  @exclusivity(unchecked) var held: [ObjectIdentifier: CurlTransfer] = [:]
+  var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
-  @exclusivity(unchecked) var stirred: [EndPointSockets] = []
+  var stirred: [EndPointSockets] = []
+  /// The pieces of tasks that are to run here; see CurlTaskExecutor.swift.
+  var jobs: Deque<LoopJob> = []
   var isInsideCurl = false
   // The limits since they were changed for the first time.
   private var limits: GateLimits?
@@ -96,7 +99,12 @@ final class CurlLoop: @unchecked Sendable {
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func limitsChanged(to limits: GateLimits) { _ = send(.limits(limits)) }
 
-  /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
+  /// Takes a job. On the loop's own thread it needs neither a lock nor a wake-up.
+  func accept(_ job: LoopJob) {
+    if isLoopThread { jobs.append(job) } else if !send(.job(job)) { job.runElsewhere() }
+  }
+
+  /// Ends the loop once no exchange runs on it; `whenClosed` is called when all its sockets are closed.
   func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
     let isOver = inbox.withLock { inbox in
       inbox.isClosing = true
@@ -106,7 +114,7 @@ final class CurlLoop: @unchecked Sendable {
     if isOver { whenClosed() } else { poller.wake() }
   }
 
-  private var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
+  var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
 
   private func send(_ command: Command) -> Bool {
     let (isTaken, isFirst) = inbox.withLock { inbox in
@@ -135,8 +143,11 @@ final class CurlLoop: @unchecked Sendable {
       }
       let hadEnds = finishTransfers()
       if letOn() || hadEnds || hadCommands { continue }
+      // Last, when the exchanges that took the place of ended ones are on their way.
+      runJobs()
       if isDone() { break }
-      poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
+      let deadline = jobs.isEmpty ? multis.reduce(.distantFuture) { min($0, $1.timer) } : .now
+      poller.wait(until: deadline, into: &events)
       for event in events {
         guard watches.isWanted(event.descriptor, poller) else {
           spokeUnasked(event.descriptor)
@@ -153,6 +164,7 @@ final class CurlLoop: @unchecked Sendable {
     }
     // A later thread may get this one's number: it must not take itself for the loop.
     threadNumber.store(0, ordering: .relaxed)
+    handOverJobs()
     spareHandles = []
     for multi in multis { multi.cleanUp() }
     let whenClosed = inbox.withLock { inbox in
@@ -163,7 +175,8 @@ final class CurlLoop: @unchecked Sendable {
     for call in whenClosed { call() }
   }
 
-  /// Whether it was told to end and nothing is left. From then on no command is taken.
+  /// Whether it was told to end and no exchange is left. From then on no command is taken. Jobs don't count: they may
+  /// enqueue others for ever, and run elsewhere after this.
   private func isDone() -> Bool {
     guard running == 0 else { return false }
     return inbox.withLock { inbox in
@@ -172,7 +185,10 @@ final class CurlLoop: @unchecked Sendable {
     }
   }
 
+  /// Does what other threads asked for. True if exchanges may have work at once; jobs run later in the turn, or a thread that
+  /// enqueues many would keep the loop here.
   private func takeCommands() -> Bool {
+    var jobCount = 0
     let commands = inbox.withLock { inbox in
       defer { inbox.commands.removeAll() }
       return inbox.commands
@@ -193,9 +209,12 @@ final class CurlLoop: @unchecked Sendable {
           place.line.socketsChanged()
           stir(place)
         }
+      case .job(let job):
+        jobs.append(job)
+        jobCount += 1
       }
     }
-    return !commands.isEmpty
+    return commands.count > jobCount
   }
 
   private func action(_ descriptor: curl_socket_t, _ mask: Int32, on multi: CurlMulti) {

@@ -19,6 +19,8 @@ final class MeteredTransport: Transport {
 
   var capabilities: TransportCapabilities { inside.capabilities }
 
+  var taskExecutor: (any TaskExecutor)? { inside.taskExecutor }
+
   func limitsChanged(to limits: GateLimits) { inside.limitsChanged(to: limits) }
 
   func shutDown(whenClosed: @escaping @Sendable () -> Void) { inside.shutDown(whenClosed: whenClosed) }
