@@ -21,8 +21,8 @@ final class EndPointSockets {
   var uploads: [Int32: CurlUpload] = [:]
   /// Exchanges that know this object: libcurl holds a bare pointer to it.
   var users = 0
-  /// Who waits for a socket. Not checked at each access, nor is `open`: none of their calls comes back to them.
-  @exclusivity(unchecked) var line = SocketLine<ObjectIdentifier>()
+  /// Who waits for a socket.
+  var line = SocketLine<ObjectIdentifier>()
   /// The loop was told to look at the line.
   var isStirred = false
 
@@ -48,7 +48,7 @@ final class EndPointSockets {
     }
   }
 
-  @exclusivity(unchecked) private var open: [Int32: Socket] = [:]
+  private var open: [Int32: Socket] = [:]
   // Those whose connections stand, by their local ports.
   private var byPort: [Int: Socket] = [:]
   // Descriptors that `trim` has shut down and libcurl has not closed yet: it still holds a pointer to this object.
@@ -134,7 +134,6 @@ final class EndPointSockets {
   /// libcurl is done with a socket.
   func close(_ descriptor: Int32) {
     let upload = uploads.removeValue(forKey: descriptor)
-    upload?.rescue(from: descriptor)
     ended.remove(descriptor)
     forget(descriptor)
     loop.willClose(descriptor)
