@@ -2,16 +2,20 @@ import Extras
 import HeadgateCurl
 import HeadgateDispatch
 import Measure
+import Synchronization
 
-/// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[--all] [--one] URL N CONNECTIONS`.
+/// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[OPTIONS] URL N CONNECTIONS`.
 ///
-/// `--all`: with an observer, the log source on, and a deadline and a priority for each request. `--one`: one request
-/// after another, each waited for by the thread that asked.
+/// `--async`: by tasks of a group, in the place of callbacks. `--executor`: by such tasks on the dispatcher's executor.
+/// `--one`: one request after another, each waited for by who asked: a thread, or a task.
+/// `--all`: with an observer, the log source on, and a deadline and a priority for each request.
 @main
 struct BulkBenchmark {
   static func main() throws {
     let arguments = BulkArguments()
     let (withAll, inTurn) = (arguments.options.contains("--all"), arguments.options.contains("--one"))
+    let onExecutor = arguments.options.contains("--executor")
+    let inTasks = onExecutor || arguments.options.contains("--async")
     Extras.dropLines()
     let extras = Extras(on: withAll)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: arguments.connections))
@@ -20,18 +24,30 @@ struct BulkBenchmark {
     configuration.acceptsCompression = false
     let transport = try CurlTransport(configuration: configuration)
     let dispatcher = URLDispatcher(transport: transport, limits: limits, observers: extras.observers)
-    let fetch = inTurn ? Self.fetchInTurn : Self.fetch
-    func request(_ number: Int) throws -> DispatchRequest { try extras.request(arguments.url, number) }
-    _ = try fetch(warmUpRequests, dispatcher, request)
+    let request: Request = { number in try extras.request(arguments.url, number) }
+    func fetch(_ count: Int) throws -> Int {
+      guard inTasks else {
+        return try inTurn ? fetchInTurn(count, dispatcher, request) : Self.fetch(count, dispatcher, request)
+      }
+      let executor = onExecutor ? dispatcher.taskExecutor : nil
+      return wait {
+        await withTaskExecutorPreference(executor) {
+          inTurn ? await taskInTurn(count, dispatcher, request) : await group(count, dispatcher, request)
+        }
+      }
+    }
+    _ = try fetch(warmUpRequests)
     let meter = Meter()
-    let errors = try fetch(arguments.requests, dispatcher, request)
+    let errors = try fetch(arguments.requests)
     meter.report(client: "headgate", count: ("requests", arguments.requests), errors: errors)
     extras.check(warmUpRequests + arguments.requests)
   }
 
+  typealias Request = @Sendable (Int) throws -> DispatchRequest
+
   /// Submits all at once and waits for the last. Returns how many failed.
   static func fetch(
-    _ count: Int, _ dispatcher: URLDispatcher, _ request: (Int) throws -> DispatchRequest
+    _ count: Int, _ dispatcher: URLDispatcher, _ request: Request
   ) throws -> Int {
     let tally = Tally(count)
     for number in 0..<count {
@@ -47,7 +63,7 @@ struct BulkBenchmark {
   }
 
   static func fetchInTurn(
-    _ count: Int, _ dispatcher: URLDispatcher, _ request: (Int) throws -> DispatchRequest
+    _ count: Int, _ dispatcher: URLDispatcher, _ request: Request
   ) throws -> Int {
     var errors = 0
     for number in 0..<count {
@@ -55,5 +71,36 @@ struct BulkBenchmark {
       if response?.statusCode != 200 || response?.body.isEmpty != false { errors += 1 }
     }
     return errors
+  }
+
+  /// A task for each request, all in one group. Returns how many failed.
+  static func group(_ count: Int, _ dispatcher: URLDispatcher, _ request: @escaping Request) async -> Int {
+    await withTaskGroup(of: Bool.self) { group in
+      for number in 0..<count { group.addTask { await isGood(number, dispatcher, request) } }
+      return await group.reduce(0) { $0 + ($1 ? 0 : 1) }
+    }
+  }
+
+  static func taskInTurn(_ count: Int, _ dispatcher: URLDispatcher, _ request: Request) async -> Int {
+    var errors = 0
+    for number in 0..<count where await !isGood(number, dispatcher, request) { errors += 1 }
+    return errors
+  }
+
+  private static func isGood(_ number: Int, _ dispatcher: URLDispatcher, _ request: Request) async -> Bool {
+    guard let response = try? await dispatcher.data(for: try request(number)) else { return false }
+    return response.statusCode == 200 && !response.body.isEmpty
+  }
+
+  /// Runs a task and blocks until its end. Returns its number of errors.
+  private static func wait(_ body: @escaping @Sendable () async -> Int) -> Int {
+    let (tally, errors) = (Tally(1), Mutex(0))
+    Task {
+      let count = await body()
+      errors.withLock { $0 = count }
+      tally.ended(well: true)
+    }
+    _ = tally.wait()
+    return errors.withLock { $0 }
   }
 }
