@@ -2,7 +2,6 @@ import Extras
 import HeadgateCurl
 import HeadgateDispatch
 import Measure
-import Synchronization
 
 /// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[OPTIONS] URL N CONNECTIONS`.
 ///
@@ -29,12 +28,19 @@ struct BulkBenchmark {
       guard inTasks else {
         return try inTurn ? fetchInTurn(count, dispatcher, request) : Self.fetch(count, dispatcher, request)
       }
-      let executor = onExecutor ? dispatcher.taskExecutor : nil
-      return wait {
-        await withTaskExecutorPreference(executor) {
-          inTurn ? await taskInTurn(count, dispatcher, request) : await group(count, dispatcher, request)
+      let tally = Tally(count)
+      Task(executorPreference: onExecutor ? dispatcher.taskExecutor : nil) {
+        if inTurn {
+          for number in 0..<count { tally.ended(well: await isGood(number, dispatcher, request)) }
+        } else {
+          await withTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+              group.addTask { tally.ended(well: await isGood(number, dispatcher, request)) }
+            }
+          }
         }
       }
+      return tally.wait()
     }
     _ = try fetch(warmUpRequests)
     let meter = Meter()
@@ -73,34 +79,8 @@ struct BulkBenchmark {
     return errors
   }
 
-  /// A task for each request, all in one group. Returns how many failed.
-  static func group(_ count: Int, _ dispatcher: URLDispatcher, _ request: @escaping Request) async -> Int {
-    await withTaskGroup(of: Bool.self) { group in
-      for number in 0..<count { group.addTask { await isGood(number, dispatcher, request) } }
-      return await group.reduce(0) { $0 + ($1 ? 0 : 1) }
-    }
-  }
-
-  static func taskInTurn(_ count: Int, _ dispatcher: URLDispatcher, _ request: Request) async -> Int {
-    var errors = 0
-    for number in 0..<count where await !isGood(number, dispatcher, request) { errors += 1 }
-    return errors
-  }
-
   private static func isGood(_ number: Int, _ dispatcher: URLDispatcher, _ request: Request) async -> Bool {
     guard let response = try? await dispatcher.data(for: try request(number)) else { return false }
     return response.statusCode == 200 && !response.body.isEmpty
-  }
-
-  /// Runs a task and blocks until its end. Returns its number of errors.
-  private static func wait(_ body: @escaping @Sendable () async -> Int) -> Int {
-    let (tally, errors) = (Tally(1), Mutex(0))
-    Task {
-      let count = await body()
-      errors.withLock { $0 = count }
-      tally.ended(well: true)
-    }
-    _ = tally.wait()
-    return errors.withLock { $0 }
   }
 }
