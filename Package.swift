@@ -38,6 +38,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     // For HeadgateInstruments only.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
@@ -51,9 +52,17 @@ let package = Package(
   targets: [
     .target(name: "CHeadgate"),
     .target(
-      name: "HeadgateThreads", dependencies: ["CHeadgate", .product(name: "Logging", package: "swift-log")],
+      name: "HeadgateThreads",
+      dependencies: [
+        "CHeadgate",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: strict),
-    .target(name: "HeadgateFlow", dependencies: ["CHeadgate", "HeadgateThreads"], swiftSettings: strict),
+    .target(
+      name: "HeadgateFlow",
+      dependencies: ["CHeadgate", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections")],
+      swiftSettings: strict),
     .target(
       name: "HeadgateDispatch",
       dependencies: [
@@ -74,6 +83,7 @@ let package = Package(
       name: "HeadgateCurl",
       dependencies: [
         "CCurl", "HeadgateDispatch",
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

@@ -5,11 +5,18 @@ import PackageDescription
 let package = Package(
   name: "log-lines",
   platforms: [.macOS(.v15)],
-  dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.11.0")],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
+  ],
   targets: [
     .target(name: "CHeadgate"),
     .target(
-      name: "HeadgateThreads", dependencies: ["CHeadgate", .product(name: "Logging", package: "swift-log")],
+      name: "HeadgateThreads",
+      dependencies: [
+        "CHeadgate", .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "Logging", package: "swift-log"),
+      ],
       swiftSettings: [
         .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("MemberImportVisibility"),
       ]),

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Many small requests over few connections: each client in turn, round after round, against one nginx on loopback.
 
-A client is a known name (headgate, headgate-all, c, go, go-many, ahc, urlsession) or NAME=COMMAND; without any, all the known ones run. Its
+A client is a known name (headgate, headgate-async, headgate-executor, headgate-all, c, go, go-many, ahc, urlsession) or
+NAME=COMMAND; without any, all the known ones run. Its
 command gets the arguments URL N CONNECTIONS and prints one JSON line with requests, seconds, cpu and errors, about the
 N requests that it made after its 2,000 warm-up ones. Nothing is built here: see Peers/Makefile.
 
   Scripts/bulk.py
+  Scripts/bulk.py headgate headgate-async headgate-executor   callbacks; tasks; tasks on the dispatcher's executor
   Scripts/bulk.py headgate headgate-all     what an observer, the log source, a deadline and a priority take of the rate
   Scripts/bulk.py --rounds 3 c go headgate='.build/release/bulk --quiet'
 """
@@ -22,9 +24,12 @@ from common import BENCHMARKS, Server, median, print_machine, print_table, ratio
 
 WARM_UP = 2000
 PEERS = os.path.join(BENCHMARKS, "Peers")
+BULK = os.path.join(BENCHMARKS, "Programs/.build/release/Bulk")
 KNOWN = {
-  "headgate": [os.path.join(BENCHMARKS, "Programs/.build/release/Bulk")],
-  "headgate-all": [os.path.join(BENCHMARKS, "Programs/.build/release/Bulk"), "--all"],
+  "headgate": [BULK],
+  "headgate-async": [BULK, "--async"],
+  "headgate-executor": [BULK, "--executor"],
+  "headgate-all": [BULK, "--all"],
   "c": [os.path.join(PEERS, ".build/c-bulk")],
   "go": [os.path.join(PEERS, ".build/go-bulk")],
   "go-many": [os.path.join(PEERS, ".build/go-bulk"), "-many"],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One request after another over one connection, each waited for: headgate beside C on libcurl, whose one thread does all,
-and Go. A dispatcher has a thread of its own for sockets, so a request is handed to it and its answer back: what two such
+and Go; headgate by a thread that blocks, by a task, and by a task on the dispatcher's executor. A dispatcher has a thread of its own for sockets, so a request is handed to it and its answer back: what two such
 hand-offs cost is measured in the same round, with a futex and nothing else (c-handoff). Everything in turn, round after
 round.
 
@@ -15,7 +15,9 @@ import sys
 from bulk import KNOWN, PEERS, rate, run
 from common import Server, median, print_machine, print_table
 
-CLIENTS = {"headgate": KNOWN["headgate"] + ["--one"], "c": KNOWN["c"], "go": KNOWN["go"]}
+PROGRAMS = ("headgate", "c", "go")
+HEADGATE = ("headgate", "headgate-async", "headgate-executor")
+CLIENTS = {**{name: KNOWN[name] + ["--one"] for name in HEADGATE}, "c": KNOWN["c"], "go": KNOWN["go"]}
 HANDOFF = os.path.join(PEERS, ".build/c-handoff")
 
 
@@ -23,8 +25,8 @@ def parse():
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--rounds", type=int, default=7)
   parser.add_argument("--requests", type=int, default=20000)
-  for name, command in CLIENTS.items():
-    parser.add_argument("--" + name, default=command[0], help="the program, where it is not where it is built")
+  for name in PROGRAMS:
+    parser.add_argument("--" + name, default=CLIENTS[name][0], help="the program, where it is not where it is built")
   parser.add_argument("--handoff", default=HANDOFF)
   options = parser.parse_args()
   options.connections = 1
@@ -47,7 +49,7 @@ def main():
     for _ in range(options.rounds):
       each = {}
       for name, command in CLIENTS.items():
-        result = run([getattr(options, name)] + command[1:], server, options)
+        result = run([getattr(options, name.partition("-")[0])] + command[1:], server, options)
         if result and not result["errors"]:
           each[name] = 1e6 / rate(result)
       each["two hand-offs"] = two_handoffs(options.handoff)
@@ -62,6 +64,10 @@ def main():
   ratios = [each["headgate"] / (each["c"] + each["two hand-offs"]) for each in rounds if "headgate" in each and "c" in each]
   if not ratios:
     sys.exit("nothing to compare")
+  for name in HEADGATE:
+    against = [each[name] / each["go"] for each in rounds if name in each and "go" in each]
+    if against:
+      print("%s / go: %.2f in the median of the rounds, %.2f to %.2f" % (name, median(against), min(against), max(against)))
   print("\nheadgate / (c + two hand-offs): %.2f in the median of the rounds, %.2f to %.2f; the aim is at most 1.15"
         % (median(ratios), min(ratios), max(ratios)))
 

@@ -13,30 +13,23 @@ import Musl
 enum CurlCallbacks {
   // Unretained: the loop keeps handle and exchange for as long as libcurl may call with them (see CurlEasy.prepare).
   static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer? {
-    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.transfer }?.takeUnretainedValue()
+    easy(pointer).transfer?.takeUnretainedValue()
   }
 
-  // As above, without counting a reference for the call: the loop's own lasts, since `end` runs outside of libcurl.
-  @inline(__always)
-  private static func with<Result>(
-    _ pointer: UnsafeMutableRawPointer, _ body: (CurlTransfer, CurlEasy) -> Result
-  ) -> Result? {
-    Unmanaged<CurlEasy>.fromOpaque(pointer)._withUnsafeGuaranteedRef { easy in
-      easy.transfer?._withUnsafeGuaranteedRef { body($0, easy) }
-    }
+  private static func easy(_ pointer: UnsafeMutableRawPointer) -> CurlEasy {
+    Unmanaged<CurlEasy>.fromOpaque(pointer).takeUnretainedValue()
   }
 
   static let write: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    return with(pointer) { transfer, _ in
-      transfer.received(UnsafeRawBufferPointer(start: bytes, count: size * count))
-    } ?? 0
+    return transfer(pointer)?.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
   }
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-    let isTaken = with(pointer) { transfer, easy in transfer.received(headLine: line, in: &easy.headBuffer) }
+    let easy = easy(pointer)
+    let isTaken = easy.transfer?.takeUnretainedValue().received(headLine: line, in: &easy.headBuffer)
     return isTaken == true ? line.count : 0
   }
 
@@ -75,14 +68,12 @@ enum CurlCallbacks {
 
   static let prerequest: curl_prereq_callback = { pointer, address, _, _, localPort in
     guard let pointer else { return CURL_PREREQFUNC_ABORT }
-    let maySend = with(pointer) { transfer, _ in
-      transfer.isConnected(to: address, localPort: Int(localPort))
-    }
+    let maySend = transfer(pointer)?.isConnected(to: address, localPort: Int(localPort))
     return maySend == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
   }
 
   static let tls: curl_ssl_ctx_callback = { _, _, pointer in
-    if let pointer { with(pointer) { transfer, _ in transfer.reached(.securing) } }
+    if let pointer { transfer(pointer)?.reached(.securing) }
     return CURLE_OK
   }
 
@@ -97,7 +88,7 @@ enum CurlCallbacks {
 
   static let setTimer: curl_multi_timer_callback = { _, milliseconds, pointer in
     guard let pointer else { return 0 }
-    Unmanaged<CurlMulti>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds) }
+    Unmanaged<CurlMulti>.fromOpaque(pointer).takeUnretainedValue().setTimer(milliseconds)
     return 0
   }
 }

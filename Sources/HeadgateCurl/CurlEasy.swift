@@ -17,12 +17,11 @@ import Musl
 /// exchange.
 final class CurlEasy {
   private(set) var handle: UnsafeMutableRawPointer
-  // The exchange under way. Unretained: the loop keeps it until the handle is taken back. Not checked at each access, nor
-  // are the two below: none of their calls comes back here.
-  @exclusivity(unchecked) private(set) var transfer: Unmanaged<CurlTransfer>?
-  @exclusivity(unchecked) private var url: CurlURL
+  // The exchange under way. Unretained: the loop keeps it until the handle is taken back.
+  private(set) var transfer: Unmanaged<CurlTransfer>?
+  private var url: CurlURL
   /// For the lines of its exchange's head.
-  @exclusivity(unchecked) var headBuffer = HeadBuffer()
+  var headBuffer = HeadBuffer()
   private let configuration: CurlTransport.Configuration
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var proxyHeaders: UnsafeMutablePointer<curl_slist>?

@@ -27,8 +27,16 @@ enum CurlFailure {
     if let words = TLSFailure.words(result, detail, transfer) {
       return DispatchError(.tlsFailed, phase: .securing, detail: words)
     }
-    return DispatchError(code(result, transfer.phase, detail), phase: transfer.phase, detail: detail)
+    let code = code(result, transfer.phase, detail)
+    // A server that does not want the rest of a body may answer and break the connection. libcurl gives up at the write that
+    // fails, without another look at the socket, where the answer may lie.
+    let isUnheard = code == .connectionLost && transfer.upload?.isPartlySent == true && !transfer.headIsDone
+    return DispatchError(code, phase: transfer.phase, detail: isUnheard ? detail + Self.unheardAnswer : detail)
   }
+
+  private static let unheardAnswer =
+    "; the server broke the connection before it had all of the body, and an answer that it may have sent is lost: with "
+    + "expectsContinue it is asked before the body is sent"
 
   /// Why a request that met a closed connection may end there.
   private static func closedConnection(_ request: DispatchRequest) -> String {

@@ -170,17 +170,17 @@ extension CurlLoop {
 
   /// libcurl is done with an exchange, for better or worse.
   private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
-    var isTold = (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && transfer.tellRescued()
-    if let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused {
-      if upload.asksNoMore() {
-        transfer.begun = .now
-        return restart(transfer, easy)
-      }
-      transfer.tellRefusal()
-      isTold = true
+    guard let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused else {
+      transfer.noteEnd(result)
+      return end(transfer, CurlFailure.error(result, of: transfer))
     }
+    if upload.asksNoMore() {
+      transfer.begun = .now
+      return restart(transfer, easy)
+    }
+    transfer.tellRefusal()
     transfer.noteEnd(result)
-    end(transfer, isTold && !transfer.isAborted ? transfer.isCutShort() : CurlFailure.error(result, of: transfer))
+    end(transfer, transfer.isAborted ? CurlFailure.error(result, of: transfer) : transfer.isCutShort())
   }
 
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {

@@ -1,5 +1,6 @@
 import CCurl
 import CHeadgate
+import DequeModule
 import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
@@ -21,6 +22,7 @@ final class CurlLoop: @unchecked Sendable {
     case use(SocketLeases)
     case retry(SocketRoute)
     case reviewIdle
+    case job(LoopJob)
   }
 
   private struct Inbox {
@@ -51,6 +53,8 @@ final class CurlLoop: @unchecked Sendable {
   var held: [ObjectIdentifier: CurlTransfer] = [:]
   // Those in front of whose line something has changed.
   var changed: [EndPointSockets] = []
+  /// The pieces of tasks that are to run here; see CurlTaskExecutor.swift.
+  var jobs: Deque<LoopJob> = []
   var isInsideCurl = false
   /// What it leases its sockets by; nil while no dispatcher uses it: then there are no limits.
   private(set) var leases: SocketLeases?
@@ -96,7 +100,12 @@ final class CurlLoop: @unchecked Sendable {
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func use(_ leases: SocketLeases) { _ = send(.use(leases)) }
 
-  /// Ends the loop once nothing runs on it; `whenClosed` is called when all its sockets are closed.
+  /// Takes a job. On the loop's own thread it needs neither a lock nor a wake-up.
+  func accept(_ job: LoopJob) {
+    if isLoopThread { jobs.append(job) } else if !send(.job(job)) { job.runElsewhere() }
+  }
+
+  /// Ends the loop once no exchange runs on it; `whenClosed` is called when all its sockets are closed.
   func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
     let isOver = inbox.withLock { inbox in
       inbox.isClosing = true
@@ -106,7 +115,7 @@ final class CurlLoop: @unchecked Sendable {
     if isOver { whenClosed() } else { poller.wake() }
   }
 
-  private var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
+  var isLoopThread: Bool { threadNumber.load(ordering: .relaxed) == headgate_thread_number() }
 
   private func send(_ command: Command) -> Bool {
     let (isTaken, isFirst) = inbox.withLock { inbox in
@@ -135,8 +144,11 @@ final class CurlLoop: @unchecked Sendable {
       }
       let hadEnds = finishTransfers()
       if launchWaiting() || hadEnds || hadCommands { continue }
+      // Last, when the exchanges that took the place of ended ones are on their way.
+      runJobs()
       if isDone() { break }
-      poller.wait(until: multis.reduce(.distantFuture) { min($0, $1.timer) }, into: &events)
+      let deadline = jobs.isEmpty ? multis.reduce(.distantFuture) { min($0, $1.timer) } : .now
+      poller.wait(until: deadline, into: &events)
       for event in events {
         guard watches.isWanted(event.descriptor, poller) else {
           spokeUnasked(event.descriptor)
@@ -153,6 +165,7 @@ final class CurlLoop: @unchecked Sendable {
     }
     // A later thread may get this one's number: it must not take itself for the loop.
     threadNumber.store(0, ordering: .relaxed)
+    handOverJobs()
     spareHandles = []
     for multi in multis { multi.cleanUp() }
     leases?.leave()
@@ -164,7 +177,8 @@ final class CurlLoop: @unchecked Sendable {
     for call in whenClosed { call() }
   }
 
-  /// Whether it was told to end and nothing is left. From then on no command is taken.
+  /// Whether it was told to end and no exchange is left. From then on no command is taken. Jobs don't count: they may
+  /// enqueue others for ever, and run elsewhere after this.
   private func isDone() -> Bool {
     guard running == 0 else { return false }
     return inbox.withLock { inbox in
@@ -173,7 +187,10 @@ final class CurlLoop: @unchecked Sendable {
     }
   }
 
+  /// Does what other threads asked for. True if exchanges may have work at once; jobs run later in the turn, or a thread that
+  /// enqueues many would keep the loop here.
   private func takeCommands() -> Bool {
+    var jobCount = 0
     let commands = inbox.withLock { inbox in
       defer { inbox.commands.removeAll() }
       return inbox.commands
@@ -195,9 +212,12 @@ final class CurlLoop: @unchecked Sendable {
           leases?.stopWaiting(route)
         }
       case .reviewIdle: for place in Array(sockets.values) { place.reviewIdle() }
+      case .job(let job):
+        jobs.append(job)
+        jobCount += 1
       }
     }
-    return !commands.isEmpty
+    return commands.count > jobCount
   }
 
   private func action(_ descriptor: curl_socket_t, _ mask: Int32, on multi: CurlMulti) {

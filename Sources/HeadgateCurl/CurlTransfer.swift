@@ -66,8 +66,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   let asksForGzip: Bool
   private var gzip: GzipBody?
 
-  // Not checked at each access, which the many lines of heads make felt: its calls never come back here.
-  @exclusivity(unchecked) private(set) var head = HeadLines()
+  private(set) var head = HeadLines()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange

@@ -56,6 +56,7 @@ public final class CurlTransport: Transport {
   private let loops: [CurlLoop]
   // What the loops lease their sockets by.
   private let leases = Locked<[SocketLeases]>([])
+  private let executor: CurlTaskExecutor
 
   /// Starts the transport's threads.
   ///
@@ -84,6 +85,7 @@ public final class CurlTransport: Transport {
       throw error
     }
     self.loops = made
+    executor = CurlTaskExecutor(made)
   }
 
   deinit { for loop in loops { loop.shutDown() } }
@@ -95,6 +97,11 @@ public final class CurlTransport: Transport {
       .cookies, .connectPhases, .streamingUpload, .addressRules,
     ]
   }
+
+  /// Runs tasks on the transport's threads, between the turns that serve their sockets. With several loops a task stays on
+  /// the thread that resumes it, which is that of the end-point whose response it waited for; what comes from another
+  /// thread begins on the first one. What comes after the transport's end runs on the global executor.
+  public var taskExecutor: (any TaskExecutor)? { executor }
 
   /// Starts an exchange, at once when called on the thread that its end-point belongs to.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {

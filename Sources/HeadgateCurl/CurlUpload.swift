@@ -27,9 +27,6 @@ final class CurlUpload {
   private(set) var expectsContinue: Bool
   /// The bytes of a body that libcurl is to copy.
   let copied: [UInt8]?
-  let isSecure: Bool
-  /// What lay in the connection's socket when it was closed.
-  var remnant: [UInt8] = []
   /// libcurl was told to wait for the body.
   var isHeld = false
   /// The exchange ends without a response.
@@ -48,7 +45,6 @@ final class CurlUpload {
 
   init(_ source: RequestBodySource, _ request: DispatchRequest) {
     self.source = source
-    isSecure = request.isSecure
     let expects =
       request.headerFields.contains(.expect)
       || request.expectsContinue ?? ((source.length ?? .max) > Self.mostUnasked)
@@ -71,6 +67,9 @@ final class CurlUpload {
   }
 
   private var isSent: Bool { hasEnded || sent == source.length }
+
+  /// Whether some of it was sent, and not all.
+  var isPartlySent: Bool { sent > 0 && !isSent }
 
   /// Whether what the system has yet to send is worth the wait: all of the body, for an exchange that ended well.
   var mustArrive: Bool { isSent && !isGivenUp }
@@ -142,7 +141,6 @@ final class CurlUpload {
     guard rewind(to: 0) else { return false }
     refusal = nil
     expectsContinue = false
-    remnant = []
     return true
   }
 

@@ -182,7 +182,6 @@ final class EndPointSockets {
   /// libcurl is done with a socket.
   func close(_ descriptor: Int32) {
     let upload = uploads.removeValue(forKey: descriptor)
-    upload?.rescue(from: descriptor)
     ended.remove(descriptor)
     let socket = take(descriptor)
     loop.willClose(descriptor)

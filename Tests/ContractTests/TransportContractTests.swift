@@ -102,6 +102,22 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
+  @Test(
+    "tasks that prefer the dispatcher's executor, where it has one, get what others get",
+    arguments: TransportOnTrial.all)
+  func taskExecutor(_ trial: TransportOnTrial) async throws {
+    let dispatcher = try dispatcher(trial)
+    let url = origin.url("/bytes/1000")
+    let bytes = await withTaskExecutorPreference(dispatcher.taskExecutor) {
+      await withTaskGroup(of: Int.self) { group in
+        for _ in 0..<50 { group.addTask { (try? await dispatcher.data(for: url).body.count) ?? 0 } }
+        return await group.reduce(0, +)
+      }
+    }
+    #expect(bytes == 50_000)
+    await dispatcher.shutDown()
+  }
+
   @Test("statuses come as they are, 401 and 503 too", arguments: TransportOnTrial.all, [204, 304, 401, 404, 503])
   func statuses(_ trial: TransportOnTrial, status: Int) async throws {
     let dispatcher = try dispatcher(trial)

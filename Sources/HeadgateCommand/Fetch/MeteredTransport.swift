@@ -21,6 +21,8 @@ final class MeteredTransport: Transport {
 
   func use(_ sockets: GateSockets) { inside.use(sockets) }
 
+  var taskExecutor: (any TaskExecutor)? { inside.taskExecutor }
+
   func shutDown(whenClosed: @escaping @Sendable () -> Void) { inside.shutDown(whenClosed: whenClosed) }
 
   fileprivate final class Meter: Sendable {

@@ -1,3 +1,4 @@
+import DequeModule
 import HeadgateFlow
 import HeadgateThreads
 
@@ -20,9 +21,7 @@ final class DelegateSink: ResponseSink {
   }
 
   private struct State {
-    var calls: [Call] = []
-    // The calls before this index were made.
-    var firstCall = 0
+    var calls: Deque<Call> = []
     var bytes = 0
     var isStopped = false
     // The submission is not decided yet: nothing is told that a throw might take back.
@@ -38,8 +37,6 @@ final class DelegateSink: ResponseSink {
     var answers = 0
     var isSkipping = false
     var operation: DispatchOperation?
-
-    var count: Int { calls.count - firstCall }
   }
 
   private weak let delegate: (any URLDispatchDelegate)?
@@ -102,7 +99,7 @@ final class DelegateSink: ResponseSink {
   func sent(_ progress: UploadProgress) {
     let mustSchedule = state.withLock { state in
       guard !state.isDeaf, !state.hasEnd else { return false }
-      if state.count > 0, case .sent = state.calls[state.calls.count - 1] { state.calls.removeLast() }
+      if case .sent = state.calls.last { state.calls.removeLast() }
       state.calls.append(.sent(progress))
       return Self.mustSchedule(&state)
     }
@@ -111,10 +108,10 @@ final class DelegateSink: ResponseSink {
 
   private func add(_ call: Call, bytes: Int = 0, dropsData: Bool = false) -> BodyFlow {
     let (dropped, isDeaf, isStopped, mustSchedule) = state.withLock { state in
-      guard !state.isDeaf else { return ([Call](), true, false, false) }
-      if bytes > 0, state.isSkipping { return ([Call](), false, false, false) }
-      var dropped: [Call] = []
-      if dropsData { (dropped, state.calls, state.firstCall) = (state.calls, [], 0) }
+      guard !state.isDeaf else { return (Deque<Call>(), true, false, false) }
+      if bytes > 0, state.isSkipping { return (Deque<Call>(), false, false, false) }
+      var dropped: Deque<Call> = []
+      if dropsData { swap(&dropped, &state.calls) }
       state.calls.append(call)
       if case .end = call { state.hasEnd = true }
       state.bytes += bytes
@@ -128,7 +125,7 @@ final class DelegateSink: ResponseSink {
   }
 
   private static func mustSchedule(_ state: inout State) -> Bool {
-    guard !state.isHeld, !state.isScheduled, state.count > 0 else { return false }
+    guard !state.isHeld, !state.isScheduled, !state.calls.isEmpty else { return false }
     state.isScheduled = true
     return true
   }
@@ -150,8 +147,8 @@ final class DelegateSink: ResponseSink {
   /// operation does not keep a thread from others.
   private func drain() {
     guard let operation = state.withLock({ $0.operation }) else { return }
-    for _ in 0..<state.withLock({ $0.count }) {
-      guard let call = takeCall() else { break }
+    for _ in 0..<state.withLock({ $0.calls.count }) {
+      guard let call = state.withLock({ $0.calls.popFirst() }) else { break }
       make(call, operation)
     }
     let goesOn = state.withLock { state in
@@ -159,21 +156,6 @@ final class DelegateSink: ResponseSink {
       return Self.mustSchedule(&state)
     }
     if goesOn { schedule() }
-  }
-
-  private func takeCall() -> Call? {
-    state.withLock { state in
-      guard state.count > 0 else { return nil }
-      let call = state.calls[state.firstCall]
-      // What was told is not kept until the line is shortened.
-      state.calls[state.firstCall] = .data([])
-      state.firstCall += 1
-      if state.firstCall * 2 >= state.calls.count {
-        state.calls.removeFirst(state.firstCall)
-        state.firstCall = 0
-      }
-      return call
-    }
   }
 
   private func make(_ call: Call, _ operation: DispatchOperation) {
@@ -232,8 +214,7 @@ final class DelegateSink: ResponseSink {
       state.isSkipping = true
       state.isStopped = false
       state.bytes = 0
-      state.calls = calls[state.firstCall...].filter { if case .data = $0 { false } else { true } }
-      state.firstCall = 0
+      state.calls = calls.filter { if case .data = $0 { false } else { true } }
       return calls
     }
     _ = consume calls
@@ -256,8 +237,8 @@ final class DelegateSink: ResponseSink {
   private func fallSilent() -> DispatchOperation? {
     let (calls, operation) = state.withLock { state in
       state.isDeaf = true
-      defer { (state.calls, state.firstCall) = ([], 0) }
-      return (state.calls[state.firstCall...], state.operation.take())
+      defer { state.calls = [] }
+      return (state.calls, state.operation.take())
     }
     for case .end(_, let core) in calls { core.operations.remove() }
     return operation

@@ -2,10 +2,32 @@ import HTTPTypes
 import HeadgateThreads
 
 extension URLDispatcher {
+  /// Runs tasks on the transport's own thread, between its turns: for work that never blocks.
+  ///
+  /// A task that prefers it is resumed on the thread where its response came, and no other thread is woken for it: the rate
+  /// of `async` code becomes nearly that of callbacks.
+  ///
+  ///     await withTaskExecutorPreference(dispatcher.taskExecutor) {
+  ///       await withTaskGroup(of: Int?.self) { group in
+  ///         for url in urls { group.addTask { try? await dispatcher.data(for: url).statusCode } }
+  ///         …
+  ///       }
+  ///     }
+  ///
+  /// While such a task computes or blocks, every exchange of the transport waits. So take work that takes longer than some
+  /// ten microseconds elsewhere: `withTaskExecutorPreference(globalConcurrentExecutor)`, or an actor with an executor of
+  /// its own. This library's blocking calls are refused there, as in every task.
+  ///
+  /// What the tasks enqueue for each other does not delay the transport: after some jobs it looks at its sockets. Jobs run in
+  /// the order in which they came, whatever their priority. After the transport's end they run on the global executor.
+  ///
+  /// Nil for transports that have none, which is all but `CurlTransport`: a preference of nil changes nothing.
+  public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
+
   /// Fetches a URL into memory.
   ///
   /// - Throws: ``DispatchError``, as ``data(for:lane:)-(DispatchRequest,_)``.
-  public func data(for url: String) async throws(DispatchError) -> DispatchResponse {
+  public nonisolated(nonsending) func data(for url: String) async throws(DispatchError) -> DispatchResponse {
     try await data(for: DispatchRequest(url))
   }
 
@@ -17,12 +39,12 @@ extension URLDispatcher {
   /// - Returns: The response, whatever its status; redirects are followed.
   /// - Throws: ``DispatchError``: `timedOut`, `deadlineExceeded`, `cancelled`, `refused`, `bodyTooLarge` beyond the
   ///   request's `maxBodyBytes`, and what went wrong on the network.
-  public func data(
+  public nonisolated(nonsending) func data(
     for request: DispatchRequest, lane: RequestLane = .short
   ) async throws(DispatchError) -> DispatchResponse {
-    try await withOperation { completion in
-      makeOperation(request, lane, CollectingSink(cap: request.maxBodyBytes, completion))
-    }
+    let reply = Reply<Result<DispatchResponse, DispatchError>>()
+    let sink = CollectingSink(cap: request.maxBodyBytes, reply.put)
+    return try await result(of: makeOperation(request, lane, sink), reply)
   }
 
   /// Sends a request and returns when the response's head has come; the body is read piece by piece.
@@ -36,32 +58,23 @@ extension URLDispatcher {
   ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
   ///     the call throws at once. A short one ignores it.
   /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, see `policy`.
-  public func stream(
+  public nonisolated(nonsending) func stream(
     for request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
-    let canceller = Canceller()
-    typealias Opened = Result<StreamedResponse, DispatchError>
-    let result = await withTaskCancellationHandler {
-      await withContinuation { (continuation: CheckedContinuation<Opened, Never>) in
-        let opening = StreamOpening()
-        let sink = StreamingSink { head in
-          // Taken out here: the sink must not keep the body, whose end of life it waits for.
-          let body = opening.takeBody()
-          continuation.resume(
-            returning: head.flatMap { head in
-              body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
-                ?? .failure(DispatchError(.transportFailed, detail: "two heads came"))
-            })
-        }
-        let operation = makeOperation(request, lane, sink)
-        opening.body.withLock { $0 = StreamedBody(operation, sink) }
-        canceller.set { operation.cancel() }
-        operation.submit(patience: lane == .long ? policy.patience : .waits, mayBeHeld: true)
-      }
-    } onCancel: {
-      canceller.cancel()
+    let reply = Reply<Result<StreamedResponse, DispatchError>>()
+    let opening = StreamOpening()
+    let sink = StreamingSink { head in
+      // Taken out here: the sink must not keep the body, whose end of life it waits for.
+      let body = opening.takeBody()
+      reply.put(
+        head.flatMap { head in
+          body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
+            ?? .failure(DispatchError(.transportFailed, detail: "two heads came"))
+        })
     }
-    return try result.get()
+    let operation = makeOperation(request, lane, sink)
+    opening.body.withLock { $0 = StreamedBody(operation, sink) }
+    return try await result(of: operation, reply, patience: lane == .long ? policy.patience : .waits)
   }
 
   /// Sends a request and writes the response's body to a file.
@@ -71,12 +84,11 @@ extension URLDispatcher {
   ///
   /// - Throws: ``DispatchError``: `fileFailed` when the file can't be made or written; the rest as
   ///   ``data(for:lane:)-(DispatchRequest,_)``.
-  public func download(
+  public nonisolated(nonsending) func download(
     _ request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short
   ) async throws(DispatchError) -> FileResponse {
-    try await withOperation { completion in
-      makeDownload(request, destination, lane, nil, completion)
-    }
+    let reply = Reply<Result<FileResponse, DispatchError>>()
+    return try await result(of: makeDownload(request, destination, lane, nil, reply.put), reply)
   }
 
   func makeDownload(
@@ -89,19 +101,17 @@ extension URLDispatcher {
     return operation
   }
 
-  /// Submits an operation and suspends until its completion.
-  private func withOperation<Value: Sendable>(
-    _ make: (@escaping @Sendable (Result<Value, DispatchError>) -> Void) -> DispatchOperation
+  /// Submits an operation and suspends until its result is there. Cancelling the task cancels the operation, which may
+  /// happen before its submission.
+  private nonisolated(nonsending) func result<Value: Sendable>(
+    of operation: DispatchOperation, _ reply: Reply<Result<Value, DispatchError>>,
+    patience: Scheduler<any GateClient>.Patience = .waits
   ) async throws(DispatchError) -> Value {
-    let canceller = Canceller()
     let result = await withTaskCancellationHandler {
-      await withContinuation { (continuation: CheckedContinuation<Result<Value, DispatchError>, Never>) in
-        let operation = make { continuation.resume(returning: $0) }
-        canceller.set { operation.cancel() }
-        operation.submit(patience: .waits, mayBeHeld: true)
-      }
+      operation.submit(patience: patience, mayBeHeld: true)
+      return await reply.value()
     } onCancel: {
-      canceller.cancel()
+      operation.cancel()
     }
     return try result.get()
   }

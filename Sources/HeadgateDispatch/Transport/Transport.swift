@@ -9,6 +9,10 @@ public protocol Transport: Sendable {
   /// ``TransportCapabilities``.
   var capabilities: TransportCapabilities { get }
 
+  /// Runs tasks on the thread that carries the exchanges, so that a response wakes no other thread; nil unless the
+  /// transport has one to offer. Every job that it takes runs, after the transport's end too.
+  var taskExecutor: (any TaskExecutor)? { get }
+
   /// Starts one exchange: one request, one response.
   ///
   /// May be called from any thread, also from inside `events`. The transport may call `events` before this returns. It
@@ -28,6 +32,10 @@ public protocol Transport: Sendable {
 extension Transport {
   /// Does nothing: for transports that open no sockets, or can't count them.
   public func use(_ sockets: GateSockets) {}
+
+  /// None.
+  public var taskExecutor: (any TaskExecutor)? { nil }
+
 
   /// Closes nothing: for transports that hold nothing.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// The pure half of a body on its way: pieces come in when they were asked for, bytes go out as the transport has room.
 ///
 /// A piece is asked for while less than `lowWater` of them wait, one at a time: so memory holds that and one piece, however
@@ -36,9 +38,8 @@ struct BodyPump {
 
   /// Tells the answers of a producer from those of one before a rewind.
   private(set) var generation = 0
-  private var pieces: [[UInt8]] = []
-  // The pieces before this index went out, and so much of that one.
-  private var firstPiece = 0
+  private var pieces: Deque<[UInt8]> = []
+  // So much of the first piece went out.
   private var offset = 0
   /// How many bytes wait.
   private(set) var bytes = 0
@@ -102,22 +103,17 @@ struct BodyPump {
     _ count: Int, _ buffer: UnsafeMutableRawBufferPointer, _ effects: inout Effects
   ) -> Int {
     var copied = 0
-    while copied < count {
-      let part = min(count - copied, pieces[firstPiece].count - offset)
-      pieces[firstPiece].withUnsafeBytes { piece in
+    while copied < count, let piece = pieces.first {
+      let part = min(count - copied, piece.count - offset)
+      piece.withUnsafeBytes { piece in
         UnsafeMutableRawBufferPointer(rebasing: buffer[copied..<copied + part])
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: piece[offset..<offset + part]))
       }
       copied += part
       offset += part
-      guard offset == pieces[firstPiece].count else { continue }
-      effects.drops.append(pieces[firstPiece])
-      pieces[firstPiece] = []
-      (firstPiece, offset) = (firstPiece + 1, 0)
-      if firstPiece * 2 >= pieces.count {
-        pieces.removeFirst(firstPiece)
-        firstPiece = 0
-      }
+      guard offset == piece.count else { continue }
+      offset = 0
+      effects.drops.append(pieces.removeFirst())
     }
     bytes -= copied
     taken += Int64(copied)
@@ -155,7 +151,7 @@ struct BodyPump {
 
   private mutating func clear(_ effects: inout Effects) {
     effects.drops += pieces
-    (pieces, firstPiece, offset, bytes) = ([], 0, 0, 0)
+    (pieces, offset, bytes) = ([], 0, 0)
   }
 
   // MARK: The producer's side

@@ -1,6 +1,8 @@
 // The rules of a concurrent map over a source that brings its elements one by one, as a value: who may pull, who takes
 // what, and when it is over.
 
+import DequeModule
+
 /// How far a concurrent map has come: what was pulled and is not taken yet never exceeds the limit.
 struct MapWindow<Output, Failure: Error> {
   /// What the taker gets.
@@ -30,8 +32,7 @@ struct MapWindow<Output, Failure: Error> {
   private(set) var running = 0
   // What has ended and was not taken: in order by number, else in the order of the ends.
   private var ended: [Int: Result<Output, Failure>] = [:]
-  private var line: [(Int, Result<Output, Failure>)?] = []
-  private var lineStart = 0
+  private var line: Deque<(Int, Result<Output, Failure>)> = []
   /// A failure ends it: nothing is pulled any more, and after it nothing is given.
   private(set) var isStopped = false
   private var isOver = false
@@ -97,31 +98,18 @@ struct MapWindow<Output, Failure: Error> {
   }
 
   private mutating func takeEnded() -> (Int, Result<Output, Failure>)? {
-    if isOrdered { return ended.removeValue(forKey: taken).map { (taken, $0) } }
-    guard lineStart < line.count else { return nil }
-    defer {
-      lineStart += 1
-      if lineStart == line.count {
-        (line, lineStart) = ([], 0)
-      } else if lineStart > 32, lineStart > line.count / 2 {
-        // It may never be empty: what was taken does not stay for that. Each place is moved once at most for each taken.
-        line.removeFirst(lineStart)
-        lineStart = 0
-      }
-    }
-    // Out of the line, which may be emptied under a lock.
-    return line[lineStart].take()
+    isOrdered ? ended.removeValue(forKey: taken).map { (taken, $0) } : line.popFirst()
   }
 
-  /// How many places it holds, those of what was taken included: a small multiple of the limit, however long it goes on.
+  /// How many results it holds: no more than the limit, however long it goes on.
   var places: Int { ended.count + line.count }
 
   /// It is ended from outside. Returns the results that nobody takes any more.
   mutating func stop() -> [Result<Output, Failure>] {
     isStopped = true
     isOver = true
-    let rest = ended.values.map { $0 } + line[lineStart...].compactMap { $0?.1 }
-    (ended, line, lineStart) = ([:], [], 0)
+    let rest = ended.values.map { $0 } + line.map { $0.1 }
+    (ended, line) = ([:], [])
     return rest
   }
 }

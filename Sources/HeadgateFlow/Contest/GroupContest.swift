@@ -69,7 +69,7 @@ final class GroupContest: Sendable {
     /// more is needed.
     @discardableResult
     func end(_ index: Int, _ end: ContestEnd) throws -> Int? {
-      try contest._withUnsafeGuaranteedRef { try $0.end(index, end) }
+      try contest.takeUnretainedValue().end(index, end)
     }
   }
 

@@ -74,7 +74,6 @@ public enum HeadgateLog {
   }
 
   /// Tells what happens, if the source is on.
-  @inline(__always)
   package static func note(_ source: Source, _ message: @autoclosure () -> String) {
     if isEnabled(source) { output.write(source, .debug, message()) }
   }

@@ -17,7 +17,6 @@ package struct LogSwitches: ~Copyable, Sendable {
   package borrowing func disableAll() { enabled.store(0, ordering: .relaxed) }
 
   /// A relaxed load: a line more or less around the moment of a switch is nobody's loss, and whoever tells one looks closer.
-  @inline(__always)
   package borrowing func isEnabled(_ source: HeadgateLog.Source) -> Bool {
     enabled.load(ordering: .relaxed) & source.bit != 0
   }

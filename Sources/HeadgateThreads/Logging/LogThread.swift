@@ -32,7 +32,6 @@ struct LogThread {
   private var isLent = false
 
   /// Fills in a line's parts and has a handler told, which may do what it likes but tell another line through here.
-  @inline(__always)
   static func tell(_ handler: Unmanaged<Outlet>, _ level: Logger.Level, _ message: consuming String) {
     let kept = current
     let event = kept.pointee.event
@@ -47,11 +46,9 @@ struct LogThread {
     kept.pointee.isLent = true
     // The handler stays with its output, which the caller of our caller holds. The event is this thread's alone: at depth 2
     // nothing tells a line through here, so it is moved back before anybody looks for it.
-    handler._withUnsafeGuaranteedRef { handler in
-      let line = event.move()
-      handler.write(line)
-      event.initialize(to: line)
-    }
+    let line = event.move()
+    handler.takeUnretainedValue().write(line)
+    event.initialize(to: line)
     kept.pointee.isLent = false
     event.pointee.message = ""
   }

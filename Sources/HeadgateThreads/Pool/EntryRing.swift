@@ -19,7 +19,6 @@ struct EntryRing {
   var isEmpty: Bool { tail == head }
   var capacity: Int { mask + 1 }
 
-  @inline(__always)
   mutating func append(_ entry: PoolEntry) {
     if count > mask { grow() }
     // `grow` has made room.

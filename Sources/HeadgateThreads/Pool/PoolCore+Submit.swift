@@ -24,7 +24,6 @@ extension PoolCore {
     if call != .nobody { try follow(call, entry, level: level) }
   }
 
-  @inline(__always)
   private func accept(_ entry: PoolEntry, level: Int, _ state: inout State) -> PoolRoster.Call {
     state.queue.append(entry, level: level)
     state.accepted &+= 1

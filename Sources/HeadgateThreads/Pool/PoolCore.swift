@@ -73,7 +73,6 @@ final class PoolCore: Sendable {
   // MARK: Calling workers
 
   /// Whom to call for what waits in the queue, under the lock.
-  @inline(__always)
   func call(_ state: inout State, work: Int, growing: Bool) -> PoolRoster.Call {
     if work > 0, state.roster.isLingering, !state.lingererKnows {
       state.lingererKnows = true

@@ -30,10 +30,10 @@ public class PoolJob: @unchecked Sendable {
 
   // What there is to do: stores `result`, and is true if that is a failure. Code of the submitter's, compiled for the
   // types of its result, since the generic code of a generic class looks its types up at every turn.
-  @exclusivity(unchecked) private final var work: ((PoolJob) -> Bool)?
+  private final var work: ((PoolJob) -> Bool)?
   // A Result of the types of the PoolTask that this is; constant once the job has ended. As Any it stands inside the job
   // if it is small, and knows how to destroy itself. nil for nothing, which needs no place.
-  @usableFromInline @exclusivity(unchecked) final var result: Any?
+  @usableFromInline final var result: Any?
 
   // Two bits of phase, two flags, and above them what the phase needs: the record of the running thread (an object's
   // address, of which the low four bits are zero), the outcome of the body, or the reason of the drop. One word, so that

@@ -22,7 +22,6 @@ struct PoolQueue: ~Copyable {
     rings.deallocate()
   }
 
-  @inline(__always)
   mutating func append(_ entry: PoolEntry, level: Int) {
     rings[level].append(entry)
     levels |= 1 << UInt8(truncatingIfNeeded: level)

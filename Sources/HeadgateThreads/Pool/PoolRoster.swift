@@ -77,7 +77,6 @@ package struct PoolRoster {
   /// - Parameters:
   ///   - finishing: How many workers, among those that work, are bound to look before they run anything.
   ///   - growing: Whether a new thread is started for each task that no searching worker is left for.
-  @inline(__always)
   package mutating func call(forWork work: Int, finishing: @autoclosure () -> Int, growing: Bool) -> Call {
     if threads == size && parked.isEmpty { return .nobody }
     if searching >= work || (searching > 0 && (!growing || threads == size || !parked.isEmpty)) { return .nobody }
@@ -115,7 +114,6 @@ package struct PoolRoster {
   }
 
   /// A worker looks for work, from whatever it did before.
-  @inline(__always)
   package mutating func look(_ place: Int) {
     if states[place] != .working { lookSlowly(place) }
   }

@@ -50,7 +50,6 @@ final class PoolWorker: @unchecked Sendable {
   deinit { batch.deallocate() }
 
   /// Claims an entry. By the worker itself, with or without the lock.
-  @inline(__always)
   func claim() -> PoolEntry? {
     let index = next.wrappingAdd(1, ordering: .acquiring).oldValue
     guard index < tail else { return nil }
@@ -58,7 +57,6 @@ final class PoolWorker: @unchecked Sendable {
   }
 
   /// One more body has come to its end. By the worker itself.
-  @inline(__always)
   func countCompleted() { completed.store(completed.load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
 
   /// How many are left to be claimed. Exact under the lock, but for claims that the worker makes meanwhile.

@@ -1,3 +1,5 @@
+import DequeModule
+
 /// Runs jobs one after another, in the order of their arrival, on threads that many lanes share.
 ///
 /// A lane whose job takes long (a slow disk) occupies one thread and delays only its own jobs, as long as the crew has
@@ -43,8 +45,7 @@ package final class SerialLane: Sendable {
 /// The threads that lanes run on: started when first needed, a few at most, asleep while there is nothing to do.
 package final class LaneCrew: Sendable {
   private struct State {
-    var lanes: [SerialLane] = []
-    var firstLane = 0
+    var lanes: Deque<SerialLane> = []
     var threads = 0
     var idle: [Parker] = []
   }
@@ -92,7 +93,7 @@ package final class LaneCrew: Sendable {
     while true {
       while runNext() {}
       let mustPark = state.withLock { state in
-        guard state.firstLane == state.lanes.count else { return false }
+        guard state.lanes.isEmpty else { return false }
         state.idle.append(parker)
         return true
       }
@@ -101,17 +102,7 @@ package final class LaneCrew: Sendable {
   }
 
   private func runNext() -> Bool {
-    let lane = state.withLock { state -> SerialLane? in
-      guard state.firstLane < state.lanes.count else { return nil }
-      let lane = state.lanes[state.firstLane]
-      state.firstLane += 1
-      if state.firstLane * 2 >= state.lanes.count {
-        state.lanes.removeFirst(state.firstLane)
-        state.firstLane = 0
-      }
-      return lane
-    }
-    guard let lane else { return false }
+    guard let lane = state.withLock({ $0.lanes.popFirst() }) else { return false }
     if lane.runJobs() { schedule(lane) }
     return true
   }

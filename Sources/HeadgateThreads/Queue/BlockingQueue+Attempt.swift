@@ -13,7 +13,7 @@ enum Passage {
 extension BlockingQueue where Element: ~Copyable {
   // These are not methods of the core: it is a struct of many words, which a call would copy.
 
-  @inlinable @inline(__always)
+  @inlinable
   func beginPut() -> Passage {
     core.putLock.pointee.lock()
     if core.puts.pointee.isClosed {
@@ -34,7 +34,7 @@ extension BlockingQueue where Element: ~Copyable {
     return .open
   }
 
-  @inlinable @inline(__always)
+  @inlinable
   func beginTake() -> Passage {
     core.takeLock.pointee.lock()
     let index = core.takes.pointee.index
@@ -54,7 +54,7 @@ extension BlockingQueue where Element: ~Copyable {
   }
 
   /// After `open`: puts the element into its slot.
-  @inlinable @inline(__always)
+  @inlinable
   func endPut(_ element: consuming Element) {
     let slot = core.puts.pointee.cursor
     // The line was last read by who takes, and has to come over: four lines ahead is early enough.
@@ -68,7 +68,7 @@ extension BlockingQueue where Element: ~Copyable {
   }
 
   /// After `open`: takes the element out of its slot.
-  @inlinable @inline(__always)
+  @inlinable
   func endTake() -> Element {
     let slot = core.takes.pointee.cursor
     let element = slot.assumingMemoryBound(to: Element.self).move()
@@ -99,7 +99,7 @@ enum TakeAttempt<Element: ~Copyable>: ~Copyable {
 
 extension BlockingQueue where Element: ~Copyable {
   /// A put that doesn't wait, whatever the queue is.
-  @inlinable @inline(__always)
+  @inlinable
   func attempt(toPut element: consuming Element) -> PutAttempt<Element> {
     if let rendezvous { return attemptPut(element, at: rendezvous) }
     switch beginPut() {
@@ -112,7 +112,7 @@ extension BlockingQueue where Element: ~Copyable {
   }
 
   /// A take that doesn't wait, whatever the queue is.
-  @inlinable @inline(__always)
+  @inlinable
   func attempt() -> TakeAttempt<Element> {
     if let rendezvous { return attemptTake(at: rendezvous) }
     switch beginTake() {

@@ -49,7 +49,6 @@ import Synchronization
   ///   - pauses: How long to wait before the first look. Each look takes a line of memory away from who is at work at
   ///     the other end: in a stream it is better to come late, when a batch is there.
   ///   - isReady: What to look for.
-  @inline(__always)
   func spin(for other: SpinPatience, after pauses: Int = 0, until isReady: () -> Bool) -> Bool {
     guard SpinBudget.queue > 0 else { return false }
     let inVain = failures.pointee.load(ordering: .relaxed)

@@ -145,11 +145,11 @@ extension AtomicCell where Value: FixedWidthInteger {
 /// The lock: a word that its waiters sleep on.
 @usableFromInline
 package struct Lock: ~Copyable {
-  @usableFromInline let cell = _Cell(Atomic<UInt32>(0))
+  @usableFromInline let place = Place(Atomic<UInt32>(0))
 
   @usableFromInline package init() {}
 
-  private var word: UnsafeMutablePointer<Atomic<UInt32>> { cell._address }
+  private var word: UnsafeMutablePointer<Atomic<UInt32>> { place.address }
 
   @usableFromInline package func lock() {
     Explored.step()

@@ -7,12 +7,12 @@ import Synchronization
 /// The system's unfair lock, free at first.
 @usableFromInline
 struct Lock: ~Copyable {
-  // In a cell for its address, which the system's calls take.
-  @usableFromInline let cell = _Cell(os_unfair_lock_s())
+  // It has an address, which the system's calls take.
+  @usableFromInline let place = Place(os_unfair_lock_s())
 
   @inlinable init() {}
 
-  @inlinable var word: os_unfair_lock_t { cell._address }
+  @inlinable var word: os_unfair_lock_t { place.address }
 
   @inlinable func lock() { os_unfair_lock_lock(word) }
   @inlinable func unlock() { os_unfair_lock_unlock(word) }

@@ -12,20 +12,20 @@ import Synchronization
 /// The lock itself, free at first.
 @usableFromInline
 struct Lock: ~Copyable {
-  // Free (0), held (1), held with threads asleep or about to sleep (2). In a cell for its address, which they sleep on.
-  @usableFromInline let cell: _Cell<Atomic<UInt32>>
+  // Free (0), held (1), held with threads asleep or about to sleep (2). It has an address, which they sleep on.
+  @usableFromInline let place: Place<Atomic<UInt32>>
   #if DEBUG
   @usableFromInline let owner: Atomic<UInt>
   #endif
 
   @inlinable init() {
-    cell = _Cell(Atomic(0))
+    place = Place(Atomic(0))
     #if DEBUG
     owner = Atomic(0)
     #endif
   }
 
-  @inlinable var word: UnsafeMutablePointer<Atomic<UInt32>> { cell._address }
+  @inlinable var word: UnsafeMutablePointer<Atomic<UInt32>> { place.address }
 
   @inlinable func lock() {
     #if DEBUG

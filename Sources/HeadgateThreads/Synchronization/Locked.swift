@@ -10,10 +10,7 @@ import Synchronization
 /// checks for exclusive access that a class's variables pay for: the lock is that check.
 public struct Locked<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock
-  // What `Mutex` keeps its value in, as a part of its frozen layout: the one place in an object that has an address and may
-  // change while it is borrowed. Rejected: memory of its own, which is an allocation a lock, and a `ManagedBuffer`, which
-  // is an object a lock too. Should the cell's name change, which its underscore allows, it changes here.
-  @usableFromInline let value: _Cell<Value>
+  @usableFromInline let value: Place<Value>
   #if DEBUG
   // Behind an empty value, whose address would be that of somebody else's memory: the thread sanitizer would take an access
   // to the one for a race with the other.
@@ -23,7 +20,7 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
   /// A free lock with its value.
   @inlinable public init(_ value: consuming sending Value) {
     lock = Lock()
-    self.value = _Cell(value)
+    self.value = Place(value)
     #if DEBUG
     end = 0
     #endif
@@ -32,14 +29,14 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
   /// Runs `body` while holding the lock. Waits for it in a short busy loop (none on one processor), then asleep.
   ///
   /// Not reentrant: in debug builds a second hold by the same thread stops the process, in release builds it hangs.
-  @inlinable @inline(__always)
+  @inlinable
   public borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     lock.lock()
     defer { lock.unlock() }
     // Taken out first: said in one, the thread sanitizer is told of a change of the whole, the lock's own word included.
-    let place = value._address
+    let place = value.address
     return try body(&place.pointee)
   }
 

@@ -10,7 +10,6 @@ import ObjectiveC
 
 /// Runs `body` inside an autorelease pool of its own, so that what Objective-C code leaves in it goes when `body`
 /// returns and not when the thread ends.
-@inline(__always)
 package func withAutoreleasePool<Result: ~Copyable, Failure: Error>(
   _ body: () throws(Failure) -> sending Result
 ) throws(Failure) -> sending Result {
@@ -20,7 +19,6 @@ package func withAutoreleasePool<Result: ~Copyable, Failure: Error>(
 }
 #else
 /// Runs `body`. Where Objective-C exists this puts an autorelease pool round it; here there is none.
-@inline(__always)
 package func withAutoreleasePool<Result: ~Copyable, Failure: Error>(
   _ body: () throws(Failure) -> sending Result
 ) throws(Failure) -> sending Result {

@@ -67,7 +67,6 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
   }
 
   @inlinable
-  @inline(__always)
   func cell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
     // The key is this object's alone, so what lies there was put there by `makeCell`.
     if let found = headgate_local_get(place, key) { return found.assumingMemoryBound(to: ThreadLocalCell<Value>.self) }
@@ -115,11 +114,9 @@ struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
 
   // The law of exclusivity, which the compiler can't see here: to go on would be unsafe.
   @inlinable
-  @inline(__always)
   func checkFree() { precondition(!isAccessed, "overlapping accesses to a thread-local value") }
 
   @inlinable
-  @inline(__always)
   mutating func beginAccess() {
     checkFree()
     isAccessed = true

@@ -19,7 +19,6 @@ package struct TimerEntry: Sendable {
   }
 
   /// Deadlines first, then the order of scheduling: no two entries are equal.
-  @inline(__always)
   package func comes(before other: TimerEntry) -> Bool {
     deadline != other.deadline ? deadline < other.deadline : sequence < other.sequence
   }

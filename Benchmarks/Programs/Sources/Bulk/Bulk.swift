@@ -3,15 +3,18 @@ import HeadgateCurl
 import HeadgateDispatch
 import Measure
 
-/// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[--all] [--one] URL N CONNECTIONS`.
+/// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[OPTIONS] URL N CONNECTIONS`.
 ///
-/// `--all`: with an observer, the log source on, and a deadline and a priority for each request. `--one`: one request
-/// after another, each waited for by the thread that asked.
+/// `--async`: by tasks of a group, in the place of callbacks. `--executor`: by such tasks on the dispatcher's executor.
+/// `--one`: one request after another, each waited for by who asked: a thread, or a task.
+/// `--all`: with an observer, the log source on, and a deadline and a priority for each request.
 @main
 struct BulkBenchmark {
   static func main() throws {
     let arguments = BulkArguments()
     let (withAll, inTurn) = (arguments.options.contains("--all"), arguments.options.contains("--one"))
+    let onExecutor = arguments.options.contains("--executor")
+    let inTasks = onExecutor || arguments.options.contains("--async")
     Extras.dropLines()
     let extras = Extras(on: withAll)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: arguments.connections))
@@ -20,18 +23,37 @@ struct BulkBenchmark {
     configuration.acceptsCompression = false
     let transport = try CurlTransport(configuration: configuration)
     let dispatcher = URLDispatcher(transport: transport, limits: limits, observers: extras.observers)
-    let fetch = inTurn ? Self.fetchInTurn : Self.fetch
-    func request(_ number: Int) throws -> DispatchRequest { try extras.request(arguments.url, number) }
-    _ = try fetch(warmUpRequests, dispatcher, request)
+    let request: Request = { number in try extras.request(arguments.url, number) }
+    func fetch(_ count: Int) throws -> Int {
+      guard inTasks else {
+        return try inTurn ? fetchInTurn(count, dispatcher, request) : Self.fetch(count, dispatcher, request)
+      }
+      let tally = Tally(count)
+      Task(executorPreference: onExecutor ? dispatcher.taskExecutor : nil) {
+        if inTurn {
+          for number in 0..<count { tally.ended(well: await isGood(number, dispatcher, request)) }
+        } else {
+          await withTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+              group.addTask { tally.ended(well: await isGood(number, dispatcher, request)) }
+            }
+          }
+        }
+      }
+      return tally.wait()
+    }
+    _ = try fetch(warmUpRequests)
     let meter = Meter()
-    let errors = try fetch(arguments.requests, dispatcher, request)
+    let errors = try fetch(arguments.requests)
     meter.report(client: "headgate", count: ("requests", arguments.requests), errors: errors)
     extras.check(warmUpRequests + arguments.requests)
   }
 
+  typealias Request = @Sendable (Int) throws -> DispatchRequest
+
   /// Submits all at once and waits for the last. Returns how many failed.
   static func fetch(
-    _ count: Int, _ dispatcher: URLDispatcher, _ request: (Int) throws -> DispatchRequest
+    _ count: Int, _ dispatcher: URLDispatcher, _ request: Request
   ) throws -> Int {
     let tally = Tally(count)
     for number in 0..<count {
@@ -47,7 +69,7 @@ struct BulkBenchmark {
   }
 
   static func fetchInTurn(
-    _ count: Int, _ dispatcher: URLDispatcher, _ request: (Int) throws -> DispatchRequest
+    _ count: Int, _ dispatcher: URLDispatcher, _ request: Request
   ) throws -> Int {
     var errors = 0
     for number in 0..<count {
@@ -55,5 +77,10 @@ struct BulkBenchmark {
       if response?.statusCode != 200 || response?.body.isEmpty != false { errors += 1 }
     }
     return errors
+  }
+
+  private static func isGood(_ number: Int, _ dispatcher: URLDispatcher, _ request: Request) async -> Bool {
+    guard let response = try? await dispatcher.data(for: try request(number)) else { return false }
+    return response.statusCode == 200 && !response.body.isEmpty
   }
 }
