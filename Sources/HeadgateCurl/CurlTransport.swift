@@ -87,17 +87,22 @@ public final class CurlTransport: Transport {
 
   /// All but `TransportCapabilities.serverTrustChallenge`: whom to trust is a matter of the configuration.
   public var capabilities: TransportCapabilities {
-    [
-      .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
-      .cookies, .connectPhases, .streamingUpload, .addressRules,
-    ]
+    let http2: TransportCapabilities = loops.first?.configuration.httpVersion == .best ? .http2 : []
+    return http2.union([
+      .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
+      .cookies, .connectPhases, .streamingUpload, .addressRules, .connectTimeout, .expectsContinue,
+    ])
   }
 
   /// Starts an exchange, at once when called on the thread that its end-point belongs to.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let loop = loop(of: exchange.request.endPoint)
     let transfer = CurlTransfer(exchange, events, loop)
-    loop.start(transfer)
+    if let refusal = transfer.refusal {
+      events.ended(ExchangeEnd(failure: refusal))
+    } else {
+      loop.start(transfer)
+    }
     return transfer
   }
 

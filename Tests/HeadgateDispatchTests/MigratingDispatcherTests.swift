@@ -179,7 +179,7 @@ import Testing
     #expect(operation.error == nil)
     operation.cancel()
     #expect(operation.error?.code == .cancelled)
-    #expect(operation.times?.queued == 0)
+    #expect(operation.times?.queued == .zero)
     await download.ends.wait(for: 1)
     #expect(download.ends.values == ["cancelled"])
     #expect(bench.isClean())

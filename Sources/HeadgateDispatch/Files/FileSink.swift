@@ -135,7 +135,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       // What fails here has been decided well before: only the file is at fault, and the times are those of the response.
       guard error.endPoint == nil else { return .failure(error) }
       return .failure(
-        error.at(endPoint, waited: .seconds(times.queued), ran: .seconds(times.total - times.queued)))
+        error.at(endPoint, waited: times.queued, ran: times.total - times.queued))
     }
   }
 }
