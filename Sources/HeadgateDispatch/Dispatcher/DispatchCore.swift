@@ -21,6 +21,7 @@ final class DispatchCore: Sendable {
   let capabilities: TransportCapabilities
   let ledger: Ledger
   let delegates: DelegatePool
+  let bodies: BodyBudget
   /// The gate's identity, for delivery frames.
   let gateIdentity: ObjectIdentifier
   private let timers: any TimerService
@@ -32,7 +33,8 @@ final class DispatchCore: Sendable {
   /// A core of its own, or another one of the same dispatcher, beside `first`.
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
-    _ interceptors: [any RequestInterceptor], beside first: DispatchCore? = nil, page: Int = 0
+    _ interceptors: [any RequestInterceptor], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    beside first: DispatchCore? = nil, page: Int = 0
   ) {
     self.gate = gate
     self.interceptors = interceptors
@@ -46,6 +48,7 @@ final class DispatchCore: Sendable {
     followsSystemClock = gate.timers is TimerThread
     ledger = first?.ledger ?? Ledger()
     delegates = first?.delegates ?? DelegatePool()
+    bodies = first?.bodies ?? BodyBudget(limit: maxBodyMemory)
     resting = first?.resting ?? LockedBox(Resting())
     self.page = page
   }
