@@ -9,7 +9,10 @@ extension RequestBody {
   ///
   /// - Parameter data: The bytes.
   public init(_ data: Data) {
-    guard data.count > 64 * 1024 else { return self.init(Array(data)) }
+    guard data.count > 64 * 1024 else {
+      self.init(Array(data))
+      return
+    }
     // Of a slice of other data the indices do not begin at 0.
     self.init(
       BodySlices(data, count: data.count) { range in

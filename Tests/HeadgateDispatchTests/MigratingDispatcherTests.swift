@@ -83,7 +83,8 @@ import Testing
     #expect(operation.response?[.server] == "echo")
     let completed = Responses()
     dispatcher.dispatchShort(request) { result in completed.add(result) }
-    #expect(completed.count == 1)
+    dispatcher.dispatchShort("http://a/") { result in completed.add(result) }
+    #expect(completed.count == 2)
 
     let onMain = Download()
     let loop = try ThreadLoop(name: "main")

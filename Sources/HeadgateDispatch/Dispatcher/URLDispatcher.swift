@@ -190,11 +190,13 @@ public final class URLDispatcher: Sendable {
   /// error it is cancelled.
   public static func with<Value: Sendable>(
     transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = [], isolation: isolated (any Actor)? = #isolation,
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    isolation: isolated (any Actor)? = #isolation,
     _ body: (URLDispatcher) async throws -> Value
   ) async throws -> Value {
     let dispatcher = URLDispatcher(
-      transport: transport, limits: limits, observers: observers, interceptors: interceptors)
+      transport: transport, limits: limits, observers: observers, interceptors: interceptors,
+      maxBodyMemory: maxBodyMemory)
     do {
       let value = try await body(dispatcher)
       await dispatcher.shutDown(.drain)
