@@ -114,6 +114,7 @@ let package = Package(
       name: "Headgate",
       dependencies: [
         "HeadgateThreads", "HeadgateFlow", "HeadgateDispatch",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
         .target(name: "HeadgateCurl", condition: .when(platforms: [.linux])),
         .target(name: "HeadgateURLSession", condition: .when(platforms: applePlatforms)),
       ],

@@ -10,6 +10,7 @@ let package = Package(
       name: "ChunkedUpload",
       dependencies: [
         .product(name: "Headgate", package: "headgate"),
+        .product(name: "HeadgateFlow", package: "headgate"),
         .product(name: "HeadgateOrigin", package: "headgate"),
       ])
   ]

@@ -53,13 +53,16 @@ extension URLDispatcher {
   ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
   ///   - observers: Who hears of its requests, such as the metrics and traces of `HeadgateInstruments`.
   ///   - interceptors: Who changes its requests before they start, such as `BearerTokens`.
+  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
+  ///     `standardBodyMemory`.
   /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
   public convenience init(
     limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = []
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) throws(DispatchError) {
     self.init(
-      transport: try platformTransport(), limits: limits, observers: observers, interceptors: interceptors)
+      transport: try platformTransport(), limits: limits, observers: observers, interceptors: interceptors,
+      maxBodyMemory: maxBodyMemory)
   }
 }
 

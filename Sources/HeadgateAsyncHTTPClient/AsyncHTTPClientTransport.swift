@@ -24,7 +24,7 @@ import NIOSSL
 /// end-point's limit, but two sockets may be open for a moment where a name has two kinds of addresses, and those of an
 /// old limit may outlive it until their requests have ended; `connectTimeout` ends a request, but not the attempt to connect
 /// (``Configuration/connectTimeout`` does), and name look-up, connection and TLS handshake are one phase and one time; when no connection can be made, all requests that wait for one at that
-/// end-point fail; a server is never asked first whether it wants a body (`expectsContinue` changes nothing). Bodies are
+/// end-point fail; a server is never asked first whether it wants a body (a request whose `expectsContinue` is true is refused). Bodies are
 /// inflated (gzip, deflate) wherever they come compressed, in memory some thousand times what one read of the socket
 /// brought.
 public final class AsyncHTTPClientTransport: Transport {
@@ -79,10 +79,12 @@ public final class AsyncHTTPClientTransport: Transport {
 
   deinit { clients.shutDown {} }
 
-  /// Back-pressure, Unix-domain sockets, client certificates, authorities of one's own, trailers and bodies that are sent
-  /// as they are made.
+  /// Back-pressure, Unix-domain sockets, client certificates, authorities of one's own, trailers, bodies that are sent as
+  /// they are made, and a limit on the time to connect.
   public var capabilities: TransportCapabilities {
-    [.backPressure, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .streamingUpload]
+    [
+      .backPressure, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .streamingUpload, .connectTimeout,
+    ]
   }
 
   /// Starts an exchange.

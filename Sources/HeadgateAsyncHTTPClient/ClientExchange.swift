@@ -184,7 +184,7 @@ final class ClientExchange: ExchangeControl {
   /// another connection is asked.
   private func isMissed(_ failure: DispatchError) -> Bool {
     let (isUnsent, isReused) = state.withLock { state in
-      (state.hold == nil, state.isReused && state.times.firstByte == 0 && !state.isCancelled)
+      (state.hold == nil, state.isReused && state.times.firstByte == .zero && !state.isCancelled)
     }
     guard failure.code == .connectionLost, isUnsent || isReused && exchange.request.method.isIdempotent else {
       return false
@@ -193,14 +193,19 @@ final class ClientExchange: ExchangeControl {
   }
 
   private func tellHead(of response: HTTPClientResponse) -> BodyFlow {
-    let elapsed = (Deadline.now - started).inSeconds
+    let elapsed = Deadline.now - started
     let status = Int(response.status.code)
-    state.withLock { state in
+    let isReused = state.withLock { state in
       state.phase = .receiving
       state.times.firstByte = elapsed
       state.isAnswered = status >= 300
+      return state.isReused
     }
-    return events.received(ResponseHead(statusCode: status, headerFields: HTTPFields(response.headers)))
+    return events.received(
+      ResponseHead(
+        statusCode: status, headerFields: HTTPFields(response.headers),
+        version: ResponseHead.Version(major: response.version.major, minor: response.version.minor),
+        isConnectionReused: isReused))
   }
 
   /// Tells the consumer something, and rests if it asks for that. False: it wants no more.
@@ -241,7 +246,7 @@ final class ClientExchange: ExchangeControl {
 
   /// Tells of the end, once.
   func end(_ failure: DispatchError?) {
-    let elapsed = (Deadline.now - started).inSeconds
+    let elapsed = Deadline.now - started
     let (times, timer) = state.withLock { state -> (ExchangeTimes?, ScheduledTimer?) in
       guard !state.isOver else { return (nil, nil) }
       state.isOver = true
@@ -259,7 +264,7 @@ final class ClientExchange: ExchangeControl {
   /// The request is about to be sent. False: it must not be, since it was cancelled or has ended. The client sends it all the
   /// same where a cancel finds it on its way from the queue to its connection (1.37), and the permit may be gone by then.
   func isOnConnection(_ hold: ConnectionHold, isNew: Bool) -> Bool {
-    let elapsed = (Deadline.now - started).inSeconds
+    let elapsed = Deadline.now - started
     let (isWanted, timer) = state.withLock { state -> (Bool, ScheduledTimer?) in
       guard !state.isCancelled, !state.isEnding, !state.isOver, state.verdict == nil else { return (false, nil) }
       state.hold = hold

@@ -295,19 +295,19 @@ final class CurlEasy {
     return value
   }
 
-  /// The seconds that the parts of the exchange took.
+  /// How long the parts of the exchange took.
   ///
   /// - Parameter isReused: Its connection was open already. libcurl counts a look-up in its own pool then.
   func times(isReused: Bool) -> ExchangeTimes {
-    func seconds(_ info: CURLINFO) -> Double {
+    func time(_ info: CURLINFO) -> Duration {
       var microseconds: curl_off_t = 0
       ccurl_get_offset(handle, info, &microseconds)
-      return Double(microseconds) / 1e6
+      return .microseconds(Int64(microseconds))
     }
-    let (firstByte, total) = (seconds(CURLINFO_STARTTRANSFER_TIME_T), seconds(CURLINFO_TOTAL_TIME_T))
+    let (firstByte, total) = (time(CURLINFO_STARTTRANSFER_TIME_T), time(CURLINFO_TOTAL_TIME_T))
     if isReused { return ExchangeTimes(firstByte: firstByte, total: total) }
     return ExchangeTimes(
-      name: seconds(CURLINFO_NAMELOOKUP_TIME_T), connect: seconds(CURLINFO_CONNECT_TIME_T),
-      tls: seconds(CURLINFO_APPCONNECT_TIME_T), firstByte: firstByte, total: total)
+      name: time(CURLINFO_NAMELOOKUP_TIME_T), connect: time(CURLINFO_CONNECT_TIME_T),
+      tls: time(CURLINFO_APPCONNECT_TIME_T), firstByte: firstByte, total: total)
   }
 }

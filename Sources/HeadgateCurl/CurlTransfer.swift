@@ -111,6 +111,15 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// What is left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
+  /// Why it can't be carried as its request asks for; nil when it can. Over plain http no server offers HTTP/2.
+  var refusal: DispatchError? {
+    let request = exchange.request
+    guard request.requires.contains(.http2), !offersHTTP2, request.isSecure || exchange.mayStay else { return nil }
+    return DispatchError(
+      .unsupported, phase: .connecting,
+      detail: "over libcurl only short responses into memory go by HTTP/2, without trailers and not through a proxy")
+  }
+
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
   func sendOn() { loop.sendOn(self) }
@@ -212,7 +221,8 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     case .malformed(let why): return end(.badResponse, why)
     case .last(let status, let block):
       let response = ResponseHead(
-        statusCode: status, block: block, isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil)
+        statusCode: status, block: block, isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil,
+        isConnectionReused: opened.isEmpty)
       if let upload, !upload.answered(response) {
         head = HeadLines()
         return false

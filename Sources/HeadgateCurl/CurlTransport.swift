@@ -92,10 +92,11 @@ public final class CurlTransport: Transport {
 
   /// All but `TransportCapabilities.serverTrustChallenge`: whom to trust is a matter of the configuration.
   public var capabilities: TransportCapabilities {
-    [
-      .http2, .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
-      .cookies, .connectPhases, .streamingUpload, .addressRules,
-    ]
+    let http2: TransportCapabilities = loops.first?.configuration.httpVersion == .best ? .http2 : []
+    return http2.union([
+      .socketLimits, .backPressure, .proxy, .unixSockets, .clientCertificate, .ownAuthority, .trailers,
+      .cookies, .connectPhases, .streamingUpload, .addressRules, .connectTimeout, .expectsContinue,
+    ])
   }
 
   /// Runs tasks on the transport's threads, between the turns that serve their sockets. With several loops a task stays on
@@ -107,7 +108,11 @@ public final class CurlTransport: Transport {
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let loop = loop(of: exchange.request.endPoint)
     let transfer = CurlTransfer(exchange, events, loop)
-    loop.start(transfer)
+    if let refusal = transfer.refusal {
+      events.ended(ExchangeEnd(failure: refusal))
+    } else {
+      loop.start(transfer)
+    }
     return transfer
   }
 

@@ -7,7 +7,7 @@ import HeadgateThreads
 ///     } catch {
 ///       for failure in error.failures { … }    // what each mirror said, in their order, with its type
 ///     }
-public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
+public struct FlowError<Failure: Error>: HeadgateError {
   /// The reason.
   public let code: FlowErrorCode
 
@@ -70,6 +70,12 @@ public struct FlowError<Failure: Error>: Error, CustomStringConvertible {
   /// What the source of elements or bytes failed with, what takes the results threw, or what stood in the way of a delivery;
   /// nil otherwise.
   public var underlying: (any Error)? { content.underlying }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// The failure that decided, or else what ``underlying`` tells.
+  public var underlyingError: (any Error)? { failure ?? underlying }
 
   /// For people: what ended, why, after how long, and what to do.
   public var description: String {

@@ -78,7 +78,9 @@ final class TracedRequest: RequestObserver, @unchecked Sendable {
     child?.updateAttributes { attributes in
       if let status = report.statusCode { attributes["http.response.status_code"] = status }
       let measured = [("name", report.times.name), ("connect", report.times.connect), ("tls", report.times.tls)]
-      for (part, seconds) in measured where seconds > 0 { attributes["headgate.exchange.\(part)"] = seconds }
+      for (part, time) in measured where time > .zero {
+        attributes["headgate.exchange.\(part)"] = time.inSeconds
+      }
     }
     finish(report.error, report.statusCode, at: report.at)
   }

@@ -1,19 +1,20 @@
 import HeadgateThreads
 
 /// Why an ``Origin`` could not start.
-public struct OriginError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct OriginError: HeadgateError, Hashable {
   /// What failed. More codes may come.
-  public struct Code: Hashable, Sendable {
-    private let name: String
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs.
+    public let description: String
 
     /// No end-points were asked for.
-    public static let noEndPoints = Code(name: "no end-points")
+    public static let noEndPoints = Code(description: "no_end_points")
 
     /// The port could not be had: most often another process listens on it (`EADDRINUSE`).
-    public static let listening = Code(name: "listening")
+    public static let listening = Code(description: "listening")
 
     /// The system has no descriptors or threads to give.
-    public static let resources = Code(name: "resources")
+    public static let resources = Code(description: "resources")
   }
 
   /// What failed.
@@ -30,6 +31,9 @@ public struct OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     self.errno = errno
     self.port = port
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// What failed and what to do, in one line.
   public var description: String {

@@ -96,7 +96,7 @@ final class SessionExchange: ExchangeControl {
       return false
     }
     sentAll(response.statusCode)
-    let elapsed = (Deadline.now - started).inSeconds
+    let elapsed = Deadline.now - started
     let isWanted = state.withLock { state in
       state.phase = .receiving
       state.times.firstByte = elapsed
@@ -159,7 +159,7 @@ final class SessionExchange: ExchangeControl {
 
   /// Tells of the end, once.
   func end(_ failure: DispatchError?) {
-    let elapsed = (Deadline.now - started).inSeconds
+    let elapsed = Deadline.now - started
     let times = state.withLock { state -> ExchangeTimes? in
       guard !state.isOver else { return nil }
       state.isOver = true

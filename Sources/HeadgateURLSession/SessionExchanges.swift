@@ -64,15 +64,15 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
   ) {
     guard let metrics = metrics.transactionMetrics.last else { return }
-    func seconds(_ end: Date?) -> Double {
-      guard let start = metrics.fetchStartDate, let end else { return 0 }
-      return max(0, end.timeIntervalSince(start))
+    func time(_ end: Date?) -> Duration {
+      guard let start = metrics.fetchStartDate, let end else { return .zero }
+      return .seconds(max(0, end.timeIntervalSince(start)))
     }
     exchange(of: task)?.add(
       ExchangeTimes(
-        name: seconds(metrics.domainLookupEndDate),
-        connect: seconds(metrics.secureConnectionStartDate ?? metrics.connectEndDate),
-        tls: seconds(metrics.secureConnectionEndDate)))
+        name: time(metrics.domainLookupEndDate),
+        connect: time(metrics.secureConnectionStartDate ?? metrics.connectEndDate),
+        tls: time(metrics.secureConnectionEndDate)))
   }
   #endif
 

@@ -33,7 +33,7 @@ extension DispatchRequest {
       }
       fields.append(HTTPField(name: fieldName, value: value))
     }
-    let body = request.httpBody.map { RequestBody(Array($0)) }
+    let body = request.httpBody.map { RequestBody($0) }
     try self.init(url, method: method, headerFields: fields, body: body)
     let seconds = request.timeoutInterval
     // Longer than a century is as good as no limit, and short enough for all arithmetic.
@@ -56,28 +56,35 @@ extension DispatchResponse {
 }
 
 extension URLDispatcher {
-  /// Sends a short request, as `URLSession.data(for:)` does, and never more at once than the end-point tolerates.
+  /// Sends a request, as `URLSession.data(for:)` does, and never more at once than the end-point tolerates.
   ///
-  /// - Throws: `DispatchError`, as `data(for:lane:)`; and as `DispatchRequest/init(_:)-(URLRequest)` where the request
-  ///   can't be sent.
-  public func data(for request: URLRequest) async throws(DispatchError) -> (Data, URLResponse) {
-    let response = try await data(for: DispatchRequest(request))
+  /// - Throws: `DispatchError`, as the form that takes a `DispatchRequest`; and as
+  ///   `DispatchRequest/init(_:)-(URLRequest)` where the request can't be sent.
+  public func data(
+    for request: URLRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
+  ) async throws(DispatchError) -> (Data, URLResponse) {
+    let response = try await data(for: DispatchRequest(request), lane: lane, policy: policy)
     return (Data(response.body), response.urlResponse)
   }
 
   /// Sends a short request and returns at once; `completion` is called once, as that of `URLSession.dataTask` is: with the
   /// data and the response, or with the error. See `dispatchShort(_:completion:)` for where it runs.
   ///
-  /// - Throws: `DispatchError` where the request can't be sent; the completion is not called then.
+  /// - Returns: The operation; nil where the request can't be sent: the completion got the error then, inside this call.
   @discardableResult
   public func dispatchShort(
     _ request: URLRequest, completion: @escaping @Sendable (Data?, URLResponse?, DispatchError?) -> Void
-  ) throws(DispatchError) -> URLDispatchOperation {
-    dispatchShort(try DispatchRequest(request)) { result in
-      switch result {
-      case .success(let response): completion(Data(response.body), response.urlResponse, nil)
-      case .failure(let error): completion(nil, nil, error)
+  ) -> URLDispatchOperation? {
+    do throws(DispatchError) {
+      return dispatchShort(try DispatchRequest(request)) { result in
+        switch result {
+        case .success(let response): completion(Data(response.body), response.urlResponse, nil)
+        case .failure(let error): completion(nil, nil, error)
+        }
       }
+    } catch {
+      completion(nil, nil, error)
+      return nil
     }
   }
 }

@@ -15,8 +15,8 @@ import FoundationNetworking
 /// hold a permit. Redirects are the dispatcher's, so that each hop goes by the permit of its end-point.
 ///
 /// What URLSession can't tell or do: it keeps idle connections as it likes (requests under way never exceed a limit,
-/// sockets may for a while); it has no limit on the time to connect alone (`connectTimeout` changes nothing, `timeout`
-/// and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
+/// sockets may for a while); it has no limit on the time to connect alone (a request whose `connectTimeout` was set
+/// is refused; `timeout` and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
 /// a body that is paused goes on into memory. A request's body from a file or a sequence is gathered in memory before it
 /// is sent, up to ``mostGathered`` bytes, beyond which the request fails and says so; the server is asked first
 /// (`expectsContinue`) as the session thinks best. A long request shares its connection where the session has it so. Cookies,
@@ -50,9 +50,9 @@ public final class URLSessionTransport: Transport {
   /// transport's.
   public var capabilities: TransportCapabilities {
     #if canImport(Darwin)
-    [.backPressure, .http2]
+    [.backPressure, .http2, .expectsContinue]
     #else
-    []
+    [.expectsContinue]
     #endif
   }
 
@@ -63,7 +63,7 @@ public final class URLSessionTransport: Transport {
       transfer.end(DispatchError(.invalidURL, phase: .connecting, detail: "\"\(exchange.request.url)\""))
       return transfer
     }
-    guard let body = exchange.body, body.whole == nil else {
+    guard let body = exchange.body, body.whole == nil, request.httpBody == nil else {
       send(request, transfer, exchange.request.endPoint)
       return transfer
     }
@@ -166,7 +166,11 @@ extension URLRequest {
     if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
       setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }
-    if let whole = exchange.body?.whole { httpBody = Data(whole) }
+    if let data = request.body?.origin as? Data {
+      httpBody = data
+    } else if let whole = exchange.body?.whole {
+      httpBody = Data(whole)
+    }
     if request.expectsContinue == true { setValue("100-continue", forHTTPHeaderField: "Expect") }
   }
 }

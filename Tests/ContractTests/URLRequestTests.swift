@@ -71,25 +71,25 @@ import FoundationNetworking
     let transport = ScriptedTransport { $0.respond(201, body: "x") }
     let dispatcher = URLDispatcher(transport: transport)
     let classic = URLRequest(url: try url("http://h/"))
-    let (text, status) = try await withCheckedThrowingContinuation { continuation in
-      do {
-        try dispatcher.dispatchShort(classic) { data, response, error in
-          continuation.resume(
-            returning: (
-              String(decoding: data ?? Data(), as: UTF8.self), (response as? HTTPURLResponse)?.statusCode ?? 0
-            ))
-        }
-      } catch { continuation.resume(throwing: error) }
+    let (text, status) = await withCheckedContinuation { continuation in
+      dispatcher.dispatchShort(classic) { data, response, error in
+        continuation.resume(
+          returning: (
+            String(decoding: data ?? Data(), as: UTF8.self), (response as? HTTPURLResponse)?.statusCode ?? 0
+          ))
+      }
     }
     #expect((text, status) == ("x", 201))
     dispatcher.dispose()
-    let code = try await withCheckedThrowingContinuation { continuation in
-      do {
-        try dispatcher.dispatchShort(classic) { data, response, error in
-          continuation.resume(returning: data == nil && response == nil ? error?.code : nil)
-        }
-      } catch { continuation.resume(throwing: error) }
+    let code = await withCheckedContinuation { continuation in
+      dispatcher.dispatchShort(classic) { data, response, error in
+        continuation.resume(returning: data == nil && response == nil ? error?.code : nil)
+      }
     }
     #expect(code == .shutDown)
+    let isTaken = dispatcher.dispatchShort(URLRequest(url: try url("ftp://h/"))) { data, response, error in
+      #expect((data == nil, response == nil, error?.code) == (true, true, .invalidURL))
+    }
+    #expect(isTaken == nil)
   }
 }

@@ -49,7 +49,9 @@ import Testing
       bytes: 5,
       file: "out/a",
       queued: 0.25,
-      exchange: ExchangeTimes(name: 0.001, connect: 0.002, firstByte: 0.0100004, total: 0.02),
+      exchange: ExchangeTimes(
+        name: .milliseconds(1), connect: .milliseconds(2), firstByte: .nanoseconds(10_000_400), total: .milliseconds(20)
+      ),
       total: 1.5
     )
     #expect(

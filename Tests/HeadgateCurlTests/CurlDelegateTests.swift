@@ -85,7 +85,7 @@ import Testing
     await dispatcher.shutDown(.drain)
     #expect(slow.ends == ["finished"])
     #expect(slow.taken == [50_000_000])
-    #expect(operation.times?.exchange.firstByte ?? 0 > 0)
+    #expect(operation.times?.exchange.firstByte ?? .zero > .zero)
     origin.stop()
   }
 

@@ -44,7 +44,7 @@ import Glibc
     #expect(response.body.count == 100_000)
     #expect(response.body[12_345] == OriginAnswer.patternByte(at: 12_345))
     #expect(response.url == origin.url("/bytes/100000"))
-    #expect(response.times.exchange.firstByte > 0)
+    #expect(response.times.exchange.firstByte > .zero)
     #expect(response.times.exchange.total >= response.times.exchange.firstByte)
     #expect(response.times.total >= response.times.exchange.total)
   }
@@ -209,19 +209,19 @@ import Glibc
     let folder = try TemporaryFolder()
     let path = folder.path + "/name"
     let request = try DispatchRequest(origin.url("/bytes/3000000"))
-    let first = try await dispatcher.download(request, to: .numbered(path))
-    let second = try await dispatcher.download(request, to: .numbered(path))
+    let first = try await dispatcher.download(for: request, to: .numbered(path))
+    let second = try await dispatcher.download(for: request, to: .numbered(path))
     #expect(first.path == path && second.path == path + ".1")
     #expect(first.bytes == 3_000_000)
     #expect(folder.size(of: "name") == 3_000_000)
-    let missing = try await dispatcher.download(DispatchRequest(origin.url("/status/404")), to: .replacing(path))
+    let missing = try await dispatcher.download(for: DispatchRequest(origin.url("/status/404")), to: .replacing(path))
     #expect(missing.statusCode == 404 && missing.path == nil)
     #expect(folder.names == ["name", "name.1"])
     let cut = try DispatchRequest(origin.url("/short?declared=500000&sent=400000"))
-    await #expect(throws: DispatchError.self) { _ = try await dispatcher.download(cut, to: .numbered(path)) }
+    await #expect(throws: DispatchError.self) { _ = try await dispatcher.download(for: cut, to: .numbered(path)) }
     #expect(folder.names == ["name", "name.1"])
     do throws(DispatchError) {
-      _ = try await dispatcher.download(request, to: .numbered("/nowhere/at/all"))
+      _ = try await dispatcher.download(for: request, to: .numbered("/nowhere/at/all"))
       Issue.record("a file in no folder")
     } catch {
       #expect(error.code == .fileFailed)
@@ -235,7 +235,7 @@ import Glibc
     let folder = try TemporaryFolder()
     let (whole, cancelled) = (Gate(), Gate())
     let outcomes = LockedBox<[String: Result<FileResponse, DispatchError>]>([:])
-    dispatcher.dispatchDownload(
+    dispatcher.dispatchShort(
       try DispatchRequest(origin.url("/bytes/300000")), to: .numbered(folder.path + "/whole")
     ) { result in
       outcomes.withLock { $0["whole"] = result }
@@ -243,8 +243,7 @@ import Glibc
     }
     var silent = try DispatchRequest(origin.url("/silence"))
     silent.timeout = nil
-    let operation = dispatcher.dispatchDownload(silent, to: .numbered(folder.path + "/cancelled"), lane: .long) {
-      result in
+    let operation = dispatcher.dispatchLong(silent, to: .numbered(folder.path + "/cancelled")) { result in
       outcomes.withLock { $0["cancelled"] = result }
       cancelled.open()
     }

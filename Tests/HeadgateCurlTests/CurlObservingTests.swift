@@ -20,7 +20,7 @@ import Testing
     let first = try #require(exchanges.first)
     let connected = try #require(first.connecting.last)
     #expect(first.start.at <= connected.from && connected.from <= connected.until)
-    #expect(exchanges.allSatisfy { $0.times.firstByte > 0 && $0.times.total >= $0.times.firstByte })
+    #expect(exchanges.allSatisfy { $0.times.firstByte > .zero && $0.times.total >= $0.times.firstByte })
     #expect(recording.violations == [])
     origin.stop()
   }

@@ -328,7 +328,7 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try folder.sparseFile(of: 2_500_000)
     let template = try DispatchRequest(origin.url("/sink"))
-    #expect(try await dispatcher.uploadChunks(ofFile: path, to: template, size: 1_000_000) == 2_500_000)
+    #expect(try await dispatcher.uploadChunks(ofFile: path, for: template, size: 1_000_000) == 2_500_000)
     #expect(origin.counts().bodyBytes == 2_500_000)
     #expect(origin.counts().received == 3)
     #expect(origin.counts().accepted == 1)

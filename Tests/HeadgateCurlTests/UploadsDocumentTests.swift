@@ -91,13 +91,13 @@ import Testing
     var reached: Int64 = 0
     let template = try DispatchRequest(server.url("/sink"), method: .put)
     do throws(ChunkUploadError) {
-      try await dispatcher.uploadChunks(ofFile: path, to: template, size: 100_000, from: reached)
+      try await dispatcher.uploadChunks(ofFile: path, for: template, size: 100_000, from: reached)
     } catch {
       reached = error.offset
     }
     #expect(reached == 200_000)
     server.setScript(OriginScript())
-    try await dispatcher.uploadChunks(ofFile: path, to: template, size: 100_000, from: reached)
+    try await dispatcher.uploadChunks(ofFile: path, for: template, size: 100_000, from: reached)
     #expect(server.counts().received == 4)
     await dispatcher.shutDown()
   }

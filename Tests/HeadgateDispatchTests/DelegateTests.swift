@@ -330,10 +330,10 @@ import Testing
     #expect((running.state, waiting.state) == (.finished, .running))
     #expect(running.state.hasEnded && !waiting.state.hasEnded)
     #expect(running.response?.statusCode == 404)
-    #expect((running.times?.total, running.times?.queued) == (3, 0))
+    #expect((running.times?.total, running.times?.queued) == (.seconds(3), .zero))
     waiting.cancel()
     #expect(waiting.error?.code == .cancelled)
-    #expect(waiting.times?.queued == 3)
+    #expect(waiting.times?.queued == .seconds(3))
     await bench.dispatcher.shutDown(.drain)
   }
 

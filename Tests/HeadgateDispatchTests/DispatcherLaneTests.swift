@@ -175,15 +175,15 @@ import Testing
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let responses = Responses()
     let request = try bench.request()
-    await bench.dispatcher.enqueue(request) { responses.add($0) }
-    await bench.dispatcher.enqueue(request) { responses.add($0) }
+    await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
+    await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
     let accepted = Outcomes<Int>()
     let task = Task {
-      await bench.dispatcher.enqueue(request) { responses.add($0) }
+      await bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
       accepted.add(3)
     }
     let blocked = try WorkerThread(name: "blocking") {
-      _ = try? bench.dispatcher.enqueue(request) { responses.add($0) }
+      _ = try? bench.dispatcher.dispatchShort(enqueuing: request) { responses.add($0) }
       accepted.add(4)
     }
     while bench.counts.waiting < 3 { await Task.yield() }
@@ -203,7 +203,7 @@ import Testing
   func blockingInTask() async throws {
     let bench = try Bench()
     let request = try bench.request()
-    func synchronous() throws(DispatchError) { try bench.dispatcher.enqueue(request) { _ in } }
+    func synchronous() throws(DispatchError) { try bench.dispatcher.dispatchShort(enqueuing: request) { _ in } }
     #expect(throws: DispatchError.self) { try synchronous() }
     #expect(bench.isClean())
   }
@@ -215,7 +215,7 @@ import Testing
     let thrown = Outcomes<DispatchError.Code?>()
     bench.dispatcher.dispatchShort(request) { _ in
       do throws(DispatchError) {
-        try bench.dispatcher.enqueue(request) { _ in }
+        try bench.dispatcher.dispatchShort(enqueuing: request) { _ in }
         thrown.add(nil)
       } catch { thrown.add(error.code) }
     }

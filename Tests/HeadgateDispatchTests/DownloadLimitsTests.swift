@@ -62,7 +62,7 @@ import Testing
     let bench = try Bench()
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
     let (dispatcher, limited) = (bench.dispatcher, try request(bench, most: 4))
-    let download = Task { try await dispatcher.download(limited, to: .numbered(path)) }
+    let download = Task { try await dispatcher.download(for: limited, to: .numbered(path)) }
     let exchange = await bench.transport.next()
     exchange.head()
     exchange.body([1, 2, 3, 4, 5])

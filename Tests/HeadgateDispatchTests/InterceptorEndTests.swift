@@ -266,12 +266,12 @@ import Foundation
     }
     let blocking = try await onThread { () throws(DispatchError) in try dispatcher.dispatchSynchronously(request) }
     #expect(try blocking.get().text == "in")
-    await dispatcher.enqueue(request) { [responses] in responses.add($0) }
+    await dispatcher.dispatchShort(enqueuing: request) { [responses] in responses.add($0) }
     await responses.wait(for: 1)
     #expect(try responses.last?.get().text == "in")
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: path) }
-    let file = try await dispatcher.download(request, to: .replacing(path))
+    let file = try await dispatcher.download(for: request, to: .replacing(path))
     #expect((file.head.statusCode, file.bytes, file.path) == (200, 2, path))
     let short = Listener()
     dispatcher.dispatchShort(request, delegate: short)

@@ -53,7 +53,7 @@ import Testing
 
   @Test("times are written in the words of a duration, to the millisecond that was measured")
   func times() {
-    func words(_ nanoseconds: Int64) -> String { LineText.make { $0.add(seconds: Double(nanoseconds) / 1e9) } }
+    func words(_ nanoseconds: Int64) -> String { LineText.make { $0.add(.nanoseconds(nanoseconds)) } }
     #expect(words(0) == "0 ms")
     #expect(words(999_999_999) == "999 ms")
     #expect(words(1_000_000_000) == "1.0 s")

@@ -83,7 +83,8 @@ import Testing
     #expect(operation.response?[.server] == "echo")
     let completed = Responses()
     dispatcher.dispatchShort(request) { result in completed.add(result) }
-    #expect(completed.count == 1)
+    dispatcher.dispatchShort("http://a/") { result in completed.add(result) }
+    #expect(completed.count == 2)
 
     let onMain = Download()
     let loop = try ThreadLoop(name: "main")
@@ -179,7 +180,7 @@ import Testing
     #expect(operation.error == nil)
     operation.cancel()
     #expect(operation.error?.code == .cancelled)
-    #expect(operation.times?.queued == 0)
+    #expect(operation.times?.queued == .zero)
     await download.ends.wait(for: 1)
     #expect(download.ends.values == ["cancelled"])
     #expect(bench.isClean())

@@ -48,7 +48,7 @@ import Testing
       #expect(counting.told.load(ordering: .relaxed) == 30 * round)
     }
     #expect(counting.overlaps.load(ordering: .relaxed) == 0)
-    let times = DispatchTimes(queued: 0, total: 0, exchange: ExchangeTimes())
+    let times = DispatchTimes(queued: .zero, total: .zero, exchange: ExchangeTimes())
     owner.observation.add(.over(nil, times), at: core.now, core)
     #expect(bench.isClean())
   }

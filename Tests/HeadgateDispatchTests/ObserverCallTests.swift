@@ -42,7 +42,7 @@ import Testing
     let clock = bench.clock
     request.whenTold { if $0.hasPrefix("-exchange") { clock.advance(by: .seconds(1)) } }
     try #require(bench.transport.takeStarted()).respond()
-    #expect(operation.times?.total == 1)
+    #expect(operation.times?.total == .seconds(1))
     #expect(recording.violations == [])
     bench.dispatcher.dispose()
   }
@@ -243,11 +243,15 @@ import Testing
       }
     }
     #expect(
-      spans(ExchangeTimes(name: 0.25, connect: 0.5, tls: 2)) == ["name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0"])
-    #expect(spans(ExchangeTimes(connect: 0.5, firstByte: 3)) == ["connect 0.0 0.5"])
-    #expect(spans(ExchangeTimes(total: 3)) == [])
+      spans(ExchangeTimes(name: .milliseconds(250), connect: .milliseconds(500), tls: .seconds(2))) == [
+        "name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0",
+      ])
+    #expect(spans(ExchangeTimes(connect: .milliseconds(500), firstByte: .seconds(3))) == ["connect 0.0 0.5"])
+    #expect(spans(ExchangeTimes(total: .seconds(3))) == [])
     // Measured by clocks that differ: a part takes no time then, and what follows begins no earlier for it.
     #expect(
-      spans(ExchangeTimes(name: 0.5, connect: 0.25, tls: 2)) == ["name 0.0 0.5", "connect 0.5 0.5", "tls 0.5 2.0"])
+      spans(ExchangeTimes(name: .milliseconds(500), connect: .milliseconds(250), tls: .seconds(2))) == [
+        "name 0.0 0.5", "connect 0.5 0.5", "tls 0.5 2.0",
+      ])
   }
 }

@@ -50,7 +50,8 @@ import Testing
     #expect(request.exchanges.map { $0.at - begin } == [.seconds(6)])
     #expect(request.exchanges.map(\.start.limit) == [1])
     let end = try #require(request.end)
-    #expect((end.times.queued, end.times.total, end.exchanges, end.at - begin) == (3, 6, 1, .seconds(6)))
+    #expect(
+      (end.times.queued, end.times.total, end.exchanges, end.at - begin) == (.seconds(3), .seconds(6), 1, .seconds(6)))
     #expect(bench.isClean())
   }
 

@@ -142,6 +142,21 @@ import Testing
     #expect(folder.text("a.1") == "first")
   }
 
+  @Test("What is no regular file is not replaced, and nothing is left behind; a link is")
+  func noFile() throws {
+    let folder = try Folder()
+    defer { folder.remove() }
+    try #require(mkfifo(folder.path + "/a", 0o600) == 0)
+    let error = #expect(throws: DispatchError.self) { try store("x", .replacing(folder.path + "/a")) }
+    #expect(error?.code == .fileFailed)
+    #expect(folder.names == ["a"])
+    try folder.write("mine", to: "b")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.path + "/link", withDestinationPath: folder.path + "/b")
+    try store("x", .replacing(folder.path + "/link"))
+    #expect((folder.text("link"), folder.text("b")) == ("x", "mine"))
+  }
+
   @Test("Two at once that replace: the later end wins, whole")
   func twoReplacing() throws {
     let folder = try Folder()

@@ -21,7 +21,8 @@ import Testing
       do throws(ChunkUploadError) {
         return .success(
           try await dispatcher.uploadChunks(
-            ofFile: path, to: request, size: size, from: offset, onProgress: { told.add($0) }, makeRequest: makeRequest)
+            ofFile: path, for: request, size: size, from: offset, onProgress: { told.add($0) }, makeRequest: makeRequest
+          )
         )
       } catch {
         return .failure(error)
@@ -159,7 +160,7 @@ import Testing
 
     let dispatcher = bench.dispatcher
     do throws(ChunkUploadError) {
-      try await dispatcher.uploadChunks(ofFile: file.path + ".missing", to: request)
+      try await dispatcher.uploadChunks(ofFile: file.path + ".missing", for: request)
       Issue.record("a missing file was sent")
     } catch {
       #expect((error.code, error.offset) == (.fileFailed, 0))

@@ -20,7 +20,7 @@ final class SlowRequest: RequestObserver {
 
   func requestEnded(_ report: RequestReport) {
     let waited = report.times.queued
-    if waited > report.times.total / 2 { print("\(request) waited for \(waited) s") }
+    if waited > report.times.total / 2 { print("\(request) waited for \(waited)") }
   }
 }
 

@@ -25,9 +25,10 @@ extension FetchRun {
     let name = FileName.of(job.request.url)
     let path = folder == "." ? name : folder + (folder.hasSuffix("/") ? "" : "/") + name
     pending.enter()
-    await dispatcher.enqueueDownload(
-      job.request,
-      to: options.overwrites ? .replacing(path) : .numbered(path)
+    await dispatcher.dispatchShort(
+      enqueuing: job.request,
+      to: options.overwrites ? .replacing(path) : .numbered(path),
+      onProgress: received?.listener()
     ) { [report, pending] result in
       switch result {
       case .success(let response): report.ended(job, .stored(response))
@@ -72,11 +73,15 @@ extension FetchRun {
     var iterator = response.body.makeAsyncIterator()
     var bytes = 0
     guard (200...299).contains(response.statusCode) else {
-      while bytes <= Self.mostDrained, let piece = try await iterator.next() { bytes += piece.count }
+      while bytes <= Self.mostDrained, let piece = try await iterator.next() {
+        bytes += piece.count
+        received?.add(piece.count)
+      }
       return .refused(status: response.statusCode, url: response.url, bytes: bytes, times: response.body.times)
     }
     while let piece = try await iterator.next() {
       bytes += piece.count
+      received?.add(piece.count)
       // What broke off before its turn leaves no trace in the output.
       guard output.turns.has(job.index) else {
         try await held.append(piece)

@@ -71,9 +71,8 @@ extension FetchRun {
 
   static func makeDispatcher(
     _ options: FetchOptions,
-    isMetered: Bool,
     _ cookies: CookieJar?
-  ) throws(FetchProblem) -> (URLDispatcher, MeteredTransport?) {
+  ) throws(FetchProblem) -> URLDispatcher {
     do {
       let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
       let limits = try GateLimits(
@@ -83,9 +82,7 @@ extension FetchRun {
         waiting: lookahead,
         overflow: .wait
       )
-      let curl = try CurlTransport(configuration: configuration)
-      let meter = isMetered ? MeteredTransport(curl) : nil
-      return (URLDispatcher(transport: meter ?? curl, limits: limits), meter)
+      return URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
     } catch let problem as FetchProblem {
       throw problem
     } catch {

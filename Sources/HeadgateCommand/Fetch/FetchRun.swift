@@ -30,7 +30,8 @@ final class FetchRun: Sendable {
   /// How many URLs and bad lines there are, once that is known.
   private let total = Locked(Int?.none)
   private let showsStatus: Bool
-  private let meter: MeteredTransport?
+  /// For the status line; nil where there is none.
+  let received: ByteCount?
   private let cookies: CookieJar?
   private let messages: Int32
 
@@ -51,7 +52,8 @@ final class FetchRun: Sendable {
     let mixesWithBodies = options.target == .output && Descriptor.isTerminal(streams.output)
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
     cookies = try FetchRun.makeJar(options)
-    (dispatcher, meter) = try FetchRun.makeDispatcher(options, isMetered: showsStatus, cookies)
+    received = showsStatus ? ByteCount() : nil
+    dispatcher = try FetchRun.makeDispatcher(options, cookies)
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, on: crew),
@@ -125,7 +127,7 @@ final class FetchRun: Sendable {
       running: counts.running,
       waiting: counts.waiting,
       failed: tally.failed,
-      bytes: meter?.bytes ?? tally.bytes,
+      bytes: received?.value ?? tally.bytes,
       seconds: elapsed.inSeconds
     )
     if let total = total.withLock({ $0 }) { line.total = total }

@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateThreads
 
 /// What the log says of one URL. Null stands for what did not happen or is not known.
 struct FetchRecord: Equatable, Sendable {
@@ -33,10 +34,10 @@ struct FetchRecord: Equatable, Sendable {
     line.add("bytes", bytes)
     line.add("file", file)
     line.add("queued", seconds: queued)
-    line.add("dns", seconds: exchange?.name)
-    line.add("connect", seconds: exchange?.connect)
-    line.add("tls", seconds: exchange?.tls)
-    line.add("first_byte", seconds: exchange?.firstByte)
+    line.add("dns", seconds: exchange?.name.inSeconds)
+    line.add("connect", seconds: exchange?.connect.inSeconds)
+    line.add("tls", seconds: exchange?.tls.inSeconds)
+    line.add("first_byte", seconds: exchange?.firstByte.inSeconds)
     line.add("total", seconds: total)
     return line.line
   }

@@ -79,7 +79,7 @@ final class FetchReport: Sendable {
       return refused(job, response.statusCode, response.url, response.bytes, response.times)
     }
     state.withLock { $0.succeed(bytes: response.bytes) }
-    tell(response.statusCode, response.bytes, response.times.total, job, to: path)
+    tell(response.statusCode, response.bytes, response.times.total.inSeconds, job, to: path)
     record {
       var record = FetchRecord(url: job.url, status: response.statusCode, bytes: response.bytes, file: path)
       record.answered(by: response.url, job.request, response.times)
@@ -90,7 +90,7 @@ final class FetchReport: Sendable {
   private func written(_ job: FetchJob, _ response: StreamedResponse, _ bytes: Int) {
     state.withLock { $0.succeed(bytes: bytes) }
     let times = response.body.times
-    tell(response.statusCode, bytes, times?.total, job, to: nil)
+    tell(response.statusCode, bytes, times?.total.inSeconds, job, to: nil)
     record {
       var record = FetchRecord(url: job.url, status: response.statusCode, bytes: bytes)
       record.answered(by: response.url, job.request, times)
@@ -156,9 +156,9 @@ extension FetchRecord {
   fileprivate mutating func answered(by url: String, _ request: DispatchRequest, _ times: DispatchTimes?) {
     finalURL = url
     endPoint = url == request.url ? request.endPoint : try? EndPoint(url)
-    queued = times?.queued
+    queued = times?.queued.inSeconds
     attempts = times.flatMap { $0.attempts > 1 ? $0.attempts : nil }
     exchange = times?.exchange
-    total = times?.total
+    total = times?.total.inSeconds
   }
 }

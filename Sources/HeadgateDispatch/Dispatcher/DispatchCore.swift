@@ -12,17 +12,19 @@ final class DispatchCore: Sendable {
   let capabilities: TransportCapabilities
   let operations = OperationCount()
   let delegates = DelegatePool()
+  let bodies: BodyBudget
   private let resting = Locked(Resting())
 
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
-    _ interceptors: [any RequestInterceptor]
+    _ interceptors: [any RequestInterceptor], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
     self.gate = gate
     self.transport = transport
     self.observers = observers
     self.interceptors = interceptors
     capabilities = transport.capabilities
+    bodies = BodyBudget(limit: maxBodyMemory)
   }
 
   /// Whether anybody hears of its requests: without observers an operation asks no further.

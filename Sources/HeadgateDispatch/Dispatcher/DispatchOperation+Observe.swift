@@ -129,9 +129,9 @@ extension DispatchOperation {
         }
       }
       text.add(words: " after ")
-      text.add(seconds: outcome.times.total)
+      text.add(outcome.times.total)
       text.add(words: ", ")
-      text.add(seconds: outcome.times.queued)
+      text.add(outcome.times.queued)
       text.add(words: " of it in the queue")
     }
   }

@@ -22,7 +22,10 @@ extension DispatchOperation {
         let next = try Redirect.next(
           after: present, sentTo: request, status: head.statusCode, location: location,
           isFromPrivateAddress: head.isFromPrivateAddress)
-        state.withLock { $0.redirect = next }
+        state.withLock { state in
+          state.redirect = next
+          state.redirects.append(FollowedRedirect(url: request.url, statusCode: head.statusCode))
+        }
       } catch {
         failure = error
       }

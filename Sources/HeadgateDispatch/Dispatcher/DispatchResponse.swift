@@ -2,7 +2,8 @@ import HTTPTypes
 
 /// A whole response in memory.
 public struct DispatchResponse: Sendable {
-  /// Status and header fields.
+  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
+  /// redirects on the way.
   public let head: ResponseHead
 
   /// The body, decompressed.
@@ -32,7 +33,8 @@ public struct DispatchResponse: Sendable {
 
 /// A response whose body comes in pieces.
 public struct StreamedResponse: Sendable {
-  /// Status and header fields.
+  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
+  /// redirects on the way.
   public let head: ResponseHead
 
   /// The URL that answered: after redirects, the last one.
@@ -50,7 +52,8 @@ public struct StreamedResponse: Sendable {
 
 /// A response whose body went to a file.
 public struct FileResponse: Sendable {
-  /// Status and header fields.
+  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
+  /// redirects on the way.
   public let head: ResponseHead
 
   /// The URL that answered: after redirects, the last one.

@@ -68,6 +68,8 @@ struct OperationState {
   var trailers: HTTPFields?
   /// A head that asks for a credential, until the consumer has answered.
   var challenge: ResponseHead?
+  /// The redirects that were followed.
+  var redirects: [FollowedRedirect] = []
   /// How many hops were no redirects: the same request, with a credential.
   var resends = 0
   /// How many sockets its end-point tolerates.
@@ -105,8 +107,8 @@ struct OperationState {
   var times = ExchangeTimes()
   /// Where that is not what it was submitted with.
   var priority: RequestPriority?
-  // The seconds from the submission to the end; below zero before.
-  private var total = -1.0
+  // From the submission to the end, in nanoseconds; below zero before.
+  private var total: Int64 = -1
 
   private let submitted: Deadline
   /// When the request's deadline passes; nil when it has none.
@@ -377,7 +379,7 @@ struct OperationState {
     guard !isInSink, !isDelivered else { return nil }
     isDelivered = true
     defer { timers = OperationTimers() }
-    total = Double(now.nanoseconds(since: submitted)) / 1e9
+    total = now.nanoseconds(since: submitted)
     return Outcome(error: verdict, times: measuredTimes, at: now, timers: timers)
   }
 
@@ -386,7 +388,7 @@ struct OperationState {
 
   private var measuredTimes: DispatchTimes {
     DispatchTimes(
-      queued: Double(verdict?.waited.wholeNanoseconds ?? waited) / 1e9, total: total, exchange: times,
+      queued: verdict?.waited ?? .nanoseconds(waited), total: .nanoseconds(total), exchange: times,
       attempts: retries + 1)
   }
 

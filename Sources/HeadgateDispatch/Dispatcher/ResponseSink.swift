@@ -39,12 +39,12 @@ extension ResponseSink {
   func asks(about head: ResponseHead) -> Bool { false }
 }
 
-/// The seconds that a request spent in each phase.
+/// How long a request spent in each phase.
 public struct DispatchTimes: Sendable, Hashable {
   /// Waiting for permits, that of a redirect included.
-  public var queued: Double
+  public var queued: Duration
   /// From the submission to the end.
-  public var total: Double
+  public var total: Duration
   /// The parts of the last exchange, each counted from that exchange's start.
   public var exchange: ExchangeTimes
 
@@ -52,7 +52,7 @@ public struct DispatchTimes: Sendable, Hashable {
   /// (``DispatchRequest/retry``). Redirects don't count.
   public var attempts: Int
 
-  init(queued: Double, total: Double, exchange: ExchangeTimes, attempts: Int = 1) {
+  init(queued: Duration, total: Duration, exchange: ExchangeTimes, attempts: Int = 1) {
     self.attempts = attempts
     self.queued = queued
     self.total = total

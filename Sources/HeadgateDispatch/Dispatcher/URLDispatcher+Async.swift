@@ -24,27 +24,24 @@ extension URLDispatcher {
   /// Nil for transports that have none, which is all but `CurlTransport`: a preference of nil changes nothing.
   public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
 
-  /// Fetches a URL into memory.
-  ///
-  /// - Throws: ``DispatchError``, as ``data(for:lane:)-(DispatchRequest,_)``.
-  public nonisolated(nonsending) func data(for url: String) async throws(DispatchError) -> DispatchResponse {
-    try await data(for: DispatchRequest(url))
-  }
-
   /// Sends a request and gathers the response in memory.
   ///
   /// Suspends while it waits and runs; no thread does. Cancelling the task takes effect at once. If too many wait and
   /// the overflow policy is `wait`, it keeps its place in the queue.
   ///
+  /// - Parameters:
+  ///   - request: What to send; its `maxBodyBytes` bounds the body.
+  ///   - lane: `long` for what stays open: it goes by the long lane.
+  ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
+  ///     the call throws at once. A short one ignores it.
   /// - Returns: The response, whatever its status; redirects are followed.
   /// - Throws: ``DispatchError``: `timedOut`, `deadlineExceeded`, `cancelled`, `refused`, `bodyTooLarge` beyond the
-  ///   request's `maxBodyBytes`, and what went wrong on the network.
+  ///   request's `maxBodyBytes`, `longLaneFull` (see `policy`), and what went wrong on the network.
   public nonisolated(nonsending) func data(
-    for request: DispatchRequest, lane: RequestLane = .short
+    for request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> DispatchResponse {
     let reply = Reply<Result<DispatchResponse, DispatchError>>()
-    let sink = CollectingSink(cap: request.maxBodyBytes, reply.put)
-    return try await result(of: makeOperation(request, lane, sink), reply)
+    return try await result(of: makeGathering(request, lane, nil, reply.put), reply, policy.patience(in: lane))
   }
 
   /// Sends a request and returns when the response's head has come; the body is read piece by piece.
@@ -74,7 +71,7 @@ extension URLDispatcher {
     }
     let operation = makeOperation(request, lane, sink)
     opening.body.withLock { $0 = StreamedBody(operation, sink) }
-    return try await result(of: operation, reply, patience: lane == .long ? policy.patience : .waits)
+    return try await result(of: operation, reply, policy.patience(in: lane))
   }
 
   /// Sends a request and writes the response's body to a file.
@@ -82,20 +79,49 @@ extension URLDispatcher {
   /// The file is written beside its place and gets its name when it is whole. Bodies with a status other than 200 to
   /// 299 are passed over.
   ///
+  /// - Parameters:
+  ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
+  ///   - destination: Where the body goes.
+  ///   - lane: `long` for what stays open: it goes by the long lane.
+  ///   - policy: What becomes of a long request when its lane has no place, as for ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  ///   - onProgress: Told how much has come; see ``DownloadProgress``.
   /// - Throws: ``DispatchError``: `fileFailed` when the file can't be made or written; the rest as
-  ///   ``data(for:lane:)-(DispatchRequest,_)``.
+  ///   ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
   public nonisolated(nonsending) func download(
-    _ request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short
+    for request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short,
+    policy: LongRequestPolicy = .enqueue, onProgress: DownloadProgress.Listener? = nil
   ) async throws(DispatchError) -> FileResponse {
     let reply = Reply<Result<FileResponse, DispatchError>>()
-    return try await result(of: makeDownload(request, destination, lane, nil, reply.put), reply)
+    let operation = makeDownload(request, destination, lane, onProgress, nil, reply.put)
+    return try await result(of: operation, reply, policy.patience(in: lane))
+  }
+
+  /// Sends a body and gathers the response in memory.
+  ///
+  /// - Parameters:
+  ///   - request: Where to and how. Its body is replaced, and its method by `PUT` if it is `GET`.
+  ///   - body: What to send: bytes, a file, or a sequence.
+  ///   - lane: `long` for what stays open: it goes by the long lane.
+  ///   - policy: What becomes of a long request when its lane has no place, as for ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  ///   - onProgress: Told how much has been sent, in place of the request's own ``DispatchRequest/onUploadProgress``.
+  /// - Throws: ``DispatchError``: `bodyFailed` when the body can't be had; the rest as
+  ///   ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  public nonisolated(nonsending) func upload(
+    for request: DispatchRequest, from body: RequestBody, lane: RequestLane = .short,
+    policy: LongRequestPolicy = .enqueue, onProgress: (@Sendable (UploadProgress) -> Void)? = nil
+  ) async throws(DispatchError) -> DispatchResponse {
+    var request = request
+    if request.method == .get { request.method = .put }
+    request.body = body
+    if let onProgress { request.onUploadProgress = onProgress }
+    return try await data(for: request, lane: lane, policy: policy)
   }
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ acceptance: Acceptance?, _ completion: @escaping FileSink.Completion
+    _ onProgress: DownloadProgress.Listener?, _ acceptance: Acceptance?, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
-    let sink = FileSink(destination, acceptance: acceptance, completion)
+    let sink = FileSink(destination, acceptance: acceptance, onProgress: onProgress, completion)
     let operation = makeOperation(request, lane, sink)
     sink.attach(operation)
     return operation
@@ -105,7 +131,7 @@ extension URLDispatcher {
   /// happen before its submission.
   private nonisolated(nonsending) func result<Value: Sendable>(
     of operation: DispatchOperation, _ reply: Reply<Result<Value, DispatchError>>,
-    patience: Scheduler<any GateClient>.Patience = .waits
+    _ patience: Scheduler<any GateClient>.Patience
   ) async throws(DispatchError) -> Value {
     let result = await withTaskCancellationHandler {
       operation.submit(patience: patience, mayBeHeld: true)

@@ -9,6 +9,13 @@ import Logging
 ///
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
+/// There are two faces to it, and both do the same. In a task, `data`, `stream`, `download` and `upload` suspend until there
+/// is a result, and throw. The classic verbs need no task: `dispatchShort` and `dispatchLong` return at once and tell a
+/// completion or a ``URLDispatchDelegate``, `dispatchSynchronously` blocks a thread. Their arguments are the same and come in
+/// the same order: the request (or a URL as text), `to:` for a file, `lane:` where the verb does not say it, `policy:` for a
+/// full long lane, `onProgress:`, and at the end who is told. Without a task `dispatchShort(enqueuing:)` waits for a place in
+/// the queue, so that a list is read only as fast as it is worked off.
+///
 /// One dispatcher for a process is what most programs want: two of them know nothing of each other, and their limits
 /// add up at the server, unless they share a gate. All calls are safe from any thread.
 public final class URLDispatcher: Sendable {
@@ -27,13 +34,15 @@ public final class URLDispatcher: Sendable {
   ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
   ///   - observers: Who hears of its requests; see ``DispatchObserver``.
   ///   - interceptors: Who changes its requests before they start, in this order; see ``RequestInterceptor``.
+  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
+  ///     ``standardBodyMemory``.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = []
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
     gate = EndPointGate(limits: limits, timers: timers, logger: logger)
-    core = DispatchCore(gate, transport, observers, interceptors)
+    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = true
     let operations = core.operations
     transport.use(gate.sockets)
@@ -50,12 +59,14 @@ public final class URLDispatcher: Sendable {
   ///   - gate: The gate: that of another dispatcher, or one of your own.
   ///   - observers: Who hears of this dispatcher's requests; see ``DispatchObserver``.
   ///   - interceptors: Who changes this dispatcher's requests before they start; see ``RequestInterceptor``.
+  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
+  ///     ``standardBodyMemory``.
   public init(
     transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = []
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
     self.gate = gate
-    core = DispatchCore(gate, transport, observers, interceptors)
+    core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = false
     let operations = core.operations
     transport.use(gate.sockets)
@@ -86,6 +97,27 @@ public final class URLDispatcher: Sendable {
   /// What its gate is doing at this moment, end-point by end-point, for a person to read: see ``EndPointGate/snapshot()``.
   /// Dispatchers that share a gate show the same.
   public func snapshot() -> GateSnapshot { gate.snapshot() }
+
+  /// The memory that the bodies which a dispatcher gathers may take together, unless it is made with another number: 256 MiB.
+  ///
+  /// Above it the transport stops reading all of them but the eldest, which goes on to its end (each body has its own
+  /// ``DispatchRequest/maxBodyBytes``), and lets the others go on in their order as room comes free; nothing fails. The time
+  /// that a request waits so is not counted by its `timeout`. With zero one body is read after the other. Bodies up to 64 KB
+  /// are not counted, nor what was handed to a caller; streams, files and delegates have bounds of their own. Where the
+  /// transport can't hold a body back (``TransportCapabilities/backPressure``; over libcurl, one of several that share an
+  /// HTTP/2 connection) what it has read meanwhile waits in its own memory.
+  public static let standardBodyMemory = 256 << 20
+
+  /// An operation whose response is gathered in memory.
+  func makeGathering(
+    _ request: DispatchRequest, _ lane: RequestLane, _ acceptance: Acceptance? = nil,
+    _ completion: @escaping ResponseCompletion
+  ) -> DispatchOperation {
+    let sink = CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion)
+    let operation = makeOperation(request, lane, sink)
+    sink.attach(operation)
+    return operation
+  }
 
   func makeOperation(
     _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
@@ -156,11 +188,13 @@ public final class URLDispatcher: Sendable {
   /// error it is cancelled.
   public static func with<Value: Sendable>(
     transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = [], isolation: isolated (any Actor)? = #isolation,
+    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
+    isolation: isolated (any Actor)? = #isolation,
     _ body: (URLDispatcher) async throws -> Value
   ) async throws -> Value {
     let dispatcher = URLDispatcher(
-      transport: transport, limits: limits, observers: observers, interceptors: interceptors)
+      transport: transport, limits: limits, observers: observers, interceptors: interceptors,
+      maxBodyMemory: maxBodyMemory)
     do {
       let value = try await body(dispatcher)
       await dispatcher.shutDown(.drain)

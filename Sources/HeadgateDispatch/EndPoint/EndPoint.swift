@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// A host and a port, in one spelling: what a limit belongs to.
 ///
 /// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
@@ -114,29 +116,27 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a text names no end-point.
-public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct EndPointError: HeadgateError, Hashable {
   /// What is wrong. More may be added.
-  public struct Code: Hashable, Sendable {
-    private enum Value {
-      case malformed, missingHost, invalidHost, invalidPort, unknownScheme, unclearName, invalidPath
-    }
-    private let value: Value
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// A word for logs.
+    public let description: String
 
     /// The text is no absolute URL.
-    public static let malformed = Code(value: .malformed)
+    public static let malformed = Code(description: "malformed")
     /// The host is empty.
-    public static let missingHost = Code(value: .missingHost)
+    public static let missingHost = Code(description: "missing_host")
     /// The host is neither a name nor an address.
-    public static let invalidHost = Code(value: .invalidHost)
+    public static let invalidHost = Code(description: "invalid_host")
     /// The port is not between 1 and 65535.
-    public static let invalidPort = Code(value: .invalidPort)
+    public static let invalidPort = Code(description: "invalid_port")
     /// The scheme has no default port, and the URL gives none.
-    public static let unknownScheme = Code(value: .unknownScheme)
+    public static let unknownScheme = Code(description: "unknown_scheme")
     /// A name in other letters that can be read in more than one way without Unicode's tables: accents that stand beside
     /// their letters, symbols, letters in presentation forms.
-    public static let unclearName = Code(value: .unclearName)
+    public static let unclearName = Code(description: "unclear_name")
     /// A Unix-domain socket's path that can't be one.
-    public static let invalidPath = Code(value: .invalidPath)
+    public static let invalidPath = Code(description: "invalid_path")
   }
 
   /// What is wrong.
@@ -153,6 +153,9 @@ public struct EndPointError: Error, Hashable, Sendable, CustomStringConvertible 
     self.text = ShownText.withoutPassword(text)
     self.words = words
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what is wrong, and what to do. Characters that are not seen stand in it as escapes.
   public var description: String {

@@ -2,7 +2,7 @@ import HeadgateThreads
 
 /// Why a request or a permit did not come to its end: what happened, to which end-point, in which phase, after how
 /// long, and what to do.
-public struct DispatchError: Error, Sendable, CustomStringConvertible {
+public struct DispatchError: HeadgateError {
   // One pointer wide: an error is carried through every result, and is hardly ever there.
   private final class Storage: Sendable {
     let code: Code
@@ -67,6 +67,12 @@ public struct DispatchError: Error, Sendable, CustomStringConvertible {
       code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited, ran: ran ?? self.ran,
       detail: detail, underlying: underlying)
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// The same as ``underlying``.
+  public var underlyingError: (any Error)? { underlying }
 
   /// For people: what is wrong, and what to do.
   public var description: String {

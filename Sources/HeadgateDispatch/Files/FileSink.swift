@@ -5,11 +5,9 @@ import HeadgateThreads
 ///
 /// Bytes gather into blocks, and a few blocks may be on their way to the disk. A small body is one block, and its file
 /// is created, written, closed and renamed in one go.
-// Unchecked: `head`, `url`, `block`, `total` and `trailers` are touched only in the sink's calls, of which the operation makes one
+// Unchecked: `head`, `url`, `block`, `total`, `count` and `trailers` are touched only in the sink's calls, of which the operation makes one
 // at a time, each after it has taken its lock; `file` and `fault` only in jobs of `lane`, which runs one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
-  typealias Completion = @Sendable (Result<FileResponse, DispatchError>) -> Void
-
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
   private static let blockSize = 256 * 1024
@@ -20,11 +18,14 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     var isStopped = false
     var operation: DispatchOperation?
     // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
-    var completion: Completion?
+    var completion: FileCompletion?
+    // What the listener is told next: one job at a time is on its way to it.
+    var progress: DownloadProgress?
   }
 
   private let destination: FileDestination
   private let acceptance: Acceptance?
+  private let onProgress: DownloadProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
 
@@ -33,14 +34,19 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var isWanted = false
   private var block: [UInt8] = []
   private var total = 0
+  private var count = DownloadCount(expected: nil)
   private var trailers: HTTPFields = [:]
 
   private var file: PartFile?
   private var fault: DispatchError?
 
-  init(_ destination: FileDestination, acceptance: Acceptance?, _ completion: @escaping Completion) {
+  init(
+    _ destination: FileDestination, acceptance: Acceptance?, onProgress: DownloadProgress.Listener? = nil,
+    _ completion: @escaping FileCompletion
+  ) {
     self.destination = destination
     self.acceptance = acceptance
+    self.onProgress = onProgress
     self.pressure = Locked(Pressure(completion: completion))
   }
 
@@ -55,6 +61,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
+    if onProgress != nil { count = DownloadCount(expected: head.declaredLength.map { Int64($0) }) }
     if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
@@ -63,6 +70,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
     total += bytes.count
+    if onProgress != nil, let progress = count.add(bytes.count) { tell(progress) }
     guard isWanted else { return .more }
     block.append(contentsOf: bytes)
     return block.count >= Self.blockSize ? sendBlock() : .more
@@ -74,6 +82,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     acceptance?.signal()
     let last = block
     block = []
+    if onProgress != nil, error == nil, let progress = count.end() { tell(progress) }
     // After this the operation is over: letting go of it here ends the cycle between the two.
     let operation = pressure.withLock { $0.operation.take() }
     let endPoint = operation?.endPoint
@@ -96,6 +105,19 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     }
     lane.run { [self] in write(full) }
     return isStopped ? .pause : .more
+  }
+
+  /// Tells the listener, on the lane, unless it is about to be told of less: then that is made more.
+  private func tell(_ progress: DownloadProgress) {
+    let isOnItsWay = pressure.withLock { pressure in
+      defer { pressure.progress = progress }
+      return pressure.progress != nil
+    }
+    guard !isOnItsWay else { return }
+    lane.run { [self] in
+      let latest = pressure.withLock { $0.progress.take() }
+      if let latest { onProgress?(latest) }
+    }
   }
 
   // MARK: On the lane
@@ -135,7 +157,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       // What fails here has been decided well before: only the file is at fault, and the times are those of the response.
       guard error.endPoint == nil else { return .failure(error) }
       return .failure(
-        error.at(endPoint, waited: .seconds(times.queued), ran: .seconds(times.total - times.queued)))
+        error.at(endPoint, waited: times.queued, ran: times.total - times.queued))
     }
   }
 }

@@ -74,6 +74,10 @@ struct PartFile: ~Copyable {
 
   private borrowing func rename() throws(DispatchError) -> String {
     if destination.collision == .replace {
+      guard Self.mayBeReplaced(destination.path) else {
+        throw DispatchError(
+          .fileFailed, phase: .writing, detail: "\(destination.path) is no regular file, and stays as it is")
+      }
       guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
       return destination.path
     }
@@ -91,6 +95,13 @@ struct PartFile: ~Copyable {
     case .as(let path): return path
     case .withoutLinks: return try renameWithoutLinks()
     }
+  }
+
+  /// Whether nothing is there, or a file or a link: the superuser's rename would put a file in the place of a device too.
+  private static func mayBeReplaced(_ path: String) -> Bool {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return true }
+    return [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT)
   }
 
   private enum Named {

@@ -13,7 +13,8 @@ extension EndPointGate {
   ///   - endPoint: Whose permit.
   ///   - lane: By which lane: `long` for work that stays open.
   ///   - priority: How soon, among those that wait for the same.
-  ///   - deadline: Until when it may wait; the work itself has no limit.
+  ///   - deadline: How long it may wait, from this call; the work itself has no limit. Nil: no limit. Zero or less ends it
+  ///     at once.
   ///   - isolation: Where `body` runs: by default where the caller does.
   ///   - file: Where the permit is asked for, for the warning about one that leaks.
   ///   - line: The same.
@@ -22,7 +23,7 @@ extension EndPointGate {
   ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
   public func withPermit<Value: Sendable>(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Deadline = .distantFuture,
+    deadline: Duration? = nil,
     isolation: isolated (any Actor)? = #isolation, file: String = #fileID, line: UInt = #line,
     _ body: () async throws -> Value
   ) async throws -> Value {
@@ -37,7 +38,7 @@ extension EndPointGate {
   /// - Throws: As ``withPermit(for:lane:priority:deadline:isolation:file:line:_:)``.
   public func permit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Deadline = .distantFuture,
+    deadline: Duration? = nil,
     file: String = #fileID, line: UInt = #line
   ) async throws(DispatchError) -> Permit {
     let canceller = Canceller()
@@ -63,7 +64,7 @@ extension EndPointGate {
   @discardableResult
   public func requestPermit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Deadline = .distantFuture,
+    deadline: Duration? = nil,
     file: String = #fileID, line: UInt = #line,
     completion: @escaping @Sendable (Result<Permit, DispatchError>) -> Void
   ) -> PermitRequest {

@@ -37,9 +37,10 @@ public final class PermitRequest: GateClient, Sendable {
   /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is handed over.
   public func cancel() { end(with: .cancelled) }
 
-  func submit(_ lane: RequestLane, deadline: Deadline, mayBeHeld: Bool) {
-    if deadline != .distantFuture {
-      let timer = gate.timers.schedule(at: deadline) { [self] in end(with: .deadlineExceeded) }
+  func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
+    if let deadline {
+      guard deadline > .zero else { return end(with: .deadlineExceeded) }
+      let timer = gate.timers.schedule(at: submitted + deadline) { [self] in end(with: .deadlineExceeded) }
       keep(timer)
     }
     switch gate.submit(

@@ -31,7 +31,7 @@ public struct Interception: Sendable {
   ///
   /// - Parameter request: What to send.
   /// - Returns: The response, whatever its status.
-  /// - Throws: ``DispatchError``, as ``URLDispatcher/data(for:lane:)-(DispatchRequest,_)``; `cancelled` when the task is.
+  /// - Throws: ``DispatchError``, as ``URLDispatcher/data(for:lane:policy:)-(DispatchRequest,_,_)``; `cancelled` when the task is.
   public func send(_ request: DispatchRequest) async throws(DispatchError) -> DispatchResponse {
     let canceller = Canceller()
     typealias Response = Result<DispatchResponse, DispatchError>
@@ -39,6 +39,7 @@ public struct Interception: Sendable {
       await withContinuation { (continuation: CheckedContinuation<Response, Never>) in
         let sink = CollectingSink(cap: request.maxBodyBytes) { continuation.resume(returning: $0) }
         let operation = DispatchOperation.make(request, .short, core, sink, .onBehalf, age: age)
+        sink.attach(operation)
         canceller.set { operation.cancel() }
         operation.submit(patience: .waits, mayBeHeld: true)
       }

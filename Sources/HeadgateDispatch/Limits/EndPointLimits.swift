@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// How many requests an end-point tolerates at once: in all, how many of them may be long, and over how many sockets. And
 /// its share of the total.
 public struct EndPointLimits: Hashable, Sendable {
@@ -93,7 +95,10 @@ public struct EndPointLimits: Hashable, Sendable {
 }
 
 /// A limit that can't be.
-public struct LimitError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct LimitError: HeadgateError, Hashable {
+  /// `invalid_limit`.
+  public var codeName: String { "invalid_limit" }
+
   /// What is wrong with it, and what to give instead. Characters that are not seen stand in it as escapes.
   public let description: String
 

@@ -13,5 +13,8 @@ public struct LongRequestPolicy: Hashable, Sendable, CustomStringConvertible {
   /// The request waits in the long lane until that has a place, behind those that came before.
   public static let enqueue = LongRequestPolicy(description: "enqueue")
 
+  /// A short request has no lane of its own to wait for.
+  func patience(in lane: RequestLane) -> Scheduler<any GateClient>.Patience { lane == .long ? patience : .waits }
+
   var patience: Scheduler<any GateClient>.Patience { self == .enqueue ? .waits : .needsLongPlace }
 }

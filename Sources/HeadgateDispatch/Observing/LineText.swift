@@ -87,10 +87,8 @@ extension LineText {
     add(endPoint.port)
   }
 
-  /// Adds what `Duration.words` says of so many seconds, which were whole nanoseconds.
-  mutating func add(seconds: Double) {
-    add(milliseconds: (Int64(exactly: (seconds * 1e9).rounded()) ?? .max) / 1_000_000)
-  }
+  /// Adds a time for people, as `Duration.words`.
+  mutating func add(_ time: Duration) { add(milliseconds: time.wholeNanoseconds / 1_000_000) }
 
   /// Adds a time for people: milliseconds below a second, else seconds.
   mutating func add(milliseconds count: Int64) {

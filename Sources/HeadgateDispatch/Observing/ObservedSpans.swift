@@ -129,13 +129,13 @@ public struct ExchangeReport: Sendable {
   /// The parts of making the connection, in their order. Empty on one that was open already, and where the transport
   /// can't tell (see ``ExchangeTimes``).
   public var connecting: [ConnectingSpan] {
-    var earlier = 0.0
-    let parts: [(ConnectingSpan.Part, Double)] = [(.name, times.name), (.connect, times.connect), (.tls, times.tls)]
+    var earlier = Duration.zero
+    let parts: [(ConnectingSpan.Part, Duration)] = [(.name, times.name), (.connect, times.connect), (.tls, times.tls)]
     return parts.compactMap { part, until in
-      guard until > 0 else { return nil }
+      guard until > .zero else { return nil }
       defer { earlier = max(earlier, until) }
       return ConnectingSpan(
-        part: part, from: start.at + .seconds(earlier), until: start.at + .seconds(max(earlier, until)))
+        part: part, from: start.at + earlier, until: start.at + max(earlier, until))
     }
   }
 }

@@ -48,7 +48,8 @@ public struct DispatchRequest: Sendable {
 
   /// Whether the server is asked, by `Expect: 100-continue`, before the body is sent: then one that refuses it says so
   /// first, and nothing is sent in vain. A server that knows nothing of it is waited for a second. Nil, which it is
-  /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for.
+  /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for, where the transport
+  /// can. True needs ``TransportCapabilities/expectsContinue``.
   public var expectsContinue: Bool? {
     get { storage.expectsContinue }
     set { change { $0.rare.expectsContinue = newValue } }
@@ -80,11 +81,17 @@ public struct DispatchRequest: Sendable {
     set { change { $0.deadline = newValue } }
   }
 
-  /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set; nil: no limit
-  /// but `timeout`.
+  /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set, where the
+  /// transport can keep such a limit; nil: no limit but `timeout`. With one that was set a request ends with `unsupported`
+  /// over a transport without ``TransportCapabilities/connectTimeout``.
   public var connectTimeout: Duration? {
     get { storage.connectTimeout }
-    set { change { $0.connectTimeout = newValue } }
+    set {
+      change { settings in
+        settings.connectTimeout = newValue
+        settings.needsConnectTimeout = newValue != nil
+      }
+    }
   }
 
   /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body. What

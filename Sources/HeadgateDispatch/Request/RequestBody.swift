@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// What a request carries: bytes from memory, from a file, or from a sequence that brings them piece by piece.
 ///
 ///     request.body = RequestBody("text")
@@ -10,6 +12,7 @@
 public struct RequestBody: Sendable {
   enum Content: Sendable {
     case bytes([UInt8])
+    case slices(BodySlices)
     case file(path: String, range: Range<Int64>?)
     case sequence(BodySequence)
   }
@@ -20,7 +23,7 @@ public struct RequestBody: Sendable {
   /// and files unless said otherwise, and for sequences that are made anew each time.
   public let canBeSentAgain: Bool
 
-  /// The bytes of a body from memory; nil for all others.
+  /// The bytes of a body that was made from an array or a text; nil for all others.
   public var bytes: [UInt8]? {
     if case .bytes(let bytes) = content { bytes } else { nil }
   }
@@ -30,6 +33,7 @@ public struct RequestBody: Sendable {
   public var length: Int64? {
     switch content {
     case .bytes(let bytes): Int64(bytes.count)
+    case .slices(let slices): Int64(slices.count)
     // A range that no file holds may be longer than any number.
     case .file(_, let range): range.map { Int64(clamping: UInt64(bitPattern: $0.upperBound &- $0.lowerBound)) }
     case .sequence(let sequence): sequence.length
@@ -44,6 +48,18 @@ public struct RequestBody: Sendable {
   public init(_ bytes: [UInt8], canBeSentAgain: Bool = true) {
     content = .bytes(bytes)
     self.canBeSentAgain = canBeSentAgain
+  }
+
+  /// A body from memory that is no array: it is copied slice by slice as it is sent, or not at all by a transport that
+  /// can take `origin`.
+  package init(_ slices: BodySlices) {
+    content = .slices(slices)
+    canBeSentAgain = true
+  }
+
+  /// What a body from memory that is no array was made from; nil for all others.
+  package var origin: (any Sendable)? {
+    if case .slices(let slices) = content { slices.origin } else { nil }
   }
 
   /// A body of UTF-8 text.
@@ -103,4 +119,42 @@ public struct RequestBody: Sendable {
     if case .sequence(let sequence) = content, let use = sequence.use { return !use.isUsed }
     return false
   }
+}
+
+/// Memory of whatever type, as a body has it.
+package struct BodySlices: Sendable {
+  package let count: Int
+  package let origin: any Sendable
+  let copy: @Sendable (Range<Int>) -> [UInt8]
+
+  /// - Parameters:
+  ///   - origin: What holds the bytes, as a transport may take it.
+  ///   - count: How many there are.
+  ///   - copy: The bytes in a range.
+  package init(_ origin: any Sendable, count: Int, copy: @escaping @Sendable (Range<Int>) -> [UInt8]) {
+    self.origin = origin
+    self.count = count
+    self.copy = copy
+  }
+}
+
+/// Brings a body from memory slice by slice.
+final class SliceProducer: BodyProducer {
+  private static let size = 256 * 1024
+
+  private let slices: BodySlices
+  private let offset = Locked(0)
+
+  init(_ slices: BodySlices) { self.slices = slices }
+
+  func ask(_ feed: BodyFeed) {
+    let range = offset.withLock { offset in
+      let start = offset
+      offset = min(slices.count, start + Self.size)
+      return start..<offset
+    }
+    feed.put(slices.copy(range), last: range.upperBound == slices.count)
+  }
+
+  func stop() {}
 }

@@ -14,6 +14,8 @@ final class RequestFields: @unchecked Sendable {
     var headerFields: HTTPFields
     var timeout: Duration? = .seconds(60)
     var connectTimeout: Duration? = .seconds(30)
+    // The caller set a limit: a transport that can't keep it must not carry the request.
+    var needsConnectTimeout = false
     var deadline: Duration?
     var priority = RequestPriority.normal
     fileprivate var rareBox: RareBox?
@@ -77,6 +79,7 @@ final class RequestFields: @unchecked Sendable {
   var headerFields: HTTPFields { settings.headerFields }
   var timeout: Duration? { settings.timeout }
   var connectTimeout: Duration? { settings.connectTimeout }
+  var needsConnectTimeout: Bool { settings.needsConnectTimeout }
   var deadline: Duration? { settings.deadline }
   var priority: RequestPriority { settings.priority }
   private var rare: RareBox? { settings.rareBox }

@@ -164,22 +164,25 @@ public protocol ExchangeControl: AnyObject, Sendable {
   var phase: DispatchError.Phase { get }
 }
 
-/// The seconds that the parts of one exchange took, each counted from the exchange's start; 0 for a part that did not
-/// happen, as on a connection that was open already.
+/// How long the parts of one exchange took, each counted from the exchange's start; zero for a part that did not happen,
+/// as on a connection that was open already.
 public struct ExchangeTimes: Sendable, Hashable {
   /// Until the host's name was known.
-  public var name: Double
+  public var name: Duration
   /// Until the connection stood.
-  public var connect: Double
+  public var connect: Duration
   /// Until the TLS handshake was done.
-  public var tls: Double
+  public var tls: Duration
   /// Until the first byte of the response.
-  public var firstByte: Double
+  public var firstByte: Duration
   /// Until the end.
-  public var total: Double
+  public var total: Duration
 
-  /// Times of an exchange, in seconds.
-  public init(name: Double = 0, connect: Double = 0, tls: Double = 0, firstByte: Double = 0, total: Double = 0) {
+  /// Times of an exchange.
+  public init(
+    name: Duration = .zero, connect: Duration = .zero, tls: Duration = .zero, firstByte: Duration = .zero,
+    total: Duration = .zero
+  ) {
     self.name = name
     self.connect = connect
     self.tls = tls

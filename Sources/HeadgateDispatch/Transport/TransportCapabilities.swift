@@ -14,7 +14,8 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// A set by its bits.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// HTTP/2, where a server offers it over TLS: several requests on one socket.
+  /// HTTP/2, where a server offers it over TLS: several requests on one socket. A request that needs it and could not go by
+  /// it whatever the server offers, such as a stream over libcurl, ends with `unsupported` as well.
   public static let http2 = TransportCapabilities(rawValue: 1)
   /// Open sockets, idle ones included, never exceed an end-point's limit; else only requests under way do.
   public static let socketLimits = TransportCapabilities(rawValue: 1 << 1)
@@ -32,7 +33,7 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   public static let trailers = TransportCapabilities(rawValue: 1 << 7)
   /// Cookies, by choice.
   public static let cookies = TransportCapabilities(rawValue: 1 << 8)
-  /// `connectTimeout`, and times and phases of the name look-up, the connection and the TLS handshake.
+  /// Times and phases of the name look-up, the connection and the TLS handshake.
   public static let connectPhases = TransportCapabilities(rawValue: 1 << 9)
   /// Bodies that are sent as they are made.
   public static let streamingUpload = TransportCapabilities(rawValue: 1 << 10)
@@ -43,10 +44,18 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// request whose ``RedirectPolicy`` says so.
   public static let addressRules = TransportCapabilities(rawValue: 1 << 12)
 
+  /// A limit on the time to connect. Needed by every request whose `connectTimeout` was set; the 30 s that one has without
+  /// that are left out where the transport can't keep them.
+  public static let connectTimeout = TransportCapabilities(rawValue: 1 << 13)
+
+  /// Asking the server before a body is sent. Needed by every request with a body whose `expectsContinue` is true.
+  public static let expectsContinue = TransportCapabilities(rawValue: 1 << 14)
+
   private static let names = [
     "HTTP/2", "limits on sockets", "back-pressure to the socket", "proxies", "Unix-domain sockets",
     "client certificates", "authorities of one's own", "trailers", "cookies", "phases of connecting",
-    "streaming uploads", "challenges about a server's trust", "rules for addresses",
+    "streaming uploads", "challenges about a server's trust", "rules for addresses", "a limit on the time to connect",
+    "asking before a body is sent",
   ]
 
   /// Their names, for errors.
@@ -61,6 +70,8 @@ extension Exchange {
     var needed = request.requires
     if request.endPoint.isUnixSocket { needed.insert(.unixSockets) }
     if request.fields.redirects.refusesPrivateAddresses { needed.insert(.addressRules) }
+    if request.fields.needsConnectTimeout { needed.insert(.connectTimeout) }
+    if request.fields.hasBody, request.expectsContinue == true { needed.insert(.expectsContinue) }
     let missing = needed.subtracting(capabilities)
     guard !missing.isEmpty else { return nil }
     return DispatchError(.unsupported, phase: .connecting, detail: "it lacks \(missing)")

@@ -123,6 +123,10 @@ extension RequestBody {
     let canRewind = canBeSentAgain
     switch content {
     case .bytes(let bytes): completion(.success(RequestBodySource(bytes, canRewind: canRewind, report)))
+    case .slices(let slices):
+      completion(
+        .success(
+          RequestBodySource(length: Int64(slices.count), canRewind: canRewind, report) { SliceProducer(slices) }))
     case .sequence(let sequence):
       if let length = sequence.length, length < 0 {
         return completion(.failure(DispatchError(body: RequestBodyError(.tooLong, expected: length))))

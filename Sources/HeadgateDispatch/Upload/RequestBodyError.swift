@@ -1,5 +1,7 @@
+import HeadgateThreads
+
 /// Why the body of a request could not be had, as ``DispatchError/underlying`` of a `bodyFailed`.
-public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct RequestBodyError: HeadgateError, Hashable {
   /// What is wrong. More may be added: a `switch` needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
@@ -44,6 +46,9 @@ public struct RequestBodyError: Error, Hashable, Sendable, CustomStringConvertib
     self.expected = expected
     self.errno = errno
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what, which file, how many bytes.
   public var description: String {

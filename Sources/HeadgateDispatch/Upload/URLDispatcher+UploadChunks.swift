@@ -6,7 +6,7 @@ extension URLDispatcher {
   /// Sends a file in chunks, each by a request of its own, one after another.
   ///
   ///     let request = try DispatchRequest("https://example.com/uploads/7", method: .put)
-  ///     try await dispatcher.uploadChunks(ofFile: path, to: request, from: known)
+  ///     try await dispatcher.uploadChunks(ofFile: path, for: request, from: known)
   ///
   /// Each chunk waits for a permit like every request, with the priority and the limits on time of `template`, and gives it
   /// back before the next one: other requests go in between. The chunk is read from the file while it is sent, so memory
@@ -30,7 +30,7 @@ extension URLDispatcher {
   /// - Throws: ``ChunkUploadError``, which says how far it came.
   @discardableResult
   public func uploadChunks(
-    ofFile path: String, to template: DispatchRequest, size: Int64 = 8 << 20, from offset: Int64 = 0,
+    ofFile path: String, for template: DispatchRequest, size: Int64 = 8 << 20, from offset: Int64 = 0,
     onProgress: (@Sendable (UploadProgress) -> Void)? = nil,
     makeRequest: (@Sendable (DispatchRequest, UploadChunk) throws -> DispatchRequest)? = nil
   ) async throws(ChunkUploadError) -> Int64 {

@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// A part of a file that is sent by a request of its own.
 public struct UploadChunk: Hashable, Sendable {
   /// Its bytes, counted from the file's start; never empty.
@@ -14,7 +16,7 @@ public struct UploadChunk: Hashable, Sendable {
 }
 
 /// Why the sending of a file in chunks ended before the file did, and from where it can go on.
-public struct ChunkUploadError: Error, Sendable, CustomStringConvertible {
+public struct ChunkUploadError: HeadgateError {
   /// What happened. More may be added: a `switch` needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
@@ -54,6 +56,12 @@ public struct ChunkUploadError: Error, Sendable, CustomStringConvertible {
     self.response = response
     self.underlying = underlying
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// The same as ``underlying``.
+  public var underlyingError: (any Error)? { underlying }
 
   /// For people: what happened, how far it had come, and what to do.
   public var description: String {

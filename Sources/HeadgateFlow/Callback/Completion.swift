@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// A function that answers by a callback instead of returning: what `waitForCallback` and all combinators take.
 ///
 ///     let load: CallbackFunction<Data, any Error> = { completion in
@@ -84,9 +86,12 @@ extension Completion where Failure == any Error {
 }
 
 /// A callback in the style of two optionals brought neither a value nor an error.
-public struct EmptyAnswer: Error, Hashable, CustomStringConvertible {
+public struct EmptyAnswer: HeadgateError, Hashable {
   /// The error.
   public init() {}
+
+  /// `empty_answer`.
+  public var codeName: String { "empty_answer" }
 
   /// For people.
   public var description: String { "the callback brought neither a value nor an error; look into the function" }

@@ -1,3 +1,5 @@
+import HeadgateThreads
+
 /// A piece of a file or of a stream of bytes.
 public struct Chunk: Hashable, Sendable {
   /// Where it begins, in bytes from the start of the source.
@@ -23,7 +25,7 @@ public struct ChunkProgress: Hashable, Sendable {
 }
 
 /// A file that can't be read.
-public struct ChunkFileError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ChunkFileError: HeadgateError, Hashable {
   /// The file's path.
   public let path: String
 
@@ -32,6 +34,9 @@ public struct ChunkFileError: Error, Hashable, Sendable, CustomStringConvertible
 
   /// The system's error number.
   public let errno: Int32
+
+  /// What was tried, as a word: `open_failed`.
+  public var codeName: String { "\(operation)_failed" }
 
   /// For people.
   public var description: String { "\(operation) \"\(path)\": error \(errno)" }

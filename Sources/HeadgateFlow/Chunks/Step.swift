@@ -1,7 +1,7 @@
 import HeadgateThreads
 
 /// The step of a flow in which it failed, and what with.
-public struct StepError: Error, CustomStringConvertible {
+public struct StepError: HeadgateError {
   /// The step's name.
   public let step: String
 
@@ -23,6 +23,12 @@ public struct StepError: Error, CustomStringConvertible {
     self.underlying = underlying
     self.waited = waited
   }
+
+  /// `step_failed`, or the name of its cause's code where that has one.
+  public var codeName: String { (cause as? any HeadgateError)?.codeName ?? "step_failed" }
+
+  /// What it failed with.
+  public var underlyingError: (any Error)? { underlying }
 
   /// For people: `upload > part 3: …`, and after how long.
   public var description: String { "\(path.joined(separator: " > ")): \(cause) after \(waited.inSeconds) s" }

@@ -1,5 +1,5 @@
 /// Why a loop could not be run, or would not take something.
-public struct LoopError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct LoopError: HeadgateError, Hashable {
   /// The kind of failure. New ones may come: handle those that you know.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -40,6 +40,9 @@ public struct LoopError: Error, Hashable, Sendable, CustomStringConvertible {
     self.loop = loop
     self.errno = errno
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what failed, why, and what to do.
   public var description: String {

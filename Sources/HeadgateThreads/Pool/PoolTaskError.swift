@@ -1,5 +1,5 @@
 /// Why a pool's task has no result, or why the wait for it ended.
-public struct PoolTaskError<Failure: Error>: Error, CustomStringConvertible {
+public struct PoolTaskError<Failure: Error>: HeadgateError {
   /// The reason.
   public let code: PoolTaskErrorCode
 
@@ -19,6 +19,12 @@ public struct PoolTaskError<Failure: Error>: Error, CustomStringConvertible {
     self.pool = pool
     self.waited = waited
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// What the body threw.
+  public var underlyingError: (any Error)? { failure }
 
   /// For people: what ended, why, after how long, and what to do.
   public var description: String {

@@ -1,5 +1,5 @@
 /// Why a pool could not be made, or did not take a task.
-public struct ThreadPoolError: Error, CustomStringConvertible {
+public struct ThreadPoolError: HeadgateError {
   /// The reason. New ones may come: handle those that you know, and treat the others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -50,6 +50,12 @@ public struct ThreadPoolError: Error, CustomStringConvertible {
     self.pool = pool
     self.underlying = underlying
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// The same as ``underlying``.
+  public var underlyingError: (any Error)? { underlying }
 
   /// For people: what happened, and what to do.
   public var description: String {

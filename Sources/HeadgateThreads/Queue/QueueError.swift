@@ -1,5 +1,5 @@
 /// Why a queue could not be made.
-public struct QueueError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct QueueError: HeadgateError, Hashable {
   /// The kind of failure. New ones may come: handle those that you know, and treat the others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -23,6 +23,9 @@ public struct QueueError: Error, Hashable, Sendable, CustomStringConvertible {
     self.queue = queue
     self.value = value
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what happened, and what to do.
   public var description: String {

@@ -1,7 +1,7 @@
 /// Why a wait ended without what it waited for.
 ///
 /// One error for everything that waits: taking from a queue, joining a thread, sleeping, waiting for a task of a pool.
-public struct WaitError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct WaitError: HeadgateError, Hashable {
   /// The kind of end. New ones may come: handle those that you know, and treat the others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -45,6 +45,9 @@ public struct WaitError: Error, Hashable, Sendable, CustomStringConvertible {
     self.operation = operation
     self.waited = waited
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what ended, why, after how long, and what to do.
   public var description: String {

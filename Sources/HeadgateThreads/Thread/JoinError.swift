@@ -5,7 +5,7 @@
 ///     } catch {
 ///       if let failure = error.failure { … }  // what the thread's body threw, with its type
 ///     }
-public struct JoinError<Failure: Error>: Error, CustomStringConvertible {
+public struct JoinError<Failure: Error>: HeadgateError {
   /// The reason.
   public let code: JoinErrorCode
 
@@ -25,6 +25,12 @@ public struct JoinError<Failure: Error>: Error, CustomStringConvertible {
     self.thread = thread
     self.waited = waited
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// What the body threw.
+  public var underlyingError: (any Error)? { failure }
 
   /// For people: what ended, why, after how long, and what to do.
   public var description: String {

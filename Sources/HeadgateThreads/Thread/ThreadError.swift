@@ -7,7 +7,7 @@ import Musl
 #endif
 
 /// Why a thread could not be started or changed.
-public struct ThreadError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ThreadError: HeadgateError, Hashable {
   /// The kind of failure. New ones may come: handle those that you know, and treat the others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -54,6 +54,9 @@ public struct ThreadError: Error, Hashable, Sendable, CustomStringConvertible {
   init(creating name: String, errno: Int32) {
     self.init(errno == EINVAL ? .invalidStackSize : .outOfResources, errno: errno, name: name)
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what happened, and what to do.
   public var description: String {

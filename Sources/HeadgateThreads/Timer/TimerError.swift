@@ -1,5 +1,5 @@
 /// Why a timer could not be set, or a call that was due could not be made.
-public struct TimerError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct TimerError: HeadgateError, Hashable {
   /// The kind of failure. New ones may come: handle those that you know.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Its name, as it stands in logs.
@@ -31,6 +31,9 @@ public struct TimerError: Error, Hashable, Sendable, CustomStringConvertible {
     self.code = code
     self.timers = timers
   }
+
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
 
   /// For people: what failed, why, and what to do.
   public var description: String { "timers \"\(timers)\": \(code.explanation)" }

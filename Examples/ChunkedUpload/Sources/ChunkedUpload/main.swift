@@ -1,4 +1,5 @@
 import Headgate
+import HeadgateFlow
 import HeadgateOrigin
 
 #if canImport(FoundationEssentials)

@@ -1,0 +1,24 @@
+import HeadgateDispatch
+import HeadgateThreads
+import Synchronization
+
+/// The bytes of bodies that have come up to now, those of failures included, for the status line.
+final class ByteCount: Sendable {
+  private let bytes = Atomic(0)
+
+  var value: Int { bytes.load(ordering: .relaxed) }
+
+  func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
+
+  /// Counts what one download tells of itself.
+  func listener() -> DownloadProgress.Listener {
+    let told = LockedBox<Int64>(0)
+    return { [self] progress in
+      let more = told.withLock { told in
+        defer { told = max(told, progress.received) }
+        return max(0, progress.received - told)
+      }
+      add(Int(more))
+    }
+  }
+}

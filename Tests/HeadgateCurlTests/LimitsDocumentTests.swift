@@ -1,0 +1,77 @@
+import Foundation
+import Headgate
+import HeadgateTesting
+import Testing
+
+// What docs/limits.md shows, as it stands there.
+
+/// docs/limits.md shows no code but this, and every public limit.
+@Suite struct LimitsDocumentTests {
+  private final class Rows: Sendable {
+    private let count = LockedBox(0)
+    var value: Int { count.withLock { $0 } }
+    func add(_ more: Int) { count.withLock { $0 += more } }
+  }
+
+  @Test("the limits of a dispatcher")
+  func dispatcher() async throws {
+    var limits = try GateLimits(
+      endPoint: EndPointLimits(requests: 4, long: 2), total: 200, waiting: 10_000, overflow: .wait)
+    limits.rules[try HostPattern("*.example.com")] = try EndPointLimits(requests: 2)
+    limits.overrides[try EndPoint("https://api.example.com/")] = try EndPointLimits(
+      requests: 100, connections: 2, weight: 4)
+    let dispatcher = try URLDispatcher(limits: limits, maxBodyMemory: 64 << 20)
+    #expect((dispatcher.limits.total, dispatcher.limits.waiting) == (200, 10_000))
+    let endPoint = try EndPoint("https://api.example.com/")
+    dispatcher.limits = limits
+    dispatcher.setLimits(try EndPointLimits(requests: 8), for: endPoint)
+    #expect(dispatcher.gate.counts.running == 0)
+    await dispatcher.shutDown()
+  }
+
+  @Test("the limits of a request")
+  func request() throws {
+    var request = try DispatchRequest("https://api.example.com/items")
+    request.timeout = .seconds(10)
+    request.deadline = .seconds(60)
+    request.connectTimeout = .seconds(3)
+    request.idleTimeout = .seconds(20)
+    request.maxBodyBytes = 1 << 20
+    request.maxDownloadBytes = 1 << 30
+    request.leastSpeed = TransferSpeed(bytesPerSecond: 1000, over: .seconds(30))
+    request.maxRedirects = 5
+    #expect(request.deadline == .seconds(60))
+  }
+
+  @Test("until when, in a task and on a thread")
+  func untilWhen() async throws {
+    let (gate, endPoint, rows) = (EndPointGate(), try EndPoint(host: "limits.example", port: 1), Rows())
+    try await gate.withPermit(for: endPoint, deadline: .seconds(5)) { rows.add(1) }
+    let thread = try ManagedThread.spawn(name: "rows") {
+      let limit = Deadline.after(.seconds(5))
+      try gate.withPermit(for: endPoint, until: limit) { rows.add(1) }
+    }
+    try await thread.value()
+    #expect(rows.value == 2)
+  }
+
+  @Test("the document shows only code that is compiled here, and names every limit that there is")
+  func document() throws {
+    let shown = try DocumentedCode("limits.md")
+    #expect(try shown.lines(missingIn: #filePath) == [])
+    #expect(shown.lines.count > 15)
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    // What their errors have is no limit.
+    let others: Set<Substring> = ["description", "codeName"]
+    for type in ["EndPointLimits", "GateLimits"] {
+      let source = try DocumentedCode.code(of: root.path + "/Sources/HeadgateDispatch/Limits/\(type).swift")
+      let kinds = ["public let ", "public var ", "public package(set) var "]
+      for line in source where kinds.contains(where: { line.hasPrefix($0) }) {
+        let name = line.prefix { $0 != ":" }.split(separator: " ").last ?? ""
+        guard !others.contains(name) else { continue }
+        #expect(shown.spans.contains("\(type).\(name)"), "\(type).\(name) is not in docs/limits.md")
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import HeadgateTesting
+import Testing
+
+@testable import HeadgateDispatch
+
+/// The account of the bodies in memory, by random events.
+@Suite struct BodyLedgerTests {
+  @Test(
+    "whatever comes, the eldest goes on, memory keeps to its bound, and every body comes to its end", arguments: 0..<40)
+  func random(seed: Int) {
+    var random = SeededRandom(seed: UInt64(seed))
+    let limit = [0, 1, 300_000, 4_000_000][seed % 4]
+    var ledger = BodyLedger(limit: limit)
+    var (going, paused): ([Int], [Int]) = ([], [])
+    var held: [Int: Int] = [:]
+    var toCome = 200
+    while toCome > 0 || !held.isEmpty {
+      if toCome > 0, held.count < 30, Int.random(in: 0..<3, using: &random) == 0 {
+        let number = ledger.enter()
+        (held[number], toCome) = (0, toCome - 1)
+        going.append(number)
+      } else if let number = going.randomElement(using: &random) {
+        if Int.random(in: 0..<6, using: &random) == 0 {
+          end(number)
+        } else {
+          let piece = Int.random(in: 1...BodyLedger.piece, using: &random)
+          held[number, default: 0] += piece
+          if ledger.add(piece, to: number) {
+            going.removeAll { $0 == number }
+            paused.append(number)
+          }
+        }
+      } else if !held.isEmpty {
+        Issue.record("seed \(seed): nothing goes on and \(held.count) are not at their end")
+        return
+      }
+      // One that is cancelled while it is paused.
+      if let number = paused.randomElement(using: &random), Int.random(in: 0..<20, using: &random) == 0 { end(number) }
+      #expect(ledger.brokenInvariant == nil, "seed \(seed)")
+      #expect(ledger.bytes == held.values.reduce(0, +), "seed \(seed)")
+      for number in paused { #expect(ledger.isPaused(number), "seed \(seed)") }
+      for number in going { #expect(!ledger.isPaused(number), "seed \(seed)") }
+      // Each of the others pauses at its first piece above the limit.
+      let eldest = held.keys.min().flatMap { held[$0] } ?? 0
+      #expect(ledger.bytes <= limit + eldest + held.count * BodyLedger.piece, "seed \(seed)")
+    }
+    #expect(ledger.bytes == 0)
+
+    func end(_ number: Int) {
+      held[number] = nil
+      going.removeAll { $0 == number }
+      paused.removeAll { $0 == number }
+      for resumed in ledger.leave(number) {
+        #expect(paused.contains(resumed), "seed \(seed): \(resumed) was not paused")
+        paused.removeAll { $0 == resumed }
+        going.append(resumed)
+      }
+    }
+  }
+
+  @Test("as many go on as there is room for, the eldest first, and the first one whatever room there is")
+  func room() {
+    var ledger = BodyLedger(limit: 3 * BodyLedger.piece)
+    func pauses(_ number: Int, after pieces: Int) -> Bool { ledger.add(pieces * BodyLedger.piece, to: number) }
+    func leave(_ number: Int) -> [Int] { ledger.leave(number) }
+    let numbers = (0..<6).map { _ in ledger.enter() }
+    #expect(!pauses(numbers[0], after: 4))
+    for number in numbers.dropFirst() { #expect(pauses(number, after: 0)) }
+    #expect(leave(numbers[0]) == Array(numbers[1...3]))
+    #expect(!pauses(numbers[1], after: 9))
+    #expect(pauses(numbers[2], after: 0))
+    #expect(leave(numbers[3]) == [])
+    #expect(leave(numbers[1]) == [numbers[2], numbers[4], numbers[5]])
+    #expect(leave(numbers[1]) == [])
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// How a download tells how far it is.
+@Suite struct DownloadProgressTests {
+  private let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
+
+  @Test("progress is told after a hundredth or 64 KB, whichever is more, and once at the end")
+  func rate() {
+    var random = SeededRandom(seed: 7)
+    for expected in [nil, 0, 1, 100_000, 50_000_000] as [Int64?] {
+      var count = DownloadCount(expected: expected)
+      var told: [DownloadProgress] = []
+      let total = expected ?? 3_000_000
+      var received: Int64 = 0
+      while received < total {
+        let piece = min(total - received, Int64.random(in: 1...40_000, using: &random))
+        received += piece
+        let last = told.last?.received ?? 0
+        let step = max(65_536, (expected ?? 0) / 100)
+        let progress = count.add(Int(piece))
+        #expect((progress != nil) == (received - last >= step || received == expected))
+        if let progress { told.append(progress) }
+      }
+      if let last = count.end() { told.append(last) }
+      #expect(count.end() == nil)
+      #expect(told.last == DownloadProgress(received: total, expected: expected))
+      #expect(zip(told, told.dropFirst()).allSatisfy { $0.received < $1.received })
+      #expect(told.count <= 102)
+    }
+  }
+
+  @Test("what part has come is known where it is known how much there will be")
+  func fraction() {
+    #expect(DownloadProgress(received: 1, expected: 4).fraction == 0.25)
+    #expect(DownloadProgress(received: 5, expected: 4).fraction == 1)
+    #expect(DownloadProgress(received: 0, expected: 0).fraction == 1)
+    #expect(DownloadProgress(received: 1, expected: nil).fraction == nil)
+  }
+
+  @Test("a listener hears in order and before the completion; while it is busy only the latest count waits")
+  func busy() async throws {
+    let bench = try Bench()
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let (told, inside, goesOn) = (Outcomes<String>(), Gate(), Gate())
+    bench.dispatcher.dispatchShort(try bench.request(), to: .replacing(path)) { progress in
+      told.add("\(progress.received) of \(progress.expected ?? -1)")
+      inside.open()
+      block(until: goesOn)
+    } completion: { result in
+      told.add("ended, \((try? result.get().bytes) ?? -1) bytes")
+    }
+    let exchange = await bench.transport.next()
+    let piece = [UInt8](repeating: 1, count: 65_536)
+    exchange.head(200, [.contentLength: "\(4 * piece.count)"])
+    exchange.body(piece)
+    await inside.wait()
+    for _ in 0..<3 { exchange.body(piece) }
+    exchange.end()
+    goesOn.open()
+    await told.wait(for: 3)
+    #expect(told.values == ["65536 of 262144", "262144 of 262144", "ended, 262144 bytes"])
+    #expect(await bench.isCleanAtLast())
+  }
+
+  @Test("a body that is not kept is told of as well, and one that breaks off only as far as it came")
+  func notKept() async throws {
+    let bench = try Bench()
+    let told = Outcomes<DownloadProgress>()
+    async let refused = bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
+    await bench.transport.next().respond(404, [.contentLength: "3"], body: "nil")
+    #expect(try await refused.path == nil)
+    #expect(told.values == [DownloadProgress(received: 3, expected: 3)])
+    let broken = Task {
+      try await bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
+    }
+    let exchange = await bench.transport.next()
+    exchange.head(200, [.contentLength: "200000"])
+    exchange.body([UInt8](repeating: 1, count: 70_000))
+    exchange.body([1])
+    exchange.end(DispatchError(.connectionLost, phase: .receiving))
+    await #expect(throws: DispatchError.self) { try await broken.value }
+    #expect(told.values.dropFirst() == [DownloadProgress(received: 70_000, expected: 200_000)])
+    #expect(await bench.isCleanAtLast())
+  }
+}

@@ -1,0 +1,63 @@
+import HeadgateDispatch
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+/// One `catch` for the errors of every module.
+@Suite struct HeadgateErrorTests {
+  private struct Cause: Error {}
+
+  private typealias Failing = @Sendable () async throws -> Void
+
+  private static let failing: [(name: String, work: Failing)] = [
+    ("invalid_capacity", { _ = try BlockingQueue<Int>(name: "q", capacity: -1) }),
+    ("empty_name", { _ = try ThreadPool(name: "", size: 1) }),
+    ("failed", { _ = try await ManagedThread.spawn(name: "t") { throw Cause() }.value() }),
+    ("timed_out", { throw WaitError(.timedOut, operation: "take") }),
+    ("disposed", { throw TimerError(.disposed, timers: "t") }),
+    ("stopped", { throw LoopError(.stopped, loop: "l") }),
+    ("failed", { throw PerformError<Cause>.failed(Cause()) }),
+    ("not_performed", { throw PerformError<Cause>.notPerformed(WaitError(.closed, operation: "perform")) }),
+    ("no_input", { _ = try await firstToSucceed([@Sendable () async throws -> Int]()) }),
+    ("step_failed", { try step("s") { throw Cause() } }),
+    ("timed_out", { try step("s") { throw WaitError(.timedOut, operation: "take") } }),
+    ("empty_answer", { throw EmptyAnswer() }),
+    ("invalid_limit", { _ = try EndPointLimits(requests: 0) }),
+    ("missing_host", { _ = try EndPoint("http:///") }),
+    ("invalid_url", { _ = try DispatchRequest("nowhere") }),
+    (
+      "invalid_argument",
+      {
+        let dispatcher = URLDispatcher(transport: ScriptedTransport(), logger: .silent)
+        try await dispatcher.uploadChunks(ofFile: "x", for: DispatchRequest("http://h/"), size: 0)
+      }
+    ),
+  ]
+
+  @Test(
+    "every error of the package is caught as a HeadgateError, with a word for logs and words for people",
+    arguments: 0..<failing.count)
+  func caught(number: Int) async {
+    let (name, work) = Self.failing[number]
+    do {
+      try await work()
+      Issue.record("\(name): it did not fail")
+    } catch let error as any HeadgateError {
+      #expect(error.codeName == name, "\(error)")
+      #expect(!error.description.isEmpty)
+    } catch {
+      Issue.record("\(name): \(type(of: error)) is none")
+    }
+  }
+
+  @Test("the error that one came from is told, whatever the type calls it")
+  func underlying() {
+    let errors: [any HeadgateError] = [
+      DispatchError(.interceptorFailed, underlying: Cause()), PerformError<Cause>.failed(Cause()),
+      StepError("s", Cause()),
+    ]
+    for error in errors { #expect(error.underlyingError is Cause, "\(error)") }
+    #expect((WaitError(.closed, operation: "take") as any HeadgateError).underlyingError == nil)
+  }
+}
