@@ -38,7 +38,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
-    .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     // For HeadgateInstruments only.
     .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
