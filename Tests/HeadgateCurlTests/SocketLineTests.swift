@@ -27,6 +27,24 @@ import Testing
     #expect(line.arrive(5, offers: true) == true)
   }
 
+  @Test("one for whom a socket is reserved goes before the others, which keep their order")
+  func promoted() {
+    var line = SocketLine<Int>()
+    #expect(line.arrive(1, offers: false) == true)
+    #expect(line.mayOpen(1, offers: false, hasRoom: false) == false)
+    line.refused(1, offers: false, hasWaited: false)
+    for member in 2...3 { #expect(line.arrive(member, offers: false) == false) }
+    #expect(takeAll(&line) == [])
+    let (isThere, isElsewhere) = (line.promote { $0 == 3 }, line.promote { $0 == 9 })
+    #expect(isThere && !isElsewhere)
+    #expect(takeAll(&line) == [3])
+    #expect(line.isTrying && line.contains { $0 == 2 })
+    line.connected(3)
+    #expect(takeAll(&line) == [1])
+    line.connected(1)
+    #expect(takeAll(&line) == [2])
+  }
+
   @Test("a first one that is cancelled hands its part on; one that fails lets all others go")
   func probeEnds() {
     var line = SocketLine<Int>()

@@ -17,7 +17,8 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// HTTP/2, where a server offers it over TLS: several requests on one socket. A request that needs it and could not go by
   /// it whatever the server offers, such as a stream over libcurl, ends with `unsupported` as well.
   public static let http2 = TransportCapabilities(rawValue: 1)
-  /// Open sockets, idle ones included, never exceed an end-point's limit; else only requests under way do.
+  /// Open sockets, idle ones included, never exceed an end-point's limit, since each is leased from the gate
+  /// (``GateSockets``); else only requests under way do.
   public static let socketLimits = TransportCapabilities(rawValue: 1 << 1)
   /// A body that its consumer holds stays at the server; else it goes on into memory.
   public static let backPressure = TransportCapabilities(rawValue: 1 << 2)
