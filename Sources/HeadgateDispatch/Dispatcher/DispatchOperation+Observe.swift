@@ -1,154 +1,82 @@
 import HTTPTypes
 import HeadgateThreads
 
-// What a request's observers and the log are told of its way. Where there are neither, each of these costs the load of a
-// bit; what they do otherwise stands in functions of its own, so that it is not in the way.
+// What a request's observers and the log are told of its way. Where there are neither, each of these is the load of a bit.
 
 extension DispatchOperation {
   /// It is about to be brought to the gate, or to another end-point's lane.
-  @inline(__always)
   func observeWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
-    if isWatched { tellWaiting(request, reason, at: moment) }
+    guard isWatched else { return }
+    observation?.add(.waits(request.endPoint, reason), at: moment)
+    log(request, "waits for a permit of \(request.endPoint) (\(reason))")
   }
 
   /// It gives its permit back, and the next attempt is due later.
-  @inline(__always)
   func observeResting(_ wait: Duration, at moment: Deadline) {
-    if isWatched { tellResting(wait, at: moment) }
+    guard isWatched else { return }
+    let request = present
+    observation?.add(.rests(request.endPoint, wait), at: moment)
+    log(request, "rests for \(wait.words) before it is sent again")
   }
 
   /// It goes over into the hands of its interceptors.
-  @inline(__always)
   func observeIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
-    if isWatched { tellIntercepting(reason, at: moment) }
+    guard isWatched else { return }
+    let request = present
+    observation?.add(.intercepts(request.endPoint, reason), at: moment)
+    log(request, "goes to its interceptors (\(reason))")
   }
 
   /// The transport is about to be told to send it.
-  @inline(__always)
-  func observeSending(_ launch: borrowing OperationState.Launch, at moment: Deadline) {
-    if isWatched { tellSending(launch.later, hop: launch.hop, limit: launch.maxSockets, at: moment) }
+  func observeSending(_ launch: OperationState.Launch, at moment: Deadline) {
+    guard isWatched else { return }
+    let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
+    let resends = launch.hop - letBe
+    if let observation {
+      let changed = launch.later.map { observation.observed($0) }
+      observation.add(.sends(changed, resends: resends, limit: launch.maxSockets), at: moment)
+    }
+    log(launch.later ?? request, resends > 0 ? "starts, sent \(resends) times before" : "starts")
   }
 
   /// A head has come, be it that of a redirect.
-  @inline(__always)
-  func observeHead(_ head: borrowing ResponseHead) {
-    if isWatched { tellHead(head.statusCode) }
+  func observeHead(_ head: ResponseHead) {
+    observation?.add(.head(head.statusCode), at: core.now)
   }
 
   /// The transport is done with the exchange.
-  @inline(__always)
-  func observeExchangeEnd(_ end: borrowing ExchangeEnd, at moment: Deadline) {
-    if isWatched { tellExchangeEnd(end.failure, end.times, at: moment) }
+  func observeExchangeEnd(_ end: ExchangeEnd, at moment: Deadline) {
+    guard let observation else { return }
+    // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
+    let verdict = state.withLock { $0.verdict }
+    observation.add(.exchangeOver(verdict ?? end.failure, end.times), at: moment)
   }
 
   /// The outcome is decided, and the caller is about to be told.
-  @inline(__always)
   func observeEnd(_ outcome: borrowing OperationState.Outcome) {
-    if isWatched { tellEnd(outcome) }
-  }
-}
-
-extension DispatchOperation {
-  @inline(never)
-  private func tellWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
-    tell(.waits(request.endPoint, reason), at: moment)
-    log(request) { text in
-      text.add(words: "waits for a permit of ")
-      text.add(request.endPoint)
-      text.add(words: " (")
-      text.add(reason.description)
-      text.add(words: ")")
-    }
-  }
-
-  @inline(never)
-  private func tellResting(_ wait: Duration, at moment: Deadline) {
-    let request = present
-    tell(.rests(request.endPoint, wait), at: moment)
-    log(request) { text in
-      text.add(words: "rests for ")
-      text.add(wait.words)
-      text.add(words: " before it is sent again")
-    }
-  }
-
-  @inline(never)
-  private func tellIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
-    let request = present
-    tell(.intercepts(request.endPoint, reason), at: moment)
-    log(request) { text in
-      text.add(words: "goes to its interceptors (")
-      text.add(reason.description)
-      text.add(words: ")")
-    }
-  }
-
-  @inline(never)
-  private func tellSending(_ later: DispatchRequest?, hop: Int, limit: Int, at moment: Deadline) {
-    let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
-    let resends = hop - letBe
-    tell(.sends(later.flatMap { observed($0) }, resends: resends, limit: limit), at: moment)
-    log(later ?? request) { text in
-      text.add(words: "starts")
-      guard resends > 0 else { return }
-      text.add(words: ", sent ")
-      text.add(resends)
-      text.add(words: " times before")
-    }
-  }
-
-  @inline(never)
-  private func tellHead(_ statusCode: Int) { tell(.head(statusCode), at: core.now) }
-
-  @inline(never)
-  private func tellExchangeEnd(_ failure: DispatchError?, _ times: ExchangeTimes, at moment: Deadline) {
-    guard isObserved else { return }
-    // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
-    let verdict = state.withLock { $0.verdict }
-    tell(.exchangeOver(verdict ?? failure, times), at: moment)
-  }
-
-  @inline(never)
-  private func tellEnd(_ outcome: borrowing OperationState.Outcome) {
-    tell(.over(outcome.error, outcome.times), at: outcome.at)
+    guard isWatched else { return }
+    let (error, times) = (outcome.error, outcome.times)
+    observation?.add(.over(error, times), at: outcome.at)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
     let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
-    log(later ?? request) { text in
-      if let error = outcome.error {
-        // An error's detail may have parts of a URL: it is the caller's alone.
-        text.add(words: "failed: ")
-        text.add(error.code.words)
-        text.add(words: " ")
-        text.add(error.phase.words)
-      } else {
-        text.add(words: "ended")
-        if let status {
-          text.add(words: " with status ")
-          text.add(status)
-        }
-      }
-      text.add(words: " after ")
-      text.add(seconds: outcome.times.total)
-      text.add(words: ", ")
-      text.add(seconds: outcome.times.queued)
-      text.add(words: " of it in the queue")
-    }
+    // An error's detail may have parts of a URL: it is the caller's alone.
+    let how =
+      error.map { "failed: \($0.code.words) \($0.phase.words)" } ?? "ended"
+      + (status.map { " with status \($0)" } ?? "")
+    let (total, queued) = (words(times.total), words(times.queued))
+    log(later ?? request, "\(how) after \(total), \(queued) of it in the queue")
+  }
+
+  /// Seconds that were whole nanoseconds, for people.
+  private func words(_ seconds: Double) -> String {
+    Duration.nanoseconds(Int64(exactly: (seconds * 1e9).rounded()) ?? .max).words
   }
 
   /// The request as it is now.
   private var present: DispatchRequest { state.withLock { $0.later } ?? request }
 
   /// One line, with no query and no header fields.
-  @inline(__always)
-  private func log(_ request: DispatchRequest, _ what: (inout LineText) -> Void) {
-    HeadgateLog.note(
-      .dispatcher,
-      LineText.make { text in
-        text.add(request.method.rawValue)
-        text.add(words: " ")
-        text.add(url: request.url)
-        text.add(words: " ")
-        what(&text)
-      })
+  private func log(_ request: DispatchRequest, _ what: @autoclosure () -> String) {
+    HeadgateLog.note(.dispatcher, "\(request.method.rawValue) \(RedactedURL.withoutQuery(request.url)) \(what())")
   }
 }

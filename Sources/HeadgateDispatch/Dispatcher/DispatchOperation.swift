@@ -6,9 +6,7 @@ import HeadgateThreads
 ///
 /// Every form of a request is one of these beneath. The gate, the transport and the timers call it; its state decides what
 /// follows.
-// Unchecked, as a class that another one inherits from has to be: all of it is constant and may be sent. Rejected: what
-// observers need as an optional part, which every request that waits would pay for.
-class DispatchOperation: @unchecked Sendable {
+final class DispatchOperation: Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
 
@@ -22,9 +20,9 @@ class DispatchOperation: @unchecked Sendable {
   /// When it was submitted; for one on behalf of another, when that was.
   let submitted: Deadline
   let submittedClass: RequestLane
-  /// Whether observers hear of it: then it is an ``ObservedOperation``. Most often nobody does.
-  let isObserved: Bool
-  /// Whether anybody hears of it, observers or the log.
+  /// Its observers, if any hear of it.
+  let observation: Observation?
+  /// Whether its observers or the log hear of it.
   let isWatched: Bool
   /// Whether interceptors have to do with it.
   let kind: Kind
@@ -42,45 +40,21 @@ class DispatchOperation: @unchecked Sendable {
   /// An operation for a request, which observers may put header fields into.
   ///
   /// - Parameter age: When the request was submitted that this one is on behalf of.
-  @inline(__always)
-  static func make(
-    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
-    _ sink: consuming any ResponseSink, _ kind: Kind = .plain, age: Deadline? = nil
-  ) -> DispatchOperation {
-    let now = core.now
-    guard core.hasObservers else {
-      return DispatchOperation(request, lane, core, sink, kind, age: age, at: now)
-    }
-    return makeObserved(request, lane, core, sink, kind, age: age, at: now)
-  }
-
-  @inline(never)
-  private static func makeObserved(
-    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
-    _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline
-  ) -> DispatchOperation {
-    var request = request
-    guard let beginning = Observation.begin(&request, lane, core, at: now) else {
-      return DispatchOperation(request, lane, core, sink, kind, age: age, at: now)
-    }
-    return ObservedOperation(beginning, request, lane, core, sink, kind, age: age, at: now)
-  }
-
-  // Only an `ObservedOperation` is observed. Core and sink are handed over, and the core is stored last: else each would be
-  // counted once more and once less.
   init(
-    _ request: DispatchRequest, _ lane: RequestLane, _ core: consuming DispatchCore,
-    _ sink: consuming any ResponseSink, _ kind: Kind, age: Deadline?, at now: Deadline, isObserved: Bool = false
+    _ request: DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, _ sink: any ResponseSink,
+    _ kind: Kind = .plain, age: Deadline? = nil
   ) {
+    let now = core.now
+    var request = request
+    observation = core.hasObservers ? Observation.begin(&request, lane, core, at: now) : nil
     self.kind = kind
     submitted = age ?? now
     self.request = request
-    self.isObserved = isObserved
-    isWatched = isObserved || HeadgateLog.isEnabled(.dispatcher)
+    isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
     submittedClass = lane
     self.sink = sink
     // An interceptor may give it one.
-    meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(copy core) : nil
+    meter = request.fields.hasBody || kind == .intercepted ? UploadMeter(core) : nil
     download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     let deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
     state = Locked(OperationState(lane, submitted: now, deadline: deadline))
@@ -111,12 +85,6 @@ class DispatchOperation: @unchecked Sendable {
   /// closed. Does nothing once it has ended. From any thread.
   func cancel() { fail(DispatchError(.cancelled)) }
 
-  /// Tells its observers what happened. Here nobody hears of it.
-  func tell(_ event: SpanTree.Event, at moment: Deadline) {}
-
-  /// Another request than the one that was submitted, as its observers see it.
-  func observed(_ later: DispatchRequest) -> ObservedRequest? { nil }
-
   // MARK: Submission
 
   /// Brings it to the gate. Refusals come through the sink like every other end.
@@ -127,7 +95,7 @@ class DispatchOperation: @unchecked Sendable {
   /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
     // One that is observed is owed twice: its observers' last call is owed too.
-    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: isObserved ? 2 : 1) else {
+    guard !core.isClosed || kind == .onBehalf && core.ledger.hasOthers(beside: observation == nil ? 1 : 2) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
     if request.fields.mayRetry { enterBudget() }
@@ -252,7 +220,7 @@ extension DispatchOperation: GateClient {
 
   /// Has the processor read the request's settings while the start is decided: they stand by themselves, and after a long
   /// wait in none of its caches. As many bytes as they have.
-  @inline(__always)
+
   private func readAhead() {
     headgate_prepare_to_read(Unmanaged.passUnretained(request.fields).toOpaque(), 192)
   }
@@ -294,7 +262,7 @@ extension DispatchOperation: ExchangeEvents {
   }
 
   /// A head that nothing else is made of.
-  @inline(__always)
+
   func told(_ head: ResponseHead) -> BodyFlow {
     let asks = sink.asks(about: head)
     return enterSink(with: 0, head, asks: asks) { sink, request throws(DispatchError) in
@@ -323,7 +291,6 @@ extension DispatchOperation: ExchangeEvents {
     settle(end, at: isWatched || kind == .intercepted ? core.now : now)
   }
 
-  @inline(__always)
   func settle(_ end: ExchangeEnd, at now: Deadline) {
     if kind == .intercepted, let kept = state.withLock({ $0.keptEnd(end, at: now) }) {
       return review(kept, end, at: now)

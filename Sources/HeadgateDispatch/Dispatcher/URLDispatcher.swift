@@ -92,7 +92,7 @@ public final class URLDispatcher: Sendable {
     _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
     let core = cores[Int(headgate_thread_turn()) & (Ledger.pages - 1)]
-    return DispatchOperation.make(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
+    return DispatchOperation(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end
