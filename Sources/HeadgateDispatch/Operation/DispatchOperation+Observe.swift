@@ -20,23 +20,27 @@ extension DispatchOperation {
   }
 
   /// It goes over into the hands of its interceptors.
-  func observeIntercepting(_ reason: InterceptingStart.Reason, at moment: Deadline) {
+  func observeIntercepting(_ work: InterceptorWork, at moment: Deadline) {
     guard isWatched else { return }
+    let reason: InterceptingStart.Reason =
+      switch work {
+      case .preparation: .preparation
+      case .review(let kept, _): kept.response.head == nil ? .failure : .response
+      }
     let request = present
     observation?.add(.intercepts(request.endPoint, reason), at: moment)
     log(request, "goes to its interceptors (\(reason))")
   }
 
   /// The transport is about to be told to send it.
-  func observeSending(_ launch: OperationState.Launch, at moment: Deadline) {
+  func observeSending(_ launch: Launch, at moment: Deadline) {
     guard isWatched else { return }
-    let letBe = kind == .intercepted ? state.withLock { $0.interlude?.letBe ?? 0 } : 0
-    let resends = launch.hop - letBe
+    let resends = launch.number
     if let observation {
-      let changed = launch.later.map { observation.observed($0) }
-      observation.add(.sends(changed, resends: resends, limit: launch.maxSockets), at: moment)
+      let request = observation.observed(launch.request)
+      observation.add(.sends(request, resends: resends, limit: launch.maxSockets), at: moment)
     }
-    log(launch.later ?? request, resends > 0 ? "starts, sent \(resends) times before" : "starts")
+    log(launch.request, resends > 0 ? "starts, sent \(resends) times before" : "starts")
   }
 
   /// A head has come, be it that of a redirect.
@@ -53,18 +57,18 @@ extension DispatchOperation {
   }
 
   /// The outcome is decided, and the caller is about to be told.
-  func observeEnd(_ outcome: borrowing OperationState.Outcome) {
+  func observeEnd(_ outcome: OperationState.Outcome) {
     guard isWatched else { return }
     let (error, times) = (outcome.error, outcome.times)
     observation?.add(.over(error, times), at: outcome.at)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
-    let (later, status) = state.withLock { ($0.later, $0.head?.statusCode) }
+    let (request, status) = state.withLock { ($0.request, $0.head?.statusCode) }
     // An error's detail may have parts of a URL: it is the caller's alone.
     let how =
       error.map { "failed: \($0.code.words) \($0.phase.words)" } ?? "ended"
       + (status.map { " with status \($0)" } ?? "")
     let (total, queued) = (words(times.total), words(times.queued))
-    log(later ?? request, "\(how) after \(total), \(queued) of it in the queue")
+    log(request, "\(how) after \(total), \(queued) of it in the queue")
   }
 
   /// Seconds that were whole nanoseconds, for people.
@@ -73,7 +77,7 @@ extension DispatchOperation {
   }
 
   /// The request as it is now.
-  private var present: DispatchRequest { state.withLock { $0.later } ?? request }
+  private var present: DispatchRequest { state.withLock { $0.request } }
 
   /// One line, with no query and no header fields.
   private func log(_ request: DispatchRequest, _ what: @autoclosure () -> String) {
