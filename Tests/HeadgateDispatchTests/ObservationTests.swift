@@ -22,26 +22,19 @@ import Testing
     }
   }
 
-  /// In the place of an operation.
-  private final class Owner: Sendable {
-    let observation: Observation
-
-    init(_ beginning: consuming Observation.Beginning) { observation = Observation(beginning) }
-  }
-
   @Test("many threads that bring something: all of it is told, once, one call at a time")
   func manyThreads() async throws {
     let counting = Counting()
     let bench = try Bench(observers: [counting])
     let core = bench.dispatcher.core
     var request = try bench.request()
-    let owner = Owner(try #require(Observation.begin(&request, .short, core, at: core.now)))
+    let observation = try #require(Observation.begin(&request, .short, core, at: core.now))
     let endPoint = request.endPoint
     // Many short rounds: what one leaves behind in the line is told when threads next meet, if at all.
     for round in 1...500 {
       let threads = try (0..<3).map { number in
         try ManagedThread.spawn(name: "bringer-\(number)") {
-          for _ in 0..<10 { owner.observation.add(.waits(endPoint, .submission), at: core.now, core) }
+          for _ in 0..<10 { observation.add(.waits(endPoint, .submission), at: core.now) }
         }
       }
       for thread in threads { _ = try await thread.value(until: .after(.seconds(60))) }
@@ -49,7 +42,7 @@ import Testing
     }
     #expect(counting.overlaps.load(ordering: .relaxed) == 0)
     let times = DispatchTimes(queued: .zero, total: .zero, exchange: ExchangeTimes())
-    owner.observation.add(.over(nil, times), at: core.now, core)
+    observation.add(.over(nil, times), at: core.now)
     #expect(bench.isClean())
   }
 }

@@ -14,7 +14,7 @@ import Testing
   func none() throws {
     let bench = try Bench(observers: [])
     let operation = bench.send(try bench.request(), into: responses)
-    #expect(!(operation.operation is ObservedOperation))
+    #expect(operation.operation.observation == nil)
     bench.dispatcher.dispose()
   }
 
@@ -28,7 +28,7 @@ import Testing
     }
     let bench = try Bench(observers: [Deaf()])
     let operation = bench.send(try bench.request(), into: responses)
-    #expect(!(operation.operation is ObservedOperation))
+    #expect(operation.operation.observation == nil)
     let sent = try #require(bench.transport.takeStarted()).request
     #expect(try sent.headerFields[#require(HTTPField.Name("traceparent"))] == "00-1-2-01")
     bench.dispatcher.dispose()

@@ -18,7 +18,7 @@ import Testing
     let begin = Deadline(nanoseconds: 1_000_000)
     let recorded = RecordedRequest(RequestStart(request, at: begin))
     var tree = SpanTree(request, at: begin)
-    let observers = try #require(Observers(recorded))
+    let observers: [any RequestObserver] = [recorded]
     let error = DispatchError(.connectionLost)
     var wasLast = false
     let times = DispatchTimes(queued: .zero, total: .zero, exchange: ExchangeTimes())

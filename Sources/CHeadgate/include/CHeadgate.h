@@ -37,12 +37,6 @@ static inline void *headgate_allocate(size_t bytes) {
 
 static inline void headgate_free(void *memory) { free(memory); }
 
-// Where a byte stands first in so many of them; their number if it doesn't.
-static inline size_t headgate_find(uint8_t byte, const uint8_t *bytes, size_t count) {
-  const uint8_t *found = (const uint8_t *)memchr(bytes, byte, count);
-  return found == NULL ? count : (size_t)(found - bytes);
-}
-
 // For the thread sanitizer, when it is on: what others did before they resumed the current task lies behind us.
 void headgate_task_resumed(void);
 

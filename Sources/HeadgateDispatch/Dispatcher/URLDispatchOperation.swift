@@ -25,10 +25,10 @@ public struct URLDispatchOperation: Sendable, Hashable {
   }
 
   /// The URL that is asked; after redirects, the last one.
-  public var url: String { (operation.state.withLock { $0.later } ?? request).url }
+  public var url: String { operation.state.withLock { $0.request }.url }
 
   /// Where it stands.
-  public var state: State { operation.state.withLock { $0.standing } }
+  public var state: State { operation.state.withLock { $0.handleState } }
 
   /// Status and header fields, as soon as they have come; nil before, and for one that never got any. Redirects that are
   /// followed don't count.

@@ -122,7 +122,7 @@ public final class URLDispatcher: Sendable {
   func makeOperation(
     _ request: DispatchRequest, _ lane: RequestLane, _ sink: consuming any ResponseSink
   ) -> DispatchOperation {
-    DispatchOperation.make(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
+    DispatchOperation(request, lane, core, sink, core.isIntercepted ? .intercepted : .plain)
   }
 
   // MARK: The end

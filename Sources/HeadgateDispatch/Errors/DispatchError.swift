@@ -120,5 +120,8 @@ extension DispatchError {
 
 extension Duration {
   /// For people: milliseconds below a second, else seconds.
-  var words: String { LineText.make { $0.add(milliseconds: wholeNanoseconds / 1_000_000) } }
+  var words: String {
+    let milliseconds = wholeNanoseconds / 1_000_000
+    return milliseconds < 1000 ? "\(milliseconds) ms" : "\(milliseconds / 1000).\(milliseconds / 100 % 10) s"
+  }
 }

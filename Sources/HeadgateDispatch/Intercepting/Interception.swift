@@ -38,7 +38,7 @@ public struct Interception: Sendable {
     let result = await withTaskCancellationHandler {
       await withContinuation { (continuation: CheckedContinuation<Response, Never>) in
         let sink = CollectingSink(cap: request.maxBodyBytes) { continuation.resume(returning: $0) }
-        let operation = DispatchOperation.make(request, .short, core, sink, .onBehalf, age: age)
+        let operation = DispatchOperation(request, .short, core, sink, .onBehalf, age: age)
         sink.attach(operation)
         canceller.set { operation.cancel() }
         operation.submit(patience: .waits, mayBeHeld: true)

@@ -4,120 +4,92 @@ import Synchronization
 
 /// One request's observers, and the line of what they are to be told of: one call at a time, in order, with no lock held.
 ///
-/// Whoever brings something tells it, and what others bring meanwhile: so nobody waits, and an observer that cancels its
-/// own request inside a call hears of that after the call.
-///
-/// A part of its request's ``ObservedOperation``.
-// Unchecked: what may change is the tree, see there.
-struct Observation: ~Copyable, @unchecked Sendable {
-  /// Who has the tree. Not private: a test in release mode, which lays out what it stands in, would find no metadata to link.
-  enum Turn: UInt8, AtomicRepresentable {
-    /// Nobody. -> telling
-    case free
-    /// A thread that tells of something. -> free, crowded (another one has brought something)
-    case telling
-    /// The same, and there is more to tell. -> telling
-    case crowded
+/// The thread that brings an event tells it, and then tells what other threads bring meanwhile. So no thread waits for an
+/// observer, and an observer that cancels its own request inside a call hears of that after the call.
+final class Observation: Sendable {
+  /// An event that waits to be told.
+  private typealias Entry = (event: SpanTree.Event, moment: Deadline)
+
+  private enum Line {
+    /// No thread tells: the spans are here.
+    case free(SpanTree)
+    /// A thread tells, and has the spans. These events follow.
+    case telling([Entry])
   }
 
   private static let lastID = Atomic<UInt64>(0)
 
   private let id: UInt64
   private let lane: RequestLane
-  private let observers: Observers
-  // Nearly always one thread after the other comes: then this is all that it touches beside the tree, and twice.
-  private let turn = Atomic(Turn.free)
-  // What was brought while another thread had the turn, which becomes `crowded` and `telling` again under this lock only.
-  private let line = Locked<[(event: SpanTree.Event, moment: Deadline)]>([])
-  // Touched only by the thread that has the turn.
-  private let tree: _Cell<SpanTree>
+  private let core: DispatchCore
+  private let observers: [any RequestObserver]
+  private let line: Locked<Line>
 
-  /// What it is made of, where it is to stand: made elsewhere, all of it would be moved.
-  struct Beginning {
-    let request: ObservedRequest
-    let at: Deadline
-    let observers: Observers
-  }
-
-  /// Asks the dispatcher's observers who is interested, and puts their header fields into the request. Nil: nobody is.
-  @inline(never)
+  /// Asks the dispatcher's observers which of them are interested, and puts their header fields into the request. Nil: none.
   static func begin(
     _ request: inout DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, at moment: Deadline
-  ) -> Beginning? {
+  ) -> Observation? {
     let id = lastID.add(1, ordering: .relaxed).newValue
     var start = RequestStart(ObservedRequest(request, lane, id: id), at: moment)
-    var first: (any RequestObserver)?
-    var others: [any RequestObserver] = []
+    var observers: [any RequestObserver] = []
     DeliveryFrame.mark(core.gateIdentity) {
-      for observer in core.observers {
-        guard let one = observer.requestStarted(&start) else { continue }
-        if first == nil { first = one } else { others.append(one) }
-      }
+      observers = core.observers.compactMap { $0.requestStarted(&start) }
     }
     // Also those of an observer that wants to hear no more.
     if !start.added.isEmpty { request.setObserversFields(start.added) }
-    guard let observers = Observers(first, others) else { return nil }
+    guard !observers.isEmpty else { return nil }
+    return Observation(start, lane, id, core, observers)
+  }
+
+  private init(
+    _ start: RequestStart, _ lane: RequestLane, _ id: UInt64, _ core: DispatchCore, _ observers: [any RequestObserver]
+  ) {
+    self.id = id
+    self.lane = lane
+    self.core = core
+    self.observers = observers
+    line = Locked(.free(SpanTree(start.request, at: start.at)))
     // The dispatcher owes the observers their last call: its shutdown waits for that.
     core.operations.add()
-    return Beginning(request: start.request, at: moment, observers: observers)
   }
 
-  @inline(__always)
-  init(_ beginning: consuming Beginning) {
-    (id, lane) = (beginning.request.id, beginning.request.lane)
-    observers = beginning.observers
-    tree = _Cell(SpanTree(beginning.request, at: beginning.at))
-  }
+  /// A request as observers see it.
+  func observed(_ request: DispatchRequest) -> ObservedRequest { ObservedRequest(request, lane, id: id) }
 
-  /// Another request than the one that was submitted, as observers see it.
-  func observed(_ later: DispatchRequest) -> ObservedRequest { ObservedRequest(later, lane, id: id) }
-
-  /// Tells it now, or leaves it to the thread that is telling. `core` is the request's own.
-  func add(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
-    guard takesTurn() || takesTurn(orLeaves: event, at: moment) else { return }
+  /// Tells an event now, or leaves it to the thread that is telling.
+  func add(_ event: SpanTree.Event, at moment: Deadline) {
+    guard var spans = takeSpans(orLeave: (event, moment)) else { return }
     DeliveryFrame.mark(core.gateIdentity) {
-      tell(event, at: moment, core)
-      // What others have brought meanwhile, or the observers themselves.
-      while !givesTurnBack() { for (event, moment) in takeLine() { tell(event, at: moment, core) } }
-    }
-  }
-
-  private func tell(_ event: SpanTree.Event, at moment: Deadline, _ core: DispatchCore) {
-    // Taken out first, as in `Locked.withLock`.
-    let tree = tree._address
-    if tree.pointee.apply(event, at: moment, telling: observers) { core.operations.remove() }
-  }
-
-  @inline(__always)
-  private func takesTurn() -> Bool {
-    turn.compareExchange(expected: .free, desired: .telling, ordering: .acquiring).exchanged
-  }
-
-  @inline(__always)
-  private func givesTurnBack() -> Bool {
-    turn.compareExchange(expected: .telling, desired: .free, ordering: .releasing).exchanged
-  }
-
-  // By itself, so that it is not in the way of those who find the turn free.
-  @inline(never)
-  private func takesTurn(orLeaves event: SpanTree.Event, at moment: Deadline) -> Bool {
-    line.withLock { line in
-      // The one who tells may give the turn back between a look and the next.
-      while turn.load(ordering: .relaxed) != .crowded {
-        if takesTurn() { return true }
-        if turn.compareExchange(expected: .telling, desired: .crowded, ordering: .relaxed).exchanged { break }
+      var next: Entry? = (event, moment)
+      while let entry = next {
+        if spans.apply(entry.event, at: entry.moment, telling: observers) { core.operations.remove() }
+        next = takeNext(orLeave: spans)
       }
-      line.append((event, moment))
-      return false
     }
   }
 
-  @inline(never)
-  private func takeLine() -> [(event: SpanTree.Event, moment: Deadline)] {
+  private func takeSpans(orLeave entry: Entry) -> SpanTree? {
     line.withLock { line in
-      turn.store(.telling, ordering: .relaxed)
-      defer { line = [] }
-      return line
+      switch line {
+      case .free(let spans):
+        line = .telling([])
+        return spans
+      case .telling(let entries):
+        line = .telling(entries + [entry])
+        return nil
+      }
+    }
+  }
+
+  private func takeNext(orLeave spans: SpanTree) -> Entry? {
+    line.withLock { line in
+      guard case .telling(var entries) = line, !entries.isEmpty else {
+        line = .free(spans)
+        return nil
+      }
+      let next = entries.removeFirst()
+      line = .telling(entries)
+      return next
     }
   }
 }

@@ -49,22 +49,28 @@ struct SpanTree {
   ///     order: no span ends before it began.
   ///   - observers: Who is told.
   /// - Returns: Whether that was the last call.
-  mutating func apply(_ event: Event, at present: Deadline, telling observers: borrowing Observers) -> Bool {
+  mutating func apply(_ event: Event, at present: Deadline, telling observers: [any RequestObserver]) -> Bool {
     if case .over = open { return false }
     latest = max(latest, present)
     switch event {
     case .waits(let endPoint, let reason):
       close(nil, observers)
       open = .waiting
-      observers.waitingStarted(WaitingStart(endPoint: endPoint, reason: reason, at: latest))
+      for observer in observers {
+        observer.waitingStarted(WaitingStart(endPoint: endPoint, reason: reason, at: latest))
+      }
     case .rests(let endPoint, let duration):
       close(nil, observers)
       open = .resting
-      observers.restingStarted(RestingStart(endPoint: endPoint, duration: duration, at: latest))
+      for observer in observers {
+        observer.restingStarted(RestingStart(endPoint: endPoint, duration: duration, at: latest))
+      }
     case .intercepts(let endPoint, let reason):
       close(nil, observers)
       open = .intercepting
-      observers.interceptingStarted(InterceptingStart(endPoint: endPoint, reason: reason, at: latest))
+      for observer in observers {
+        observer.interceptingStarted(InterceptingStart(endPoint: endPoint, reason: reason, at: latest))
+      }
     case .sends(let request, let resends, let limit):
       close(nil, observers)
       open = .awaitingHead
@@ -72,22 +78,22 @@ struct SpanTree {
       sent = (resends, limit, latest)
       statusCode = nil
       exchanges += 1
-      observers.exchangeStarted(exchange)
-      observers.awaitingHeadStarted(at: latest)
+      for observer in observers { observer.exchangeStarted(exchange) }
+      for observer in observers { observer.awaitingHeadStarted(at: latest) }
     case .head(let status):
       // A second head of one exchange has nothing to close.
       guard case .awaitingHead = open else { return false }
       open = .receiving
       statusCode = status
-      observers.awaitingHeadEnded(end(nil))
-      observers.receivingStarted(at: latest)
+      for observer in observers { observer.awaitingHeadEnded(end(nil)) }
+      for observer in observers { observer.receivingStarted(at: latest) }
     case .exchangeOver(let error, let times): closeExchange(error, times, observers)
     case .over(let error, let times):
       close(error, observers)
       open = .over
-      observers.requestEnded(
-        RequestReport(
-          request: request, error: error, statusCode: statusCode, exchanges: exchanges, times: times, at: latest))
+      let report = RequestReport(
+        request: request, error: error, statusCode: statusCode, exchanges: exchanges, times: times, at: latest)
+      for observer in observers { observer.requestEnded(report) }
       return true
     }
     return false
@@ -99,26 +105,30 @@ struct SpanTree {
 
   private func end(_ error: DispatchError?) -> SpanEnd { SpanEnd(error: error, statusCode: statusCode, at: latest) }
 
-  private mutating func close(_ error: DispatchError?, _ observers: borrowing Observers) {
+  private mutating func close(_ error: DispatchError?, _ observers: [any RequestObserver]) {
     switch open {
     case .nothing, .over: break
-    case .waiting: observers.waitingEnded(SpanEnd(error: error, statusCode: nil, at: latest))
-    case .resting: observers.restingEnded(SpanEnd(error: error, statusCode: nil, at: latest))
-    case .intercepting: observers.interceptingEnded(SpanEnd(error: error, statusCode: nil, at: latest))
+    case .waiting:
+      for observer in observers { observer.waitingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
+    case .resting:
+      for observer in observers { observer.restingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
+    case .intercepting:
+      for observer in observers { observer.interceptingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
     case .awaitingHead, .receiving: closeExchange(error, ExchangeTimes(), observers)
     }
     open = .nothing
   }
 
-  private mutating func closeExchange(_ error: DispatchError?, _ times: ExchangeTimes, _ observers: borrowing Observers)
-  {
+  private mutating func closeExchange(
+    _ error: DispatchError?, _ times: ExchangeTimes, _ observers: [any RequestObserver]
+  ) {
     switch open {
-    case .awaitingHead: observers.awaitingHeadEnded(end(error))
-    case .receiving: observers.receivingEnded(end(error))
+    case .awaitingHead: for observer in observers { observer.awaitingHeadEnded(end(error)) }
+    case .receiving: for observer in observers { observer.receivingEnded(end(error)) }
     case .nothing, .waiting, .resting, .intercepting, .over: return
     }
     open = .nothing
-    observers.exchangeEnded(
-      ExchangeReport(start: exchange, error: error, statusCode: statusCode, times: times, at: latest))
+    let report = ExchangeReport(start: exchange, error: error, statusCode: statusCode, times: times, at: latest)
+    for observer in observers { observer.exchangeEnded(report) }
   }
 }

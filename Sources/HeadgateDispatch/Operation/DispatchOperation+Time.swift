@@ -1,0 +1,68 @@
+import HeadgateThreads
+
+// Limits on time, and the least speed. An operation keeps at most four timers, all in the dispatcher's one heap; one with a
+// least speed keeps that timer in its `DownloadMeter`.
+
+extension DispatchOperation {
+  func armDeadline(at deadline: Deadline) {
+    keep(core.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, for: .deadline)
+  }
+
+  /// What is left of the request's `timeout`, counted over the time that it ran only.
+  func armTimeout(from now: Deadline, after ran: Int64, exchange: Int) {
+    guard let timeout = request.fields.timeoutNanoseconds else { return }
+    let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
+    let timer = core.schedule(at: end) { [self] in fail(DispatchError(.timedOut)) }
+    keep(timer, for: .timeout(exchange: exchange))
+  }
+
+  /// The next attempt, after so many.
+  func armRest(until moment: Deadline, after attempts: Int) {
+    let timer = core.schedule(at: moment) { [self] in
+      let now = core.now
+      if let next = state.withLock({ $0.woke(at: now) }) { perform(next, at: now) }
+    }
+    keep(timer, for: .rest(attempts: attempts))
+  }
+
+  /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
+  func armIdle(from now: Deadline, after wait: Int64) {
+    keep(core.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in lookWhetherIdle() }, for: .idle)
+  }
+
+  private func lookWhetherIdle() {
+    guard let limit = request.fields.idleNanoseconds else { return }
+    let now = core.now
+    let upload = state.withLock { $0.control } as? UploadExchange
+    let (lastSent, isHeld) = (upload?.lastSent ?? .distantPast, upload?.isHeldByProducer ?? false)
+    let silence = state.withLock { $0.silence(isHeld: isHeld, lastSent: lastSent, at: now) }
+    if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(from: now, after: limit - silence) }
+  }
+
+  private func keep(_ timer: TimerQueue.Key, for purpose: OperationTimers.Purpose) {
+    if let superfluous = state.withLock({ $0.keep(timer, for: purpose) }) { core.cancel(superfluous) }
+  }
+
+  // MARK: Speed
+
+  /// An exchange begins: its first span does. A span is looked at once: a piece of the body is counted, and that is all.
+  func beginSpan(_ meter: DownloadMeter, at now: Deadline) {
+    if meter.begins() { armSpan(meter, from: now) }
+  }
+
+  private func armSpan(_ meter: DownloadMeter, from now: Deadline) {
+    guard let speed = meter.speed else { return }
+    let timer = core.schedule(at: now.advanced(byNanoseconds: speed.spanNanoseconds)) { [self] in lookAtSpeed(meter) }
+    if let superfluous = meter.keep(timer) { core.cancel(superfluous) }
+  }
+
+  private func lookAtSpeed(_ download: DownloadMeter) {
+    let now = core.now
+    let (control, isListening, resumes) = state.withLock { ($0.control, $0.isListening, $0.resumes) }
+    let isHeldByProducer = (control as? UploadExchange)?.isHeldByProducer ?? false
+    var mark = DownloadMeter.Mark(resumes: resumes)
+    if let flow = meter?.flow { (mark.sent, mark.waits) = flow }
+    if download.isTooSlow(mark, isHeld: !isListening || isHeldByProducer) { return fail(DispatchError(.tooSlow)) }
+    armSpan(download, from: now)
+  }
+}

@@ -1,0 +1,226 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateThreads
+
+// What the transport brings, and what is made of it: told to the consumer, kept for interceptors, or passed over because
+// another exchange follows.
+
+extension DispatchOperation: ExchangeEvents {
+  func received(_ head: ResponseHead) -> BodyFlow {
+    observeHead(head)
+    return followed(head) ?? told(head)
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
+    download?.came(bytes.count)
+    return receive(.bytes(bytes.count)) { kept in
+      kept.add(bytes)
+    } telling: { sink, _, _ throws(DispatchError) in
+      try download?.take(bytes.count)
+      return try sink.received(bytes)
+    }
+  }
+
+  func received(trailers: HTTPFields) {
+    _ = receive(.trailers(trailers)) { kept in
+      kept.add(trailers)
+      return .more
+    } telling: { sink, _, _ throws(DispatchError) in
+      sink.received(trailers: trailers)
+      return .more
+    }
+  }
+
+  func ended(_ end: ExchangeEnd) {
+    let now = core.now
+    observeExchangeEnd(end, at: now)
+    let course = end.failure.flatMap { whatFollows($0, of: end) }
+    // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as
+    // the next exchange's.
+    settle(end, course, at: isWatched || interceptors != nil ? core.now : now)
+  }
+
+  func settle(_ end: ExchangeEnd, _ course: ExchangeState.Course? = nil, at now: Deadline) {
+    perform(state.withLock { $0.ended(end, course, at: now) }, at: now)
+  }
+
+  func multiplexes(_ does: Bool) { core.note(multiplexes: does, at: endPoint) }
+
+  func waitsForSocket() {
+    let now = core.now
+    if let timeout = state.withLock({ $0.held(at: now) }) { core.cancel(timeout) }
+  }
+
+  func goesOn() {
+    let now = core.now
+    download?.turns()
+    guard let (number, ran) = state.withLock({ $0.wentOn(at: now) }) else { return }
+    armTimeout(from: now, after: ran, exchange: number)
+  }
+
+  func heard() {
+    guard request.fields.idleNanoseconds != nil else { return }
+    let now = core.now
+    state.withLock { $0.lastActivity = max($0.lastActivity, now) }
+  }
+
+  // MARK: The consumer
+
+  /// Tells a head that nothing else is made of.
+  func told(_ head: ResponseHead) -> BodyFlow {
+    let asks = sink.asks(about: head)
+    return receive(.head(head, asks: asks)) { _ in
+      .more
+    } telling: { sink, request, redirects throws(DispatchError) in
+      var head = head
+      head.redirects = redirects
+      if let download, !asks { try download.take(head, hasBody: head.bringsBody(to: request.method)) }
+      return try sink.received(head, url: request.url)
+    }
+  }
+
+  private func receive(
+    _ delivery: OperationState.Delivery, keeping: (KeptResponse) -> BodyFlow,
+    telling: (any ResponseSink, DispatchRequest, [FollowedRedirect]) throws(DispatchError) -> BodyFlow
+  ) -> BodyFlow {
+    // The clock is not read for a request without an idle limit.
+    let now = request.fields.idleNanoseconds == nil ? .distantPast : core.now
+    switch state.withLock({ $0.received(delivery, at: now) }) {
+    case .abort: return .abort
+    case .passOver(let bytes): return Self.flow(passingOver: bytes)
+    case .keep(let kept): return keeping(kept)
+    case .tell(let request, let redirects, let resumes, let timeout):
+      if let timeout { core.cancel(timeout) }
+      return call(resumes: resumes) { sink throws(DispatchError) in try telling(sink, request, redirects) }
+    }
+  }
+
+  /// Calls the sink. The state was told that it is being called.
+  private func call(resumes: Int, _ body: (any ResponseSink) throws(DispatchError) -> BodyFlow) -> BodyFlow {
+    var flow = BodyFlow.abort
+    var fault: DispatchError?
+    DeliveryFrame.mark(core.gateIdentity) {
+      do throws(DispatchError) { flow = try body(sink) } catch { fault = error }
+    }
+    if let fault { fail(fault) }
+    let isPausing = flow == .pause
+    if let outcome = state.withLock({ $0.leaveConsumer(isPausing: isPausing, resumes: resumes) }) {
+      perform(outcome, at: core.now)
+    }
+    return fault == nil ? flow : .abort
+  }
+
+  /// The consumer has room again.
+  func resume() {
+    let now = core.now
+    state.withLock { $0.resumed(at: now) }?.resume()
+  }
+
+  /// The consumer's answer to a response that asked for a credential. Does nothing for a request that was decided
+  /// meanwhile.
+  func answer(_ consequence: AuthenticationAnswer.Consequence) {
+    let now = core.now
+    switch consequence {
+    case .cancel: cancel()
+    case .proceed: perform(state.withLock { $0.proceed(at: now) }, at: now)
+    case .sendAgain(let name, let value):
+      guard var next = state.withLock({ $0.sent })?.unprepared else { return }
+      if let body = next.body, !body.isReplayable {
+        return fail(DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "for a credential"))
+      }
+      next.headerFields[name] = value
+      perform(state.withLock { [next] in $0.sendAgain(with: next, at: now) }, at: now)
+    }
+  }
+
+  // MARK: What follows a head
+
+  // A body that is passed over is read to its end if it is short, so that the connection can be used again.
+  private static func flow(passingOver bytes: Int) -> BodyFlow { bytes > 65536 ? .abort : .more }
+
+  /// Plans what follows a head that is not told, and says what is to become of its body. Nil: it is told.
+  private func followed(_ head: ResponseHead) -> BodyFlow? {
+    let isRedirect = Redirect.isRedirect(head.statusCode)
+    guard isRedirect || request.fields.mayRetry || interceptors != nil, let sent = state.withLock({ $0.sent }),
+      sent.exchange.isUnseen
+    else { return nil }
+    if isRedirect, let flow = redirected(head, sent) { return flow }
+    if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
+      let retry = retry(sent, policy, asked: head[.retryAfter].flatMap { RetryAfter.wait($0) })
+    {
+      return passOver(head, for: retry)
+    }
+    guard interceptors != nil else { return nil }
+    let kept = kept(InterceptedResponse(request: sent.request, head: head, error: nil), sent)
+    let isPlanned = state.withLock { $0.plan(kept.map { .kept($0) } ?? .open) }
+    return kept != nil && isPlanned ? .more : nil
+  }
+
+  private func redirected(_ head: ResponseHead, _ sent: OperationState.Sent) -> BodyFlow? {
+    let unprepared = sent.unprepared
+    guard unprepared.maxRedirects > 0, !unprepared.redirects.followsNone, let location = head.location else {
+      return nil
+    }
+    guard sent.redirects < unprepared.maxRedirects else {
+      let last = ShownText.withoutPassword(location)
+      fail(
+        DispatchError(.tooManyRedirects, phase: .awaitingHead, detail: "\(sent.redirects), the last to \(last)"))
+      return .abort
+    }
+    var next: Result<DispatchRequest, DispatchError>?
+    // A policy may be a closure of the caller's.
+    DeliveryFrame.mark(core.gateIdentity) {
+      next = Result { () throws(DispatchError) in
+        try Redirect.next(
+          after: unprepared, sentTo: sent.request, status: head.statusCode, location: location,
+          isFromPrivateAddress: head.isFromPrivateAddress)
+      }
+    }
+    switch next {
+    case .success(let next)?: return passOver(
+        head, for: .redirect(next, FollowedRedirect(url: sent.request.url, statusCode: head.statusCode)))
+    case .failure(let failure)?: fail(failure)
+    case nil: break
+    }
+    return .abort
+  }
+
+  private func passOver(_ head: ResponseHead, for next: FollowUp) -> BodyFlow {
+    guard state.withLock({ $0.plan(.followed(next)) }) else { return .abort }
+    return Self.flow(passingOver: head.declaredLength ?? 0)
+  }
+
+  // MARK: What follows a failure
+
+  /// What is made of an exchange that failed, if that is not the request's end.
+  private func whatFollows(_ failure: DispatchError, of end: ExchangeEnd) -> ExchangeState.Course? {
+    guard let sent = state.withLock({ $0.sent }) else { return nil }
+    let policy = request.fields.retry
+    if sent.exchange.isOpen, end.metClosedConnection, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
+      return .followed(.repeated(sent.request))
+    }
+    if let policy, policy.isPassing(failure), sent.exchange.isOpen, let retry = retry(sent, policy, asked: nil) {
+      return .followed(retry)
+    }
+    guard interceptors != nil, sent.exchange.isOpen else { return nil }
+    return kept(InterceptedResponse(request: sent.request, head: nil, error: failure), sent).map { .kept($0) }
+  }
+
+  /// Whether it is sent once more at once, since its connection was closed: two in a row would be a loop with a server that
+  /// closes all it accepts. Takes nothing from the budget, which is about servers that are overloaded: this one has answered
+  /// nothing yet.
+  private func mayBeRepeated(_ sent: OperationState.Sent, _ policy: RetryPolicy?) -> Bool {
+    !sent.exchange.isRepeat && sent.request.mayBeRepeated && sent.attempts < policy?.attempts ?? .max
+  }
+
+  /// The next attempt by the request's policy; nil: there is none.
+  private func retry(_ sent: OperationState.Sent, _ policy: RetryPolicy, asked: Duration?) -> FollowUp? {
+    guard !isClosing, policy.mayRepeat(sent.unprepared) else { return nil }
+    var random = SystemRandom()
+    guard
+      let wait = policy.wait(
+        after: sent.attempts, asked: asked, left: deadline.map { $0 - core.now }, using: &random)
+    else { return nil }
+    return .retry(sent.unprepared, after: wait)
+  }
+}

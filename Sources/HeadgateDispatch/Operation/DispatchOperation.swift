@@ -1,0 +1,318 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateThreads
+
+/// One request on its way through a dispatcher: waiting, running, ended.
+///
+/// Every form of a request is one of these beneath. The gate, the transport, the timers and the consumer call it. Each call
+/// is an event for its ``OperationState``, under one hold of the lock; what that answers is done here, with no lock held.
+final class DispatchOperation: Sendable {
+  /// The request as it was submitted.
+  let request: DispatchRequest
+
+  let core: DispatchCore
+  let state: Locked<OperationState>
+  let sink: any ResponseSink
+  /// Counts what is sent of its body; nil for a request that has none.
+  let meter: UploadMeter?
+  /// Counts what comes of its response; nil for a request without a limit on that.
+  let download: DownloadMeter?
+  /// When it was submitted; for one on behalf of another, when that was.
+  let submitted: Deadline
+  let deadline: Deadline?
+  private let submittedLane: RequestLane
+  /// Its observers, if any hear of it.
+  let observation: Observation?
+  /// Whether its observers or the log hear of it.
+  let isWatched: Bool
+  private let isOnBehalf: Bool
+  /// Where its interceptors work; nil where there are none.
+  let interceptors: InterceptorTask?
+
+  /// What interceptors have to do with a request.
+  enum Kind {
+    /// Nothing: there are none.
+    case plain
+    /// They prepare it, and look at what comes of it.
+    case intercepted
+    /// One of them sends it, and none works on it.
+    case onBehalf
+  }
+
+  /// An operation for a request, which observers may put header fields into.
+  ///
+  /// - Parameter age: When the request was submitted that this one is on behalf of.
+  init(
+    _ request: DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, _ sink: any ResponseSink,
+    _ kind: Kind = .plain, age: Deadline? = nil
+  ) {
+    let now = core.now
+    var request = request
+    observation = core.hasObservers ? Observation.begin(&request, lane, core, at: now) : nil
+    isWatched = observation != nil || HeadgateLog.isEnabled(.dispatcher)
+    let isIntercepted = kind == .intercepted
+    interceptors = isIntercepted ? InterceptorTask() : nil
+    isOnBehalf = kind == .onBehalf
+    submitted = age ?? now
+    submittedLane = lane
+    deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
+    // An interceptor may give it a body.
+    meter = request.fields.hasBody || isIntercepted ? UploadMeter(core) : nil
+    download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
+    state = Locked(
+      OperationState(request, lane, isIntercepted: isIntercepted, submitted: now, deadline: deadline))
+    self.request = request
+    self.sink = sink
+    self.core = core
+    core.operations.add()
+  }
+
+  /// Where it is for; after a redirect, where that points.
+  var endPoint: EndPoint { state.withLock { $0.request }.endPoint }
+
+  /// Whether it stands in the queue.
+  var isWaiting: Bool { state.withLock { $0.isWaiting } }
+
+  /// How urgent it is now.
+  var priority: RequestPriority { state.withLock { $0.priority } ?? request.priority }
+
+  /// Makes it more or less urgent. Does nothing once it has ended.
+  func setPriority(_ priority: RequestPriority) {
+    let ticket = state.withLock { state in
+      state.priority = priority
+      return state.ticket
+    }
+    // Without a ticket it is on its way to the gate: the thread that brings it there looks again.
+    if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
+  }
+
+  /// Goes on in the long lane, if that has a place. True if it runs there from now on.
+  func moveToLong() -> Bool {
+    guard let ticket = state.withLock({ $0.ticket }) else { return false }
+    switch core.gate.reclass(ticket) {
+    case .stays: return true
+    case .refused, .gone: return false
+    case .moved:
+      if let timeout = state.withLock({ $0.becameLong() }) { core.cancel(timeout) }
+      return true
+    }
+  }
+
+  /// Ends it at once with the error `cancelled`: in the queue its place is free, while running its connection is
+  /// closed. Does nothing once it has ended. From any thread.
+  func cancel() { fail(DispatchError(.cancelled)) }
+
+  /// Ends it from outside: a cancel, a limit on time, a fault of the sink.
+  func fail(_ reason: DispatchError) {
+    let now = core.now
+    let phase = state.withLock { $0.control }?.phase
+    if let action = state.withLock({ $0.fail(reason, phase: phase, at: now) }) { perform(action, at: now) }
+  }
+
+  // MARK: Submission
+
+  /// Brings it to the gate. Refusals come through the sink like every other end.
+  func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
+    if let refusal = offer(patience: patience, mayBeHeld: mayBeHeld) { fail(refusal) }
+  }
+
+  /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
+  func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
+    // One that is observed is owed twice: its observers' last call is owed too.
+    guard !core.isClosed || isOnBehalf && core.operations.hasOthers(beside: observation == nil ? 1 : 2) else {
+      return DispatchError(.shutDown, endPoint: request.endPoint)
+    }
+    request.fields.retry?.budget?.deposit()
+    if let deadline { armDeadline(at: deadline) }
+    let approach = GateApproach(reason: .submission, patience: patience, mayBeHeld: mayBeHeld)
+    let refusal: DispatchError?
+    if interceptors != nil {
+      refusal = offerToInterceptors(approach)
+    } else {
+      refusal = bring(
+        request, approach, at: isOnBehalf ? core.now : submitted,
+        as: isOnBehalf ? .onBehalf(age: submitted.nanoseconds) : .new)
+    }
+    if let refusal { return refusal }
+    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
+    if core.isClosed, !isOnBehalf { fail(DispatchError(.shutDown)) }
+    return nil
+  }
+
+  private func offerToInterceptors(_ approach: GateApproach) -> DispatchError? {
+    if approach.patience == .needsLongPlace, submittedLane == .long,
+      !core.gate.isLongRequestAllowed(at: request.endPoint)
+    {
+      return DispatchError(core.gate.isClosing ? .shutDown : .longLaneFull, endPoint: request.endPoint)
+    }
+    return prepare(approach) ? nil : DispatchError(.shutDown, endPoint: request.endPoint)
+  }
+
+  /// Brings what it asks for now, for its first attempt or another, to the gate. Returns why that did not take it.
+  func bring(
+    _ request: DispatchRequest, _ approach: GateApproach, at now: Deadline,
+    as admission: Scheduler<any GateClient>.Admission
+  ) -> DispatchError? {
+    observeWaiting(request, approach.reason, at: now)
+    let (lane, priority) = state.withLock { ($0.lane, $0.priority) }
+    switch core.submit(
+      self, request, lane, priority: priority ?? self.request.priority, patience: approach.patience,
+      mayBeHeld: approach.mayBeHeld, at: now, as: admission)
+    {
+    case .started: break
+    case .accepted(let ticket):
+      accepted(ticket)
+      sink.accepted()
+    case .held(let ticket): accepted(ticket)
+    case .refused(let refusal): return DispatchError(refusal.code, endPoint: request.endPoint)
+    }
+    return nil
+  }
+
+  /// It stands in the queue. What was asked of it on the way there is done now.
+  private func accepted(_ ticket: Ticket) {
+    let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
+    if let late { _ = core.gate.withdraw(late) }
+    if let priority { _ = core.gate.setPriority(priority, of: ticket) }
+  }
+
+  // MARK: Actions
+
+  /// Does what the state has decided.
+  func perform(_ action: OperationState.Action, at now: Deadline) {
+    if let timer = action.timer { core.cancel(timer) }
+    // In `starting` the exchange is on its way here, and while a redirect moves its ticket is: either finds the decision.
+    if let ticket = action.withdrawn { _ = core.gate.withdraw(ticket) }
+    action.exchange?.cancel()
+    if action.cancelsWork { interceptors?.cancel() }
+    if let claim = action.released { release(claim) }
+    if let next = action.next { perform(next, at: now) }
+  }
+
+  func perform(_ next: OperationState.Next, at now: Deadline) {
+    switch next {
+    case .start(let launch): start(launch, at: now)
+    case .move(let ticket, let request): move(ticket, to: request, at: now)
+    case .rest(let wait, let claim): rest(for: wait, returning: claim, at: now)
+    case .comeBack: comeBack(at: now)
+    case .yield(let work): yield(to: work, at: now)
+    case .intercept(let work, let ticket): intercept(work, returning: ticket, at: now)
+    case .resume: resume()
+    case .deliver(let outcome): deliver(outcome)
+    }
+  }
+
+  func release(_ claim: OperationState.Claim) {
+    switch claim {
+    case .permit(let ticket): core.finish(ticket)
+    case .expectation: core.gate.forgetExpected()
+    }
+  }
+
+  private func deliver(_ outcome: OperationState.Outcome) {
+    core.cancel(outcome.timers)
+    if let timer = download?.end() { core.cancel(timer) }
+    if request.fields.mayRetry || interceptors != nil { core.leaveRest(self) }
+    interceptors?.finish()
+    observeEnd(outcome)
+    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
+  }
+
+  private func move(_ ticket: Ticket, to next: DispatchRequest, at now: Deadline) {
+    observeWaiting(next, .redirect, at: now)
+    // Refused: the gate closes, or a decision has withdrawn the ticket, which still holds the permit.
+    if case .refused = core.gate.move(ticket, to: next.endPoint) {
+      fail(DispatchError(.shutDown))
+      core.finish(ticket)
+    }
+  }
+
+  private func rest(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
+    observeResting(wait, at: now)
+    // Known to the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
+    _ = core.enterRest(self)
+    release(claim)
+    let attempts = state.withLock { $0.attempts }
+    armRest(until: now + wait, after: attempts)
+    if isClosing { fail(DispatchError(.shutDown)) }
+    // A decision that came before `enterRest` found nothing to take away.
+    if state.withLock({ $0.isDecided }) { core.leaveRest(self) }
+  }
+
+  /// The rest is over.
+  private func comeBack(at now: Deadline) {
+    core.leaveRest(self)
+    let approach = GateApproach(reason: .retry)
+    if interceptors != nil {
+      if !prepare(approach) { fail(DispatchError(.shutDown)) }
+      return
+    }
+    let request = state.withLock { $0.request }
+    if let refusal = bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds)) {
+      return fail(refusal)
+    }
+    // A dispatcher that shares its gate may have closed since it left those that rest: it can't have seen this one.
+    if core.isClosed { fail(DispatchError(.shutDown)) }
+  }
+
+  /// Whether nothing is sent again, because the dispatcher or its gate takes no more.
+  var isClosing: Bool { core.isClosed || core.gate.isClosing }
+
+  private func start(_ launch: Launch, at now: Deadline) {
+    observeSending(launch, at: now)
+    var exchange = Exchange(
+      request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
+    exchange.needsNewConnection = launch.needsNewConnection
+    // As of a transport that ends an exchange inside its start.
+    if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
+    if let download { beginSpan(download, at: now) }
+    let control = carry(exchange)
+    switch state.withLock({ $0.started(control, number: launch.number, at: now) }) {
+    case .past: break
+    case .unwanted: control.cancel()
+    case .running(let mustResume, let ran, let needsTimeout, let needsIdle):
+      if mustResume { control.resume() }
+      if needsTimeout { armTimeout(from: now, after: ran, exchange: launch.number) }
+      if needsIdle, let limit = request.fields.idleNanoseconds { armIdle(from: now, after: limit) }
+    }
+  }
+
+  /// Hands an exchange to the transport: with its body, if it has one.
+  private func carry(_ exchange: Exchange) -> any ExchangeControl {
+    guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
+      return core.transport.start(exchange, events: self)
+    }
+    let report = UploadReport(meter: meter) { [self] progress in uploaded(progress) }
+    let upload = UploadExchange(exchange, report, self)
+    upload.start(body, over: core.transport)
+    return upload
+  }
+
+  private func uploaded(_ progress: UploadProgress) {
+    guard !state.withLock({ $0.isDecided }) else { return }
+    DeliveryFrame.mark(core.gateIdentity) {
+      sink.sent(progress)
+      request.onUploadProgress?(progress)
+    }
+  }
+}
+
+// MARK: - The gate's side
+
+extension DispatchOperation: GateClient {
+  package func granted(_ ticket: Ticket, at moment: Deadline?) {
+    let now = moment ?? core.now
+    guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
+      return core.finish(ticket)
+    }
+    sink.accepted()
+    if let interceptions = launch.interceptions, isOutdated(launch.request, interceptions) {
+      return perform(state.withLock { $0.outdated(at: now) }, at: now)
+    }
+    start(launch, at: now)
+  }
+
+  package func admitted() { sink.accepted() }
+  package func turnedAway(_ code: DispatchError.Code) { fail(DispatchError(code)) }
+  package func asked(toEndBecause error: DispatchError) { fail(error) }
+}

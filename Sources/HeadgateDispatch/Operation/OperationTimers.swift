@@ -1,0 +1,44 @@
+import HeadgateThreads
+
+/// The timers of one operation, by their purposes. They all belong to the gate's one service.
+struct OperationTimers {
+  /// What a timer is for.
+  enum Purpose {
+    /// The request's `deadline`.
+    case deadline
+    /// The next look whether something came.
+    case idle
+    /// The request's `timeout`, armed for the exchange of this number.
+    case timeout(exchange: Int)
+    /// The next attempt, after so many.
+    case rest(attempts: Int)
+  }
+
+  var deadline: TimerQueue.Key?
+  var idle: TimerQueue.Key?
+  var timeout: TimerQueue.Key?
+  var rest: TimerQueue.Key?
+
+  /// Takes a timer into keeping. Returns the one whose place it takes.
+  mutating func keep(_ timer: TimerQueue.Key, for purpose: Purpose) -> TimerQueue.Key? {
+    switch purpose {
+    case .deadline: exchange(&deadline, timer)
+    case .idle: exchange(&idle, timer)
+    case .timeout: exchange(&timeout, timer)
+    case .rest: exchange(&rest, timer)
+    }
+  }
+
+  private func exchange(_ place: inout TimerQueue.Key?, _ timer: TimerQueue.Key) -> TimerQueue.Key? {
+    defer { place = timer }
+    return place
+  }
+
+  var isEmpty: Bool { timeout == nil && deadline == nil && idle == nil && rest == nil }
+
+  func cancel(on service: any TimerService) {
+    for timer in [deadline, idle, timeout, rest] {
+      if let timer { _ = service.cancel(ScheduledTimer(service: service, key: timer)) }
+    }
+  }
+}

@@ -1,0 +1,369 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+
+@testable import HeadgateDispatch
+
+/// Those who carry one request (gate, transport, timers, consumer, interceptors), in one value: each step is one event for the
+/// operation's state, and any step may come between two others.
+struct OperationExerciser {
+  private static let followed = FollowedRedirect(url: "http://a/", statusCode: 307)
+
+  private final class Control: ExchangeControl {
+    func cancel() {}
+    func resume() {}
+    var phase: DispatchError.Phase { .awaitingHead }
+  }
+
+  /// What one of them is about to do.
+  private enum Step {
+    case bring, accept(Ticket), grant(Ticket), prepare
+    case start(Launch), started(Int), transport, leave(resumes: Int, isPausing: Bool), resume, answer
+    case wake(TimerQueue.Key), yield(InterceptorWork), work(InterceptorWork), tellKept(KeptResponse)
+    case keep(OperationTimers.Purpose, TimerQueue.Key)
+  }
+
+  private var state: OperationState
+  private let request: DispatchRequest
+  private let elsewhere: DispatchRequest
+  private let isIntercepted: Bool
+  private let clock = ManualClock()
+  private var steps: [Step]
+  private var generation: UInt32 = 0
+  private(set) var violations: [String] = []
+  private(set) var seen: Set<String> = []
+  // By the books of those who carry it.
+  private var permits: Set<UInt32> = []
+  private var expectations = 0
+  private var outcomes = 0
+  private var isExchangeOpen = false
+  private var isPlayingKept = false
+
+  init(isIntercepted: Bool) throws {
+    var request = try DispatchRequest("http://a/")
+    request.timeout = .seconds(60)
+    request.idleTimeout = .seconds(30)
+    self.request = request
+    elsewhere = try DispatchRequest("http://b/")
+    self.isIntercepted = isIntercepted
+    steps = [isIntercepted ? .prepare : .bring]
+    state = OperationState(request, .short, isIntercepted: isIntercepted, submitted: clock.now, deadline: nil)
+    let deadline = timer()
+    _ = state.keep(deadline, for: .deadline)
+  }
+
+  /// One step of somebody's, chosen at random.
+  mutating func step(_ random: inout SeededRandom) {
+    clock.advance(by: .milliseconds(1))
+    guard !steps.isEmpty else { return }
+    perform(steps.remove(at: Int.random(in: 0..<steps.count, using: &random)), &random)
+    check()
+  }
+
+  /// Something from outside: a cancel, a limit on time, a shutdown, a change of lane.
+  mutating func meddle(_ random: inout SeededRandom) {
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0:
+      if let timer = state.becameLong() { drop(timer) }
+      seen.insert("long")
+    case 1: if !state.isDecided, state.timers.timeout != nil { fail(.timedOut) }
+    case 2: fail(.deadlineExceeded)
+    case 3:
+      if state.silence(isHeld: false, lastSent: .distantPast, at: clock.now) >= 30_000_000_000 { fail(.idleTimedOut) }
+    case 4: fail(.shutDown)
+    default: fail(.cancelled)
+    }
+    check()
+  }
+
+  mutating func fail(_ code: DispatchError.Code = .cancelled) {
+    if let action = state.fail(DispatchError(code), phase: nil, at: clock.now) {
+      perform(action)
+    } else if outcomes == 0, !state.isDecided {
+      violations.append("it could not be ended")
+    }
+  }
+
+  /// All that is left to be done is done.
+  mutating func finish(_ random: inout SeededRandom) {
+    fail()
+    for _ in 0..<200 where !steps.isEmpty { step(&random) }
+    if outcomes != 1 { violations.append("it ended \(outcomes) times") }
+    if !permits.isEmpty { violations.append("a permit was not given back") }
+    if expectations != 0 { violations.append("the gate expects it still") }
+    if clock.pendingCount != 0 { violations.append("a timer is left") }
+    if !steps.isEmpty { violations.append("\(steps) go on") }
+  }
+
+  // MARK: Steps
+
+  private mutating func perform(_ step: Step, _ random: inout SeededRandom) {
+    switch step {
+    case .bring: bring(&random)
+    case .accept(let ticket):
+      if let late = state.accepted(ticket) { withdraw(late) }
+    case .grant(let ticket): grant(ticket)
+    case .prepare:
+      expect()
+      perform(state.expected(for: .preparation(GateApproach(reason: .submission)), at: clock.now))
+    case .start(let launch):
+      // What was prepared may be out of date.
+      if isIntercepted, case .starting = state.stage, Int.random(in: 0..<8, using: &random) == 0 {
+        seen.insert("outdated")
+        return perform(state.outdated(at: clock.now))
+      }
+      if isExchangeOpen { violations.append("two exchanges at once") }
+      isExchangeOpen = true
+      steps += [.started(launch.number), .transport]
+    case .started(let number): started(number)
+    case .transport: isPlayingKept ? playKept(&random) : play(&random)
+    case .leave(let resumes, let isPausing): leave(resumes: resumes, isPausing: isPausing)
+    case .resume: _ = state.resumed(at: clock.now)
+    case .answer: answer(&random)
+    case .wake(let timer):
+      // It fires, and is gone by that.
+      drop(timer)
+      if let next = state.woke(at: clock.now) { perform(next) }
+    case .yield(let work): yield(work, &random)
+    case .work(let work): self.work(work, &random)
+    case .tellKept(let kept):
+      guard state.tell(kept, at: clock.now) else { return }
+      isPlayingKept = true
+      steps.append(.transport)
+    case .keep(let purpose, let timer):
+      if let superfluous = state.keep(timer, for: purpose) { drop(superfluous) }
+    }
+  }
+
+  private mutating func bring(_ random: inout SeededRandom) {
+    generation += 1
+    let ticket = Ticket(slot: 0, generation: generation)
+    // The submission takes what was expected.
+    if isIntercepted { expectations -= 1 }
+    if Bool.random(using: &random) { steps.append(.accept(ticket)) }
+    steps.append(.grant(ticket))
+  }
+
+  private mutating func grant(_ ticket: Ticket) {
+    permits.insert(ticket.generation)
+    if let launch = state.granted(ticket, at: clock.now) {
+      seen.insert("granted")
+      steps.append(.start(launch))
+    } else {
+      permits.remove(ticket.generation)
+    }
+  }
+
+  private mutating func started(_ number: Int) {
+    guard
+      case .running(_, _, let needsTimeout, let needsIdle) = state.started(Control(), number: number, at: clock.now)
+    else { return }
+    if needsTimeout { arm(.timeout(exchange: number)) }
+    if needsIdle { arm(.idle) }
+  }
+
+  /// The transport brings something of an exchange.
+  private mutating func play(_ random: inout SeededRandom) {
+    let failure = Bool.random(using: &random) ? DispatchError(.connectionLost) : nil
+    switch Int.random(in: 0..<16, using: &random) {
+    case 0..<2: plan(.followed(.redirect(request, Self.followed)), "redirected")
+    case 2: plan(.followed(.redirect(elsewhere, Self.followed)), "led elsewhere")
+    case 3..<5: plan(.followed(.retry(request, after: .seconds(1))), "put off")
+    case 5..<8 where isIntercepted:
+      guard let sent = state.sent else { return steps.append(.transport) }
+      let head = failure == nil ? ResponseHead(statusCode: 401) : nil
+      plan(.kept(KeptResponse(InterceptedResponse(request: sent.request, head: head, error: failure), [0])), "kept")
+    case 8: receive(.head(ResponseHead(statusCode: 401), asks: true), &random)
+    case 9: receive(.head(ResponseHead(statusCode: 200), asks: false), &random)
+    case 10: receive(.bytes(10), &random)
+    case 11: receive(.trailers([:]), &random)
+    case 12:
+      if let timer = state.held(at: clock.now) { drop(timer) }
+      steps.append(.transport)
+    case 13:
+      if let (number, _) = state.wentOn(at: clock.now) {
+        seen.insert("held")
+        arm(.timeout(exchange: number))
+      }
+      steps.append(.transport)
+    default: end(failure, &random)
+    }
+  }
+
+  private mutating func plan(_ course: ExchangeState.Course, _ word: String) {
+    if state.plan(course) { seen.insert(word) }
+    steps.append(.transport)
+  }
+
+  private mutating func end(_ failure: DispatchError?, _ random: inout SeededRandom) {
+    var course: ExchangeState.Course?
+    if failure != nil, let sent = state.sent, sent.exchange.isOpen {
+      switch Int.random(in: 0..<3, using: &random) {
+      case 0: course = .followed(.repeated(request))
+      case 1: course = .followed(.retry(request, after: .seconds(1)))
+      default: break
+      }
+      if course != nil { seen.insert("sent again") }
+    }
+    isExchangeOpen = false
+    perform(state.ended(ExchangeEnd(failure: failure), course, at: clock.now))
+  }
+
+  /// A response that interceptors have seen is told.
+  private mutating func playKept(_ random: inout SeededRandom) {
+    switch Int.random(in: 0..<3, using: &random) {
+    case 0: receive(.head(ResponseHead(statusCode: 401), asks: Bool.random(using: &random)), &random)
+    case 1: receive(.bytes(10), &random)
+    default:
+      isPlayingKept = false
+      perform(state.ended(ExchangeEnd(), at: clock.now))
+    }
+  }
+
+  private mutating func receive(_ delivery: OperationState.Delivery, _ random: inout SeededRandom) {
+    guard case .tell(_, _, let resumes, let timer) = state.received(delivery, at: clock.now) else {
+      return steps.append(.transport)
+    }
+    if outcomes > 0 { violations.append("the consumer hears of something after the end") }
+    if let timer { drop(timer) }
+    if case .head(_, asks: true) = delivery {
+      seen.insert("asked")
+      steps.append(.answer)
+    }
+    let isPausing = Bool.random(using: &random)
+    if isPausing { steps.append(.resume) }
+    // The transport goes on once the consumer has returned.
+    steps.append(.leave(resumes: resumes, isPausing: isPausing))
+  }
+
+  private mutating func leave(resumes: Int, isPausing: Bool) {
+    if let next = state.leaveConsumer(isPausing: isPausing, resumes: resumes) {
+      seen.insert("ended inside")
+      perform(next)
+    }
+    steps.append(.transport)
+  }
+
+  private mutating func answer(_ random: inout SeededRandom) {
+    if Bool.random(using: &random) {
+      perform(state.proceed(at: clock.now))
+    } else {
+      if case .answering = state.stage { seen.insert("credential") }
+      perform(state.sendAgain(with: request, at: clock.now))
+    }
+  }
+
+  private mutating func yield(_ work: InterceptorWork, _ random: inout SeededRandom) {
+    if Int.random(in: 0..<8, using: &random) > 0 {
+      expect()
+      return perform(state.expected(for: work, at: clock.now))
+    }
+    seen.insert("refused")
+    switch work {
+    case .preparation: fail(.shutDown)
+    case .review(let kept, _): steps.append(.tellKept(kept))
+    }
+  }
+
+  private mutating func work(_ work: InterceptorWork, _ random: inout SeededRandom) {
+    switch work {
+    case .preparation:
+      guard state.prepared(request, at: clock.now) else { return }
+      seen.insert("prepared")
+      steps.append(.bring)
+    case .review(let kept, _):
+      seen.insert("reviewed")
+      guard Bool.random(using: &random) else { return steps.append(.tellKept(kept)) }
+      if state.sendAgain(nil, by: 0) { steps.append(.work(.preparation(GateApproach(reason: .interceptor)))) }
+    }
+  }
+
+  // MARK: Actions
+
+  private mutating func perform(_ action: OperationState.Action) {
+    if let timer = action.timer { drop(timer) }
+    if let ticket = action.withdrawn { withdraw(ticket) }
+    if let claim = action.released { release(claim) }
+    if let next = action.next { perform(next) }
+  }
+
+  private mutating func perform(_ next: OperationState.Next) {
+    switch next {
+    case .start(let launch): steps.append(.start(launch))
+    case .move(let ticket, _):
+      // The permit goes back, and the ticket waits at the other end-point, unless it was withdrawn before.
+      permits.remove(ticket.generation)
+      if !state.isDecided { steps.append(.grant(ticket)) }
+    case .rest(_, let claim):
+      seen.insert("rested")
+      release(claim)
+      let timer = timer()
+      steps += [.keep(.rest(attempts: state.attempts), timer), .wake(timer)]
+    case .comeBack: steps.append(isIntercepted ? .prepare : .bring)
+    case .yield(let work): steps.append(.yield(work))
+    case .intercept(let work, let ticket):
+      if let ticket { release(.permit(ticket)) }
+      steps.append(.work(work))
+    case .resume: seen.insert("drains")
+    case .deliver(let outcome):
+      outcomes += 1
+      seen.insert(outcome.error == nil ? "whole" : "failed")
+      outcome.timers.cancel(on: clock)
+    }
+  }
+
+  private mutating func expect() {
+    expectations += 1
+    if expectations > 1 { violations.append("it is expected twice") }
+  }
+
+  private mutating func release(_ claim: OperationState.Claim) {
+    switch claim {
+    case .expectation:
+      expectations -= 1
+      if expectations < 0 { violations.append("the gate was told twice that it does not come") }
+    case .permit(let ticket):
+      if permits.remove(ticket.generation) == nil { violations.append("a permit was given back twice") }
+      if isExchangeOpen { violations.append("a permit was given back while the exchange was open") }
+    }
+  }
+
+  /// Takes a place in the queue away.
+  private mutating func withdraw(_ ticket: Ticket) {
+    steps.removeAll { step in
+      if case .grant(let granted) = step { return granted.generation == ticket.generation }
+      return false
+    }
+  }
+
+  // MARK: Timers
+
+  private func timer() -> TimerQueue.Key { clock.schedule(at: .distantFuture) {}.key }
+
+  /// A timer may fire, or its exchange may end, before it is kept.
+  private mutating func arm(_ purpose: OperationTimers.Purpose) { steps.append(.keep(purpose, timer())) }
+
+  // One that has fired may be cancelled again.
+  private func drop(_ timer: TimerQueue.Key) { _ = clock.cancel(ScheduledTimer(service: clock, key: timer)) }
+
+  // MARK: Rules
+
+  private mutating func check() {
+    let isArming = steps.contains { if case .keep = $0 { true } else { false } }
+    if case .running(let exchange, let control) = state.stage, control is Control, !isArming {
+      if exchange.needsTimeout, state.timers.timeout == nil {
+        violations.append("an exchange runs without its time-out")
+      }
+      if state.timers.idle == nil { violations.append("an exchange runs without its idle limit") }
+    }
+    switch state.stage {
+    case .resting, .intercepted, .waiting:
+      if state.timers.timeout != nil { violations.append("the time-out counts where nothing runs") }
+      if isExchangeOpen { violations.append("it rests, and its exchange is open") }
+    case .over:
+      if state.timers.isEmpty == false, outcomes > 0 { violations.append("a timer outlives the request") }
+    default: break
+    }
+    if outcomes > 1 { violations.append("it ended twice") }
+  }
+}
