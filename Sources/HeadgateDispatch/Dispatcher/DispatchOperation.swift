@@ -298,10 +298,6 @@ extension DispatchOperation: ExchangeEvents {
   func told(_ head: ResponseHead) -> BodyFlow {
     var head = head
     head.redirects = state.withLock { $0.redirects }
-    return toldWhole(head)
-  }
-
-  private func toldWhole(_ head: ResponseHead) -> BodyFlow {
     let asks = sink.asks(about: head)
     return enterSink(with: 0, head, asks: asks) { sink, request throws(DispatchError) in
       if let download, !asks { try download.take(head, hasBody: head.bringsBody(to: request.method)) }
