@@ -13,8 +13,8 @@ import Testing
       transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
     let first = try await dispatcher.data(for: origin.url("/bytes/1"))
     let second = try await dispatcher.data(for: origin.url("/bytes/1"))
-    #expect((first.head.version, first.head.isConnectionReused) == (.http1_1, false))
-    #expect((second.head.version, second.head.isConnectionReused) == (.http1_1, true))
+    #expect((first.head.version, first.head.isConnectionReused) == (.http11, false))
+    #expect((second.head.version, second.head.isConnectionReused) == (.http11, true))
     await dispatcher.shutDown()
   }
 

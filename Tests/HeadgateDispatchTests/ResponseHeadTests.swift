@@ -10,7 +10,7 @@ import Testing
   @Test(
     "the version stands in the status line",
     arguments: [
-      ("HTTP/1.0 200 OK\r\n\r\n", ResponseHead.Version.http1_0), ("HTTP/1.1 200\r\n", .http1_1),
+      ("HTTP/1.0 200 OK\r\n\r\n", ResponseHead.Version.http10), ("HTTP/1.1 200\r\n", .http11),
       ("HTTP/2 200 \r\n\r\n", .http2), ("HTTP/3 200\r\n", .http3), ("HTTP/4 200\r\n", nil), ("HTTP/1 200\r\n", nil),
       ("HTTP/11 200\r\n", nil), ("ICY 200 OK\r\n", nil), ("", nil), ("HTTP/", nil), ("Server: x\r\n", nil),
     ])

@@ -21,7 +21,7 @@ extension URLDispatcher {
   /// Sends a long request, one that stays open, and returns at once; the delegate hears of it as it goes on.
   ///
   /// - Parameters:
-  ///   - request: As for ``dispatchShort(_:delegate:on:)``; `timeout` ends with the response's head, and after it
+  ///   - request: As for `dispatchShort(_:delegate:on:)`; `timeout` ends with the response's head, and after it
   ///     `idleTimeout` holds, if there is one.
   ///   - delegate: Who hears of it; held weakly.
   ///   - policy: What happens when the long lane has no place for it.
@@ -46,10 +46,10 @@ extension URLDispatcher {
   }
 
   /// Sends a long request if one is allowed now: ``isLongRequestAllowed(for:)-(DispatchRequest)`` and
-  /// ``dispatchLong(_:delegate:policy:on:)`` in one step, between which nobody else comes.
+  /// `dispatchLong(_:delegate:policy:on:)` in one step, between which nobody else comes.
   ///
   /// - Parameters:
-  ///   - request: As for ``dispatchLong(_:delegate:policy:on:)``.
+  ///   - request: As for `dispatchLong(_:delegate:policy:on:)`.
   ///   - delegate: Who hears of it; held weakly.
   ///   - target: Where the delegate is called.
   /// - Returns: The operation; nil if it was not allowed, and then nothing was submitted and the delegate hears nothing.

@@ -180,6 +180,7 @@ extension OperationState {
   /// A head is the response's. Returns the time-out, if it is over.
   private mutating func tell(_ head: ResponseHead, _ exchange: inout ExchangeState) -> TimerQueue.Key? {
     self.head = head
+    self.head?.redirects = redirects
     exchange.course = .told
     guard lane == .long else { return nil }
     exchange.isPastTimeout = true

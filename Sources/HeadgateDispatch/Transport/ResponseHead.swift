@@ -118,9 +118,9 @@ extension ResponseHead {
     public let description: String
 
     /// HTTP/1.0.
-    public static let http1_0 = Version(description: "HTTP/1.0")
+    public static let http10 = Version(description: "HTTP/1.0")
     /// HTTP/1.1.
-    public static let http1_1 = Version(description: "HTTP/1.1")
+    public static let http11 = Version(description: "HTTP/1.1")
     /// HTTP/2.
     public static let http2 = Version(description: "HTTP/2")
     /// HTTP/3.
@@ -129,8 +129,8 @@ extension ResponseHead {
     /// The version by its numbers; nil for one that is not known here.
     public init?(major: Int, minor: Int) {
       switch (major, minor) {
-      case (1, 0): self = .http1_0
-      case (1, 1): self = .http1_1
+      case (1, 0): self = .http10
+      case (1, 1): self = .http11
       case (2, _): self = .http2
       case (3, _): self = .http3
       default: return nil
