@@ -245,7 +245,7 @@ import Testing
         for index in 0..<2 {
           #expect(await origin.waitUntil({ $0.served >= 30 }, endPoint: index, until: .after(.seconds(60))))
           let counts = origin.counts(endPoint: index)
-          #expect(counts.peakSockets <= most && counts.peakRequests <= most)
+          #expect(counts.peakSockets <= most && counts.peakRequests <= most, "\(counts) at a limit of \(most)")
         }
       }
       try await group.waitForAll()
