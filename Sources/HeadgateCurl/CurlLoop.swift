@@ -250,9 +250,10 @@ final class CurlLoop: @unchecked Sendable {
   /// Makes room under a limit that keeps a socket from being opened. False: there is nothing idle to close for it.
   func endIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
     switch bound {
-    case .total: sockets.values.contains { $0.endIdle { _ in true } }
+    case .total:
+      sockets.values.contains { $0.endIdle { _ in true } } || sockets.values.reduce(false) { $1.sweep() || $0 }
     case .endPoint(let endPoint, let isProxy):
-      sockets[route.peer]?.endIdle { $0.counts(at: endPoint, isProxy: isProxy) } ?? false
+      sockets[route.peer].map { $0.endIdle { $0.counts(at: endPoint, isProxy: isProxy) } || $0.sweep() } ?? false
     }
   }
 

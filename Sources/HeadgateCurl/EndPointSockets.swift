@@ -197,32 +197,35 @@ final class EndPointSockets {
     loop.forgetIfUnused(self)
   }
 
-  /// Ends the idle connections that the gate needs elsewhere, or that are beyond a lowered limit. libcurl offers no call for
-  /// that: the connection is shut down beneath it, so that the server sees its end, and libcurl closes the socket when it
-  /// next looks.
+  /// Ends the idle connections that the gate needs elsewhere, or that are beyond a lowered limit.
   func reviewIdle() {
     guard let leases = loop.leases, leases.hasShortage else { return }
-    sweep(Array(open.keys))
     for (descriptor, socket) in open where socket.users == 0 && leases.mustClose(socket.route) { endIdle(descriptor) }
   }
 
-  /// Ends an idle connection, or forgets one that libcurl closed without a word, so that another socket may be opened.
-  /// Also called when libcurl wants another one although one is idle, because that one does not fit (plain http to a port
-  /// that speaks TLS now). False: none would make room.
+  /// Ends an idle connection to make room for another socket. Also where libcurl wants another one although one is idle,
+  /// because that one does not fit (plain http to a port that speaks TLS now). False: there is none.
   func endIdle(where isMeant: (SocketRoute) -> Bool) -> Bool {
-    let count = open.count
-    sweep(Array(open.keys))
-    if open.count < count { return true }
-    guard let idle = open.values.filter({ $0.users == 0 && isMeant($0.route) }).map(\.descriptor).min() else {
-      return false
-    }
-    endIdle(idle)
+    guard let idle = open.values.first(where: { $0.users == 0 && isMeant($0.route) }) else { return false }
+    endIdle(idle.descriptor)
     return true
   }
 
+  /// Forgets all that libcurl has closed without a word. True if there were any.
+  func sweep() -> Bool {
+    let count = open.count
+    sweep(Array(open.keys))
+    return open.count < count
+  }
+
+  /// libcurl offers no call that ends an idle connection: it is shut down beneath it, so that the server sees its end, and
+  /// libcurl closes the socket when it next looks.
   private func endIdle(_ descriptor: Int32) {
-    shutdown(descriptor, Int32(SHUT_RDWR))
-    ended.insert(descriptor)
+    // The number of one that was closed without a word may be another's by now.
+    if let socket = open[descriptor], Self.inode(descriptor) == socket.inode {
+      shutdown(descriptor, Int32(SHUT_RDWR))
+      ended.insert(descriptor)
+    }
     forget(descriptor)
   }
 

@@ -16,7 +16,7 @@ import Synchronization
 /// Questions about all end-points cost as many as there are.
 public final class EndPointGate: Sendable {
   // An object of its own, so that the registry can ask it while the gate itself goes.
-  let state: LockedBox<GateState>
+  let state: LockedGateState
   /// The sockets under the gate's limits, for transports.
   public let sockets: GateSockets
   private let drained = Drain()
@@ -38,7 +38,7 @@ public final class EndPointGate: Sendable {
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
-    state = LockedBox(GateState(limits: limits))
+    state = LockedGateState(limits)
     sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger

@@ -21,12 +21,12 @@ import Synchronization
 /// A transport that can't count its sockets lacks ``TransportCapabilities/socketLimits``. It can at least keep its pool to
 /// ``limits``, which it asks for anew whenever it needs them: a copy could be out of date.
 public final class GateSockets: Sendable {
-  private let state: LockedBox<GateState>
+  private let state: LockedGateState
   // Whether an idle connection may have to be closed. Written under the lock; read without it whenever a connection becomes
   // idle. A shortage that begins a moment later asks all holders to look again.
   private let hasShortage = Atomic(false)
 
-  init(_ state: LockedBox<GateState>) { self.state = state }
+  init(_ state: LockedGateState) { self.state = state }
 
   /// The limits in force.
   public var limits: GateLimits { state.withLock { $0.scheduler.limits } }

@@ -62,7 +62,4 @@ package final class LockedBox<Value: ~Copyable>: Sendable {
   ) throws(Failure) -> sending Result {
     try locked.withLock(body)
   }
-
-  /// In debug builds, stops the process if the calling thread holds the lock.
-  package func assertNotHeld() { locked.assertNotHeld() }
 }
