@@ -44,6 +44,13 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
+  var isUnseen: Bool { true }
+
+  func startAnew() {
+    body = []
+    trailers = nil
+  }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let whole = body
