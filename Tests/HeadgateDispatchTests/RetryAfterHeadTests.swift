@@ -65,7 +65,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("its time-out and its idle limit hold for an attempt after the head too")
+  @Test("an attempt after one that broke off has its time-out")
   func timeout() throws {
     let bench = try Bench()
     var request = try request(bench)

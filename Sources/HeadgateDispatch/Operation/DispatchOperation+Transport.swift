@@ -140,7 +140,7 @@ extension DispatchOperation: ExchangeEvents {
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     guard isRedirect || request.fields.mayRetry || interceptors != nil, let sent = state.withLock({ $0.sent }),
-      sent.exchange.isUnseen
+      sent.exchange.isUntold
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,

@@ -37,7 +37,7 @@ struct ExchangeState {
   }
 
   /// The consumer was told of nothing, and no other exchange is to follow.
-  var isUnseen: Bool {
+  var isUntold: Bool {
     switch course {
     case .open, .kept: true
     case .told, .asked, .followed: false
@@ -260,7 +260,7 @@ extension OperationState {
 
   /// Plans what is made of the response. False: it was decided meanwhile, or the consumer knows of it.
   mutating func plan(_ course: ExchangeState.Course) -> Bool {
-    guard let exchange, exchange.isUnseen, !isDecided else { return false }
+    guard let exchange, exchange.isUntold, !isDecided else { return false }
     self.exchange?.course = course
     return true
   }
