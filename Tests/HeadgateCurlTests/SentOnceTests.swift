@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HeadgateCurl
 import HeadgateDispatch
+import HeadgateFlow
 import HeadgateTesting
 import HeadgateThreads
 import Testing
@@ -42,6 +43,22 @@ import Testing
     } catch {
       return error
     }
+  }
+
+  @Test("a body that is cut short is sent again by the policy where it is gathered, and the whole one is the response")
+  func cutShort() async throws {
+    let server = try RawServer { connection in
+      guard connection.request() != nil else { return }
+      let body = connection.number == 0 ? "half" : "half and half"
+      connection.send("HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n\(body)")
+    }
+    let dispatcher = try dispatcher()
+    var request = try DispatchRequest(server.url())
+    request.retry = RetryPolicy(attempts: 2, backoff: .none)
+    let response = try await dispatcher.data(for: request)
+    #expect((response.text, response.times.attempts) == ("half and half", 2))
+    await dispatcher.shutDown(.drain)
+    server.stop()
   }
 
   @Test("a POST on a kept connection that breaks is not sent again", arguments: ["POST", "PATCH"])

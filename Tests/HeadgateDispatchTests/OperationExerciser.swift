@@ -205,6 +205,11 @@ struct OperationExerciser {
       }
       if course != nil { seen.insert("sent again") }
     }
+    if failure != nil, Bool.random(using: &random), state.voidResponse() {
+      seen.insert("void")
+      course = .followed(.retry(request, after: .seconds(1)))
+      if let next = state.leaveConsumer(isPausing: false, resumes: 0) { perform(next) }
+    }
     isExchangeOpen = false
     perform(state.ended(ExchangeEnd(failure: failure), course, at: clock.now))
   }

@@ -38,7 +38,7 @@ import Testing
     }
     let always: Set = [
       "granted", "redirected", "put off", "rested", "sent again", "held", "long", "asked", "credential", "drains",
-      "ended inside", "whole", "failed",
+      "ended inside", "void", "whole", "failed",
     ]
     let intercepted: Set = ["prepared", "outdated", "kept", "reviewed", "refused"]
     #expect(seen.isSuperset(of: isIntercepted ? always.union(intercepted) : always.union(["led elsewhere"])))

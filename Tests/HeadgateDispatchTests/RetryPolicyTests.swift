@@ -116,18 +116,6 @@ import Testing
     }
   }
 
-  @Test("D82 nothing is sent again once its head was handed on")
-  func afterHead() throws {
-    let bench = try Bench()
-    let responses = Responses()
-    bench.send(try request(bench), into: responses)
-    let exchange = try #require(bench.transport.takeStarted())
-    exchange.head()
-    exchange.end(DispatchError(.connectionLost))
-    #expect(responses.last?.code == .connectionLost)
-    #expect(bench.isClean())
-  }
-
   @Test("D81 many that fail at once come back one by one, and no more of them than the budget has")
   func storm() throws {
     let bench = try Bench(requests: 20)

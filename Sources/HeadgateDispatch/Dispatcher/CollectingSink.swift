@@ -10,8 +10,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   private let acceptance: Acceptance?
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
-  // Not checked at each access: a piece is appended, and nobody is called meanwhile.
-  @exclusivity(unchecked) private var body: [UInt8] = []
+  private var body: [UInt8] = []
   private var trailers: HTTPFields?
   private unowned var operation: DispatchOperation?
   // The body's number in the dispatcher's account, once it is large enough to be counted there.
@@ -58,6 +57,14 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   }
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
+
+  var isUnseen: Bool { true }
+
+  func startAnew() {
+    if let number = number.take() { operation?.core.bodies.leave(number) }
+    body = []
+    trailers = nil
+  }
 
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()

@@ -27,6 +27,12 @@ protocol ResponseSink: AnyObject, Sendable {
   /// What came after the body.
   func received(trailers: HTTPFields)
 
+  /// Whether its consumer sees nothing before the end: then what breaks off after its head may be sent again.
+  var isUnseen: Bool { get }
+
+  /// What it was told is void: the request is sent again. Called only where it `isUnseen`.
+  func startAnew()
+
   /// The end. Without an error the response was whole. `core.operations.remove()` follows when the caller was told.
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
@@ -36,6 +42,8 @@ extension ResponseSink {
   func accepted() {}
   func sent(_ progress: UploadProgress) {}
   func received(trailers: HTTPFields) {}
+  var isUnseen: Bool { false }
+  func startAnew() {}
   func asks(about head: ResponseHead) -> Bool { false }
 }
 

@@ -78,6 +78,15 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
+  /// The file gets its name at the end.
+  var isUnseen: Bool { true }
+
+  func startAnew() {
+    (block, total, trailers) = ([], 0, [:])
+    // After the blocks that are on their way to it.
+    lane.run { [self] in file.take()?.discard() }
+  }
+
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
     acceptance?.signal()
     let last = block

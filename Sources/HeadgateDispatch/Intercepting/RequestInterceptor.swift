@@ -25,8 +25,9 @@
 /// **Errors.** What an interceptor throws ends the request with the error `interceptorFailed`, and stands there as
 /// ``DispatchError/underlying``.
 ///
-/// The calls of one request come one at a time, in tasks of its own, which have no task-local values of the task that
-/// submitted it; those of different requests come at once.
+/// The calls of one request come one at a time, in a task of its own, which has the task-local values and the priority of the
+/// task that submitted it; those of different requests come at once. A request that is submitted outside of any task has the
+/// default priority. The task lasts as long as the request, suspended while interceptors have nothing to do.
 public protocol RequestInterceptor: Sendable {
   /// Changes a request before it is sent: for its first time, after each redirect, before each retry, with a delegate's
   /// credential, and when an interceptor has it sent again.

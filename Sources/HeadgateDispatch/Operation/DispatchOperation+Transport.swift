@@ -142,7 +142,7 @@ extension DispatchOperation: ExchangeEvents {
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     guard isRedirect || request.fields.mayRetry || interceptors != nil, let sent = state.withLock({ $0.sent }),
-      sent.exchange.isUnseen
+      sent.exchange.isUntold
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
@@ -199,11 +199,22 @@ extension DispatchOperation: ExchangeEvents {
     if sent.exchange.isOpen, end.metClosedConnection, failure.code == .connectionLost, mayBeRepeated(sent, policy) {
       return .followed(.repeated(sent.request))
     }
-    if let policy, policy.isPassing(failure), sent.exchange.isOpen, let retry = retry(sent, policy, asked: nil) {
-      return .followed(retry)
+    let isUnseen = sent.exchange.isOpen || sent.exchange.isTold && sink.isUnseen
+    if let policy, policy.isPassing(failure), isUnseen, let retry = retry(sent, policy, asked: nil) {
+      return sent.exchange.isOpen || voidsResponse() ? .followed(retry) : nil
     }
     guard interceptors != nil, sent.exchange.isOpen else { return nil }
     return kept(InterceptedResponse(request: sent.request, head: nil, error: failure), sent).map { .kept($0) }
+  }
+
+  /// Has the sink forget what it was told. False: it was decided meanwhile.
+  private func voidsResponse() -> Bool {
+    guard state.withLock({ $0.voidResponse() }) else { return false }
+    _ = call(resumes: 0) { sink throws(DispatchError) in
+      sink.startAnew()
+      return .more
+    }
+    return true
   }
 
   /// Whether it is sent once more at once, since its connection was closed: two in a row would be a loop with a server that

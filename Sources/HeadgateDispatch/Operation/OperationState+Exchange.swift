@@ -28,8 +28,14 @@ struct ExchangeState {
     return false
   }
 
+  /// The consumer is told of the response.
+  var isTold: Bool {
+    if case .told = course { return true }
+    return false
+  }
+
   /// The consumer was told of nothing, and no other exchange is to follow.
-  var isUnseen: Bool {
+  var isUntold: Bool {
     switch course {
     case .open, .kept: true
     case .told, .asked, .followed: false
@@ -252,8 +258,16 @@ extension OperationState {
 
   /// Plans what is made of the response. False: it was decided meanwhile, or the consumer knows of it.
   mutating func plan(_ course: ExchangeState.Course) -> Bool {
-    guard let exchange, exchange.isUnseen, !isDecided else { return false }
+    guard let exchange, exchange.isUntold, !isDecided else { return false }
     self.exchange?.course = course
+    return true
+  }
+
+  /// The consumer is called, to forget the response that it was told of. False: it was decided meanwhile.
+  mutating func voidResponse() -> Bool {
+    guard let exchange, exchange.isTold, enterConsumer() else { return false }
+    self.exchange?.course = .open
+    (head, trailers) = (nil, nil)
     return true
   }
 

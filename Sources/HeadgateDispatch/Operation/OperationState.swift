@@ -287,9 +287,6 @@ struct OperationState {
     return timers.keep(timer, for: purpose)
   }
 
-  /// The time-out is over until it is armed again.
-  mutating func takeTimeout() -> TimerQueue.Key? { timers.timeout.take() }
-
   /// The rest is over. Nil: it was decided meanwhile.
   mutating func woke(at now: Deadline) -> Next? {
     guard isResting else { return nil }

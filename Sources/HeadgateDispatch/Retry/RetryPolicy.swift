@@ -8,8 +8,12 @@ import HeadgateThreads
 ///
 /// Sent again is what the network lost and what a server puts off (408, 429, 502, 503, 504), where that can't do a thing
 /// twice: methods that may be repeated by RFC 9110 section 9.2.2, or any with an `Idempotency-Key` field; with a body only
-/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. Nothing is sent again once its response's head has been handed on, or that ran
-/// into a limit on time.
+/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. What ran into a limit on time is not.
+///
+/// A response that breaks off after its head is sent again as long as its caller has seen nothing of it: where it is gathered
+/// in memory (``URLDispatcher/data(for:lane:)-(DispatchRequest,_)``, completions, blocking calls), and where it goes to a
+/// file, which is begun anew. The head of a stream, and what a delegate hears, have been handed on: nothing is sent again
+/// after those.
 ///
 /// What met a connection that was kept open and turned out to be closed (``DispatchRequest/retry``) is sent again at
 /// once and once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done

@@ -1,0 +1,138 @@
+import Foundation
+import HTTPTypes
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// Sending again what breaks off after its head: where the caller has seen nothing of it yet.
+@Suite struct RetryAfterHeadTests {
+  private static let policy = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+  private let responses = Responses()
+
+  private func request(_ bench: Bench) throws -> DispatchRequest {
+    var request = try bench.request()
+    request.retry = Self.policy
+    return request
+  }
+
+  /// Answers with a head, a part of the body and trailers, and breaks off.
+  private func breakOff(_ exchange: ScriptedExchange, _ bytes: [UInt8] = Array("first".utf8)) throws {
+    exchange.head(200)
+    exchange.body(bytes)
+    exchange.trailers([try #require(HTTPField.Name("x-first")): "1"])
+    exchange.end(DispatchError(.connectionLost, phase: .receiving))
+  }
+
+  @Test("a response that is gathered in memory and breaks off is sent again, and nothing of it is left")
+  func gathered() throws {
+    let bench = try Bench(requests: 1)
+    let operation = bench.send(try request(bench), into: responses)
+    try breakOff(#require(bench.transport.takeStarted()))
+    #expect((responses.count, bench.counts.running) == (0, 0))
+    #expect((operation.state, operation.response == nil, operation.trailers.isEmpty) == (.waiting, true, true))
+    bench.clock.advance(by: .seconds(2))
+    (try #require(bench.transport.takeStarted())).respond(206, body: "second")
+    let response = try #require(try responses.last?.get())
+    #expect((response.statusCode, response.text, response.times.attempts) == (206, "second", 2))
+    #expect(response.trailers.isEmpty)
+    #expect(bench.isClean())
+  }
+
+  @Test("it is sent as often as the policy says; then the failure is told, and no half of a response")
+  func exhausted() throws {
+    let bench = try Bench()
+    bench.send(try request(bench), into: responses)
+    for _ in 1...3 {
+      try breakOff(#require(bench.transport.takeStarted()))
+      bench.clock.advance(by: .seconds(2))
+    }
+    #expect(responses.values.map(\.code) == [.connectionLost])
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(bench.isClean())
+  }
+
+  @Test("an attempt without a head is not whole after one that broke off")
+  func failsThen() throws {
+    let bench = try Bench()
+    bench.send(try request(bench), into: responses)
+    try breakOff(#require(bench.transport.takeStarted()))
+    bench.clock.advance(by: .seconds(2))
+    bench.transport.takeStarted()?.end(DispatchError(.badResponse))
+    #expect(responses.values.map(\.code) == [.badResponse])
+    #expect(bench.isClean())
+  }
+
+  @Test("an attempt after one that broke off has its time-out")
+  func timeout() throws {
+    let bench = try Bench()
+    var request = try request(bench)
+    request.timeout = .seconds(5)
+    bench.send(request, into: responses)
+    try breakOff(#require(bench.transport.takeStarted()))
+    bench.clock.advance(by: .seconds(2))
+    _ = try #require(bench.transport.takeStarted())
+    bench.clock.advance(by: .seconds(5))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(bench.isClean())
+  }
+
+  @Test("a cancel while it rests after the head ends it at once")
+  func cancelled() throws {
+    let bench = try Bench()
+    let operation = bench.send(try request(bench), into: responses)
+    try breakOff(#require(bench.transport.takeStarted()))
+    operation.cancel()
+    #expect(responses.values.map(\.code) == [.cancelled])
+    #expect(bench.isClean())
+  }
+
+  @Test("a download that breaks off begins its file anew")
+  func download() async throws {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("headgate-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let path = directory.appendingPathComponent("file").path
+    let bench = try Bench()
+    let files = Outcomes<Result<FileResponse, DispatchError>>()
+    bench.dispatcher.dispatchDownload(try request(bench), to: .numbered(path)) { files.add($0) }
+    // More than is gathered before the file is made, and some that is gathered.
+    let exchange = try #require(bench.transport.takeStarted())
+    exchange.head(200)
+    exchange.body([UInt8](repeating: 1, count: 300_000))
+    exchange.body([1, 1, 1])
+    exchange.end(DispatchError(.connectionLost, phase: .receiving))
+    #expect(files.count == 0)
+    bench.clock.advance(by: .seconds(2))
+    (try #require(bench.transport.takeStarted())).respond(200, body: "second")
+    await files.wait(for: 1)
+    let file = try #require(try files.last?.get())
+    #expect((file.bytes, file.path, file.times.attempts) == (6, path, 2))
+    #expect(FileManager.default.contents(atPath: path) == Data("second".utf8))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["file"])
+    #expect(bench.isClean())
+  }
+
+  @Test("D82 what has been handed on is not sent again: a stream, and a delegate's response")
+  func handedOn() async throws {
+    let bench = try Bench()
+    let request = try request(bench)
+    async let opened = bench.dispatcher.stream(for: request)
+    let exchange = await bench.transport.next()
+    exchange.head(200)
+    let stream = try await opened
+    exchange.end(DispatchError(.connectionLost, phase: .receiving))
+    await #expect(throws: DispatchError.self) { for try await _ in stream.body {} }
+    let delegate = Listener()
+    bench.dispatcher.dispatchShort(request, delegate: delegate)
+    let second = await bench.transport.next()
+    second.head(200)
+    second.end(DispatchError(.connectionLost, phase: .receiving))
+    await delegate.calls.wait(for: 2)
+    #expect(delegate.heard == ["response 200", "failed connection_lost"])
+    #expect(bench.transport.takeStarted() == nil)
+    #expect(bench.isClean())
+  }
+}
