@@ -97,7 +97,7 @@ import Testing
     let path = directory.appendingPathComponent("file").path
     let bench = try Bench()
     let files = Outcomes<Result<FileResponse, DispatchError>>()
-    bench.dispatcher.dispatchDownload(try request(bench), to: .numbered(path)) { files.add($0) }
+    bench.dispatcher.dispatchShort(try request(bench), to: .numbered(path)) { files.add($0) }
     // More than is gathered before the file is made, and some that is gathered.
     let exchange = try #require(bench.transport.takeStarted())
     exchange.head(200)

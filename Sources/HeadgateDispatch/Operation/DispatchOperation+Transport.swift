@@ -177,7 +177,8 @@ extension DispatchOperation: ExchangeEvents {
       }
     }
     switch next {
-    case .success(let next)?: return passOver(
+    case .success(let next)?:
+      return passOver(
         head, for: .redirect(next, FollowedRedirect(url: sent.request.url, statusCode: head.statusCode)))
     case .failure(let failure)?: fail(failure)
     case nil: break

@@ -115,7 +115,8 @@ extension OperationState {
   mutating func launch(_ exchange: ExchangeState) -> Launch {
     stage = .starting(exchange)
     return Launch(
-      request: request, number: exchange.number, isLong: lane == .long, needsNewConnection: exchange.isRepeat, interceptions: interceptions)
+      request: request, number: exchange.number, isLong: lane == .long, needsNewConnection: exchange.isRepeat,
+      interceptions: interceptions)
   }
 
   // MARK: Under way

@@ -36,7 +36,6 @@ extension Transport {
   /// None.
   public var taskExecutor: (any TaskExecutor)? { nil }
 
-
   /// Closes nothing: for transports that hold nothing.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }
 }
