@@ -11,7 +11,7 @@ import HeadgateThreads
 /// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. What ran into a limit on time is not.
 ///
 /// A response that breaks off after its head is sent again as long as its caller has seen nothing of it: where it is gathered
-/// in memory (``URLDispatcher/data(for:lane:)-(DispatchRequest,_)``, completions, blocking calls), and where it goes to a
+/// in memory (``URLDispatcher/data(for:lane:policy:)-(DispatchRequest,_,_)``, completions, blocking calls), and where it goes to a
 /// file, which is begun anew. The head of a stream, and what a delegate hears, have been handed on: nothing is sent again
 /// after those.
 ///
