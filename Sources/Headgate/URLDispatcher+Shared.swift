@@ -24,11 +24,14 @@ extension URLDispatcher {
   /// descriptor left to give, a dispatcher is returned whose every request fails with that error, and the next use
   /// tries again.
   public static var shared: URLDispatcher {
-    sharedDispatcher.withLock { shared in
+    // What standard limits let start is started with no lock held.
+    var start: (@Sendable () -> Void)?
+    defer { start?() }
+    return sharedDispatcher.withLock { shared in
       if let shared { return shared }
       do throws(DispatchError) {
         let transport = try platformTransport()
-        sharedGate.startAfresh(.standard)
+        start = sharedGate.startAfresh(.standard)
         let dispatcher = URLDispatcher(transport: transport, sharing: sharedGate)
         shared = dispatcher
         return dispatcher
@@ -38,13 +41,16 @@ extension URLDispatcher {
     }
   }
 
-  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`, and so does who waits for
+  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`, and so does what waits for
   /// a bare permit of its gate.
   public static func disposeShared() {
-    let disposed = sharedDispatcher.withLock { $0.take() }
+    let (disposed, permits) = sharedDispatcher.withLock { shared in
+      // Those of the next one, which may be made from here on, are not among them.
+      (shared.take(), sharedGate.permitRequests)
+    }
     guard let disposed else { return }
     disposed.dispose()
-    sharedGate.endAll(because: DispatchError(.shutDown))
+    for permit in permits { permit.asked(toEndBecause: DispatchError(.shutDown)) }
   }
 
   /// A dispatcher over the platform's transport.
@@ -74,6 +80,9 @@ private let sharedGate = EndPointGate()
 /// Stands in for a transport that could not be made.
 private struct FailingTransport: Transport {
   let failure: DispatchError
+
+  // All: a request is not to be refused for another reason.
+  var capabilities: TransportCapabilities { TransportCapabilities(rawValue: .max) }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     events.ended(ExchangeEnd(failure: failure))

@@ -54,6 +54,29 @@ import Testing
     #expect(leases.lease(route) && gate.counts.running == 0)
   }
 
+  @Test("many that wait for sockets and release their permits at once need the stack of one")
+  func inALoop() async throws {
+    let many = 1500
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: many), total: many)
+    let gate = EndPointGate(limits: limits, logger: .silent)
+    let elsewhere = SocketRoute(to: try EndPoint(host: "idle.example", port: 1))
+    let leases = gate.sockets.join(keeper)
+    for _ in 0..<many { #expect(leases.lease(elsewhere)) }
+    let released = LockedBox(0)
+    for _ in 0..<many {
+      _ = gate.requestPermit(for: endPoint) { permit in
+        released.withLock { $0 += 1 }
+        _ = try? permit.get().release()
+      }
+    }
+    #expect(released.withLock { $0 } == 0)
+    // Each hands its socket to the next one.
+    try await ManagedThread.spawn(ThreadAttributes(stackSize: 128 * 1024)) { leases.giveBack(elsewhere) }.value()
+    #expect(released.withLock { $0 } == many && gate.counts.running == 0)
+    leases.leave()
+    #expect(gate.sockets.openCount == 0)
+  }
+
   @Test("a deadline and a cancel end the wait for a socket, and leave neither permit nor socket behind")
   func ends() throws {
     let results = Outcomes<Result<Permit, DispatchError>>()

@@ -21,6 +21,7 @@ public final class EndPointGate: Sendable {
   public let sockets: GateSockets
   private let drained = Drain()
   private let registry = GateRegistry()
+  let handover = PermitHandover()
   let timers: any TimerService
   let logger: Logger
 
@@ -124,15 +125,22 @@ public final class EndPointGate: Sendable {
     return clients.count
   }
 
-  /// Asks all that waits or runs to end. A bare permit that somebody holds stays held. O(n).
-  package func endAll(because error: DispatchError) {
-    for client in clients(at: nil) { client.asked(toEndBecause: error) }
-  }
+  /// The requests for a bare permit that wait.
+  package var permitRequests: [PermitRequest] { clients(at: nil).compactMap { $0 as? PermitRequest } }
 
-  /// Takes limits as if it were new, and lets all end-points go on that were stopped by hand.
-  package func startAfresh(_ limits: GateLimits) {
-    self.limits = limits
-    for endPoint in state.withLock({ $0.scheduler.paused }) { resume(endPoint) }
+  /// Takes limits as if it were new, and lets all end-points go on that were stopped by hand. Returns what starts all that
+  /// fits now, to be called with no lock held.
+  package func startAfresh(_ limits: GateLimits) -> @Sendable () -> Void {
+    let calls = state.withLock { state in
+      for endPoint in state.scheduler.paused { state.scheduler.setPaused(false, at: endPoint) }
+      state.scheduler.setLimits(limits)
+      state.sockets.limitsChanged(state.scheduler.limits)
+      return sockets.takeCalls(&state) + state.limitsCalls
+    }
+    return { [self] in
+      for call in calls { call() }
+      perform { _ in }
+    }
   }
 
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.scheduler.items(at: endPoint) } }

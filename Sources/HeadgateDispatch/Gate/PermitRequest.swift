@@ -113,9 +113,15 @@ public final class PermitRequest: GateClient, Sendable {
   /// Hands the permit over if there is a socket for it.
   private func leaseSocket() {
     let route = SocketRoute(to: endPoint)
-    guard let leases = state.withLock({ $0.leases }), leases.lease(route) else { return }
-    // It may have ended meanwhile, or its turn may have come twice.
+    guard let leases = state.withLock({ $0.leases }) else { return }
+    guard leases.lease(route) else {
+      // Its turn may come twice. If it was over by the first, what waits since the second waits in vain.
+      if state.withLock({ $0.leases == nil }) { leases.stopWaiting(route) }
+      return
+    }
+    // It may have ended meanwhile.
     guard let taken = take(), let ticket = taken.ticket else { return leases.giveBack(route) }
+    leases.stopWaiting(route)
     let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
     call(taken, .success(permit))
   }
@@ -132,7 +138,7 @@ public final class PermitRequest: GateClient, Sendable {
 
     init(_ request: PermitRequest) { self.request = request }
 
-    func socketIsReserved(_ route: SocketRoute) { request.leaseSocket() }
+    func socketIsReserved(_ route: SocketRoute) { request.gate.handover.perform { [request] in request.leaseSocket() } }
     func reviewIdleConnections() {}
   }
 }
