@@ -178,10 +178,10 @@ struct OperationExerciser {
     case 10: receive(.bytes(10), &random)
     case 11: receive(.trailers([:]), &random)
     case 12:
-      if let timer = state.held(at: clock.now) { drop(timer) }
+      if let timer = state.held(for: .socket, at: clock.now) { drop(timer) }
       steps.append(.transport)
     case 13:
-      if let (number, _) = state.wentOn(at: clock.now) {
+      if let (number, _) = state.wentOn(from: .socket, at: clock.now) {
         seen.insert("held")
         arm(.timeout(exchange: number))
       }

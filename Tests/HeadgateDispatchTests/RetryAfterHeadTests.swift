@@ -89,6 +89,25 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test("the time-out of a long request, which ended with its head, begins anew with the next attempt")
+  func long() throws {
+    let bench = try Bench()
+    var request = try request(bench)
+    request.timeout = .seconds(60)
+    bench.dispatcher.dispatchLong(request) { responses.add($0) }
+    let first = try #require(bench.transport.takeStarted())
+    first.head(200)
+    bench.clock.advance(by: .seconds(300))
+    first.end(DispatchError(.connectionLost, phase: .receiving))
+    bench.clock.advance(by: .seconds(2))
+    _ = try #require(bench.transport.takeStarted())
+    bench.clock.advance(by: .seconds(59))
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(1))
+    #expect(responses.values.map(\.code) == [.timedOut])
+    #expect(bench.isClean())
+  }
+
   @Test("a download that breaks off begins its file anew")
   func download() async throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("headgate-\(UUID().uuidString)")

@@ -20,8 +20,9 @@ final class BodyBudget: Sendable {
 
   /// A body has become large enough to be counted. Returns its number here.
   func enter(_ operation: DispatchOperation) -> Int {
-    state.withLock { state in
-      let number = state.ledger.enter()
+    let isLong = operation.state.withLock { $0.lane == .long }
+    return state.withLock { state in
+      let number = state.ledger.enter(isLong: isLong)
       state.operations[number] = operation
       return number
     }
@@ -30,10 +31,10 @@ final class BodyBudget: Sendable {
   /// A body has so many bytes more. Returns what its transport is to do next.
   func add(_ count: Int, to number: Int, of operation: DispatchOperation) -> BodyFlow {
     guard state.withLock({ $0.ledger.add(count, to: number) }) else { return .more }
-    operation.waitsForSocket()
+    operation.waits(for: .memory)
     // The end of another one may have let it go on before it was noted that it waits.
     if state.withLock({ $0.ledger.isPaused(number) }) { return .pause }
-    operation.goesOn()
+    operation.goesOn(from: .memory)
     return .more
   }
 
@@ -45,7 +46,7 @@ final class BodyBudget: Sendable {
     }
     _ = consume ended
     for operation in going {
-      operation.goesOn()
+      operation.goesOn(from: .memory)
       operation.resume()
     }
   }

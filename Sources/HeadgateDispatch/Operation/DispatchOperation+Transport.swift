@@ -46,15 +46,18 @@ extension DispatchOperation: ExchangeEvents {
 
   func multiplexes(_ does: Bool) { core.note(multiplexes: does, at: endPoint) }
 
-  func waitsForSocket() {
+  func waitsForSocket() { waits(for: .socket) }
+  func goesOn() { goesOn(from: .socket) }
+
+  func waits(for reason: ExchangeState.Holds) {
     let now = core.now
-    if let timeout = state.withLock({ $0.held(at: now) }) { core.cancel(timeout) }
+    if let timeout = state.withLock({ $0.held(for: reason, at: now) }) { core.cancel(timeout) }
   }
 
-  func goesOn() {
+  func goesOn(from reason: ExchangeState.Holds) {
     let now = core.now
     download?.turns()
-    guard let (number, ran) = state.withLock({ $0.wentOn(at: now) }) else { return }
+    guard let (number, ran) = state.withLock({ $0.wentOn(from: reason, at: now) }) else { return }
     armTimeout(from: now, after: ran, exchange: number)
   }
 

@@ -15,8 +15,8 @@ struct ExchangeState {
   /// What is made of the response.
   var course = Course.open
   var isPaused = false
-  /// It waits for a socket.
-  var isHeld = false
+  /// What it waits for.
+  var holds: Holds = []
   /// It is past the head of a long request, with which the time-out ends.
   var isPastTimeout = false
   /// The consumer had room again before the transport's control was known.
@@ -42,7 +42,19 @@ struct ExchangeState {
     }
   }
 
+  var isHeld: Bool { !holds.isEmpty }
+
   var needsTimeout: Bool { !isPastTimeout && !isHeld }
+
+  /// Why an exchange waits: then it does not run, and its time-out rests.
+  struct Holds: OptionSet {
+    let rawValue: UInt8
+
+    /// The transport has no socket for it.
+    static let socket = Holds(rawValue: 1)
+    /// The bodies that are gathered take too much memory.
+    static let memory = Holds(rawValue: 2)
+  }
 
   /// What is made of its response.
   enum Course {
@@ -140,7 +152,7 @@ extension OperationState {
     stage = .running(exchange, control)
     lastActivity = max(lastActivity, now)
     return .running(
-      mustResume: mustResume, ran: account.ran(at: now),
+      mustResume: mustResume, ran: account.counted(at: now),
       needsTimeout: exchange.needsTimeout && timers.timeout == nil, needsIdle: timers.idle == nil)
   }
 
@@ -206,23 +218,25 @@ extension OperationState {
     return control
   }
 
-  /// The exchange waits for a socket, which is no running. Returns the time-out.
-  mutating func held(at now: Deadline) -> TimerQueue.Key? {
+  /// The exchange waits. Returns the time-out.
+  mutating func held(for reason: ExchangeState.Holds, at now: Deadline) -> TimerQueue.Key? {
     switch stage {
     case .starting, .running: break
     default: return nil
     }
-    guard let exchange, !exchange.isHeld else { return nil }
-    self.exchange?.isHeld = true
+    guard let exchange else { return nil }
+    self.exchange?.holds.insert(reason)
+    guard !exchange.isHeld else { return nil }
     account.turn(to: .waiting, at: now)
     return timers.timeout.take()
   }
 
-  /// It waits no longer. True if it did.
+  /// It waits no longer for these. True if it goes on therefore.
   @discardableResult
-  mutating func leaveHold(at now: Deadline) -> Bool {
-    guard let exchange, exchange.isHeld else { return false }
-    self.exchange?.isHeld = false
+  mutating func leave(_ reasons: ExchangeState.Holds, at now: Deadline) -> Bool {
+    guard let exchange, !exchange.holds.isDisjoint(with: reasons) else { return false }
+    self.exchange?.holds.subtract(reasons)
+    guard exchange.holds.isSubset(of: reasons) else { return false }
     account.turn(to: .running, at: now)
     lastActivity = now
     return true
@@ -230,9 +244,9 @@ extension OperationState {
 
   /// It goes on with the exchange. Returns its number and the time that the request has run, when the time-out is to be armed
   /// again. One that is being started arms it itself.
-  mutating func wentOn(at now: Deadline) -> (number: Int, ran: Int64)? {
-    guard leaveHold(at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
-    return (exchange.number, account.ran(at: now))
+  mutating func wentOn(from reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
+    guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
+    return (exchange.number, account.counted(at: now))
   }
 
   // MARK: Plans
@@ -286,8 +300,9 @@ extension OperationState {
       return Action(released: claim, next: deliver())
     default: return Action()
     }
-    leaveHold(at: now)
+    leave([.socket, .memory], at: now)
     guard var exchange else { return Action() }
+    if exchange.isPastTimeout { account.beginTimeoutAnew(at: now) }
     if case .permit = exchange.claim { exchanges += 1 }
     if let course { exchange.course = course }
     switch exchange.course {

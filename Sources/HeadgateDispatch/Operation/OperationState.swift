@@ -190,7 +190,7 @@ struct OperationState {
   /// - Parameter phase: How far the exchange has come, by what the transport says.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
     guard decision == nil else { return nil }
-    leaveHold(at: now)
+    leave([.socket, .memory], at: now)
     decide(by: error, phase: phase, at: now)
     var action = Action()
     switch stage {

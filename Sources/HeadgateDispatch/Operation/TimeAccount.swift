@@ -8,6 +8,8 @@ struct TimeAccount {
   private var since: Deadline
   private var waited: Int64 = 0
   private var ran: Int64 = 0
+  // What of it no time-out counts.
+  private var uncounted: Int64 = 0
 
   /// One that waits.
   init(since moment: Deadline) { since = moment }
@@ -23,4 +25,10 @@ struct TimeAccount {
 
   /// Nanoseconds under a permit.
   func ran(at now: Deadline) -> Int64 { kind == .running ? ran + now.nanoseconds(since: since) : ran }
+
+  /// Nanoseconds under a permit since the time-out began.
+  func counted(at now: Deadline) -> Int64 { ran(at: now) - uncounted }
+
+  /// The time-out is over, and begins anew if another exchange follows.
+  mutating func beginTimeoutAnew(at now: Deadline) { uncounted = ran(at: now) }
 }
