@@ -22,7 +22,7 @@ import Testing
         let piece = min(total - received, Int64.random(in: 1...40_000, using: &random))
         received += piece
         let last = told.last?.received ?? 0
-        let step = max(65_536, (expected ?? 0) / 100)
+        let step = min(max(65_536, (expected ?? 0) / 100), 1_048_576)
         let progress = count.add(Int(piece))
         #expect((progress != nil) == (received - last >= step || received == expected))
         if let progress { told.append(progress) }
@@ -33,6 +33,16 @@ import Testing
       #expect(zip(told, told.dropFirst()).allSatisfy { $0.received < $1.received })
       #expect(told.count <= 102)
     }
+  }
+
+  @Test("a body that comes a second time is told of where it goes beyond the first")
+  func anew() {
+    var count = DownloadCount(expected: 300_000)
+    #expect(count.add(200_000)?.received == 200_000)
+    count.begin(expecting: 400_000)
+    #expect(count.add(150_000) == nil && count.add(100_000) == nil)
+    #expect(count.add(100_000) == DownloadProgress(received: 350_000, expected: 400_000))
+    #expect(count.add(50_000) == DownloadProgress(received: 400_000, expected: 400_000) && count.end() == nil)
   }
 
   @Test("what part has come is known where it is known how much there will be")

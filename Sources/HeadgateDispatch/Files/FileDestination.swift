@@ -12,7 +12,8 @@ public struct FileDestination: Sendable, Hashable {
     FileDestination(path: path, collision: .number)
   }
 
-  /// A file at `path`, in place of one that is there already, at the moment when the new one is whole.
+  /// A file at `path`, in place of one that is there already, at the moment when the new one is whole. What is
+  /// there and is not a file, such as a folder or a device, stays: the error is `fileFailed`.
   public static func replacing(_ path: String) -> FileDestination {
     FileDestination(path: path, collision: .replace)
   }

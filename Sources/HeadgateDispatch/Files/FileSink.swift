@@ -61,7 +61,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
-    if onProgress != nil { count = DownloadCount(expected: head.declaredLength.map { Int64($0) }) }
+    if onProgress != nil { count.begin(expecting: head.declaredLength.map { Int64($0) }) }
     if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }

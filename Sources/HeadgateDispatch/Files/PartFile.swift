@@ -18,6 +18,8 @@ struct PartFile: ~Copyable {
   init(for destination: FileDestination, numbers: FileNumbers = .shared) throws(DispatchError) {
     self.destination = destination
     self.numbers = numbers
+    // Asked again before the rename: another program may put something there meanwhile.
+    try Self.mustBeReplaceable(destination)
     let name = destination.path
     let created = try numbers.claim(name + ".part", below: 100_000) { number throws(DispatchError) -> Created? in
       let path = name + (number == 0 ? ".part" : ".\(number).part")
@@ -74,10 +76,7 @@ struct PartFile: ~Copyable {
 
   private borrowing func rename() throws(DispatchError) -> String {
     if destination.collision == .replace {
-      guard Self.mayBeReplaced(destination.path) else {
-        throw DispatchError(
-          .fileFailed, phase: .writing, detail: "\(destination.path) is no regular file, and stays as it is")
-      }
+      try Self.mustBeReplaceable(destination)
       guard systemRename(partPath, destination.path) == 0 else { throw Self.failure("renaming", partPath) }
       return destination.path
     }
@@ -97,11 +96,14 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Whether nothing is there, or a file or a link: the superuser's rename would put a file in the place of a device too.
-  private static func mayBeReplaced(_ path: String) -> Bool {
+  /// Nothing but a file is replaced, nor a link to anything else: the superuser's rename would put a file in the place of a
+  /// device, or of the link to one (`/dev/stdout`).
+  private static func mustBeReplaceable(_ destination: FileDestination) throws(DispatchError) {
     var status = stat()
-    guard lstat(path, &status) == 0 else { return true }
-    return [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT)
+    guard destination.collision == .replace, stat(destination.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG
+    else { return }
+    throw DispatchError(
+      .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file, and stays as it is")
   }
 
   private enum Named {
