@@ -31,6 +31,18 @@ import Testing
     await bench.dispatcher.shutDown()
   }
 
+  @Test("a dispatcher that shares its gate drains: what waits for an end-point that was stopped by hand ends")
+  func drainsBesidePause() async throws {
+    let (bench, second, _) = try pair(requests: 1)
+    let responses = Responses()
+    let request = try bench.request()
+    bench.dispatcher.gate.pause(request.endPoint)
+    second.dispatchShort(request) { responses.add($0) }
+    await second.shutDown(.drain)
+    #expect(responses.values.map(\.code) == [.shutDown])
+    await bench.dispatcher.shutDown()
+  }
+
   @Test(
     "a dispatcher that shares its gate ends by itself: the gate and the others go on",
     arguments: [

@@ -9,11 +9,11 @@ import Logging
 ///
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
-/// There are two faces to it, and both do the same. In a task, `data`, `stream`, `download` and `upload` suspend until there
+/// It has two faces, which do the same things. In a task, `data`, `stream`, `download` and `upload` suspend until there
 /// is a result, and throw. The classic verbs need no task: `dispatchShort` and `dispatchLong` return at once and tell a
-/// completion or a ``URLDispatchDelegate``, `dispatchSynchronously` blocks a thread. Their arguments are the same and come in
-/// the same order: the request (or a URL as text), `to:` for a file, `lane:` where the verb does not say it, `policy:` for a
-/// full long lane, `onProgress:`, and at the end who is told. Without a task `dispatchShort(enqueuing:)` waits for a place in
+/// completion or a ``URLDispatchDelegate``, `dispatchSynchronously` blocks a thread. Their arguments come in the same order:
+/// the request (or a URL as text), `to:` for a file, `lane:` where the verb does not say it, `policy:` for a full long lane,
+/// `onProgress:`, and the completion; a delegate comes right after the request. Without a task `dispatchShort(enqueuing:)` waits for a place in
 /// the queue, so that a list is read only as fast as it is worked off.
 ///
 /// One dispatcher for a process is what most programs want: two of them know nothing of each other, and their limits
@@ -150,7 +150,9 @@ public final class URLDispatcher: Sendable {
     core.operations.add()
     core.operations.close()
     for operation in operations() {
-      if mode == .now || mode == .graceful && operation.isWaiting { operation.fail(DispatchError(.shutDown)) }
+      // What waits for an end-point that was stopped by hand would never run.
+      let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
+      if mode == .now || operation.isWaiting && !mustWait { operation.fail(DispatchError(.shutDown)) }
     }
     for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
     core.operations.remove()
