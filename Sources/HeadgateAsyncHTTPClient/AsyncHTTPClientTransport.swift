@@ -103,7 +103,8 @@ public final class AsyncHTTPClientTransport: Transport {
   /// no longer are closed, once no request is under way on them.
   public func use(_ sockets: GateSockets) {
     self.sockets.withLock { $0 = sockets }
-    leases.withLock { $0 = sockets.join(LimitsListener(clients, sockets)) }
+    let joined = sockets.join(LimitsListener(clients, sockets))
+    leases.withLock { $0 = joined }
   }
 
   /// Closes all connections; then calls `whenClosed`. The event loops are left alone.

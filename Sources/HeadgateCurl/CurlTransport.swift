@@ -122,8 +122,9 @@ public final class CurlTransport: Transport {
 
   /// Leases every socket from the gate's.
   public func use(_ sockets: GateSockets) {
-    leases.withLock { $0 = loops.map { sockets.join($0) } }
-    for (loop, leases) in zip(loops, leases.withLock { $0 }) { loop.use(leases) }
+    let joined = loops.map { sockets.join($0) }
+    leases.withLock { $0 = joined }
+    for (loop, leases) in zip(loops, joined) { loop.use(leases) }
   }
 
   /// Ends the threads once nothing runs on them, and closes all idle connections; then calls `whenClosed`.

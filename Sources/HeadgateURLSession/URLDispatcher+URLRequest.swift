@@ -60,7 +60,7 @@ extension URLDispatcher {
   ///
   /// - Throws: `DispatchError`, as the form that takes a `DispatchRequest`; and as
   ///   `DispatchRequest/init(_:)-(URLRequest)` where the request can't be sent.
-  public func data(
+  public nonisolated(nonsending) func data(
     for request: URLRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> (Data, URLResponse) {
     let response = try await data(for: DispatchRequest(request), lane: lane, policy: policy)

@@ -38,8 +38,8 @@ public final class Permit: Sendable {
     )
   }
 
-  /// Gives the permit back, from any thread, once the connection that it was for is closed; the next request starts at once. Only the first call does something: true
-  /// for that one.
+  /// Gives the permit back, from any thread; close its connection first. The next request starts at once. Only the first
+  /// call does something: true for that one.
   @discardableResult
   public func release() -> Bool {
     let isFirst = released.withLock { released in

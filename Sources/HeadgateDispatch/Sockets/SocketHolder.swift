@@ -11,7 +11,8 @@ public protocol SocketHolder: AnyObject, Sendable {
   /// close it if so.
   func reviewIdleConnections()
 
-  /// The gate's limits changed. For transports that can't lease each socket, but can adjust to ``GateSockets/limits``.
+  /// The gate's limits changed. For transports that can't lease each socket, but can adjust to ``GateSockets/limits``. Only
+  /// those hear of it that have joined to keep idle connections.
   func limitsChanged()
 }
 

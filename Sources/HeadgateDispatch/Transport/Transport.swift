@@ -45,7 +45,8 @@ public struct Exchange: Sendable {
   /// The request, its URL in canonical form.
   public let request: DispatchRequest
 
-  /// Whether the consumer may pause it: then the response must come as it is, with no decompression, which can't be
+  /// Whether the consumer may pause it at any time. (One that gathers the response in memory may ask for a pause, too, when
+  /// memory is short: what can be held back is held back then.) If it may, the response must come as it is, with no decompression, which can't be
   /// paused in the middle of an inflated block.
   public let mayPause: Bool
 
