@@ -4,7 +4,7 @@ import HeadgateThreads
 /// Where a response goes: into memory, a stream, a file. Its calls come one at a time, in this order, with no lock
 /// held; `end` is the last, and comes even if nothing else did.
 protocol ResponseSink: AnyObject, Sendable {
-  /// Whether it ever answers `pause`.
+  /// Whether it may answer `pause` at any time. One that gathers a response does so only when memory is short.
   var mayPause: Bool { get }
 
   /// Callers that were held because too many wait may go on.
@@ -49,7 +49,7 @@ extension ResponseSink {
 
 /// How long a request spent in each phase.
 public struct DispatchTimes: Sendable, Hashable {
-  /// Waiting for permits, that of a redirect included.
+  /// Waiting: for permits, that of a redirect included, for sockets, and for memory to gather the body in.
   public var queued: Duration
   /// From the submission to the end.
   public var total: Duration

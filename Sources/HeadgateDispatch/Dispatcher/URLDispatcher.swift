@@ -105,7 +105,7 @@ public final class URLDispatcher: Sendable {
   /// that a request waits so is not counted by its `timeout`. With zero one body is read after the other. Bodies up to 64 KB
   /// are not counted, nor what was handed to a caller; streams, files and delegates have bounds of their own. Where the
   /// transport can't hold a body back (``TransportCapabilities/backPressure``; over libcurl, one of several that share an
-  /// HTTP/2 connection) what it has read meanwhile waits in its own memory.
+  /// HTTP/2 connection) what it has read meanwhile is gathered all the same, or waits in its own memory.
   public static let standardBodyMemory = 256 << 20
 
   /// An operation whose response is gathered in memory.

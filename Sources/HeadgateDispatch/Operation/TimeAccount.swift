@@ -20,7 +20,7 @@ struct TimeAccount {
     (kind, since) = (next, now)
   }
 
-  /// Nanoseconds of waiting for permits and sockets.
+  /// Nanoseconds of waiting: for permits, sockets, and memory for the body.
   func waited(at now: Deadline) -> Int64 { kind == .waiting ? waited + now.nanoseconds(since: since) : waited }
 
   /// Nanoseconds under a permit.

@@ -66,8 +66,8 @@ public struct DispatchRequest: Sendable {
     set { change { $0.rare.onUploadProgress = newValue } }
   }
 
-  /// How long it may run, from the moment its permit is granted; waiting never counts, neither for the first permit
-  /// nor for that of a redirect. A long request's ends when the response's head has come. 60 s unless set; nil: no
+  /// How long it may run, from the moment its permit is granted; waiting never counts, be it for the first permit,
+  /// for that of a redirect, for a socket, or for memory to gather the body in. A long request's ends when the response's head has come. 60 s unless set; nil: no
   /// limit. Zero or less ends it at once.
   public var timeout: Duration? {
     get { storage.timeout }
