@@ -142,3 +142,10 @@ extension URLDispatcher {
     return try result.get()
   }
 }
+
+/// Keeps a stream's body alive from its submission until the head has come and the caller takes it over.
+private final class StreamOpening: Sendable {
+  let body = Locked<StreamedBody?>(nil)
+
+  func takeBody() -> StreamedBody? { body.withLock { $0.take() } }
+}
