@@ -111,15 +111,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// What is left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
-  /// Why it can't be carried as its request asks for; nil when it can. Over plain http no server offers HTTP/2.
+  /// Why it can't be carried as its request asks for; nil when it can.
   var refusal: DispatchError? {
     let request = exchange.request
     guard request.requires.contains(.http2), !offersHTTP2 else { return nil }
     return DispatchError(
       .unsupported, phase: .connecting,
-      detail:
-        "over libcurl only short responses into memory go by HTTP/2, over TLS, without trailers and not through a proxy"
-    )
+      detail: "over libcurl only short responses into memory go by HTTP/2, without trailers and not through a proxy")
   }
 
   func cancel() { loop.cancel(self) }

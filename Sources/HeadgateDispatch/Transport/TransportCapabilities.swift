@@ -15,7 +15,7 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// HTTP/2, where a server offers it over TLS: several requests on one socket. A request that needs it and could not go by
-  /// it whatever the server offers, such as a stream over libcurl, ends with `unsupported` as well.
+  /// it whatever the server offers, such as one over plain http or a stream over libcurl, ends with `unsupported` as well.
   public static let http2 = TransportCapabilities(rawValue: 1)
   /// Open sockets, idle ones included, never exceed an end-point's limit, since each is leased from the gate
   /// (``GateSockets``); else only requests under way do.
@@ -73,7 +73,9 @@ extension Exchange {
     if request.fields.redirects.refusesPrivateAddresses { needed.insert(.addressRules) }
     if request.fields.needsConnectTimeout { needed.insert(.connectTimeout) }
     if request.fields.hasBody, request.expectsContinue == true { needed.insert(.expectsContinue) }
-    let missing = needed.subtracting(capabilities)
+    var missing = needed.subtracting(capabilities)
+    // Over plain http no server offers it.
+    if !request.isSecure { missing.formUnion(needed.intersection(.http2)) }
     guard !missing.isEmpty else { return nil }
     return DispatchError(.unsupported, phase: .connecting, detail: "it lacks \(missing)")
   }
