@@ -198,16 +198,19 @@ import Testing
   func abrupt(_ status: Int) async throws {
     let body = RequestBody([UInt8](repeating: 1, count: 20_000_000))
     let request = try request("/early?after=100000&abrupt=1&status=\(status)", body)
-    for _ in 0..<20 {
-      do throws(DispatchError) {
-        let response = try await dispatcher.data(for: request)
-        #expect((response.statusCode, response.text) == (status, "too large\n"))
-      } catch {
-        #expect(error.code == .connectionLost)
-        #expect(error.description.contains("expectsContinue"), "\(error)")
-      }
-    }
+    for _ in 0..<20 { await expect(request, status, "too large\n") }
     await dispatcher.shutDown()
+  }
+
+  /// The server breaks the connection behind its answer: that is delivered whole, or the error says how to get it.
+  private func expect(_ request: DispatchRequest, _ status: Int, _ text: String) async {
+    do throws(DispatchError) {
+      let response = try await dispatcher.data(for: request)
+      #expect((response.statusCode, response.text) == (status, text))
+    } catch {
+      #expect(error.code == .connectionLost)
+      #expect(error.description.contains("expectsContinue"), "\(error)")
+    }
   }
 
   @Test("D05 a success that comes early with the connection's end is delivered, and the rest not sent")
@@ -244,8 +247,7 @@ import Testing
   func earlySuccessThenEnd() async throws {
     origin.setScript(
       OriginScript { _ in .text("enough").early(after: 100_000, stayingOpen: true, abruptly: true) })
-    let response = try await dispatcher.data(for: request("/", RequestBody([UInt8](repeating: 1, count: 50_000_000))))
-    #expect((response.statusCode, response.text) == (200, "enough"))
+    await expect(try request("/", RequestBody([UInt8](repeating: 1, count: 50_000_000))), 200, "enough")
     await dispatcher.shutDown()
   }
 
