@@ -102,7 +102,7 @@ final class CurlLoop: @unchecked Sendable {
 
   /// Takes a job. On the loop's own thread it needs neither a lock nor a wake-up.
   func accept(_ job: LoopJob) {
-    if isLoopThread { jobs.append(job) } else if !send(.job(job)) { job.runElsewhere() }
+    if isLoopThread { jobs.append(job) } else if !send(.job(job)) { job.job.runElsewhere() }
   }
 
   /// Ends the loop once no exchange runs on it; `whenClosed` is called when all its sockets are closed.

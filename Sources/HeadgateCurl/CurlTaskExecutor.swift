@@ -25,9 +25,6 @@ struct LoopJob: Sendable {
   let executor: CurlTaskExecutor
 
   func runHere() { job.runSynchronously(on: executor.asUnownedTaskExecutor()) }
-
-  /// Runs it on the global executor: a job must run, and the loop has ended.
-  func runElsewhere() { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
 }
 
 extension CurlLoop {
@@ -47,6 +44,6 @@ extension CurlLoop {
 
   /// Has the jobs that are left run elsewhere. Called at the loop's end, when no more can come.
   func handOverJobs() {
-    while let job = jobs.popFirst() { job.runElsewhere() }
+    while let job = jobs.popFirst() { job.job.runElsewhere() }
   }
 }

@@ -15,6 +15,4 @@ public final class LoopTaskExecutor: TaskExecutor {
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
   func runHere(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
-
-  static func runElsewhere(_ job: UnownedJob) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
 }

@@ -20,7 +20,7 @@ public final class PoolTaskExecutor: TaskExecutor {
     do {
       try core.submit(.executorJob(job, self), level: Self.level(of: priority).level)
     } catch {
-      PoolTaskExecutor.runElsewhere(job)
+      job.runElsewhere()
     }
   }
 
@@ -34,6 +34,4 @@ public final class PoolTaskExecutor: TaskExecutor {
 
   // A task of the pool as any other: what Objective-C code leaves behind goes with it, not with the thread.
   func runHere(_ job: UnownedJob) { withAutoreleasePool { job.runSynchronously(on: asUnownedTaskExecutor()) } }
-
-  static func runElsewhere(_ job: UnownedJob) { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
 }

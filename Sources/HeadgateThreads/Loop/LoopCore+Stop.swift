@@ -95,7 +95,7 @@ extension LoopCore {
         break
       }
       serial.runHere(job)
-    case .taskJob(let job): LoopTaskExecutor.runElsewhere(job)
+    case .taskJob(let job): job.runElsewhere()
     }
     return 0
   }
@@ -141,7 +141,7 @@ extension LoopCore {
       return (state.wake(), false)
     }
     wake(from: sleep)
-    if isLate { LoopTaskExecutor.runElsewhere(job) }
+    if isLate { job.runElsewhere() }
   }
 
   /// Runs the late jobs one after another on the global executor, a batch at a time, so that other tasks get their

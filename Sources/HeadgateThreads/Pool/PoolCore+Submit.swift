@@ -165,7 +165,7 @@ extension PoolCore {
       switch entry {
       case .closure: HeadgateLog.note(.threadPool, "pool \"\(name)\" drops a task: \(reason)")
       case .job(let job): if !job.drop(reason) { passed += 1 }
-      case .executorJob(let job, _): PoolTaskExecutor.runElsewhere(job)
+      case .executorJob(let job, _): job.runElsewhere()
       }
     }
     if passed > 0 { state.withLock { $0.queue.dead -= passed } }
