@@ -90,15 +90,26 @@ public final class EndPointGate: Sendable {
   func changeLimits<Result: Sendable>(
     at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
   ) -> Result {
+    let (result, act) = decideLimits(at: endPoint, event)
+    act()
+    return result
+  }
+
+  /// Changes the limits. Returns also what acts on it, to be called with no lock held.
+  private func decideLimits<Result: Sendable>(
+    at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
+  ) -> (Result, @Sendable () -> Void) {
     let (result, calls) = state.withLock { state in
       let result = event(&state.scheduler)
       state.sockets.limitsChanged(at: endPoint, state.scheduler.limits)
       return (result, sockets.takeCalls(&state) + state.limitsCalls)
     }
-    for call in calls { call() }
-    // What became eligible.
-    perform { _ in }
-    return result
+    let act: @Sendable () -> Void = { [self] in
+      for call in calls { call() }
+      // What became eligible.
+      perform { _ in }
+    }
+    return (result, act)
   }
 
   // MARK: By hand
@@ -131,16 +142,10 @@ public final class EndPointGate: Sendable {
   /// Takes limits as if it were new, and lets all end-points go on that were stopped by hand. Returns what starts all that
   /// fits now, to be called with no lock held.
   package func startAfresh(_ limits: GateLimits) -> @Sendable () -> Void {
-    let calls = state.withLock { state in
-      for endPoint in state.scheduler.paused { state.scheduler.setPaused(false, at: endPoint) }
-      state.scheduler.setLimits(limits)
-      state.sockets.limitsChanged(state.scheduler.limits)
-      return sockets.takeCalls(&state) + state.limitsCalls
-    }
-    return { [self] in
-      for call in calls { call() }
-      perform { _ in }
-    }
+    decideLimits { scheduler in
+      for endPoint in scheduler.paused { scheduler.setPaused(false, at: endPoint) }
+      scheduler.setLimits(limits)
+    }.1
   }
 
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.scheduler.items(at: endPoint) } }
