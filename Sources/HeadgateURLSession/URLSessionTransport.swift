@@ -26,8 +26,6 @@ public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
     var connections = 0
-    var isShutDown = false
-    var whenClosed: [@Sendable () -> Void] = []
     var sockets: GateSockets?
   }
 
@@ -97,10 +95,7 @@ public final class URLSessionTransport: Transport {
 
   /// Invalidates the session, which closes its connections.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
-    let session = state.withLock { state in
-      state.isShutDown = true
-      return state.session.take()
-    }
+    let session = state.withLock { $0.session.take() }
     session?.finishTasksAndInvalidate()
     whenClosed()
   }
