@@ -21,7 +21,7 @@ void headgate_log_thread_name(char *buffer, size_t size) {
 }
 
 #if defined(__linux__)
-// The thread's name, and one more than the second in which it was asked for; 0: not asked.
+// The thread's name, and the second in which it was read plus one; 0 if it was not read.
 static _Thread_local struct {
   uint64_t words[2];
   time_t asked;
@@ -39,7 +39,7 @@ int headgate_log_thread_words(uint64_t words[2]) {
   if (name.asked != now.tv_sec + 1) {
     name.asked = now.tv_sec + 1;
     name.words[0] = name.words[1] = 0;
-    // What the C library does too, by way of the thread's number. No name is longer.
+    // The same call that the C library makes, without the detour by the thread's number. No name is longer.
     prctl(PR_GET_NAME, name.words, 0, 0, 0);
   }
   words[0] = name.words[0];
@@ -56,26 +56,26 @@ int headgate_log_thread_words(uint64_t words[2]) {
 #endif
 }
 
-// The pointer stands in thread-local storage; the key is there for its destructor.
+// The pointer is in thread-local storage. The key exists only for its destructor.
 static _Thread_local void *kept;
 static pthread_key_t kept_key;
 static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
 static int has_key;
-static void (*let_go)(void *);
+static void (*release)(void *);
 
-// A line that another key's destructor tells comes after this, and keeps something anew: the system asks again.
-static void let_go_at_exit(void *last) {
+// Another key's destructor may log a line after this, which stores a new value. The system then calls this again.
+static void release_at_exit(void *last) {
   kept = NULL;
-  __atomic_load_n(&let_go, __ATOMIC_RELAXED)(last);
+  __atomic_load_n(&release, __ATOMIC_RELAXED)(last);
 }
 
-// A process has so many keys and no more. Without one, what a thread keeps outlives it.
-static void make_key(void) { has_key = pthread_key_create(&kept_key, let_go_at_exit) == 0; }
+// A process has a limited number of keys. Without one, a thread's value leaks.
+static void make_key(void) { has_key = pthread_key_create(&kept_key, release_at_exit) == 0; }
 
 void *headgate_log_kept(void) { return kept; }
 
-void headgate_log_keep(void *new_kept, void (*new_let_go)(void *)) {
-  __atomic_store_n(&let_go, new_let_go, __ATOMIC_RELAXED);  // the same function each time
+void headgate_log_keep(void *new_kept, void (*new_release)(void *)) {
+  __atomic_store_n(&release, new_release, __ATOMIC_RELAXED);  // the same function each time
   pthread_once(&kept_once, make_key);
   if (has_key) pthread_setspecific(kept_key, new_kept);
   kept = new_kept;

@@ -11,8 +11,7 @@
 #include <unistd.h>
 #endif
 
-// The pointer stands in thread-local storage, where reading it costs an instruction; the key is there for its
-// destructor.
+// The pointer is in thread-local storage, where a read takes one instruction. The key exists only for its destructor.
 static _Thread_local void *loop;
 static pthread_key_t loop_key;
 static pthread_once_t loop_once = PTHREAD_ONCE_INIT;
@@ -48,14 +47,14 @@ static int in_milliseconds(int epoll, struct epoll_event *events, int capacity, 
 
 int headgate_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds) {
 #if defined(SYS_epoll_pwait2)
-  // As the kernel knows it, whatever the C library thinks of the size of time_t.
+  // The kernel's layout, whatever the size of the C library's time_t.
   struct { int64_t seconds, nanoseconds; } limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
   static int is_missing;
-  // Nothing to wait for, or no limit to it: the old call says the same.
+  // For no wait or no limit the old call is equivalent.
   if (nanoseconds > 0 && !__atomic_load_n(&is_missing, __ATOMIC_RELAXED)) {
     long count = syscall(SYS_epoll_pwait2, epoll, events, capacity, &limit, NULL, 0);
     if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return (int)count;
-    // Old kernels don't have it, and old sandboxes refuse what they don't know.
+    // Old kernels lack the call, and old sandboxes refuse unknown calls.
     __atomic_store_n(&is_missing, 1, __ATOMIC_RELAXED);
   }
 #endif

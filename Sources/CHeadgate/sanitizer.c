@@ -11,7 +11,7 @@
 
 extern __attribute__((swiftcall)) void *swift_task_getCurrent(void);
 
-// Swift's runtime releases a task's address before every resume; it acquires it only where a job begins to run.
+// Swift's runtime releases a task's address before every resume, but acquires it only where a job begins to run.
 void headgate_task_resumed(void) { __tsan_acquire(swift_task_getCurrent()); }
 #else
 void headgate_task_resumed(void) {}

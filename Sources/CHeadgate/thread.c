@@ -20,7 +20,7 @@
 #include <sys/sysctl.h>
 #endif
 
-// ---- The words of each thread.
+// ---- Thread-local words.
 
 static _Thread_local void *top_frame;
 static _Thread_local char here;
@@ -46,12 +46,12 @@ static pthread_key_t key;
 
 static void destroy_at_exit(void *pointer) {
 #if defined(__APPLE__)
-  pthread_setspecific(KEY, pointer);  // the destructors of the thread's values may use the library again
+  pthread_setspecific(KEY, pointer);  // the destructors of the thread's values may still use the library
 #endif
   __atomic_load_n(&destroy_thread, __ATOMIC_RELAXED)(pointer);
 }
 
-// Before main, so that reading the word needs no check whether the key is there yet.
+// Before main, so that reading the word needs no check whether the key exists.
 __attribute__((constructor)) static void make_key(void) { pthread_key_create(&KEY, destroy_at_exit); }
 
 void headgate_thread_set_current(struct headgate_thread *thread, int is_own, void (*destroy)(struct headgate_thread *)) {
@@ -61,7 +61,7 @@ void headgate_thread_set_current(struct headgate_thread *thread, int is_own, voi
   pthread_setspecific(KEY, thread);
 #else
   headgate_current = thread;
-  // Our own threads do without: a thread that has once set a value looks through all keys when it exits.
+  // Not for the library's own threads: a thread that has ever set a value visits all keys when it exits.
   if (!is_own) pthread_setspecific(KEY, thread);
 #endif
 }
@@ -77,7 +77,7 @@ void headgate_thread_clear_current(void) {
 
 static void (*thread_body)(void *);
 
-// The thread leaves through pthread_exit.
+// The thread exits through pthread_exit.
 static void left(void *unused) {
   (void)unused;
   struct headgate_thread *thread = headgate_thread_current();
@@ -91,6 +91,13 @@ static void *run(void *context) {
   return NULL;
 }
 
+// Signals raised by the thread itself must reach their handlers, and a profiler's signals its threads.
+static void fill_with_foreign_signals(sigset_t *set) {
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+  sigfillset(set);
+  for (size_t place = 0; place < sizeof(own) / sizeof(own[0]); place++) sigdelset(set, own[place]);
+}
+
 int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *wanted,
                            void (*body)(void *), void *context) {
   __atomic_store_n(&thread_body, body, __ATOMIC_RELAXED);
@@ -102,8 +109,16 @@ int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attri
 #if defined(__APPLE__)
   if (error == 0 && wanted->quality != 0) error = pthread_attr_set_qos_class_np(&attributes, wanted->quality, 0);
 #endif
+  // A thread inherits its creator's mask. It is set there, since a signal might arrive before the new thread could set
+  // it.
+  sigset_t foreign, before;
+  if (wanted->blocks_signals) {
+    fill_with_foreign_signals(&foreign);
+    pthread_sigmask(SIG_BLOCK, &foreign, &before);
+  }
   pthread_t made;
   if (error == 0) error = pthread_create(&made, &attributes, run, context);
+  if (wanted->blocks_signals) pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   if (error == 0) *thread = (uintptr_t)made;
   return error;
@@ -129,7 +144,8 @@ uint64_t headgate_thread_system_number(uintptr_t thread) {
   pthread_threadid_np((pthread_t)thread, &number);
   return number;
 #else
-  // No call gives another thread's number, but the name of its clock holds it (MAKE_THREAD_CPUCLOCK in the kernel).
+  // No call returns another thread's number, but its clock's identifier contains it (MAKE_THREAD_CPUCLOCK in the
+  // kernel).
   clockid_t clock = 0;
   if (pthread_getcpuclockid((pthread_t)thread, &clock) != 0) return 0;
   return (uint64_t)~(clock >> 3);
@@ -160,7 +176,7 @@ size_t headgate_thread_stack(uintptr_t thread) {
 size_t headgate_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 size_t headgate_stack_minimum(void) {
-  long minimum = sysconf(_SC_THREAD_STACK_MIN);  // grows with the processor's registers, so not PTHREAD_STACK_MIN
+  long minimum = sysconf(_SC_THREAD_STACK_MIN);  // varies with the processor, unlike PTHREAD_STACK_MIN
   return minimum > 0 ? (size_t)minimum : 16384;
 }
 
@@ -188,7 +204,7 @@ void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size) {
   if (pthread_getname_np((pthread_t)thread, buffer, size) != 0) buffer[0] = 0;
 }
 
-// ---- Priorities. On Linux a nice value belongs to a thread, against POSIX, which gives it to the process.
+// ---- Priorities. On Linux a nice value belongs to a thread, unlike in POSIX, where it belongs to the process.
 
 #if defined(__linux__)
 int headgate_set_nice(uint64_t number, int nice) {

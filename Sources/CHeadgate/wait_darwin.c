@@ -1,4 +1,4 @@
-// Waiting on an address: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. Kept compiling by care.
+// Waiting on an address: os_sync_wait_on_address, public since macOS 14.4 and iOS 17.4. Not built by this project's CI.
 #if defined(__APPLE__)
 #include "CHeadgate.h"
 

@@ -1,4 +1,4 @@
-// Waiting on an address: futex(2), absolute CLOCK_MONOTONIC deadlines (FUTEX_WAIT_BITSET), private to the process.
+// Waiting on an address: futex(2), absolute CLOCK_MONOTONIC deadlines (FUTEX_WAIT_BITSET), process-private.
 #if defined(__linux__)
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
@@ -20,7 +20,7 @@ uint64_t headgate_now(void) {
 
 int headgate_wait(const uint32_t *word, uint32_t expected, uint64_t deadline) {
   struct timespec until, *limit = NULL;
-  // A deadline past the range of time_t is none: the kernel refuses what it can't hold.
+  // A deadline beyond the range of time_t counts as none: the kernel would refuse it.
   if (deadline / 1000000000u < (uint64_t)INT_MAX) {
     until.tv_sec = (time_t)(deadline / 1000000000u);
     until.tv_nsec = (long)(deadline % 1000000000u);

@@ -1,6 +1,6 @@
-/// What every error of Headgate can tell, whatever its type.
+/// The interface common to all of Headgate's errors.
 ///
-/// A closure that throws `any Error` may meet errors of several of Headgate's types. One `catch` is enough for all of them:
+/// A closure that throws `any Error` may throw several of Headgate's error types. One `catch` handles all of them:
 ///
 ///     do {
 ///       try work()
@@ -8,18 +8,17 @@
 ///       log("\(error.codeName): \(error)")
 ///     }
 public protocol HeadgateError: Error, CustomStringConvertible {
-  /// What happened, as a word for logs and metrics: `timed_out`. Stable, and from a set that is bounded for each type.
+  /// What happened, as a word for logs and metrics: `timed_out`. Stable, and from a bounded set for each type.
   var codeName: String { get }
 
-  /// For people, in one line: what happened and, where something can be done about it, what to do next.
+  /// For people, in one line: what happened and, where there is a remedy, what to do next.
   var description: String { get }
 
-  /// The error that this one came from: the one that a function of the program's own threw, or that of a layer beneath. Nil
-  /// where there is none.
+  /// The cause: an error thrown by a function of the program, or by a lower layer. Nil if there is none.
   var underlyingError: (any Error)? { get }
 }
 
 extension HeadgateError {
-  /// None: for errors that come from no other.
+  /// Nil, for errors without a cause.
   public var underlyingError: (any Error)? { nil }
 }

@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-@Suite struct BlockingQueueAsyncTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingQueueAsyncTests {
   @Test("Tasks on both sides: nothing is lost or doubled", arguments: [0, 1, 100, Int.max])
   func streams(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
@@ -31,7 +31,7 @@ import Testing
     var threads: [Blocked<Void>] = []
     for number in 0..<6 {
       if number % 2 == 0 {
-        tasks.append(Task { got.add("task \(await ending { () async throws(WaitError) in try await queue.take() })") })
+        tasks.append(Task { got.add("task \(await ending { () async throws in try await queue.take() })") })
       } else {
         threads.append(try Blocked { got.add("thread \(ending { () throws(WaitError) in try queue.take() })") })
       }
@@ -52,27 +52,27 @@ import Testing
     // Before: it does not wait.
     let before = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      return await ending { () async throws(WaitError) in try await queue.take() }
+      return await ending { () async throws in try await queue.take() }
     }
-    #expect(await before.value == .error(.cancelled))
+    #expect(await before.value == .cancelledTask)
     // During.
-    let during = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+    let during = Task { await ending { () async throws in try await queue.take() } }
     #expect(await untilAsync { queue.waitingCounts.takers == 1 })
     during.cancel()
     during.cancel()
-    #expect(await during.value == .error(.cancelled))
+    #expect(await during.value == .cancelledTask)
     #expect(queue.waitingCounts == (0, 0))
     // After, and at the same time: whatever comes first, the element is with the task or in the queue.
     for round in 0..<300 {
       let queue = try BlockingQueue<Int>(capacity: 1)
-      let task = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+      let task = Task { await ending { () async throws in try await queue.take() } }
       if round % 2 == 0 { #expect(await untilAsync { queue.waitingCounts.takers == 1 }) }
       async let cancelled: Void = task.cancel()
       #expect(try queue.tryPut(round))
       await cancelled
       let result = await task.value
       let left = try queue.tryTake()
-      #expect(result == .value(round) && left == nil || result == .error(.cancelled) && left == round)
+      #expect(result == .value(round) && left == nil || result == .cancelledTask && left == round)
     }
   }
 
@@ -116,26 +116,75 @@ import Testing
     for round in 0..<rounds {
       let end: Ending
       if taskPuts {
-        end = await ending(of: { () async throws(WaitError) in try await queue.put(round) })
+        end = await ending(of: { () async throws in try await queue.put(round) })
       } else {
-        end = await ending { () async throws(WaitError) in try await queue.take() }
+        end = await ending { () async throws in try await queue.take() }
       }
       guard end == (taskPuts ? Ending.done : Ending.value(round)) else { break }
     }
     #expect(try await other.value(), "one of the two slept while there was something to do")
   }
 
-  @Test("P11 a task that gives up while it is woken gives the wake-up on")
-  func passedOn() async throws {
+  @Test(
+    "P11 a task that is cancelled after it was woken takes its element, or leaves it to the next",
+    arguments: [true, false])
+  func passedOn(isOvertaken: Bool) async throws {
+    let executor = HeldExecutor()
+    let queue = BlockingQueue<Int>()
+    let tasks = (0..<2).map { _ in
+      Task(executorPreference: executor) { await ending { () async throws in try await queue.take() } }
+    }
+    try executor.runAll()
+    #expect(queue.waitingCounts.takers == 2)
+    // The first one is woken, and cancelled before it runs again.
+    #expect(try queue.tryPut(1))
+    #expect(queue.waitingCounts.takers == 1)
+    if isOvertaken { #expect(try queue.tryTake() == 1) }
+    tasks[0].cancel()
+    try executor.runAll()
+    #expect(await tasks[0].value == (isOvertaken ? .cancelledTask : .value(1)))
+    #expect(try queue.tryPut(2))
+    try executor.runAll()
+    #expect(await tasks[1].value == .value(2))
+    #expect(queue.waitingCounts == (0, 0))
+  }
+
+  @Test("P11 tasks that have given up and still stand in line are passed over by a partner", arguments: [true, false])
+  func passedOver(isPut: Bool) async throws {
+    let executor = HeldExecutor()
+    let queue = try BlockingQueue<Int>(capacity: 0)
+    let tasks = (0..<3).map { number in
+      Task(executorPreference: executor) { () -> Ending in
+        if isPut { return await ending(of: { () async throws in try await queue.put(number) }) }
+        return await ending { () async throws in try await queue.take() }
+      }
+    }
+    try executor.runAll()
+    // They do not run before the last one's turn has come.
+    tasks[0].cancel()
+    tasks[1].cancel()
+    if isPut { #expect(try queue.tryTake() == 2) } else { #expect(try queue.tryPut(2)) }
+    try executor.runAll()
+    // Nothing waits without a limit if that went wrong.
+    queue.close()
+    try executor.runAll()
+    #expect(await tasks[0].value == .cancelledTask)
+    #expect(await tasks[1].value == .cancelledTask)
+    #expect(await tasks[2].value == (isPut ? .done : .value(2)))
+  }
+
+  @Test("P11 a task that gives up in the moment in which an element comes leaves it to the next")
+  func passedOnAtRandom() async throws {
     for _ in 0..<300 {
       let queue = BlockingQueue<Int>()
-      let first = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+      let first = Task { await ending { () async throws in try await queue.take() } }
       #expect(await untilAsync { queue.waitingCounts.takers == 1 })
       let second = Task {
-        await ending { () async throws(WaitError) in try await queue.take(until: .after(generous)) }
+        await ending { () async throws in try await queue.take(until: .after(generous)) }
       }
-      first.cancel()
+      async let cancelled: Void = first.cancel()
       try queue.tryPutOrFail(1)
+      await cancelled
       if case .value = await first.value { try queue.tryPutOrFail(2) }
       guard case .value = await second.value else {
         Issue.record("the second one got nothing")
@@ -150,14 +199,14 @@ import Testing
   func deadlines(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     #expect(
-      await ending { () async throws(WaitError) in try await queue.take(until: .distantPast) } == .error(.timedOut))
+      await ending { () async throws in try await queue.take(until: .distantPast) } == .error(.timedOut))
     let limit = Deadline.after(.milliseconds(2))
-    #expect(await ending { () async throws(WaitError) in try await queue.take(until: limit) } == .error(.timedOut))
+    #expect(await ending { () async throws in try await queue.take(until: limit) } == .error(.timedOut))
     #expect(Deadline.now >= limit)
     if capacity == 1 {
       try await queue.put(1, until: .distantPast)
       #expect(
-        await ending(of: { () async throws(WaitError) in try await queue.put(2, until: .distantPast) })
+        await ending(of: { () async throws in try await queue.put(2, until: .distantPast) })
           == .error(.timedOut))
       #expect(try await queue.take(until: .distantPast) == 1)
     }
@@ -183,9 +232,9 @@ import Testing
     let queue = try BlockingQueue<Int>(capacity: capacity)
     let executor = Counting()
     let ends = await Task(executorPreference: executor) { () -> [Ending] in
-      let take = await ending { () async throws(WaitError) in try await queue.take(until: .now) }
+      let take = await ending { () async throws in try await queue.take(until: .now) }
       if capacity > 0 { _ = try? queue.tryPut(1) as Bool }
-      let put = await ending(of: { () async throws(WaitError) in try await queue.put(2, until: .now) })
+      let put = await ending(of: { () async throws in try await queue.put(2, until: .now) })
       return [take, put]
     }.value
     #expect(ends == [.error(.timedOut), .error(.timedOut)])
@@ -195,11 +244,11 @@ import Testing
   @Test("P16 close ends the waits of tasks", arguments: [0, 1])
   func close(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
-    let taker = Task { await ending { () async throws(WaitError) in try await queue.take() } }
+    let taker = Task { await ending { () async throws in try await queue.take() } }
     #expect(await untilAsync { queue.waitingCounts.takers == 1 })
     queue.close()
     #expect(await taker.value == .error(.closed))
-    #expect(await ending(of: { () async throws(WaitError) in try await queue.put(1) }) == .error(.closed))
+    #expect(await ending(of: { () async throws in try await queue.put(1) }) == .error(.closed))
   }
 
   @Test("values ends when the queue is closed and empty; two loops share the elements")
@@ -227,12 +276,12 @@ import Testing
   @Test("elements ends when the queue is closed and empty, or the thread is cancelled")
   func elements() async throws {
     let queue = try BlockingQueue<Int>(capacity: 3)
-    let loop = try Blocked { queue.elements.reduce(0, +) }
+    let loop = try Blocked { (try? queue.elements.reduce(0, +)) ?? 0 }
     for number in 0..<500 { try await queue.put(number) }
     queue.close()
     #expect(try loop.result() == 499 * 250)
     let other = BlockingQueue<Int>()
-    let endless = try Blocked { Array(other.elements) }
+    let endless = try Blocked { (try? Array(other.elements)) ?? [] }
     try await other.put(1)
     #expect(await untilAsync { other.waitingCounts.takers == 1 })
     endless.cancel()
@@ -245,14 +294,4 @@ extension BlockingQueue {
   fileprivate func tryPutOrFail(_ element: sending Element) throws {
     #expect(try tryPut(element))
   }
-}
-
-/// Waits until others have come so far.
-func untilAsync(_ condition: () -> Bool) async -> Bool {
-  let limit = Deadline.after(generous)
-  while !condition() {
-    if limit <= .now { return false }
-    try? await Task.sleep(for: .microseconds(200))
-  }
-  return true
 }

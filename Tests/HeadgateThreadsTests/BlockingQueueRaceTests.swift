@@ -11,7 +11,7 @@ import Musl
 #endif
 
 /// Queues whose memory comes and goes while others use them, and waits that the system disturbs.
-@Suite struct BlockingQueueRaceTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingQueueRaceTests {
   @Test("P12 a storm of signals ends no wait at a queue early, and costs none its wake-up", arguments: [0, 1, 100])
   func signals(capacity: Int) throws {
     SignalStorm.install()

@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-@Suite struct BlockingQueueTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingQueueTests {
   @Test("P01 random calls do what an array would do", arguments: Kind.allCases)
   func model(kind: Kind) throws {
     let queue = try kind.make(Int.self)

@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-@Suite struct BlockingQueueWaitTests {
+@Suite(.timeLimit(.minutes(2))) struct BlockingQueueWaitTests {
   @Test("P06 a put at its deadline: the element is in the queue or back, never both", arguments: [0, 1])
   func timeoutRace(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)

@@ -30,17 +30,18 @@ import Testing
         _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-select")) {
           _ = try BlockingQueue.select(from: queues, until: .after(.seconds(3600)))
         }
-        // Until all have gone to sleep; an idle thread may look a few times more before that.
+        // Time is measured in the work of two other threads. Until all have gone to sleep, since an idle thread may look a
+        // few times more before that.
         var before = ProcessCensus.switches(of: "idle-")
         var calm = 0
         for _ in 0..<1000 where calm < 5 {
-          usleep(10_000)
+          try handOver(1000)
           let now = ProcessCensus.switches(of: "idle-")
           calm = now == before ? calm + 1 : 0
           before = now
         }
         guard before.count >= 8 else { return "only \(before.count) threads" }
-        usleep(200_000)
+        try handOver(20_000)
         let after = ProcessCensus.switches(of: "idle-")
         return withExtendedLifetime((pool, timers, loop, watching, queues, pipe)) {
           before == after ? nil : "somebody ran: \(before), then \(after)"
@@ -49,5 +50,19 @@ import Testing
       exit(saying: problem)
     }
   }
+}
+
+/// Hands so many elements from one thread to another and back, each by a sleep and a wake-up or so.
+private func handOver(_ count: Int) throws {
+  let there = try BlockingQueue<Int>(capacity: 0)
+  let back = try BlockingQueue<Int>(capacity: 0)
+  let echo = try ManagedThread.spawn {
+    for _ in 0..<count { try back.put(try there.take()) }
+  }
+  for number in 0..<count {
+    try there.put(number)
+    _ = try back.take()
+  }
+  try echo.join()
 }
 #endif

@@ -48,7 +48,10 @@ final class Record<Event: Sendable>: Sendable {
 
   var events: [Event] { state.withLock { $0 } }
 
-  func add(_ event: Event) { state.withLock { $0.append(event) } }
+  func add(_ event: Event) {
+    state.withLock { $0.append(event) }
+    Changes.shared.note()
+  }
 }
 
 /// Counts those of its tokens that are alive.
@@ -61,7 +64,10 @@ final class Census: Sendable {
       census.count.withLock { $0 += 1 }
     }
 
-    deinit { census.count.withLock { $0 -= 1 } }
+    deinit {
+      census.count.withLock { $0 -= 1 }
+      Changes.shared.note()
+    }
 
     /// Keeps the token alive in whatever closure calls this.
     func hold() {}

@@ -44,7 +44,7 @@ extension ProcessWideTests {
           gate.unpark()
         case 2:
           gate.unpark()
-          while !thread.hasEnded { ManagedThread.yield() }
+          #expect(looks { thread.hasEnded })
           try thread.detach()
         default: gate.unpark()  // the handle goes
         }

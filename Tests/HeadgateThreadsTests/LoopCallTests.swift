@@ -10,10 +10,8 @@ import Testing
   private func code(_ body: () throws -> Void) -> WaitError.Code? {
     do {
       try body()
-    } catch PerformError<Never>.notPerformed(let reason) {
-      return reason.code
-    } catch PerformError<Never>.stillRunning(let reason) {
-      return reason.code
+    } catch let error as PerformError<Never> {
+      return error.reason?.code
     } catch {
       Issue.record("\(error)")
     }
@@ -29,7 +27,7 @@ import Testing
       do throws(PerformError<TestFailure>) {
         try loop.performAndWait { () throws(TestFailure) in throw TestFailure(number: 3) }
       } catch {
-        guard case .failed(let failure) = error, failure.number == 3 else { throw error }
+        guard error.code == .failed, error.failure?.number == 3 else { throw error }
       }
     }
     let single = try await loop.performAndWait { Single(number: 6) }
@@ -108,7 +106,7 @@ import Testing
           called.add()
         }
       } catch {
-        guard case .notPerformed(let reason) = error, reason.code == .timedOut else { throw error }
+        guard error.code == .notPerformed, error.reason?.code == .timedOut else { throw error }
         return (true, census.alive)
       }
       return (false, 0)
@@ -133,7 +131,7 @@ import Testing
           called.add()
         }
       } catch {
-        if case .stillRunning(let reason) = error { return reason.code == .cancelled }
+        return error.code == .stillRunning && error.reason?.code == .cancelled
       }
       return false
     }
@@ -157,12 +155,9 @@ import Testing
           try loop.performAndWait(until: limit) { called.add() }
           inTime += 1
           guard called.value == 1 else { throw TestFailure(number: round) }
-        } catch PerformError<Never>.notPerformed {
+        } catch let error as PerformError<Never> {
           try loop.performAndWait {}
-          guard called.value == 0 else { throw TestFailure(number: round) }
-        } catch PerformError<Never>.stillRunning {
-          try loop.performAndWait {}
-          guard called.value == 1 else { throw TestFailure(number: round) }
+          guard called.value == (error.code == .stillRunning ? 1 : 0) else { throw TestFailure(number: round) }
         }
       }
       return inTime
@@ -200,12 +195,7 @@ import Testing
     let late = Task { try await loop.performAndWait { _ = Issue.record("called") } }
     late.cancel()
     for task in [early, late] {
-      do {
-        try await task.value
-        Issue.record("returned")
-      } catch let PerformError<Never>.notPerformed(reason) {
-        #expect(reason.code == .cancelled)
-      }
+      await #expect(throws: CancellationError.self) { try await task.value }
     }
     release.countDown()
     await loop.settle()

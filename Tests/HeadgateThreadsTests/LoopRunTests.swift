@@ -247,8 +247,19 @@ import Musl
     _ = try await onThread { isReady.wait() }
     let (thread, core) = try #require(record.withLock { $0 })
     // It looks for a cancellation before it sleeps, too: this is about the sleep.
-    _ = try await onThread { until { core.state.withLock { $0.sleep == (watching ? .polling : .parked) } } }
+    _ = try await onThread { untilAsleep(core, watching ? .polling : .parked) }
     thread.cancel()
     #expect(try await ends == [.cancelled, .cancelled])
   }
+}
+
+/// A loop gives no signal that it sleeps: it is looked at.
+private func untilAsleep(_ core: LoopCore, _ sleep: LoopCore.Sleep) -> Bool {
+  let pause = Parker()
+  let limit = Deadline.after(generous)
+  while core.state.withLock({ $0.sleep != sleep }) {
+    if limit <= .now { return false }
+    _ = pause.park(until: .after(.microseconds(200)))
+  }
+  return true
 }

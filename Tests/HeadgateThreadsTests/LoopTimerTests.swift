@@ -23,6 +23,27 @@ import Testing
     #expect(calls == (0..<100).sorted { (($0 * 7) % 10, $0) < (($1 * 7) % 10, $1) })
   }
 
+  @Test(
+    "P72 after a stop, or the end of the run, by one call none of the others that are due is made",
+    arguments: [true, false])
+  func stoppedBetween(byStop: Bool) async throws {
+    let calls = try await onThread { () -> [String] in
+      let moment = Moment()
+      let loop = ThreadLoop(onThisThreadNamed: "test-loop", clock: { moment.now })
+      let calls = Record<String>()
+      for name in ["first", "second"] {
+        try loop.perform(after: .milliseconds(1)) {
+          calls.add(name)
+          if byStop { loop.stop() } else { #expect(loop.endRun()) }
+        }
+      }
+      moment.advance(.milliseconds(2))
+      _ = try loop.run()
+      return calls.events
+    }
+    #expect(calls == ["first"])
+  }
+
   @Test("P76 a repeating call keeps its rate, skips or makes up, and never runs inside itself")
   func repeating() async throws {
     let (skipped, burst) = try await onThread { () -> ([Int], [Int]) in

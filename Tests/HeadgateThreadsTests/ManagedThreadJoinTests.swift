@@ -15,7 +15,7 @@ func onThread<Value>(_ body: sending @escaping () throws -> sending Value) async
   do {
     return try await thread.value(until: .after(generous))
   } catch {
-    throw error.failure ?? error
+    throw (error as? JoinError<any Error>)?.failure ?? error
   }
 }
 
@@ -157,12 +157,12 @@ func joinCode<Value, Failure: Error>(
       let thread = ManagedThread { 1 }
       let before = joinCode(thread)
       try thread.start()
-      var code = joinCode(thread, until: .distantPast)
-      // Until it has ended.
-      while code == .timedOut {
-        ManagedThread.yield()
-        code = joinCode(thread, until: .distantPast)
-      }
+      var code: JoinErrorCode?
+      #expect(
+        looks {
+          code = joinCode(thread, until: .distantPast)
+          return code != .timedOut
+        })
       return [before, code]
     }
     #expect(codes == [.notStarted, nil])
@@ -205,16 +205,9 @@ func joinCode<Value, Failure: Error>(
       _ = gate.park(until: .after(generous))
       return 5
     }
-    let task = Task { () -> JoinErrorCode? in
-      do throws(JoinError<Never>) {
-        _ = try await worker.value()
-        return nil
-      } catch {
-        return error.code
-      }
-    }
+    let task = Task { try await worker.value() }
     task.cancel()
-    #expect(await task.value == .cancelled)
+    await #expect(throws: CancellationError.self) { try await task.value }
     gate.unpark()
     #expect(try await worker.value(until: .after(generous)) == 5)
   }
@@ -227,12 +220,12 @@ func joinCode<Value, Failure: Error>(
     gate.unpark()
     try await worker.value(until: .after(generous))
     let other = try ManagedThread.spawn {}
-    var code = joinCode(other, until: .distantPast)
-    while code == .timedOut {
-      await Task.yield()
+    var code: JoinErrorCode?
+    let hasEnded = looks {
       code = joinCode(other, until: .distantPast)
+      return code != .timedOut
     }
-    #expect(code == nil)
+    #expect(hasEnded && code == nil)
   }
 
   @Test("When join returns, what the body held and the thread's storage are gone")

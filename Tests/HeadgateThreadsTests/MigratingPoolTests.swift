@@ -33,6 +33,8 @@ import Testing
     #expect(try await task.value == 9)
     #expect(pool.name == "images")
     #expect(pool.size == 4)
+    try pool.setSize(8)
+    #expect(pool.size == 8)
     #expect(pool.statistics.queued >= 0)
     pool.dispose()
     try await pool.waitUntilDisposed(until: .after(.seconds(60)))

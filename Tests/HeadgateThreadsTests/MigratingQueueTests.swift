@@ -58,7 +58,7 @@ import Testing
   @Test("LinkedBlockingQueue: numbers, emptying, loops")
   func whole() async throws {
     let queue = BlockingQueue<Image>(name: "images")
-    for image in [first, second, third] { try await queue.put(image) }
+    try await queue.put(contentsOf: [first, second, third])
     #expect(queue.name == "images")
     #expect(queue.count == 3)
     #expect(!queue.isEmpty)
@@ -66,7 +66,12 @@ import Testing
     #expect(queue.drain(max: 2) == [first, second])
     let rest = queue.drain()
     #expect(rest == [third])
-    for image in [first, second, third] { try await queue.put(image) }
+    let (first, second) = (first, second)
+    try await onThread {
+      try queue.put(contentsOf: [first, second])
+      let count = try queue.tryPut(contentsOf: [first, second])
+      #expect(count == 2)
+    }
     _ = queue.drain()
     #expect(queue.isEmpty)
 
@@ -74,7 +79,7 @@ import Testing
     queue.close()
     let seen = try await onThread {
       let seen = Record<Image>()
-      for image in queue.elements { seen.add(image) }
+      for image in try queue.elements { seen.add(image) }
       return seen.events
     }
     #expect(seen == [first, second])

@@ -64,7 +64,8 @@ import Testing
         try ManagedThread.sleep(for: .milliseconds(1))
         try ManagedThread.sleep(until: .after(.milliseconds(1)))
         slept.countDown()
-        while !ManagedThread.current.isCancelled { ManagedThread.yield() }
+        ManagedThread.yield()
+        while !ManagedThread.current.isCancelled { try? ManagedThread.park() }
         return ManagedThread.dictionary["requests", as: Int.self]
       }
       #expect(slept.wait())

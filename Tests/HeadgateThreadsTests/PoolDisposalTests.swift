@@ -15,12 +15,8 @@ import Testing
     #expect(pool.isDisposed)
     #expect(throws: ThreadPoolError.self) { try pool.execute {} }
     #expect(throws: ThreadPoolError.self) { _ = try pool.submit { 1 } }
-    do throws(WaitError) {
-      try await pool.waitUntilDisposed(until: .distantPast)
-      Issue.record("the pool has ended with its threads at work")
-    } catch {
-      #expect(error.code == .timedOut)
-    }
+    let error = await #expect(throws: WaitError.self) { try await pool.waitUntilDisposed(until: .distantPast) }
+    #expect(error?.code == .timedOut)
     plug.open()
     try await pool.waitUntilDisposed(until: .after(generous))
     #expect(count.value == 100)
@@ -43,13 +39,13 @@ import Testing
     tasks[0].cancel()
     pool.dispose(.now)
     #expect(census.alive == 0)
-    #expect(tasks[0].dropReason == .cancelled)
-    #expect(tasks.dropFirst().allSatisfy { $0.dropReason == .disposed })
+    #expect(tasks[0].job.dropReason == .cancelled)
+    #expect(tasks.dropFirst().allSatisfy { $0.job.dropReason == .disposed })
     #expect(pool.statistics.queued == 0)
     plug.open()
     try pool.finish()
     #expect(pool.statistics.completed == 2)
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 
   @Test("Disposing now after draining drops what has not started")
@@ -60,7 +56,7 @@ import Testing
     pool.dispose()
     #expect(task.state == .queued)
     pool.dispose(.now)
-    #expect(task.dropReason == .disposed)
+    #expect(task.job.dropReason == .disposed)
     plug.open()
     try pool.finish()
   }
@@ -143,7 +139,7 @@ import Testing
     core.withLock { $0 = pool.core }
     let task = try? pool.submit {}
     // It had been accepted when the disposal came, which ended it, or found nobody to run it: then it went back.
-    #expect(task?.dropReason == (now ? .disposed : nil))
+    #expect(task?.job.dropReason == (now ? .disposed : nil))
     try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
   }
 
@@ -214,23 +210,27 @@ import Testing
     let started = Tally()
     let ended = Tally()
     let census = Census()
-    weak var last: PoolCore?
-    for round in 0..<1000 {
+    let gone = Latch(1000)
+    func use(_ round: Int) throws {
+      let farewell = Farewell(gone)
       let pool = try ThreadPool(
         name: "test-pool", size: 2, onThreadStart: { started.add() },
-        onThreadEnd: { ended.add() })
+        onThreadEnd: {
+          withExtendedLifetime(farewell) {}
+          ended.add()
+        })
       let token = census.token()
       for _ in 0..<round % 4 { try pool.execute { token.hold() } }
       if round % 3 == 0 { _ = try pool.submit { token.hold() } }
       pool.dispose(round % 2 == 0 ? .drain : .now)
       try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
-      last = pool.core
     }
+    for round in 0..<1000 { try use(round) }
     #expect(started.value == ended.value)
     #expect(started.value > 0)
     // The last thread lets go of its core a moment after it was said to have ended.
-    while last != nil { yieldThread() }
-    while census.alive > 0 { yieldThread() }
+    #expect(gone.wait())
+    #expect(census.alive == 0)
   }
 
   @Test("P52 a pool that never had a task ends at once")
@@ -238,7 +238,7 @@ import Testing
     for _ in 0..<1000 {
       let pool = try pool(4)
       pool.dispose()
-      #expect(pool.core.state.withLock { $0.hasEnded })
+      #expect(pool.core.ended.withLock { $0.count == 0 })
     }
   }
 }

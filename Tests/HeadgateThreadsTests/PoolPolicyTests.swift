@@ -79,7 +79,7 @@ import Testing
 
   @Test("P57 block: a wait for room ends by its deadline, by the thread's cancellation, and by the pool's end")
   func blockedEnds() throws {
-    let pool = try pool(1, bound: 1, .block)
+    let (pool, line) = try ThreadPool.lining(1, bound: 1)
     let plug = try Plug(pool, threads: 1)
     try pool.execute {}
     let codes = Record<ThreadPoolError.Code?>()
@@ -101,7 +101,8 @@ import Testing
         done.countDown()
       }
     }
-    while pool.core.state.withLock({ $0.submitters.count }) < 2 { yieldThread() }
+    // Two have given up before.
+    #expect(line.wait(for: 4))
     pool.dispose()
     #expect(done.wait())
     #expect(ends.events == [.disposed, .disposed])
@@ -132,19 +133,19 @@ import Testing
       #expect(ends.events.count { $0 == nil } >= 1)
       #expect(ends.events.allSatisfy { $0 == nil || $0 == .timedOut })
       try pool.finish()
-      #expect(pool.core.state.withLock { $0.invited } == 0)
+      #expect(pool.core.state.withLock { $0.isLineEmpty })
     }
   }
 
   @Test("P57 block with no place to wait: who submits gets in as soon as a thread is free")
   func noPlace() throws {
-    let pool = try pool(1, bound: 0, .block)
+    let (pool, line) = try ThreadPool.lining(1, bound: 0)
     let plug = try Plug(pool, threads: 1)
     let done = Latch()
     _ = try WorkerThread(name: "test-submitter") {
       #expect(self.code { () throws(ThreadPoolError) in try pool.execute { done.countDown() } } == nil)
     }
-    while pool.core.state.withLock({ $0.submitters.count }) < 1 { yieldThread() }
+    #expect(line.wait(for: 1))
     plug.open()
     #expect(done.wait())
     try pool.finish()
@@ -152,17 +153,16 @@ import Testing
 
   @Test("P57 block with no place to wait: who submits while the last thread goes gets the next one")
   func noPlaceAtTheEnd() throws {
-    let core = LockedBox<PoolCore?>(nil)
+    let line = Arrivals()
     let isGoing = Latch()
-    let pool = try ThreadPool(
-      name: "test-pool", size: 1, idleTime: .zero, queueBound: 0, policy: .block,
-      onThreadEnd: {
-        guard let core = core.withLock({ $0.take() }) else { return }
-        // It has looked for the last time.
-        isGoing.countDown()
-        while core.state.withLock({ $0.submitters.isEmpty }) { yieldThread() }
-      })
-    core.withLock { $0 = pool.core }
+    var settings = PoolCore.Settings(name: "test-pool", size: 1, idleTime: .zero, bound: 0)
+    settings.submitterWaits = { line.add() }
+    settings.threadEnded = {
+      // It has looked for the last time.
+      isGoing.countDown()
+      _ = line.wait(for: 1)
+    }
+    let pool = try ThreadPool(settings)
     try pool.execute {}
     #expect(isGoing.wait())
     let code = try inThread {
@@ -175,21 +175,20 @@ import Testing
 
   @Test("P57 block: a task that goes back for want of a thread leaves its place to who waits for room")
   func refusedPlace() throws {
-    let core = LockedBox<PoolCore?>(nil)
+    let line = Arrivals()
     let (isStarting, isRefused) = (Latch(), Tally())
     var settings = PoolCore.Settings(name: "test-pool", size: 1, bound: 0)
     settings.spawn = { name, stackSize, body in
       guard isRefused.value > 0 else {
         isRefused.add()
         isStarting.countDown()
-        while core.withLock({ $0 })?.state.withLock({ $0.submitters.isEmpty }) == true { yieldThread() }
+        _ = line.wait(for: 1)
         throw Oops()
       }
       _ = try WorkerThread(name: name, stackSize: stackSize, body)
     }
+    settings.submitterWaits = { line.add() }
     let pool = try ThreadPool(settings)
-    core.withLock { $0 = pool.core }
-    defer { core.withLock { $0 = nil } }
     let codes = Record<ThreadPoolError.Code?>()
     try onThreads(2) { number in
       if number == 1 { _ = isStarting.wait() }
@@ -242,18 +241,63 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 caller runs: a cancelled, waited-for or throwing task in a foreign thread leaves that thread as it was")
+  @Test(
+    "P57 caller runs: a throwing or waiting task in a foreign thread, also a cancelled one, leaves that thread as it was"
+  )
   func callerStays() throws {
     let pool = try pool(1, bound: 0, .callerRuns)
     let plug = try Plug(pool, threads: 1)
     try inThread {
       try pool.execute { throw Oops() }
+      let waits = try pool.submit { () -> Bool? in
+        let inner = try? pool.submit { ThreadPool.isCancelled }
+        return try? inner?.wait()
+      }
+      #expect(try waits.wait() == false)
       #expect(PoolFrame.current == nil)
       #expect(ThreadPool.isCancelled == false)
       #expect(pool.isCurrent == false)
+      // A request to end the thread itself is none to end the task, and is still there afterwards.
+      ThreadRecord.current.cancel()
+      #expect(try pool.submit { ThreadPool.isCancelled }.wait() == false)
+      #expect(ThreadPool.isCancelled)
     }
     plug.open()
     try pool.finish()
+  }
+
+  @Test("P57 caller runs: a request to end the task in whose midst a closure runs is none to end the closure")
+  func callerShields() throws {
+    let (outer, inner) = (try ThreadPool(name: "test-outer", size: 1), try pool(1, bound: 0, .callerRuns))
+    let plug = try Plug(inner, threads: 1)
+    let (inside, cancelled, seen) = (Latch(), Latch(), Record<Bool>())
+    let task = try outer.submit {
+      inside.countDown()
+      _ = cancelled.wait()
+      seen.add(ThreadPool.isCancelled)
+      try inner.execute {
+        seen.add(ThreadPool.isCancelled)
+        // Another task in its midst, as the closure waits on a thread of its pool.
+        let last = try outer.submit { ThreadPool.isCancelled }
+        seen.add(try last.wait())
+        seen.add(ThreadPool.isCancelled)
+      }
+      seen.add(ThreadPool.isCancelled)
+    }
+    #expect(inside.wait())
+    #expect(!task.cancel())
+    cancelled.countDown()
+    try inThread { try task.wait(until: .after(generous)) }
+    #expect(seen.events == [true, false, false, false, true])
+    try inThread {
+      ThreadRecord.current.cancel()
+      try inner.execute { seen.add(ThreadPool.isCancelled) }
+      seen.add(ThreadPool.isCancelled)
+    }
+    #expect(seen.events.suffix(2) == [false, true])
+    plug.open()
+    try inner.finish()
+    try outer.finish()
   }
 
   @Test("P57 discard oldest: the oldest of the lowest priority gives way, and its handle says so")
@@ -264,9 +308,9 @@ import Testing
     let first = try pool.submit { 1 }
     let second = try pool.submit { 2 }
     let low = try pool.submit(priority: .low) { 3 }
-    #expect(first.state == .dropped && first.dropReason == .discarded)
+    #expect(first.state == .dropped && first.job.dropReason == .discarded)
     // All that wait are of a higher priority, so the new one itself gives way.
-    #expect(low.dropReason == .discarded)
+    #expect(low.job.dropReason == .discarded)
     #expect(high.state == .queued && second.state == .queued)
     plug.open()
     try pool.finish()
@@ -300,6 +344,6 @@ import Testing
     #expect(dropped + ran.value == all.count)
     #expect(policy == .discardOldest || dropped == 0)
     #expect(policy == .throw || refused.value == 0)
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 }

@@ -24,31 +24,22 @@ import Testing
     var queue = PoolQueue(start: start)
     var model: [[Int]] = Array(repeating: [], count: PoolPriority.levels)
     var random = SeededRandom(seed: 63)
-    let batch = UnsafeMutablePointer<PoolEntry>.allocate(capacity: 8)
-    defer { batch.deallocate() }
+    var entries = Array(repeating: Self.entry(-1, marks), count: 20_000)
     for step in 0..<20_000 {
       let level = Int.random(in: 0..<PoolPriority.levels, using: &random)
       switch Int.random(in: 0..<8, using: &random) {
       case 0, 1, 2, 3:
-        queue.append(Self.entry(step, marks), level: level)
+        entries[step] = Self.entry(step, marks)
+        queue.append(entries[step], level: level)
         model[level].append(step)
-      case 4:
-        queue.prepend(Self.entry(step, marks), level: level)
-        model[level].insert(step, at: 0)
-      case 5:
+      case 4, 5:
         let highest = model.lastIndex { !$0.isEmpty }
-        #expect(try Self.number(queue.popFirst(), marks) == highest.map { model[$0].removeFirst() })
+        #expect(try Self.number(queue.take(), marks) == highest.map { model[$0].removeFirst() })
       case 6:
-        let limit = Int.random(in: 1...8, using: &random)
-        let (count, from) = queue.take(limit, to: batch)
-        guard let highest = model.lastIndex(where: { !$0.isEmpty }) else {
-          #expect(count == 0)
-          break
-        }
-        #expect(from == highest && count == min(limit, model[highest].count))
-        for index in 0..<count {
-          #expect(try Self.number((batch + index).move(), marks) == model[highest].removeFirst())
-        }
+        // By its order of submission, which a withdrawal leaves as it is.
+        guard let index = model[level].indices.randomElement(using: &random) else { break }
+        let number = model[level].remove(at: index)
+        #expect(try Self.number(queue.withdraw(entries[number], level: level), marks) == number)
       default:
         let lowest = model.firstIndex { !$0.isEmpty }
         let expected = lowest.flatMap { $0 <= level ? model[$0].removeFirst() : nil }
@@ -56,25 +47,26 @@ import Testing
       }
       #expect(queue.count == model.reduce(0) { $0 + $1.count })
       if step % 1000 == 999 {
-        while let entry = queue.popFirst() {
+        while let entry = queue.take() {
           guard let highest = model.lastIndex(where: { !$0.isEmpty }) else { break }
           #expect(try Self.number(entry, marks) == model[highest].removeFirst())
         }
+        queue.rest()
         queue.trim()
       }
     }
   }
 
-  @Test("The newest that matches is taken back, and what it leaves keeps its order")
+  @Test("What matches is taken back, and the others keep their order")
   func withdrawal() throws {
     let marks = Marks()
     var queue = PoolQueue()
     let entries = (0..<5).map { Self.entry($0, marks) }
     for entry in entries { queue.append(entry, level: 2) }
-    #expect(try Self.number(queue.removeLast(level: 2) { $0.isSame(as: entries[1]) }, marks) == 1)
-    #expect(queue.removeLast(level: 2) { $0.isSame(as: entries[1]) } == nil)
+    #expect(try Self.number(queue.withdraw(entries[1], level: 2), marks) == 1)
+    #expect(queue.withdraw(entries[1], level: 2) == nil)
     #expect(queue.count == 4)
-    for number in [0, 2, 3, 4] { #expect(try Self.number(queue.popFirst(), marks) == number) }
+    for number in [0, 2, 3, 4] { #expect(try Self.number(queue.take(), marks) == number) }
   }
 
   @Test("What is left in a queue goes with it")

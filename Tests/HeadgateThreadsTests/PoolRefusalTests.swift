@@ -21,12 +21,12 @@ import Testing
         Issue.record("the task was accepted")
       } catch {
         #expect(error.code == .noThread)
-        #expect(error.underlying is Oops)
+        #expect(error.underlyingError is Oops)
       }
     }
     try refused()
     #expect(census.alive == 0)
-    #expect(pool.statistics == .init(threads: 0, idle: 0, queued: 0, largest: 1, completed: 0))
+    #expect(pool.statistics == .init(threads: 0, idle: 0, queued: 0, largest: 0, completed: 0))
     mayStart.withLock { $0 = true }
     try inThread { try pool.submit {}.wait() }
     // With one thread there the next refusal costs nothing but speed.
@@ -63,11 +63,54 @@ import Testing
     let task = try pool.submit { 5 }
     refuse.countDown()
     #expect(refused.wait())
-    #expect(task.state == .queued && pool.statistics == .init(threads: 0, idle: 0, queued: 1, largest: 1, completed: 0))
+    #expect(task.state == .queued && pool.statistics == .init(threads: 0, idle: 0, queued: 1, largest: 0, completed: 0))
     mayStart.withLock { $0 = true }
     clock.advance(by: .milliseconds(10))
     #expect(try inThread { try task.wait(until: .after(generous)) } == 5)
     try pool.finish()
+  }
+
+  /// A pool without a thread, and so many tasks that it accepted while one was on its way.
+  private func stranded(_ count: Int, _ clock: StillClock) throws -> (ThreadPool, [PoolTask<Void, Never>]) {
+    let (late, accepted) = (LockedBox<ThreadPool?>(nil), LockedBox<[PoolTask<Void, Never>]?>(nil))
+    var settings = PoolCore.Settings(name: "test-pool", size: count + 1)
+    settings.timers = clock
+    settings.spawn = { _, _, _ in
+      if let inner = late.withLock({ $0.take() }) {
+        let tasks = try (0..<count).map { _ in try inner.submit {} }
+        accepted.withLock { $0 = tasks }
+      }
+      throw Oops()
+    }
+    let pool = try ThreadPool(settings)
+    late.withLock { $0 = pool }
+    #expect(throws: ThreadPoolError.self) { try pool.execute {} }
+    return (pool, try #require(accepted.withLock { $0.take() }))
+  }
+
+  @Test("Tries for a thread don't add up, however often the system refuses one")
+  func onlyOneRetry() throws {
+    let clock = StillClock()
+    let (pool, tasks) = try stranded(1, clock)
+    for _ in 0..<10 { #expect(throws: ThreadPoolError.self) { try pool.execute {} } }
+    #expect(clock.pendingCount == 1)
+    clock.advance(by: .milliseconds(10))
+    #expect(clock.pendingCount == 1 && tasks[0].state == .queued)
+    pool.dispose(.now)
+    clock.advance(by: .milliseconds(10))
+    #expect(clock.pendingCount == 0)
+    try pool.finish()
+  }
+
+  @Test("A disposed pool without a thread is over when its last tasks were cancelled")
+  func cancelledWithoutThread() throws {
+    let clock = StillClock()
+    let (pool, tasks) = try stranded(65, clock)
+    pool.dispose()
+    for task in tasks { #expect(task.cancel()) }
+    clock.advance(by: .milliseconds(10))
+    try inThread { try pool.waitUntilDisposed(until: .after(.seconds(1))) }
+    #expect(clock.pendingCount == 0)
   }
 
   @Test("A piece of a Swift task runs elsewhere when the system has no thread for the pool")

@@ -51,7 +51,49 @@ final class Plug: Sendable {
   }
 }
 
+/// Counts what has come, and lets any number of threads wait for so many.
+final class Arrivals: Sendable {
+  private struct State {
+    var count = 0
+    var waiting: [(count: Int, latch: Latch)] = []
+  }
+
+  private let state = Locked(State())
+
+  func add() {
+    let latches = state.withLock { state in
+      state.count += 1
+      let count = state.count
+      defer { state.waiting.removeAll { $0.count <= count } }
+      return state.waiting.filter { $0.count <= count }.map(\.latch)
+    }
+    for latch in latches { latch.countDown() }
+  }
+
+  /// True once so many have come; false if they did not within a minute.
+  func wait(for count: Int) -> Bool {
+    let latch = Latch()
+    let isThere = state.withLock { state in
+      if state.count < count { state.waiting.append((count, latch)) }
+      return state.count >= count
+    }
+    return isThere || latch.wait()
+  }
+}
+
 extension ThreadPool {
+  /// A bounded pool that tells of each submitter that lines up for room.
+  static func lining(
+    _ size: Int, bound: Int, _ policy: FullQueuePolicy = .block
+  ) throws -> (pool: ThreadPool, line: Arrivals) {
+    let line = Arrivals()
+    var settings = PoolCore.Settings(name: "test-pool", size: size)
+    settings.bound = bound
+    settings.policy = policy
+    settings.submitterWaits = { line.add() }
+    return (try ThreadPool(settings), line)
+  }
+
   /// Runs what is left, and returns when all is over.
   func finish() throws {
     dispose()
@@ -59,12 +101,24 @@ extension ThreadPool {
   }
 }
 
+extension ThreadPool {
+  /// How many entries of its queue belong to tasks that have ended or begun elsewhere.
+  var stale: Int { core.outlet.stale.load(ordering: .relaxed) }
+}
+
 struct Oops: Error, Equatable {
   var number = 0
 }
 
-/// Lets others run, for the few places where nothing tells of what a test waits for.
-func yieldThread() { sched_yield() }
+/// Looks again and again, for the few places where nothing tells of what a test waits for: true, or false after a minute.
+func looks(until condition: () -> Bool) -> Bool {
+  let limit = Deadline.after(generous)
+  while !condition() {
+    if limit <= .now { return false }
+    sched_yield()
+  }
+  return true
+}
 
 /// A count that closures share.
 final class Tally: Sendable {

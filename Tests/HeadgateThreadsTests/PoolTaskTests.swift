@@ -23,12 +23,8 @@ import Testing
     let bad = try pool.submit { () throws(Oops) -> Int in throw Oops(number: 7) }
     #expect(try inThread { try good.wait() } == "good")
     #expect(try await good.value == "good")
-    do throws(PoolTaskError<Oops>) {
-      _ = try await bad.value
-      Issue.record("no error")
-    } catch {
-      #expect(error.code == .failed && error.failure == Oops(number: 7))
-    }
+    let error = await #expect(throws: PoolTaskError<Oops>.self) { try await bad.value }
+    #expect(error?.code == .failed && error?.failure == Oops(number: 7))
     #expect(code(bad) == .failed)
     #expect(bad.error == Oops(number: 7) && bad.state == .failed && good.state == .succeeded)
     #expect(try await pool.submit {}.value == ())
@@ -72,21 +68,35 @@ import Testing
     try pool.finish()
   }
 
+  @Test("A deadline that has passed only looks, also on a thread of the pool, which begins nothing then")
+  func deadlineInside() throws {
+    let pool = try pool(1)
+    let ran = Tally()
+    let codes = try pool.submit { () throws -> [PoolTaskErrorCode?] in
+      let task = try pool.submit { ran.add() }
+      let body: @Sendable () throws -> Void = { ran.add() }
+      var codes = [PoolTaskErrorCode?]()
+      do throws(PoolTaskError<Never>) { try task.wait(until: .distantPast) } catch { codes.append(error.code) }
+      for case .failure(let error) in try pool.invokeAll([body, body], until: .distantPast) { codes.append(error.code) }
+      do throws(PoolTaskError<any Error>) { try pool.invokeAny([body], until: .distantPast) } catch {
+        codes.append(error.code)
+      }
+      #expect(ran.value == 0)
+      return codes
+    }
+    #expect(try inThread { try codes.wait(until: .after(generous)) } == Array(repeating: .timedOut, count: 4))
+    try pool.finish()
+    #expect(ran.value == 1)
+  }
+
   @Test("A cancelled Swift task stops waiting; the pool's task goes on")
   func cancelledWait() async throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
     let task = try pool.submit { 5 }
-    let waiting = Task { () -> PoolTaskErrorCode? in
-      do throws(PoolTaskError<Never>) {
-        _ = try await task.value
-        return nil
-      } catch {
-        return error.code
-      }
-    }
+    let waiting = Task { try await task.value }
     waiting.cancel()
-    #expect(await waiting.value == .waitCancelled)
+    await #expect(throws: CancellationError.self) { try await waiting.value }
     plug.open()
     #expect(try await task.value == 5)
     try pool.finish()
@@ -132,7 +142,7 @@ import Testing
     plug.open()
     try pool.finish()
     #expect(pool.statistics.completed == 1)
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 
   @Test("P35 a running task sees its cancellation, its waits end, and the thread's next task sees nothing")
@@ -167,8 +177,9 @@ import Testing
     let box = LockedBox<PoolTask<Void, Never>?>(nil)
     let isOver = Tally()
     let done = Latch()
+    let limit = Deadline.after(generous)
     _ = try WorkerThread(name: "test-canceller") {
-      while isOver.value == 0 { box.withLock { $0 }?.cancel() }
+      while isOver.value == 0, .now < limit { box.withLock { $0 }?.cancel() }
       done.countDown()
     }
     try inThread {
@@ -200,7 +211,7 @@ import Testing
     try pool.finish()
     #expect(ran.value + cancelled.value == 2 * tasks)
     #expect(pool.statistics.completed == ran.value)
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 
   @Test("P58 cancelled tasks take no room for long, however many there are behind a long one")
@@ -208,11 +219,11 @@ import Testing
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
     for _ in 0..<20_000 { try pool.submit {}.cancel() }
-    let (count, dead) = pool.core.state.withLock { ($0.queue.count, $0.queue.dead) }
+    let (count, dead) = (pool.core.state.withLock { $0.queue.count }, pool.stale)
     #expect(count <= 200 && dead == count)
     plug.open()
     try pool.finish()
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 
   @Test("P58 where cancelled tasks are swept out, those among them that were not stay, in their order")
@@ -243,13 +254,13 @@ import Testing
     let all = try pool.submit { try sum(0, 2000) }
     #expect(try inThread { try all.wait(until: .after(generous)) } == 1999 * 1000)
     try pool.finish()
-    #expect(pool.core.state.withLock { $0.queue.dead } == 0)
+    #expect(pool.stale == 0)
   }
 
   @Test("P54 a task that waits for another and runs it: a cancel of either is seen by that one only")
   func cancelledHelper() throws {
     let pool = try pool(1)
-    let tasks = LockedBox<[Int: PoolJob]>([:])
+    let tasks = LockedBox<[Int: PoolTask<[Bool], Never>]>([:])
     let submitted = Latch()
     // Each runs in the midst of the one before. The second does not see that the first was cancelled before it, nor the
     // third what it does to the first; the third sees that it cancels itself; then all see what is theirs.

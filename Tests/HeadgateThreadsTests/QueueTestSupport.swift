@@ -15,6 +15,7 @@ final class Blocked<Value: Sendable>: Sendable {
       let result = body()
       value.withLock { $0 = result }
       ended.countDown()
+      Changes.shared.note()
     }
     try #require(started.wait())
   }
@@ -33,6 +34,10 @@ enum Ending: Hashable, Sendable {
   case value(Int)
   case done
   case error(WaitError.Code)
+  /// `CancellationError`, what a task is told.
+  case cancelledTask
+
+  init(_ error: any Error) { self = (error as? WaitError).map { .error($0.code) } ?? .cancelledTask }
 }
 
 func ending(_ body: () throws(WaitError) -> Int) -> Ending {
@@ -48,16 +53,16 @@ func ending(of body: () throws(WaitError) -> Void) -> Ending {
   }
 }
 
-func ending(_ body: () async throws(WaitError) -> Int) async -> Ending {
-  do throws(WaitError) { return .value(try await body()) } catch { return .error(error.code) }
+func ending(_ body: () async throws -> Int) async -> Ending {
+  do { return .value(try await body()) } catch { return Ending(error) }
 }
 
-func ending(of body: () async throws(WaitError) -> Void) async -> Ending {
-  do throws(WaitError) {
+func ending(of body: () async throws -> Void) async -> Ending {
+  do {
     try await body()
     return .done
   } catch {
-    return .error(error.code)
+    return Ending(error)
   }
 }
 
@@ -69,15 +74,23 @@ func expectAccepted<Element: ~Copyable>(
   #expect(isAccepted, sourceLocation: location)
 }
 
-/// Waits until others have come so far. There is no signal for "stands in a line": the line is looked at.
-func until(_ condition: () -> Bool) -> Bool {
-  let pause = Parker()
-  let limit = Deadline.after(generous)
-  while !condition() {
-    if limit <= .now { return false }
-    _ = pause.park(until: .after(.microseconds(200)))
+/// Runs what is given to it when a test says so.
+final class HeldExecutor: TaskExecutor {
+  private let jobs = Locked<[UnownedJob]>([])
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    jobs.withLock { $0.append(job) }
   }
-  return true
+
+  /// Runs all jobs, and those that they bring.
+  func runAll() throws {
+    try inThread { [self] in
+      while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
+        job.runSynchronously(on: asUnownedTaskExecutor())
+      }
+    }
+  }
 }
 
 /// A non-copyable element that is counted while it lives.
@@ -119,10 +132,14 @@ final class StandingClock: TimerService {
   var nextDeadline: Deadline? { state.withLock { $0.timers.nextDeadline } }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
-    ScheduledTimer(service: self, key: state.withLock { $0.timers.insert(at: deadline, action) })
+    defer { Changes.shared.note() }
+    return ScheduledTimer(service: self, key: state.withLock { $0.timers.insert(at: deadline, action) })
   }
 
-  func cancel(_ timer: ScheduledTimer) -> Bool { state.withLock { $0.timers.remove(timer.key) } != nil }
+  func cancel(_ timer: ScheduledTimer) -> Bool {
+    defer { Changes.shared.note() }
+    return state.withLock { $0.timers.remove(timer.key) } != nil
+  }
 
   func advance(by duration: Duration) {
     state.withLock { $0.now = $0.now + duration }

@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-@Suite struct RendezvousTests {
+@Suite(.timeLimit(.minutes(2))) struct RendezvousTests {
   @Test("P05 each put meets one take, and returns after it")
   func pairs() throws {
     let queue = try BlockingQueue<Int>(capacity: 0)

@@ -124,8 +124,9 @@ import Testing
     do {
       try await body()
       return nil
-    } catch PerformError<Never>.notPerformed(let reason) {
-      return reason.code
+    } catch let error as PerformError<Never> {
+      #expect(error.code == .notPerformed)
+      return error.reason?.code
     } catch {
       Issue.record("\(error)")
       return nil

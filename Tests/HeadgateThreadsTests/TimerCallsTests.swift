@@ -32,7 +32,7 @@ import Testing
     let calls = Locked<[TimerQueue.Action]>([])
     let isClosed = Locked(false)
 
-    var target: TimerTarget {
+    var target: Delivery {
       .submitting { [self] call in
         if isClosed.withLock({ $0 }) { throw Failure() }
         calls.withLock { $0.append(TimerQueue.Action(call)) }
@@ -149,7 +149,7 @@ import Testing
     let census = Census()
     func start() throws -> TimerHandle {
       let token = census.token()
-      return try bench.start(after: 10, .init(target: shelf.target)) {
+      return try bench.start(after: 10, .init(place: shelf.target)) {
         token.hold()
         bench.log.add("called")
       } onCancel: {
@@ -180,7 +180,7 @@ import Testing
   func rescheduleHandedOver() throws {
     let bench = Bench()
     let shelf = Shelf()
-    let handle = try bench.start(after: 10, .init(target: shelf.target)) { bench.log.add("called") }
+    let handle = try bench.start(after: 10, .init(place: shelf.target)) { bench.log.add("called") }
     bench.advance(10)
     #expect(handle.reschedule(after: .nanoseconds(10)))
     let stale = shelf.take()
@@ -199,19 +199,19 @@ import Testing
     let bench = Bench()
     let shelf = Shelf()
     shelf.isClosed.withLock { $0 = true }
-    _ = try bench.start(after: 10, .init(target: shelf.target)) {
+    _ = try bench.start(after: 10, .init(place: shelf.target)) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("refused")
     }
-    let repeating = try bench.start(after: 11, .init(target: shelf.target, repetition: .rate(.nanoseconds(10)))) {
+    let repeating = try bench.start(after: 11, .init(place: shelf.target, repetition: .rate(.nanoseconds(10)))) {
       bench.log.add("again")
     }
     bench.advance(12)
     #expect(bench.log.events == ["refused"])
     #expect(bench.errors.events == ["Failure", "Failure"])
     shelf.isClosed.withLock { $0 = false }
-    _ = try bench.start(after: 1, .init(target: shelf.target)) {
+    _ = try bench.start(after: 1, .init(place: shelf.target)) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("dropped")
@@ -414,7 +414,7 @@ import Testing
         bench.log.add(name)
       }
     }
-    _ = try bench.start(after: 1, .init(target: shelf.target)) {
+    _ = try bench.start(after: 1, .init(place: shelf.target)) {
       bench.log.add("called")
     } onCancel: {
       bench.log.add("c")
@@ -428,6 +428,35 @@ import Testing
     #expect(bench.log.events.count == 3)
     #expect(throws: TimerError(.disposed, timers: "bench")) { _ = try bench.start(after: 10) {} }
     #expect(bench.calls.count == 0)
+  }
+
+  @Test("A call that is taken back while its timer is being set leaves no timer behind")
+  func takenBackWhileSet() throws {
+    /// A clock at which something happens in the midst of a `schedule`: what another thread does just then.
+    final class BusyClock: TimerService {
+      let clock = StillClock()
+      let action = Locked<(@Sendable () -> Void)?>(nil)
+
+      var now: Deadline { clock.now }
+
+      func schedule(at deadline: Deadline, _ body: @escaping @Sendable () -> Void) -> ScheduledTimer {
+        let timer = clock.schedule(at: deadline, body)
+        action.withLock { $0.take() }?()
+        return timer
+      }
+
+      func cancel(_ timer: ScheduledTimer) -> Bool { clock.cancel(timer) }
+    }
+    let bench = Bench()
+    let clock = BusyClock()
+    clock.action.withLock { $0 = { bench.calls.dispose() } }
+    _ = try bench.calls.start(on: clock, at: clock.now + .seconds(1), .init()) {
+      bench.log.add("called")
+    } onCancel: {
+      bench.log.add("cancelled")
+    }
+    #expect(bench.log.events == ["cancelled"])
+    #expect(clock.clock.pendingCount == 0)
   }
 
   @Test("What a call holds is let go at its end or cancel, though the handle is kept, and may use the timers then")

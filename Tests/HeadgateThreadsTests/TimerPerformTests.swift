@@ -1,5 +1,6 @@
-import HeadgateThreads
 import Testing
+
+@testable import HeadgateThreads
 
 /// The `perform` family and the sleep on a real thread.
 @Suite struct TimerPerformTests {
@@ -43,7 +44,7 @@ import Testing
       timerThread.add(threadNumber())
       done.countDown()
     }
-    let threads = TimerTarget.submitting { call in _ = try WorkerThread(name: "test-call") { call() } }
+    let threads = Delivery.submitting { call in _ = try WorkerThread(name: "test-call") { call() } }
     for target in [threads, .executor(ThreadEach())] {
       try timers.perform(after: .zero, on: target) {
         others.add(threadNumber())
@@ -73,7 +74,7 @@ import Testing
     #expect(called.wait())
     #expect(isThere.events == [true])
 
-    try inThread { while pool.statistics.idle == 0 { yieldThread() } }
+    #expect(looks { pool.statistics.idle > 0 })
     let plug = try Plug(pool, threads: 1)
     func performInVain() throws {
       try timers.perform(after: .zero, on: .pool(pool)) {
@@ -108,7 +109,7 @@ import Testing
     let release = await loop.occupy()
     let told = Latch()
     let handedOver = Latch()
-    let target = isPool ? TimerTarget.pool(pool) : .loop(loop)
+    let target = isPool ? Delivery.pool(pool) : .loop(loop)
     try timers.perform(after: .zero, on: target) {
       Issue.record("called")
     } onCancel: {
@@ -289,7 +290,7 @@ import Testing
     }
   }
 
-  @Test("A sleep ends when its task is cancelled, before or meanwhile, and leaves no timer", arguments: [false, true])
+  @Test("A sleep ends when its task is cancelled, before or meanwhile, and leaves nothing", arguments: [false, true])
   func sleepCancelled(before: Bool) async throws {
     let timers = TimerThread(name: "test-sleep")
     defer { timers.dispose() }
@@ -297,18 +298,17 @@ import Testing
       if before { withUnsafeCurrentTask { $0?.cancel() } }
       try await timers.sleep(for: .seconds(3600))
     }
-    #expect(timers.pendingCount == (before ? 0 : 1))
+    #expect(timers.disposal.withLock { $0.waiters.count } == (before ? 0 : 1))
     sleeper.cancel()
-    let error = await #expect(throws: WaitError.self) { try await sleeper.value }
-    #expect(error?.code == .cancelled)
-    #expect(timers.pendingCount == 0)
+    await #expect(throws: CancellationError.self) { try await sleeper.value }
+    #expect(timers.disposal.withLock { $0.waiters.isEmpty })
   }
 
   @Test("A sleep ends when its timer thread is disposed of, before or meanwhile")
   func sleepDisposed() async throws {
     let timers = TimerThread(name: "test-sleep")
     let sleeper = Task(executorPreference: AtOnce()) { try await timers.sleep(until: .distantFuture) }
-    #expect(timers.pendingCount == 1)
+    #expect(timers.disposal.withLock { $0.waiters.count } == 1)
     timers.dispose()
     var error = await #expect(throws: WaitError.self) { try await sleeper.value }
     #expect(error?.code == .closed)

@@ -1,4 +1,4 @@
-// The few lines that Swift cannot say: waiting on an address, threads with attributes, thread-local words.
+// The few functions that Swift cannot express: waiting on an address, threads with attributes, thread-local words.
 #ifndef CHEADGATE_H
 #define CHEADGATE_H
 
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 #if defined(__linux__)
-#include <sys/epoll.h>    // Swift's Glibc module leaves these two out
+#include <sys/epoll.h>  // not in Swift's Glibc module
 #include <sys/eventfd.h>
 #endif
 
 #include "headgate_loop.h"
 #include "headgate_thread.h"
 
-// Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Both stand still while the machine sleeps.
+// Monotonic nanoseconds. Linux: CLOCK_MONOTONIC; Apple: CLOCK_UPTIME_RAW. Neither advances while the machine sleeps.
 uint64_t headgate_now(void);
 
-// Sleeps while *word == expected, until a wake-up, a signal or the deadline (nanoseconds of headgate_now; UINT64_MAX:
-// none). May return early for no reason. Returns 0, or ETIMEDOUT once the deadline has passed.
+// Sleeps while *word == expected, until a wake-up, a signal or the deadline (nanoseconds of headgate_now; UINT64_MAX
+// for none). Wake-ups may be spurious. Returns 0, or ETIMEDOUT once the deadline has passed.
 int headgate_wait(const uint32_t *word, uint32_t expected, uint64_t deadline);
 
 // Wakes at most one (or all) of the threads that sleep on the word.
@@ -28,7 +28,7 @@ void headgate_wake_all(const uint32_t *word);
 // A number that differs between living threads: the address of a word in thread-local storage.
 uintptr_t headgate_thread_number(void);
 
-// Memory that is aligned to 16 bytes. Never NULL: like Swift's own, it ends the process when there is none.
+// Memory aligned to 16 bytes. Never NULL: like Swift's own allocation, it aborts the process when memory runs out.
 static inline void *headgate_allocate(size_t bytes) {
   void *memory = malloc(bytes);
   if (memory == NULL) abort();
@@ -37,10 +37,16 @@ static inline void *headgate_allocate(size_t bytes) {
 
 static inline void headgate_free(void *memory) { free(memory); }
 
-// For the thread sanitizer, when it is on: what others did before they resumed the current task lies behind us.
+// Tells the thread sanitizer, if enabled, that whatever happened before the current task's resume happened before this
+// call.
 void headgate_task_resumed(void);
 
-// Tells the processor that this is a busy wait.
+#if defined(HEADGATE_EXPLORE)
+// Tests/Explorer schedules other threads here, and selects the planted fault.
+void headgate_pause(void);
+int headgate_is_planted(int number);
+#else
+// Hints to the processor that this is a spin loop.
 static inline void headgate_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -48,8 +54,9 @@ static inline void headgate_pause(void) {
   __asm__ volatile("yield");
 #endif
 }
+#endif
 
-// Tells the processor that memory will be written soon. The address need not be valid.
+// Hints to the processor that memory will be written soon. The address need not be valid.
 static inline void headgate_prepare_to_write(const void *address) {
 #if defined(__x86_64__)
   __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
@@ -58,43 +65,44 @@ static inline void headgate_prepare_to_write(const void *address) {
 #endif
 }
 
-// One pointer a thread, for the dispatcher's chain of delivery frames.
+// One pointer per thread, for the dispatcher's chain of delivery frames.
 void *headgate_frame_get(void);
 void headgate_frame_set(void *frame);
 
-// One pointer a thread, for what a thread pool runs on it.
+// One pointer per thread, for a thread pool's current frame.
 void *headgate_pool_frame_get(void);
 void headgate_pool_frame_set(void *frame);
 
-// Asks the system to wake the calling thread's timed waits as exactly as it can (Linux: a timer slack of 1 ns).
+// Requests the most precise timer wake-ups for the calling thread (Linux: a timer slack of 1 ns).
 void headgate_precise_timers(void);
 
-// The processors that this process may use, which `taskset` and containers make fewer than the machine's.
+// The number of processors available to this process, which `taskset` and containers can restrict.
 int headgate_processors(void);
 
-// The processor that the calling thread runs on at the moment; -1 where the system does not say.
+// The processor that the calling thread is running on; -1 if the system does not tell.
 int headgate_processor(void);
 
-// Keeps SIGPIPE from the calling thread, so that a write to a closed socket is an error and not the process's end.
+// Blocks SIGPIPE on the calling thread, so that a write to a closed socket is an error and does not end the process.
 void headgate_block_sigpipe(void);
 
-// How deep the calling thread is in calls that tell the program something, for the log.
+// How deeply the calling thread is nested in the program's log handlers.
 int headgate_log_depth(void);
 void headgate_set_log_depth(int depth);
 
-// The calling thread's name as the system knows it, at least 16 bytes with the zero; empty if it has none.
+// The calling thread's name in the system. The buffer has at least 16 bytes, including the terminating zero; empty if
+// there is no name.
 void headgate_log_thread_name(char *buffer, size_t size);
 
-// The same as two words, zeros after its end. 0 if it is longer than fifteen bytes, and does not fit. On Linux the system
-// is asked once a second: the call takes as long as putting a line together.
+// The same as two words, padded with zeros. Returns 0 if the name is longer than fifteen bytes and does not fit. On
+// Linux the system is asked once a second, because the call takes as long as formatting a line.
 int headgate_log_thread_words(uint64_t words[2]);
 
-// The calling thread has another name now.
+// The calling thread's name has changed.
 void headgate_log_forget_name(void);
 
-// What the calling thread keeps for its lines; NULL if nothing, as at first. It is let go of when the thread exits, by the
-// function that it was last kept with, the same one in all calls.
+// The calling thread's stored value for logging; NULL at first. It is released when the thread exits, by the function
+// passed with it, which must be the same in all calls.
 void *headgate_log_kept(void);
-void headgate_log_keep(void *kept, void (*let_go)(void *));
+void headgate_log_keep(void *kept, void (*release)(void *));
 
 #endif

@@ -1,4 +1,4 @@
-// Threads: starting and joining them, their stack, name and priority, and the words that each of them has for itself.
+// Threads: starting and joining them, their stack, name and priority, and their thread-local words.
 #ifndef HEADGATE_THREAD_H
 #define HEADGATE_THREAD_H
 
@@ -8,8 +8,8 @@
 #include <pthread.h>
 #endif
 
-// A value that a thread keeps for one ThreadLocal. The key is the ThreadLocal's number, never given twice, since its
-// place in the table is given again. `older` and `newer` chain the values in the order of their creation (-1: none).
+// A thread's value for one ThreadLocal. The key is the ThreadLocal's number, which is never reused, unlike its slot in
+// the table. `older` and `newer` link the values in the order of their creation (-1: none).
 struct headgate_local {
   uint64_t key;
   void *value;
@@ -17,7 +17,7 @@ struct headgate_local {
   intptr_t older, newer;
 };
 
-// What the library keeps for one thread; touched by that thread alone, as soon as it is current.
+// The library's data about one thread; accessed only by that thread once it is current.
 struct headgate_thread {
   void *record;  // the ThreadRecord that this belongs to
   struct headgate_local *locals;
@@ -25,12 +25,12 @@ struct headgate_thread {
   intptr_t newest;
 };
 
-// The calling thread's, or NULL. `headgate_thread_destroy` is called with it when the thread exits with it set, also on
-// threads that others started, and still finds it set. When destructors that run later set it anew, it is called again,
-// a few times (PTHREAD_DESTRUCTOR_ITERATIONS).
+// The calling thread's data, or NULL. `destroy` (of headgate_thread_set_current) is called with it if the thread exits
+// while it is set, also on foreign threads; it is still set during the call. If later destructors set it again, it is
+// called again, a few times (PTHREAD_DESTRUCTOR_ITERATIONS).
 //
-// Linux: thread-local storage, one or two instructions. Apple: the thread-specific value itself, which costs no more
-// there and outlives thread-local storage while the thread exits.
+// Linux: thread-local storage, one or two instructions. Apple: the thread-specific value itself, which is as fast there
+// and stays valid longer than thread-local storage while the thread exits.
 #if defined(__APPLE__)
 extern pthread_key_t headgate_thread_key;
 static inline struct headgate_thread *headgate_thread_current(void) {
@@ -41,11 +41,12 @@ extern _Thread_local struct headgate_thread *headgate_current;
 static inline struct headgate_thread *headgate_thread_current(void) { return headgate_current; }
 #endif
 
-// `is_own`: a thread of headgate_thread_create, which clears it before its end and is told apart when it doesn't.
+// `is_own`: a thread of headgate_thread_create, which clears it before it ends; pthread_exit is detected in another
+// way.
 void headgate_thread_set_current(struct headgate_thread *thread, int is_own, void (*destroy)(struct headgate_thread *));
 void headgate_thread_clear_current(void);
 
-// The calling thread's value in a place of the table, if it is there under this key.
+// The calling thread's value in a slot of the table, if it has one there with this key.
 static inline void *headgate_local_get(uintptr_t place, uint64_t key) {
   struct headgate_thread *thread = headgate_thread_current();
   if (thread == NULL || place >= thread->capacity) return NULL;
@@ -53,56 +54,60 @@ static inline void *headgate_local_get(uintptr_t place, uint64_t key) {
   return local->key == key ? local->value : NULL;
 }
 
-// How a thread is made. Zero everywhere means as the system does by default, and as the creating thread is.
+// The attributes of a new thread. Zero everywhere means the system's defaults and the creating thread's properties.
 struct headgate_thread_attributes {
-  size_t stack;  // bytes, a multiple of the page
+  size_t stack;  // bytes, a multiple of the page size
   int detached;
-  unsigned quality;  // Apple: a qos_class_t
+  int blocks_signals;  // all but those of the thread's own faults, from its first line on
+  unsigned quality;    // Apple: a qos_class_t
 };
 
-// Starts a thread; the body is the same function each time. Returns 0 or an errno value: EAGAIN (no more threads, or no
-// memory for the stack), EINVAL. A body that leaves through pthread_exit has its headgate_thread destroyed.
+// Starts a thread; the body must be the same function in all calls. Returns 0 or an errno value: EAGAIN (no more
+// threads, or no memory for the stack), EINVAL. If the body exits through pthread_exit, its headgate_thread is
+// destroyed.
 int headgate_thread_create(uintptr_t *thread, const struct headgate_thread_attributes *attributes,
                            void (*body)(void *), void *context);
 
-// The calling thread as the system knows it, and the number by which `ps -L` and `top -H` show a living thread.
+// The calling thread's system handle, and the number by which `ps -L` and `top -H` show a living thread.
 uintptr_t headgate_thread_self(void);
 uint64_t headgate_thread_system_number(uintptr_t thread);
 int headgate_thread_is_main(void);
 
-// Waits for the thread's end, after which its stack is gone; or lets it go when it ends. Once for a joinable thread.
+// Waits for the thread's end, after which its stack is released; or releases it automatically at its end. Once per
+// joinable thread.
 void headgate_thread_join(uintptr_t thread);
 void headgate_thread_detach(uintptr_t thread);
 
-// Whether a thread that is about to exit has done so, without waiting; then it is joined. Always false on Apple's systems.
+// Joins a thread that is about to exit if it has exited, without waiting. Returns whether it has. Always 0 on Apple's
+// systems.
 int headgate_thread_try_join(uintptr_t thread);
 
-// The bytes of a living thread's stack, 0 if the system does not tell.
+// The size of a living thread's stack in bytes; 0 if the system does not tell.
 size_t headgate_thread_stack(uintptr_t thread);
 
-// The least stack that the system takes, and its page, in bytes.
+// The minimum stack size that the system accepts, the page size, and the memory size, in bytes.
 size_t headgate_stack_minimum(void);
 size_t headgate_page(void);
 uint64_t headgate_memory(void);
 
-// The calling thread's name. What is too long for the system is refused by it: cut before.
+// Sets the calling thread's name. The system refuses a name that is too long, so truncate it before.
 void headgate_thread_name(const char *name);
 // A living thread's name.
 void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size);
 
-// The scheduling of a living thread by its system number; Apple: of the calling one, and no nice value. A nice value
-// brings the ordinary policy with it. Return 0 or an errno value: EPERM and EACCES where the rights are missing.
+// The scheduling of a living thread by its system number; Apple: of the calling thread only, and without nice values.
+// Setting a nice value also sets the ordinary policy. Returns 0 or an errno value: EPERM or EACCES for missing rights.
 int headgate_set_nice(uint64_t number, int nice);
 int headgate_set_policy(uint64_t number, int policy, int level);
 int headgate_get_priority(uint64_t number, int *policy, int *level, int *nice);
 
-// What kind of thread the calling one is: not ours (0), ours (1), or one of ours that serves others (2).
+// The kind of the calling thread: foreign (0), the library's (1), or the library's and needed by other threads (2).
 enum { headgate_role_foreign = 0, headgate_role_own = 1, headgate_role_service = 2 };
 int headgate_thread_role(void);
 void headgate_thread_set_role(int role);
 
 #if defined(__APPLE__)
-// What compilers emit for @autoreleasepool.
+// The functions that compilers emit for @autoreleasepool.
 void *objc_autoreleasePoolPush(void);
 void objc_autoreleasePoolPop(void *pool);
 #endif

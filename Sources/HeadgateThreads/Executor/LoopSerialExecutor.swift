@@ -1,35 +1,36 @@
 import CHeadgate
 
-/// Runs actors on a loop's thread, one job after another, between the loop's other work.
+/// Runs actors on a loop's thread, one job at a time, interleaved with the loop's other work.
 ///
 ///     actor Player {
 ///       private let loop: ThreadLoop
 ///       nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serialExecutor.asUnownedSerialExecutor() }
 ///     }
 ///
-/// An actor keeps its loop (or this object) in a constant: Swift's reference to the executor keeps nothing alive. Jobs
-/// run in the order in which they come, among the closures of `perform`; a job costs no allocation. Jobs must run: what
-/// comes after the loop's stop runs on the global executor, still one at a time. A type of its own beside
-/// ``LoopTaskExecutor``: one type that is both is slower in Swift's runtime (swift-platform-executors 9 and 11).
+/// Store the loop (or this object) in a constant of the actor: Swift's reference to the executor is unowned. Jobs run
+/// in FIFO order together with the closures of `perform`. A job costs no allocation. Since jobs must run, those that
+/// arrive after the loop has stopped run on the global executor, still one at a time. This type is separate from
+/// ``LoopTaskExecutor`` because a type that is both is slower in Swift's runtime (swift-platform-executors 9 and 11).
 public final class LoopSerialExecutor: SerialExecutor {
   private let core: LoopCore
 
   init(_ core: LoopCore) { self.core = core }
 
-  /// Takes a job. From any thread.
+  /// Accepts a job. Can be called from any thread.
   public func enqueue(_ job: consuming ExecutorJob) { core.accept(UnownedJob(job), for: self) }
 
   /// The reference that an actor returns as its `unownedExecutor`.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-  /// Stops the process unless the calling thread does this loop's work: what `assumeIsolated` asks.
+  /// Traps unless the calling thread is doing this loop's work. `assumeIsolated` uses it.
   public func checkIsolated() {
-    precondition(core.isCurrent, "not on the loop \"\(core.name)\"; go there with perform or performAndWait")
+    precondition(core.isCurrent, "not on the loop \"\(core.name)\"; use perform or performAndWait")
   }
 
-  /// Whether the calling thread does this loop's work, so that `assumeIsolated` works in closures of `perform` too.
+  /// Whether the calling thread is doing this loop's work, so that `assumeIsolated` also works in closures of
+  /// `perform`.
   public func isIsolatingCurrentContext() -> Bool? { core.isCurrent }
 
-  // As the executor that took it: under another one the runtime would send it back for ever.
+  // Must run as the executor that accepted the job. Under another one the runtime would enqueue it again, for ever.
   func runHere(_ job: UnownedJob) { job.runSynchronously(on: asUnownedSerialExecutor()) }
 }

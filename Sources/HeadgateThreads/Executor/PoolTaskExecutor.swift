@@ -1,20 +1,22 @@
-/// Runs tasks of Swift's on a pool: `Task(executorPreference: pool.taskExecutor)`, `withTaskExecutorPreference`.
+/// Runs Swift tasks on a pool: `Task(executorPreference: pool.taskExecutor)`, `withTaskExecutorPreference`.
 ///
-/// What tasks do without an actor of another executor runs on the pool's threads, each piece as a task of the pool. A
-/// task's priority picks the pool's: `background` and `utility` go to `low`, `high` (`userInitiated`) to `high`, all
-/// else to `normal`; a later escalation changes nothing. Pieces are never refused: they pass the pool's bound, and what
-/// comes after the pool was disposed of runs on the global executor. `Task.yield` and `Task.sleep` come back here.
+/// The parts of a task that need no other executor's actor run on the pool's threads, each as a task of the pool. The
+/// Swift task's priority determines the pool's level: `background` and `utility` map to `low`, `high` (`userInitiated`)
+/// and above to `high`, all others to `normal`. A later escalation has no effect. Jobs are never refused: the pool's
+/// bound does not apply to them, and those that arrive after the pool was disposed of run on the global executor. After
+/// `Task.yield` and `Task.sleep` a task resumes on the pool.
 ///
-/// Swift keeps the executor alive while a task prefers it. The pool itself has to be kept by somebody, or it is disposed of.
+/// Swift keeps the executor alive while a task prefers it. The program must keep a reference to the pool itself, or the
+/// pool is disposed of.
 public final class PoolTaskExecutor: TaskExecutor {
-  // A type of its own: one that were a SerialExecutor as well would slow down the runtime's every switch.
+  // A separate type: one that is a SerialExecutor as well would slow down every switch in the runtime.
   private let core: PoolCore
 
   init(_ core: PoolCore) { self.core = core }
 
-  /// Takes a piece of a task. From any thread; without an allocation.
+  /// Accepts a part of a task. Can be called from any thread; does not allocate.
   public func enqueue(_ job: consuming ExecutorJob) {
-    // Read before others can run it, and with that end it.
+    // Read before another thread can run the job and end it.
     let priority = job.priority.rawValue
     let job = UnownedJob(job)
     do {
@@ -29,9 +31,9 @@ public final class PoolTaskExecutor: TaskExecutor {
     return priority > JobPriority(TaskPriority.utility).rawValue || priority == 0 ? .normal : .low
   }
 
-  /// The reference that Swift's runtime asks for.
+  /// The reference that Swift's runtime uses.
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
-  // A task of the pool as any other: what Objective-C code leaves behind goes with it, not with the thread.
+  // Like any other task of the pool: autoreleased objects are released with it, not with the thread.
   func runHere(_ job: UnownedJob) { withAutoreleasePool { job.runSynchronously(on: asUnownedTaskExecutor()) } }
 }

@@ -1,4 +1,4 @@
 extension UnownedJob {
-  /// Runs it on the global executor, where its own can't run it any more: a job must run.
+  /// Runs the job on the global executor because its own executor no longer can: every job must run.
   package func runElsewhere() { globalConcurrentExecutor.enqueue(ExecutorJob(self)) }
 }

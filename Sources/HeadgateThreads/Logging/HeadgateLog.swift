@@ -1,18 +1,18 @@
 import Logging
 
-/// What Headgate tells of its work, by source: the classic `LSLog`, on swift-log.
+/// Headgate's log, by source: the equivalent of `LSLog`, on swift-log.
 ///
-/// Warnings always reach the log. What merely happens (a thread starts, a task waits) is told for the sources that are
-/// enabled, none at first, and can be switched while all runs. A source that is off costs one load of a word for each
-/// line that it would have written: nothing is computed, formatted or allocated.
+/// Warnings are always logged. Ordinary events (a thread starts, a task waits) are logged for enabled sources only.
+/// Sources are disabled by default and can be switched at any time. A disabled source costs one load per suppressed
+/// line: nothing is computed, formatted or allocated.
 ///
-/// Lines go to swift-log, under the label `headgate.` and the source's name, or to ``delegate`` instead. Headgate's own
-/// work inside of that (a log handler may well use a queue) is told too, without end: a line that the delegate causes
-/// goes to swift-log, and one that swift-log's handler causes is dropped.
+/// Lines go to swift-log, with the source's name after `headgate.` as the label, or to ``delegate`` instead. Headgate
+/// may be used inside a delegate or log handler (a handler may well use a queue), which must not cause an endless
+/// recursion. So a line caused by the delegate goes to swift-log, and one caused by a swift-log handler is dropped.
 public enum HeadgateLog {
-  /// A part of Headgate that tells of itself.
+  /// A part of Headgate that writes to the log.
   public struct Source: Hashable, Sendable, CaseIterable, CustomStringConvertible {
-    // Nothing but a bit, so that asking for a source that is off counts no references.
+    // Only a bit, so that checking a disabled source needs no reference counting.
     let bit: UInt32
 
     /// Thread pools.
@@ -28,10 +28,10 @@ public enum HeadgateLog {
     /// Combinators and callbacks.
     public static var flow: Source { Source(bit: 32) }
 
-    /// Its place among all of them.
+    /// Its index among all sources.
     var number: Int { bit.trailingZeroBitCount }
 
-    /// All of them.
+    /// All sources.
     public static var allCases: [Source] { [.threadPool, .timer, .dispatcher, .thread, .queue, .flow] }
 
     /// Its name in the log's label, after `headgate.`.
@@ -50,45 +50,47 @@ public enum HeadgateLog {
   private static let switches = LogSwitches()
   private static let output = LogOutput()
 
-  /// Turns a source on. From any thread, at any time.
+  /// Enables a source. Can be called from any thread, at any time.
   public static func enable(_ source: Source) { switches.enable(source) }
 
-  /// Turns a source off.
+  /// Disables a source.
   public static func disable(_ source: Source) { switches.disable(source) }
 
-  /// Turns all sources on.
+  /// Enables all sources.
   public static func enableAll() { switches.enableAll() }
 
-  /// Turns all sources off, as they are at first.
+  /// Disables all sources, which is the default.
   public static func disableAll() { switches.disableAll() }
 
-  /// Whether a source is on.
+  /// Whether a source is enabled.
   public static func isEnabled(_ source: Source) -> Bool { switches.isEnabled(source) }
 
-  /// Who receives each formatted line instead of swift-log; nil, as at first, for swift-log.
+  /// Receives each formatted line instead of swift-log. If nil, the default, lines go to swift-log.
   ///
-  /// It is called on the thread that tells, with no lock held, and must return soon.
+  /// It is called on the thread that logs, without a lock, and must return quickly.
   public static var delegate: (any HeadgateLogDelegate)? {
     get { output.delegate }
     set { output.delegate = newValue }
   }
 
-  /// Tells what happens, if the source is on.
+  /// Logs an event if the source is enabled.
   package static func note(_ source: Source, _ message: @autoclosure () -> String) {
     if isEnabled(source) { output.write(source, .debug, message()) }
   }
 
-  /// Tells what somebody should look at, whether the source is on or not.
+  /// Logs a warning, whether the source is enabled or not.
   package static func warn(_ source: Source, _ message: @autoclosure () -> String) {
     output.write(source, .warning, message())
   }
 }
 
-/// Receives Headgate's log lines: the classic `LSLogDelegate`.
+/// Receives Headgate's log lines, like `LSLogDelegate`.
 public protocol HeadgateLogDelegate: AnyObject, Sendable {
-  /// One line, formatted, without its end of line: `2026-03-01T12:00:00.123Z [debug] headgate.queue (worker-3): ...`,
-  /// which are the time (UTC), the level, the source, the thread's name and what it tells.
+  /// Receives one formatted line, without a line terminator.
   ///
-  /// Called on the thread that tells, on several at once; it must return soon.
+  /// `2026-03-01T12:00:00.123Z [debug] headgate.queue (worker-3): ...` contains the time (UTC), the level, the source,
+  /// the thread's name and the message.
+  ///
+  /// Called on the thread that logs, possibly on several at once. It must return quickly.
   func headgateLog(_ line: String, source: HeadgateLog.Source)
 }

@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-/// A line for people, for those who take lines instead of swift-log's parts.
+/// Formats a line for a delegate, which receives text instead of swift-log's separate values.
 package enum LogLine {
   /// `2026-03-01T12:00:00.123Z [debug] headgate.queue (worker-3): message`
   package static func format(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: String) -> String {
@@ -19,7 +19,7 @@ package enum LogLine {
       "\(stamp(seconds: Int(now.tv_sec), nanoseconds: Int(now.tv_nsec))) [\(level)] headgate.\(source) (\(threadName())): \(message)"
   }
 
-  /// A moment in UTC, to the millisecond, as ISO 8601 and RFC 3339 write it.
+  /// A moment in UTC, in milliseconds, in the format of ISO 8601 and RFC 3339.
   package static func stamp(seconds: Int, nanoseconds: Int) -> String {
     var seconds = time_t(seconds)
     var parts = tm()
@@ -30,7 +30,7 @@ package enum LogLine {
     return "\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(milliseconds)Z"
   }
 
-  /// The calling thread's name as the system knows it; its number where it has none.
+  /// The calling thread's name in the system, or its number if it has none.
   package static func threadName() -> String {
     let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
       buffer.initialize(repeating: 0)

@@ -2,17 +2,17 @@ import CHeadgate
 import Logging
 import Synchronization
 
-/// Where lines go: to the delegate, or to one log handler for each source.
+/// The destination of log lines: the delegate, or one log handler for each source.
 ///
-/// Handlers are made when a source first has something to tell, so that a program can set swift-log up before. Neither the
-/// program's delegate nor its log handlers (nor the factory that makes them) are called under a lock.
-// Unchecked: `outlets` points to memory that is this object's alone, and to nothing but atomics.
+/// A source's handler is created with its first line, so that the program can configure swift-log before. The program's
+/// delegate, log handlers and their factory are never called under a lock.
+// Unchecked: `outlets` points to memory owned by this object, which contains only atomics.
 package final class LogOutput: @unchecked Sendable {
   private let current = Locked<(any HeadgateLogDelegate)?>(nil)
-  // No AtomicCell for these two: lines have no interleavings to explore.
-  // So that lines that go elsewhere take no lock to find that out. Written with that lock held.
+  // Not AtomicCells: there are no interleavings to explore in logging.
+  // Lets lines skip the lock when there is no delegate. Written under that lock.
   private let hasDelegate = Atomic(false)
-  // By the source's number. Set once, and let go of with this object: lines go through them uncounted.
+  // Indexed by the source's number. Set once, and released with this object, so lines need no reference counting.
   private let outlets: UnsafeMutablePointer<Atomic<Unmanaged<Outlet>?>>
   private let makeLogger: @Sendable (String) -> Logger
 
@@ -25,7 +25,7 @@ package final class LogOutput: @unchecked Sendable {
 
   deinit {
     let count = HeadgateLog.Source.allCases.count
-    // Retained by `newOutlet`, once each; nobody else has this object any more.
+    // Retained once each by `newOutlet`. There is no other reference to this object now.
     for number in 0..<count { outlets[number].load(ordering: .acquiring)?.release() }
     outlets.deinitialize(count: count)
     outlets.deallocate()
@@ -34,7 +34,7 @@ package final class LogOutput: @unchecked Sendable {
   package var delegate: (any HeadgateLogDelegate)? {
     get { current.withLock { $0 } }
     set {
-      // The old one leaves the lock before it is let go.
+      // Removed under the lock, released after it.
       let old = current.withLock { current in
         defer { current = newValue }
         hasDelegate.store(newValue != nil, ordering: .relaxed)
@@ -46,50 +46,50 @@ package final class LogOutput: @unchecked Sendable {
 
   @inline(never)
   package func write(_ source: HeadgateLog.Source, _ level: Logger.Level, _ message: consuming String) {
-    // How many calls of the program's own, into which this thread has gone to tell something, it is inside of: a line
-    // that it causes there takes the next way down, and none after the last.
+    // The nesting depth of the program's delegate and handler on this thread. A line logged inside the delegate goes to
+    // swift-log; one logged inside a swift-log handler is dropped.
     let depth = headgate_log_depth()
     guard depth < 2 else { return }
     defer { headgate_set_log_depth(depth) }
-    // Whoever saw the source switched on sees the delegate that was set before that, too.
+    // A thread that saw the source enabled also sees the delegate that was set before.
     atomicMemoryFence(ordering: .acquiring)
-    // Relaxed: whoever sees that there is one finds it under the lock.
+    // Relaxed is enough: the delegate itself is read under the lock.
     if depth == 0, hasDelegate.load(ordering: .relaxed), let delegate {
       headgate_set_log_depth(1)
       delegate.headgateLog(LogLine.format(source, level, message), source: source)
     } else {
       headgate_set_log_depth(2)
-      // Stays with the output, which our caller holds during this call.
+      // The outlet is retained by the output, which the caller retains during this call.
       let outlet = outlets[source.number].load(ordering: .acquiring) ?? newOutlet(source)
       LogThread.tell(outlet, level, message)
     }
   }
 
-  /// Called at depth 2: the factory, which is the program's, may use Headgate too.
+  /// Called at depth 2: the factory belongs to the program and may use Headgate too.
   @inline(never)
   private func newOutlet(_ source: HeadgateLog.Source) -> Unmanaged<Outlet> {
     var logger = makeLogger("headgate.\(source)")
-    // Which sources tell is decided by the switches, not by a level.
+    // The switches decide which sources log, not the level.
     logger.logLevel = .debug
     // Balanced in `deinit`.
     let new = Unmanaged.passRetained(Outlet(logger.handler))
     let (isFirst, kept) = outlets[source.number].compareExchange(
       expected: nil, desired: new, ordering: .acquiringAndReleasing)
     guard !isFirst, let kept else { return new }
-    // Two threads have made one at the same time. Both keep the first.
+    // Two threads have created one at the same time. Both use the first.
     new.release()
     return kept
   }
 }
 
-/// A logger's handler, in a place where it need not be copied: a logger copies it, and what it tells, for each line.
+/// A log handler that is called without copying: a logger copies the handler and the event for each line.
 final class Outlet: Sendable {
   private let handler: any LogHandler
 
   init(_ handler: any LogHandler) { self.handler = handler }
 
   func write(_ event: LogEvent) {
-    // As a logger does: a handler may keep to a level of its own.
+    // Like a logger: a handler may have a level of its own.
     if handler.logLevel <= event.level { handler.log(event: event) }
   }
 }

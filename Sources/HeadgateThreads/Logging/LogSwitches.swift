@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Which sources are on: one word, read by every line that may be told.
+/// The enabled sources: one word, read for every potential line.
 package struct LogSwitches: ~Copyable, Sendable {
-  // No AtomicCell: whether a line is told earlier or later than a switch is no interleaving to explore.
+  // Not an AtomicCell: whether a line is logged just before or after a switch need not be explored.
   private let enabled = Atomic<UInt32>(0)
 
   package init() {}
 
-  /// Releasing: a line that is told for it goes where lines went to by then. See `LogOutput.write`.
+  /// Releasing: lines of this source then go to the delegate that was set before. See `LogOutput.write`.
   package borrowing func enable(_ source: HeadgateLog.Source) { enabled.bitwiseOr(source.bit, ordering: .releasing) }
 
   package borrowing func disable(_ source: HeadgateLog.Source) { enabled.bitwiseAnd(~source.bit, ordering: .relaxed) }
@@ -16,7 +16,8 @@ package struct LogSwitches: ~Copyable, Sendable {
 
   package borrowing func disableAll() { enabled.store(0, ordering: .relaxed) }
 
-  /// A relaxed load: a line more or less around the moment of a switch is nobody's loss, and whoever tells one looks closer.
+  /// A relaxed load: a line more or less around the moment of a switch is harmless, and `LogOutput.write` has the
+  /// fence.
   package borrowing func isEnabled(_ source: HeadgateLog.Source) -> Bool {
     enabled.load(ordering: .relaxed) & source.bit != 0
   }

@@ -1,37 +1,39 @@
 import CHeadgate
 import Logging
 
-/// What a thread tells its lines with: an event that says which thread it is, and is filled in anew for each line. Made
-/// for each, it would cost more than all the rest of a line.
+/// A thread's reusable log event, which contains the thread's name and is filled in for each line. Creating one for
+/// each line would cost more than everything else about it.
 ///
-/// Each thread has its own until it exits, so no lock stands between two that tell something.
+/// Each thread has its own until it exits, so logging needs no lock.
 struct LogThread {
-  /// A thread's name as two words, or its number where it has none.
+  /// A thread's name in two words, or its number if it has no name.
   private struct Tag: Equatable {
     let low: UInt64
     let high: UInt64
 
-    /// That of the calling thread; nil if its name is longer than fifteen bytes. A name that Headgate sets counts at once;
-    /// one that the program gives a thread by the system's own call is seen within a second.
+    /// The calling thread's tag; nil if its name is longer than fifteen bytes. A name set by Headgate takes effect at
+    /// once; one set by the program with the system's call, within a second.
     static var current: Tag? {
       var words: (UInt64, UInt64) = (0, 0)
       let fits = withUnsafeMutableBytes(of: &words) {
         headgate_log_thread_words($0.baseAddress?.assumingMemoryBound(to: UInt64.self)) != 0
       }
       guard fits else { return nil }
-      // The second word's last byte is the end of the name: none has all bits of it set.
+      // The last byte of the second word is the name's terminating zero, so no name has all bits set there.
       return words.0 != 0 ? Tag(low: words.0, high: words.1) : Tag(low: UInt64(headgate_thread_number()), high: .max)
     }
   }
 
-  // Whose name stands in the event.
+  // The tag of the name in the event.
   private var tag: Tag?
-  // In memory of its own, to be moved out and back in: from anywhere else it would be copied, which is what this is about.
+  // In separate memory, so that it can be moved out and back. From anywhere else it would be copied, which is what this
+  // type avoids.
   private let event: UnsafeMutablePointer<LogEvent>
-  // It was moved out: a line is being told with it. Who ends the thread meanwhile leaks it.
+  // The event was moved out for a line in progress. If the thread exits meanwhile, it leaks.
   private var isLent = false
 
-  /// Fills in a line's parts and has a handler told, which may do what it likes but tell another line through here.
+  /// Fills in a line's values and calls a handler. The handler may do anything except log another line through this
+  /// function.
   static func tell(_ handler: Unmanaged<Outlet>, _ level: Logger.Level, _ message: consuming String) {
     let kept = current
     let event = kept.pointee.event
@@ -41,11 +43,11 @@ struct LogThread {
       event.pointee.metadata = ["thread": .string(LogLine.threadName())]
     }
     event.pointee.level = level
-    // As it is: interpolated into another one it would be copied.
+    // Used as it is: interpolating it into another string would copy it.
     event.pointee.message = Logger.Message(stringLiteral: message)
     kept.pointee.isLent = true
-    // The handler stays with its output, which the caller of our caller holds. The event is this thread's alone: at depth 2
-    // nothing tells a line through here, so it is moved back before anybody looks for it.
+    // The handler is retained by its output, which a caller further up retains. The event belongs to this thread: at
+    // depth 2 no line is logged through here, so the event is moved back before it is needed again.
     let line = event.move()
     handler.takeUnretainedValue().write(line)
     event.initialize(to: line)
@@ -53,7 +55,7 @@ struct LogThread {
     event.pointee.message = ""
   }
 
-  // The pointer is the calling thread's own and stays with it until the thread exits.
+  // The pointer belongs to the calling thread and stays valid until the thread exits.
   private static var current: UnsafeMutablePointer<LogThread> {
     headgate_log_kept()?.assumingMemoryBound(to: LogThread.self) ?? make()
   }
@@ -67,7 +69,7 @@ struct LogThread {
         level: .debug, message: "", metadata: nil, source: nil, file: #fileID, function: "tell(_:_:_:)", line: #line))
     new.initialize(to: LogThread(event: event))
     headgate_log_keep(new) { kept in
-      // What `make` allocated, by its last user: the thread is about to exit.
+      // Frees what `make` allocated: the thread is about to exit.
       guard let kept = kept?.assumingMemoryBound(to: LogThread.self) else { return }
       if !kept.pointee.isLent { kept.pointee.event.deinitialize(count: 1) }
       kept.pointee.event.deallocate()

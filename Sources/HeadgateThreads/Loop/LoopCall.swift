@@ -1,15 +1,9 @@
 import Synchronization
 
-/// What a loop waits for when it waits for another: which loop has to do it, and whether that is over.
-protocol LoopAwaited: AnyObject, Sendable {
-  var core: LoopCore { get }
-  var isDecided: Bool { get }
-}
-
-/// A call that somebody waits for: done, taken back, or refused by the loop's stop.
-// Unchecked: `body` and `outcome` belong to whoever has moved `progress`: to the sender before anything, to the loop
-// from `running` on, to the sender again from `finished` on.
-final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, LoopAwaited, @unchecked Sendable {
+/// A call whose sender waits for its result: performed, withdrawn, or refused by the loop's stop.
+// Unchecked: `body` and `outcome` belong to the side that has advanced `progress`: to the sender at first, to the loop
+// from `running` on, and to the sender again from `finished` on.
+final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @unchecked Sendable {
   private enum Progress: UInt8 {
     case waiting, running, finished, withdrawn, refused
   }
@@ -28,7 +22,8 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, LoopAwaited, 
     self.body = body
   }
 
-  var isDecided: Bool { waiter.outcome != .pending }
+  var performer: ThreadRecord.ID? { waiter.outcome == .pending ? core.performer : nil }
+  var waitName: String { "loop \"\(core.name)\"" }
 
   private func advance(from old: Progress = .waiting, to new: Progress) -> Bool {
     progress.compareExchange(expected: old.rawValue, desired: new.rawValue, ordering: .acquiringAndReleasing).exchanged
@@ -47,60 +42,33 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, LoopAwaited, 
     waiter.end(.woken)
   }
 
-  /// What came of it, for the sender, when its wait has ended.
+  /// Returns the result to the sender, or throws, after its wait has ended.
   func conclude(_ end: Waiter.Outcome, since start: Deadline) throws(PerformError<Failure>) -> sending Value {
     if end != .woken, advance(to: .withdrawn) {
-      // It stays in the inbox as an empty shell; what it held goes now.
+      // It stays in the inbox as an empty shell. The body is released now.
       body = nil
-      throw .notPerformed(error(end, since: start))
+      throw PerformError(.notPerformed, reason: error(end, since: start))
     }
     switch Progress(rawValue: progress.load(ordering: .acquiring)) {
-    // Also when the wait ended otherwise at the same moment: a result that is there is not thrown away.
+    // Even if the wait ended otherwise at the same moment: an available result is not discarded.
     case .finished:
       guard let outcome = outcome.take() else { break }
       switch consume outcome {
       case .success(let value): return value
-      case .failure(let failure): throw .failed(failure)
+      case .failure(let failure): throw PerformError(.failed, failure: failure)
       }
-    case .running: throw .stillRunning(error(end, since: start))
+    case .running: throw PerformError(.stillRunning, reason: error(end, since: start))
     default: break
     }
-    throw .notPerformed(WaitError(.closed, operation: core.waitName, waited: .now - start))
+    throw PerformError(
+      .notPerformed, reason: WaitError(.closed, operation: core.callName, waited: .now - start))
   }
 
   private func error(_ end: Waiter.Outcome, since start: Deadline) -> WaitError {
-    WaitError(end == .cancelled ? .cancelled : .timedOut, operation: core.waitName, waited: .now - start)
+    WaitError(WaitError.Code(end) ?? .closed, operation: core.callName, waited: .now - start)
   }
 }
 
 extension LoopCore {
-  var waitName: String { "performAndWait on the loop \"\(name)\"" }
-}
-
-/// Which loop waits for which: seen whole, so that two that would wait for each other are told at once.
-///
-/// An edge goes from a loop to the call that its thread is blocked on. A circle of edges that are all undecided stays
-/// one until a deadline, so whoever would close it is refused instead. O(the circle); only loops that wait for loops
-/// come here.
-enum LoopWaits {
-  private static let edges = Locked<[ObjectIdentifier: any LoopAwaited]>([:])
-
-  /// False: it would never be woken.
-  static func begin(_ waiting: LoopCore, for call: some LoopAwaited) -> Bool {
-    edges.withLock { edges in
-      var target = call.core
-      while let next = edges[ObjectIdentifier(target)], !next.isDecided {
-        target = next.core
-        if target === waiting { return false }
-      }
-      edges[ObjectIdentifier(waiting)] = call
-      return true
-    }
-  }
-
-  static func end(_ waiting: LoopCore) {
-    // The call leaves the lock before it may be let go.
-    let call = edges.withLock { $0.removeValue(forKey: ObjectIdentifier(waiting)) }
-    _ = consume call
-  }
+  var callName: String { "performAndWait on the loop \"\(name)\"" }
 }

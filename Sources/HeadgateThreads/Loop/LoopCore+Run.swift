@@ -1,18 +1,18 @@
 import Synchronization
 
 extension LoopCore {
-  /// What a run is for.
+  /// The purpose of a run.
   enum RunKind {
-    /// The whole life of a loop with a thread of its own.
+    /// The whole life of a loop with its own thread.
     case base
     /// Turns until the limit.
     case turns
-    /// One turn that does something.
+    /// One turn that performs something.
     case once
   }
 
-  /// Turns until the run is asked to end, the limit has passed or, for one turn, something was done. On the loop's
-  /// thread.
+  /// Performs turns until the run is asked to end, the limit passes or, for `once`, something was performed. On the
+  /// loop's thread.
   func run(_ kind: RunKind, until limit: Deadline) -> LoopRunEnd {
     let isOpen = state.withLock { state in
       guard state.phase == .open else { return false }
@@ -36,7 +36,7 @@ extension LoopCore {
     }
   }
 
-  /// Why the innermost run is to end; nil: that was meant for another one.
+  /// Why the innermost run must end; nil if the request concerned another run.
   private func heed() -> LoopRunEnd? {
     state.withLock { state in
       if state.phase != .open { return .stopped }
@@ -50,7 +50,7 @@ extension LoopCore {
   private func leaveRun() {
     state.withLock { state in
       state.depth -= 1
-      // A request that came too late for this run is not meant for the one outside it.
+      // A request that came too late for this run must not end the run around it.
       if state.endsRun {
         state.endsRun = false
         if state.phase == .open { attention.store(false, ordering: .releasing) }
@@ -59,7 +59,7 @@ extension LoopCore {
     finishIfDue()
   }
 
-  /// Finishes a loop that was stopped, once no run of it is left. Also when the stop came before the first run.
+  /// Finishes a stopped loop once none of its runs is left, even if it was stopped before its first run.
   func finishIfDue() {
     let isMine = state.withLock { state in
       guard state.depth == 0, state.phase == .stopping else { return false }

@@ -1,22 +1,22 @@
-// The end of a loop. Closures are told that they are not called; jobs of Swift's tasks can't be told and must run: on
-// the loop's thread if they were there before, else on the global executor. Those of actors one after another also
-// there, since the executor is all that keeps two of them from running at once.
+// The end of a loop. Pending closures are notified that they will not be called. Jobs of Swift tasks cannot be notified
+// and must run: on the loop's thread if they were accepted before, otherwise on the global executor. Actors' jobs run
+// one at a time there too, since only the executor keeps two of them from running concurrently.
 
 import CHeadgate
 import Synchronization
 
-/// A job of an actor that came when the loop served nobody any more. The executor has to live until it has run.
+/// An actor's job that arrived after the loop stopped serving its inbox. The executor must live until the job has run.
 struct LoopOrphan: Sendable {
   let job: UnownedJob
   let executor: LoopSerialExecutor
 }
 
 extension LoopCore {
-  /// Stops the loop: nothing starts any more. From any thread.
+  /// Stops the loop: no further call starts. Can be called from any thread.
   func stop() {
     let (mustFinish, sleep) = state.withLock { state -> (Bool, Sleep) in
       guard state.phase == .open else { return (false, .awake) }
-      // A loop that nobody runs at the moment is finished here: its thread may never come back to it.
+      // A loop that is not being run is finished here: its thread may never run it again.
       let mustFinish = !ownsThread && state.depth == 0
       state.phase = mustFinish ? .finishing : .stopping
       attention.store(true, ordering: .releasing)
@@ -26,7 +26,7 @@ extension LoopCore {
     if mustFinish { finish() }
   }
 
-  /// Does what has been accepted, takes nothing more, then stops: the last handle is gone.
+  /// Performs the accepted work, accepts nothing more, and then stops. Called when the last handle is released.
   func stopWhenDone() {
     let sleep = state.withLock { state -> Sleep in
       guard state.phase == .open, !state.drainsFirst else { return .awake }
@@ -37,18 +37,18 @@ extension LoopCore {
     wake(from: sleep)
   }
 
-  /// What a stopped loop has left.
+  /// The remaining content of a stopped loop.
   private struct Leftovers: ~Copyable {
     var items: [LoopItem]
     let signalled: [LoopSource?]
     let sources: [LoopSource]
     let watches: [LoopWatch]
     let timers: TimerQueue
-    // Closes its descriptors when it goes, while handles may keep the loop itself for long.
+    // Closes its descriptors when it is released, although handles may keep the loop itself alive much longer.
     let poller: Poller?
   }
 
-  /// Tells all that is left how it ends. By the one thread that has set the phase to `finishing`.
+  /// Notifies everything that remains. Called by the one thread that has set the phase to `finishing`.
   func finish() {
     let leftovers = state.withLock { state -> Leftovers in
       var timers = TimerQueue()
@@ -60,7 +60,7 @@ extension LoopCore {
       if let poller = state.poller { state.watches.removeAll(from: poller) }
       state.poller = nil
       state.phase = .stopped
-      // From here on actors' jobs queue up behind those of the inbox, which are run below.
+      // From here on actors' jobs queue up behind those of the inbox, which run below.
       state.servesOrphans = true
       return leftovers
     }
@@ -69,7 +69,7 @@ extension LoopCore {
     end()
   }
 
-  /// Ends all of it, and lets go of it before anybody hears that the loop is finished.
+  /// Ends and releases all of it before joiners are told that the loop is finished.
   private func tell(_ leftovers: consuming Leftovers) {
     timerCalls.dispose()
     for source in leftovers.sources { source.handler.end().notice?.leaveUndone() }
@@ -79,11 +79,11 @@ extension LoopCore {
     for item in leftovers.items { untold += leave(item) }
     agenda.pointee = LoopAgenda()
     if untold > 0 {
-      HeadgateLog.warn(.thread, "loop \"\(name)\": \(untold) calls had not started when it stopped: cancelled")
+      HeadgateLog.warn(.thread, "loop \"\(name)\": \(untold) calls had not started when it stopped; they are cancelled")
     }
   }
 
-  /// Ends one item. Returns 1 for a closure that nobody is told of.
+  /// Ends one item. Returns 1 for a closure without an `onCancel`.
   private func leave(_ item: LoopItem) -> Int {
     switch item {
     case .closure: return 1
@@ -103,20 +103,18 @@ extension LoopCore {
   private func end() {
     releaseExecutors()
     owner.store(0, ordering: .releasing)
-    let (mustServe, joiners) = state.withLock { state -> (Bool, [Waiter]) in
+    leaveThread()
+    let mustServe = state.withLock { state in
       state.servesOrphans = !state.orphans.isEmpty
-      state.isFinished = true
-      var joiners: [Waiter] = []
-      while let joiner = state.joiners.claimFirst() { joiners.append(joiner) }
-      return (state.servesOrphans, joiners)
+      return state.servesOrphans
     }
-    for joiner in joiners { joiner.wake() }
+    for joiner in ended.withLock({ $0.countDown(1) }) { joiner.wake() }
     if mustServe { serveOrphans() }
   }
 
   // MARK: Jobs after the stop
 
-  /// Takes an actor's job: into the inbox, or behind the other late ones.
+  /// Accepts an actor's job: into the inbox, or behind other late jobs.
   func accept(_ job: UnownedJob, for executor: LoopSerialExecutor) {
     let (sleep, mustServe) = state.withLock { state -> (Sleep, Bool) in
       guard state.phase == .stopped else {
@@ -132,7 +130,7 @@ extension LoopCore {
     if mustServe { serveOrphans() }
   }
 
-  /// Takes a job of a task that prefers the loop.
+  /// Accepts a job of a task that prefers the loop.
   func accept(_ job: UnownedJob) {
     let (sleep, isLate) = state.withLock { state -> (Sleep, Bool) in
       guard state.phase != .stopped else { return (.awake, true) }
@@ -144,8 +142,7 @@ extension LoopCore {
     if isLate { job.runElsewhere() }
   }
 
-  /// Runs the late jobs one after another on the global executor, a batch at a time, so that other tasks get their
-  /// turn.
+  /// Runs late jobs one at a time on the global executor, in batches, so that other tasks get their turn.
   private func serveOrphans() {
     Task.detached { [self] in
       let orphans = state.withLock { state in

@@ -1,15 +1,15 @@
-// A turn: look, wait if there is nothing to do, then do a bounded share of each kind of work, so that no flood of one
-// kind starves another: what is due, what was signalled, what can be read or written, what was sent.
+// A turn: check for work, wait if there is none, then do a bounded share of each kind of work, so that a flood of one
+// kind does not starve another. The order is: due timers, signalled sources, ready descriptors, sent items.
 
 import CHeadgate
 import Synchronization
 
 extension LoopCore {
-  /// The most items, and the most timers, of one turn.
+  /// The maximum number of items, and of timers, per turn.
   static var share: Int { 256 }
 
   private enum Step {
-    /// The poller, where descriptors are watched.
+    /// With the poller, if descriptors are watched.
     case work(Poller?)
     case idle
     case sleep(until: Deadline, Poller?)
@@ -17,7 +17,7 @@ extension LoopCore {
     case attention
   }
 
-  /// Takes over what has come, and decides under one hold of the lock whether to work, to sleep or to return.
+  /// Takes over new work, and decides under one acquisition of the lock whether to work, sleep or return.
   private func look(until limit: Deadline, maySleep: Bool) -> Step {
     let now = clock()
     return state.withLock { state -> Step in
@@ -40,12 +40,12 @@ extension LoopCore {
     }
   }
 
-  /// Waits until there is something to do, at most until `limit`, and does a share of it. False: nothing was done.
+  /// Waits until there is work, at most until `limit`, and does a share of it. Returns false if nothing was done.
   ///
   /// - Parameters:
-  ///   - lingers: Whether to look a moment before sleeping, because there was work just now.
-  ///   - chains: Whether items that come during the turn are part of it, as far as its share goes: an actor's next job
-  ///     then costs no look at the clock and the timers.
+  ///   - lingers: Whether to spin briefly before sleeping, because there was work just now.
+  ///   - chains: Whether items that arrive during the turn belong to it, within its share. An actor's next job then
+  ///     needs no check of the clock and the timers.
   func turn(until limit: Deadline, lingers: Bool, chains: Bool) -> Bool {
     var maySleep = !lingers
     while true {
@@ -61,7 +61,7 @@ extension LoopCore {
         linger()
         maySleep = true
       case .sleep(let deadline, let poller):
-        if poller == nil { _ = record?.waitParker.park(until: deadline) } else { listen(poller, until: deadline) }
+        if poller == nil { record?.park(until: deadline) } else { listen(poller, until: deadline) }
         if record?.isCancelled == true, !ownsThread {
           state.withLock { $0.sleep = .awake }
           return false
@@ -70,7 +70,7 @@ extension LoopCore {
     }
   }
 
-  /// Puts what the poller hears into the agenda, where it waits for `work`.
+  /// Adds the poller's events to the agenda, for `work`.
   private func listen(_ poller: Poller?, until deadline: Deadline) {
     guard let poller, agenda.pointee.events.isEmpty else { return }
     poller.wait(until: deadline, into: &agenda.pointee.events)
@@ -98,7 +98,7 @@ extension LoopCore {
     guard agenda.pointee.hasDueTimers else { return false }
     agenda.pointee.hasDueTimers = false
     var left = Self.share
-    // One moment for all of the turn: a timer that sets itself anew for at once comes in the next.
+    // One time for the whole turn: a timer that sets itself again for "now" is called in the next turn.
     let now = clock()
     while left > 0, !isInterrupted, let action = state.withLock({ $0.timers.popDue(at: now) }) {
       left -= 1
@@ -118,7 +118,8 @@ extension LoopCore {
 
   private func performDescriptors() -> Bool {
     guard !agenda.pointee.events.isEmpty else { return false }
-    // A copy of its own: a nested run hears anew. What an interruption leaves is heard again.
+    // Moved to a local copy, because a nested run polls anew. Events lost to an interruption are reported again by the
+    // poller.
     let events = agenda.pointee.events
     let wait = agenda.pointee.wait
     agenda.pointee.events.removeAll()

@@ -1,25 +1,24 @@
-// One thread's inbox and the rule for waking it: producers append under a short lock, the thread takes all of it at
-// once, and only the first to come while it sleeps pays for a wake-up.
-// What SwiftNIO's SelectableEventLoop and folly's EventBase do, with a futex in place of an eventfd while the loop
-// watches no descriptor.
+// One thread's inbox and the rule for waking it: producers append under a short lock, the thread takes everything at
+// once, and only the first producer to arrive while it sleeps pays for a wake-up. The design of SwiftNIO's
+// SelectableEventLoop and folly's EventBase, with a futex in place of an eventfd while the loop watches no descriptor.
 //
-// Rejected: a stack of nodes without a lock (an allocation for each item, and the order has to be turned round); a lane
-// of its own for what the loop sends itself (what another thread sent before, and told the loop of, would come later);
-// lanes for priorities (the runtime orders the jobs of an actor itself).
+// Rejected: a lock-free stack of nodes (an allocation for each item, and the order must be reversed); a separate lane
+// for what the loop sends to itself (it could overtake items that another thread sent before); priority lanes (the
+// runtime itself orders an actor's jobs).
 
 import CHeadgate
 import Synchronization
 
-/// What a loop, its executors, sources and timers share.
-// Unchecked: `agenda` points to memory that only the loop's thread touches, or, when the loop has stopped, the one
-// thread that sets the phase to `finishing`; `record`, `serial` and `task` are written before any other thread can ask
-// for them, and `serial` and `task` emptied by that one thread; the rest is constant, locked or atomic.
+/// The state shared by a loop, its executors, sources and timers.
+// Unchecked: `agenda` points to memory accessed only by the loop's thread or, after the stop, by the one thread that
+// sets the phase to `finishing`. `record`, `serial` and `task` are written before any other thread can read them;
+// `serial` and `task` are cleared by that one thread. The rest is constant, locked or atomic.
 final class LoopCore: @unchecked Sendable {
   enum Phase: UInt8 {
     case open
-    /// Nothing new starts. What is left is told so as soon as the present runs have ended.
+    /// No further call starts. Pending work is notified once the current runs have ended.
     case stopping
-    /// One thread has taken on to tell what is left.
+    /// One thread has taken on the notification of pending work.
     case finishing
     case stopped
   }
@@ -35,7 +34,7 @@ final class LoopCore: @unchecked Sendable {
   struct State: ~Copyable {
     var phase = Phase.open
     var sleep = Sleep.awake
-    // While it sleeps: until when.
+    // The end of the current sleep.
     var sleepsUntil = Deadline.distantFuture
     var inbox: [LoopItem] = []
     var signalled: [LoopSource?] = []
@@ -44,20 +43,17 @@ final class LoopCore: @unchecked Sendable {
     var watches = LoopWatchTable()
     var poller: Poller?
     var wait: UInt64 = 0
-    // Runs in progress, one inside another.
+    // The number of nested runs in progress.
     var depth = 0
-    // The innermost run is asked to end.
+    // Whether the innermost run is asked to end.
     var endsRun = false
-    // What came for the executors when nobody served the inbox any more, and whether somebody is at it.
+    // Jobs that arrived after the inbox was closed, and whether a task runs them.
     var orphans: [LoopOrphan] = []
     var servesOrphans = false
-    var joiners = WaitList()
-    // All that was left has been told.
-    var isFinished = false
-    // The last handle is gone: no closure is taken any more, but those that are there are still called.
+    // Set when the last handle is released: no closure is accepted any more, but pending ones are still called.
     var drainsFirst = false
 
-    /// The loop counts as awake from here on; says how it has to be woken.
+    /// Marks the loop as awake and returns how the caller must wake it.
     mutating func wake() -> Sleep {
       defer { sleep = .awake }
       return sleep
@@ -68,24 +64,28 @@ final class LoopCore: @unchecked Sendable {
   let clock: @Sendable () -> Deadline
   let errors: LoopErrors
   let timerCalls: TimerCalls
-  /// Whether the loop has a thread of its own, which does nothing else.
+  /// Whether the loop has its own thread, which does nothing else.
   let ownsThread: Bool
   let state = Locked(State())
-  /// Something is in the inbox: what a loop looks at that lingers a moment before it sleeps.
+  /// Opens once everything pending in a stopped loop was notified.
+  let ended = Locked(Latch.State(count: 1))
+  /// Whether the inbox may have something. Read by a loop that spins before it sleeps.
   let hasNews = AtomicCell<Bool>(false)
-  /// The phase is not `open`, or a run is asked to end: looked at between any two items.
+  /// Whether the phase is not `open` or a run is asked to end. Checked between any two items.
   let attention = AtomicCell<Bool>(false)
-  /// The number of the thread that does the loop's work: 0 for none.
+  /// The number of the thread that does the loop's work; 0 for none.
   let owner: AtomicCell<UInt>
+  /// The thread that the loop belongs to; 0 before that thread has reached it and after it is finished.
+  private let thread = AtomicCell<ThreadRecord.ID>(0)
   let agenda: UnsafeMutablePointer<LoopAgenda>
-  // The loop's thread, whose parker it sleeps on, so that cancelling the thread ends the sleep.
+  // The loop's thread. The loop sleeps on its parker, so that cancelling the thread ends the sleep.
   var record: ThreadRecord?
-  // The executors, as long as the inbox may hold their jobs.
+  // The executors, while the inbox may hold their jobs.
   private(set) var serial: LoopSerialExecutor?
   private(set) var task: LoopTaskExecutor?
-  // A loop on somebody else's thread lives as long as that.
+  // Keeps a foreign thread's loop alive as long as the thread. Accessed only by the loop's thread.
   var keeper: ThreadLoop?
-  // Unsafe: written once, before any other thread knows of the loop; weak references are read by many at once.
+  // Unsafe: written once, before any other thread knows the loop. Concurrent reads of weak references are safe.
   nonisolated(unsafe) weak var facade: ThreadLoop?
 
   init(name: String, ownsThread: Bool, clock: @escaping @Sendable () -> Deadline, errors: LoopErrors) {
@@ -104,10 +104,19 @@ final class LoopCore: @unchecked Sendable {
     agenda.deallocate()
   }
 
-  /// Whether the calling thread is the one that does the loop's work.
+  /// Whether the calling thread does the loop's work.
   var isCurrent: Bool { owner.load(ordering: .acquiring) == headgate_thread_number() }
 
-  /// The executors keep the core and the core keeps them, until the loop has stopped.
+  /// Makes the loop belong to a thread.
+  func belong(to record: ThreadRecord) {
+    self.record = record
+    thread.store(record.id, ordering: .releasing)
+  }
+
+  /// From here on no thread performs the loop's work.
+  func leaveThread() { thread.store(0, ordering: .releasing) }
+
+  /// The executors and the core retain each other until the loop has stopped.
   func keepExecutors(_ serial: LoopSerialExecutor, _ task: LoopTaskExecutor) {
     (self.serial, self.task) = (serial, task)
   }
@@ -115,7 +124,7 @@ final class LoopCore: @unchecked Sendable {
 
   // MARK: The inbox
 
-  /// Puts something into the inbox. False, and nothing done: the loop takes nothing any more.
+  /// Adds an item to the inbox. Returns false, without effect, if the loop accepts nothing any more.
   func accept(_ item: LoopItem) -> Bool {
     let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
       guard state.phase == .open, !state.drainsFirst else { return (false, .awake) }
@@ -127,7 +136,7 @@ final class LoopCore: @unchecked Sendable {
     return isAccepted
   }
 
-  /// Puts something into the inbox that is done at any price: by the loop, or here when that has stopped.
+  /// Adds a notice that must be performed in any case: by the loop, or on the calling thread if the loop has stopped.
   func acceptNotice(_ notice: LoopNotice) {
     let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
       guard state.phase != .stopped else { return (false, .awake) }
@@ -139,7 +148,7 @@ final class LoopCore: @unchecked Sendable {
     if !isAccepted { notice.leaveUndone() }
   }
 
-  /// Wakes the thread from what the lock said it sleeps on. With no lock held.
+  /// Wakes the thread from the sleep that `State.wake` returned. Called without a lock.
   func wake(from sleep: Sleep) {
     switch sleep {
     case .awake: break
@@ -148,16 +157,16 @@ final class LoopCore: @unchecked Sendable {
     }
   }
 
-  /// Makes the loop look round.
+  /// Makes the loop check for work.
   func nudge() { wake(from: state.withLock { $0.wake() }) }
 
-  /// Calls a closure of the program; its error goes to the loop's handler, and the loop goes on.
+  /// Calls a closure of the program. Its error goes to the loop's handler, and the loop continues.
   func call(_ closure: LoopClosure) {
     do { try closure.body() } catch { errors.report(error) }
   }
 }
 
-/// Where errors go that nobody waits for.
+/// Handles the errors of calls whose results are not waited for.
 struct LoopErrors: Sendable {
   let name: String
   let handler: (@Sendable (any Error) -> Void)?
@@ -168,6 +177,18 @@ struct LoopErrors: Sendable {
   }
 }
 
+// MARK: The graph of waits
+
+// Joiners wait for the loop itself.
+extension LoopCore: WaitTarget {
+  var performer: ThreadRecord.ID? {
+    let thread = thread.load(ordering: .acquiring)
+    return thread == 0 ? nil : thread
+  }
+
+  var waitName: String { "the end of loop \"\(name)\"" }
+}
+
 // MARK: Timers
 
 extension LoopCore: TimerService {
@@ -175,10 +196,10 @@ extension LoopCore: TimerService {
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let (key, sleep) = state.withLock { state -> (TimerQueue.Key, Sleep) in
-      // Whoever sets timers through `timerCalls` is told by those.
+      // Timers set through `timerCalls` are notified by it.
       guard state.phase == .open else { return (.none, .awake) }
       let key = state.timers.insert(at: deadline, action)
-      // Only the first to come before the loop's own deadline wakes it.
+      // Only a timer that is due before the end of the loop's sleep wakes it.
       return (key, deadline < state.sleepsUntil ? state.wake() : .awake)
     }
     wake(from: sleep)
@@ -186,7 +207,7 @@ extension LoopCore: TimerService {
   }
 
   func cancel(_ timer: ScheduledTimer) -> Bool {
-    // The action leaves the lock before it is let go.
+    // Removed under the lock, released after it.
     let action = state.withLock { $0.timers.remove(timer.key) }
     return action != nil
   }

@@ -1,40 +1,40 @@
-/// Why a loop could not be run, or would not take something.
+/// Why a loop could not be run, or refused something.
 public struct LoopError: HeadgateError, Hashable {
-  /// The kind of failure. New ones may come: handle those that you know.
+  /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it stands in logs.
+    /// Its name, as it appears in logs.
     public let description: String
     fileprivate let explanation: String
 
     /// The loop has stopped.
     public static let stopped = Code(
-      description: "stopped", explanation: "it has stopped; make a new one")
-    /// A loop is run only by its own thread.
+      description: "stopped", explanation: "it has stopped; create a new one")
+    /// A loop can be run only by its own thread.
     public static let wrongThread = Code(
-      description: "wrong_thread", explanation: "only its own thread may run it; send it there with perform")
-    /// A task of Swift's runs on the calling thread, which is not one of Headgate's: blocking it may stop all others.
+      description: "wrong_thread", explanation: "only its own thread may run it; send work to it with perform")
+    /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
     public static let onCooperativeThread = Code(
       description: "on_cooperative_thread",
       explanation: "running it would block a cooperative thread; start a ThreadLoop with a thread of its own")
-    /// The descriptor has a watch for this direction.
+    /// The descriptor already has a watch for this direction.
     public static let alreadyWatched = Code(
-      description: "already_watched", explanation: "the descriptor is watched; cancel that watch first")
-    /// The system does not take the descriptor, or has none left for the waiting itself; `errno` tells.
+      description: "already_watched", explanation: "the descriptor is already watched; cancel that watch first")
+    /// The system cannot watch the descriptor, or has no descriptors left for the poller; see `errno`.
     public static let notWatchable = Code(
       description: "not_watchable",
       explanation: "the system refused; is it open, and a socket, pipe or terminal (plain files are always ready)?")
   }
 
-  /// The kind of failure.
+  /// The reason.
   public var code: Code
 
   /// The loop's name.
   public var loop: String
 
-  /// The system's error number; 0 where it was not the system.
+  /// The system's error number; 0 if the system was not involved.
   public var errno: Int32
 
-  /// An error of this kind.
+  /// Creates an error with this code.
   public init(_ code: Code, loop: String, errno: Int32 = 0) {
     self.code = code
     self.loop = loop

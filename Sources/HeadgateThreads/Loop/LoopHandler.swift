@@ -1,4 +1,4 @@
-/// The closures of a source: called on the loop any number of times, ended once.
+/// The closures of a source: called on the loop any number of times, and ended once.
 // Unchecked: `isRunning` belongs to the loop's thread; the rest is locked.
 final class LoopHandler: @unchecked Sendable {
   private struct Closures {
@@ -7,7 +7,7 @@ final class LoopHandler: @unchecked Sendable {
   }
 
   private let closures: Locked<Closures>
-  /// On the loop's thread: whether a call is going on, which only a nested run can see.
+  /// Whether a call is in progress. On the loop's thread; only a nested run can see true.
   private(set) var isRunning = false
 
   init(_ body: LoopClosure, onCancel: LoopClosure?) {
@@ -16,7 +16,7 @@ final class LoopHandler: @unchecked Sendable {
 
   var isEnded: Bool { closures.withLock { $0.body == nil } }
 
-  /// On the loop. False: it was ended.
+  /// Calls the handler, on the loop. Returns false if it was ended.
   func call(on core: LoopCore) -> Bool {
     guard let body = closures.withLock({ $0.body }) else { return false }
     isRunning = true
@@ -25,9 +25,9 @@ final class LoopHandler: @unchecked Sendable {
     return true
   }
 
-  /// No call starts any more. Whether this ended it, and what has to be called then.
+  /// Ends the handler: no further call starts. Returns whether this call ended it, and the notice to perform then.
   func end() -> (isMine: Bool, notice: LoopNotice?) {
-    // The closures leave the lock before they are let go.
+    // Removed under the lock, released after it.
     let old = closures.withLock { closures in
       defer { closures = Closures() }
       return closures

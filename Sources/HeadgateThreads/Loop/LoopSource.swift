@@ -1,17 +1,16 @@
 import Synchronization
 
-/// An input source of a program's own: any thread signals it, and the loop calls its handler. CFRunLoopSource, version
-/// 0.
+/// A custom input source: any thread signals it, and the loop calls its handler. Like CFRunLoopSource, version 0.
 ///
-/// Made by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: any number of them before the handler starts
-/// are one call, which sees all that was written before the last of them; a signal while it runs is one more call. A
-/// signal wakes a loop that sleeps, without a `CFRunLoopWakeUp` beside it, and costs one atomic operation while an
-/// earlier one has not been handled.
+/// Created by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: several signals before the handler starts
+/// cause one call, which sees everything written before the last of them. A signal while the handler runs causes one
+/// more call. A signal wakes a sleeping loop, without a separate `CFRunLoopWakeUp`, and costs one atomic operation
+/// while an earlier one is pending.
 public final class LoopSource {
   private let core: LoopCore
   let handler: LoopHandler
   private let isSignalled = AtomicCell<Bool>(false)
-  // Signalled while its handler ran a nested loop.
+  // Signalled while its handler was running a nested loop.
   private var hasMissed = false
 
   init(_ core: LoopCore, _ handler: LoopHandler) {
@@ -19,21 +18,22 @@ public final class LoopSource {
     self.handler = handler
   }
 
-  /// Has the handler called, on the loop, soon. From any thread, also from the handler.
+  /// Makes the loop call the handler soon. Can be called from any thread, including the handler.
   ///
-  /// False: the source was cancelled, or its loop has stopped.
+  /// Returns false if the source was cancelled or its loop has stopped.
   @discardableResult
   public func signal() -> Bool {
-    // Read and written in one step on both sides, so that the handler sees what was written before a signal that found
-    // another one waiting.
+    // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced
+    // with an earlier one.
     if isSignalled.exchange(true, ordering: .acquiringAndReleasing) { return !handler.isEnded }
     guard !handler.isEnded else { return false }
     return core.acceptSignal(of: self)
   }
 
-  /// Ends the source: no call of the handler starts any more, and `onCancel` is called on the loop. From any thread.
+  /// Ends the source: no further call of the handler starts, and `onCancel` is called on the loop. Can be called from
+  /// any thread.
   ///
-  /// False: it was ended before, by this or by the loop's stop. A call that is running goes on to its end.
+  /// Returns false if it had ended before, by this or by the loop's stop. A running call completes.
   @discardableResult
   public func cancel() -> Bool {
     let (isMine, notice) = handler.end()
@@ -43,7 +43,7 @@ public final class LoopSource {
     return true
   }
 
-  /// Whether it was cancelled, or ended by the loop's stop.
+  /// Whether the source was cancelled, or ended by the loop's stop.
   public var isCancelled: Bool { handler.isEnded }
 
   func performOnLoop() {
@@ -77,13 +77,13 @@ extension LoopCore {
 }
 
 extension ThreadLoop {
-  /// Adds an input source, which the loop keeps until it is cancelled.
+  /// Adds an input source, which the loop retains until it is cancelled.
   ///
   /// - Parameters:
-  ///   - handler: Called on the loop after a signal. An error that it throws goes to the loop's `onError`, and the
-  ///     source stays. It is never called while a call of it runs, not even by a nested run inside it.
-  ///   - onCancel: Called once when the source ends: on the loop after a `cancel`, or by whoever finishes the stopped
-  ///     loop.
+  ///   - handler: Called on the loop after a signal. Its error goes to the loop's `onError`, and the source stays.
+  ///     Calls are never nested, not even by a nested run inside the handler.
+  ///   - onCancel: Called once when the source ends: on the loop after a `cancel`, or by the thread that finishes the
+  ///     stopped loop.
   /// - Throws: ``LoopError``, `stopped`.
   public func addSource(
     _ handler: sending @escaping () throws -> Void, onCancel: sending (() -> Void)? = nil

@@ -1,27 +1,27 @@
 /// What a loop waits for on a descriptor.
 public enum WatchDirection: Hashable, Sendable {
-  /// There is something to read, or the other end has closed.
+  /// There is data to read, or the other end has closed.
   case reading
-  /// There is room to write, or the other end has closed.
+  /// There is space to write, or the other end has closed.
   case writing
 }
 
-/// A file-descriptor source: the loop calls its handler while the descriptor is ready. CFFileDescriptor, or a
-/// DispatchSource that reads or writes.
+/// A file-descriptor source: the loop calls its handler while the descriptor is ready. Like CFFileDescriptor, or a
+/// DispatchSource for reading or writing.
 ///
-/// Made by ``ThreadLoop/watch(_:for:_:onCancel:)``. Level-triggered: the handler is called each turn until it has read
-/// (or written) what made the descriptor ready, or has called ``suspend()``. Cancel it before the descriptor is closed;
-/// `onCancel` is the place to close it.
+/// Created by ``ThreadLoop/watch(_:for:_:onCancel:)``. It is level-triggered: the handler is called in each turn until
+/// it has consumed the readiness by reading or writing, or has called ``suspend()``. Cancel the watch before the
+/// descriptor is closed; `onCancel` is the place to close it.
 public final class LoopWatch {
-  /// What is watched.
+  /// The watched descriptor.
   public let descriptor: Int32
-  /// What for.
+  /// The watched direction.
   public let direction: WatchDirection
 
   private let core: LoopCore
   let handler: LoopHandler
   private var isSuspended = false
-  // Its handler runs a nested loop, which must not hear the same readiness again and again.
+  // The handler is running a nested loop, which must not report the same readiness again and again.
   private var isBusy = false
   var addedAfter: UInt64 = 0
 
@@ -34,16 +34,16 @@ public final class LoopWatch {
 
   var isWanted: Bool { !isSuspended && !isBusy }
 
-  /// Stops calls until ``resume()``: the reader's side of back-pressure. From any thread; twice is once.
+  /// Stops calls until ``resume()``, for back-pressure on the reader's side. Can be called from any thread. Idempotent.
   public func suspend() { change { $0.isSuspended = true } }
 
   /// Undoes ``suspend()``.
   public func resume() { change { $0.isSuspended = false } }
 
-  /// Ends the watch: no call of the handler starts any more, and `onCancel` is called on the loop, when no call of the
-  /// handler runs. From any thread.
+  /// Ends the watch: no further call of the handler starts, and `onCancel` is called on the loop when the handler is
+  /// not running. Can be called from any thread.
   ///
-  /// False: it was ended before, by this or by the loop's stop.
+  /// Returns false if it had ended before, by this or by the loop's stop.
   @discardableResult
   public func cancel() -> Bool {
     let (isMine, notice) = handler.end()
@@ -55,7 +55,7 @@ public final class LoopWatch {
     return true
   }
 
-  /// Whether it was cancelled, or ended by the loop's stop.
+  /// Whether the watch was cancelled, or ended by the loop's stop.
   public var isCancelled: Bool { handler.isEnded }
 
   private func change(_ body: (LoopWatch) -> Void) {
@@ -65,7 +65,7 @@ public final class LoopWatch {
     }
   }
 
-  /// Whether the handler was called.
+  /// Returns whether the handler was called.
   func performOnLoop() -> Bool {
     guard !handler.isRunning else {
       change { $0.isBusy = true }
@@ -77,24 +77,25 @@ public final class LoopWatch {
   }
 }
 
-// Unchecked: `isSuspended`, `isBusy` and `addedAfter` are touched under the loop's lock; the rest is constant or
+// Unchecked: `isSuspended`, `isBusy` and `addedAfter` are accessed under the loop's lock; the rest is constant or
 // locked.
 extension LoopWatch: @unchecked Sendable {}
 
 extension ThreadLoop {
-  /// Has a handler called on the loop while a descriptor can be read or written. The loop keeps the watch until it is
-  /// cancelled.
+  /// Calls a handler on the loop while a descriptor is ready for reading or writing. The loop retains the watch until
+  /// it is cancelled.
   ///
-  /// One watch for reading and one for writing at most for each descriptor. Use non-blocking descriptors: a handler
-  /// that blocks stops the loop. The first watch of a loop takes two descriptors (Apple: one) for the waiting itself.
+  /// A descriptor can have at most one watch for reading and one for writing. Use non-blocking descriptors: a handler
+  /// that blocks stops the loop. The first watch of a loop uses two descriptors (Apple: one) for the poller itself.
   ///
   /// - Parameters:
-  ///   - descriptor: A socket, a pipe, a terminal, an event: what epoll (Apple: kqueue) takes. Plain files are refused.
+  ///   - descriptor: A socket, pipe, terminal or event descriptor: whatever epoll (Apple: kqueue) accepts. Plain files
+  ///     are refused.
   ///   - direction: What to wait for.
-  ///   - handler: Called on the loop. An error that it throws goes to the loop's `onError`, and the watch stays. It is
-  ///     never called while a call of it runs, not even by a nested run inside it.
-  ///   - onCancel: Called once when the watch ends, on the loop or by whoever finishes the stopped loop: the place to
-  ///     close the descriptor.
+  ///   - handler: Called on the loop. Its error goes to the loop's `onError`, and the watch stays. Calls are never
+  ///     nested, not even by a nested run inside the handler.
+  ///   - onCancel: Called once when the watch ends, on the loop or by the thread that finishes the stopped loop. The
+  ///     place to close the descriptor.
   /// - Throws: ``LoopError``: `stopped`, `alreadyWatched`, `notWatchable` with the system's error number.
   public func watch(
     _ descriptor: Int32, for direction: WatchDirection, _ handler: sending @escaping () throws -> Void,
@@ -106,7 +107,7 @@ extension ThreadLoop {
     let (failure, sleep) = core.state.withLock { state -> ((code: LoopError.Code, errno: Int32)?, LoopCore.Sleep) in
       guard state.phase == .open else { return ((.stopped, 0), .awake) }
       if let failure = state.watches.add(watch, to: poller, after: state.wait) { return (failure, .awake) }
-      // The first watch: the loop sleeps on its parker, where it would not hear the descriptor.
+      // The first watch. The loop may be sleeping on its parker, where descriptors do not wake it.
       return (nil, state.sleep == .parked ? state.wake() : .awake)
     }
     core.wake(from: sleep)
@@ -116,19 +117,19 @@ extension ThreadLoop {
 }
 
 extension LoopCore {
-  /// The loop's poller, made when the first descriptor comes.
+  /// The loop's poller, created for the first descriptor.
   fileprivate func somePoller() throws(LoopError) -> Poller {
     if let poller = state.withLock({ $0.poller }) { return poller }
     let made: Poller
     do { made = try Poller() } catch { throw LoopError(.notWatchable, loop: name, errno: error.errno) }
     let (poller, isMine) = state.withLock { state -> (Poller, Bool) in
       if let poller = state.poller { return (poller, false) }
-      // A stopped loop has let go of its own; the caller will see that it stopped.
+      // A stopped loop has released its poller. The caller will see that the loop has stopped.
       guard state.phase == .open else { return (made, false) }
       state.poller = made
       return (made, true)
     }
-    // From now on a cancelled thread can't be woken through its parker alone.
+    // From now on the parker alone does not suffice to wake a cancelled thread.
     if isMine, !ownsThread { record?.onCancel { [weak self] in self?.nudge() } }
     return poller
   }

@@ -1,7 +1,7 @@
-/// Who watches which descriptor: one reader and one writer at most, under one registration with the poller.
+/// The watches by descriptor: at most one reader and one writer, under one registration with the poller.
 ///
-/// A value under the loop's lock, under which the registrations are changed too: two threads that change one descriptor
-/// can't leave the system with the older of their wishes.
+/// A value under the loop's lock. The registrations are changed under that lock too, so that two threads cannot leave
+/// an outdated registration behind.
 struct LoopWatchTable: Sendable {
   private struct Place {
     var reader: LoopWatch?
@@ -19,9 +19,10 @@ struct LoopWatchTable: Sendable {
   private var places: [Int32: Place] = [:]
 
   var isEmpty: Bool { places.isEmpty }
+  var count: Int { places.count }
   var all: [LoopWatch] { places.values.flatMap { [$0.reader, $0.writer].compactMap(\.self) } }
 
-  /// Adds a watch. Returns why not, if the place is taken or the system refuses.
+  /// Adds a watch. Returns an error if this direction is already watched or the system refuses.
   mutating func add(_ watch: LoopWatch, to poller: Poller, after wait: UInt64) -> (code: LoopError.Code, errno: Int32)?
   {
     var place = places[watch.descriptor] ?? Place()
@@ -37,7 +38,7 @@ struct LoopWatchTable: Sendable {
     return nil
   }
 
-  /// Takes a watch out. False: it is not there (any more).
+  /// Removes a watch. Returns false if it is not in the table.
   @discardableResult
   mutating func remove(_ watch: LoopWatch, from poller: Poller) -> Bool {
     guard var place = places[watch.descriptor] else { return false }
@@ -53,7 +54,7 @@ struct LoopWatchTable: Sendable {
     return true
   }
 
-  /// After a change of what a watch wants.
+  /// Updates the registration after a watch was suspended, resumed or became busy.
   mutating func update(_ watch: LoopWatch, in poller: Poller) {
     guard var place = places[watch.descriptor], place.reader === watch || place.writer === watch else { return }
     _ = register(&place, watch.descriptor, poller)
@@ -65,8 +66,8 @@ struct LoopWatchTable: Sendable {
     places = [:]
   }
 
-  /// Whom an event is for. Watches that were added since the wait for it began are left out: it may have been heard of
-  /// an earlier file with the same number, and what is true of theirs will be heard again.
+  /// The watches that an event concerns. Watches added after the poll began are excluded: the event may concern an
+  /// earlier file with the same number, and a real event for the new one will be reported again.
   func watchers(of event: PollEvent, before wait: UInt64) -> (reader: LoopWatch?, writer: LoopWatch?) {
     guard let place = places[event.descriptor] else { return (nil, nil) }
     func chosen(_ watch: LoopWatch?, _ isReady: Bool) -> LoopWatch? {
@@ -80,7 +81,7 @@ struct LoopWatchTable: Sendable {
     let wanted = place.wanted
     defer { place.registered = wanted }
     if wanted == place.registered { return 0 }
-    // Nothing wanted is no registration at all: a hang-up is heard whatever the interest, again and again.
+    // An empty interest means no registration: otherwise a hang-up would be reported again and again.
     if wanted.isEmpty { return poller.remove(descriptor) }
     return place.registered.isEmpty ? poller.add(descriptor, wanted) : poller.modify(descriptor, wanted)
   }

@@ -1,37 +1,48 @@
-/// Why a call on a loop brought no result. The three cases are all that can be: it failed, it was not made, or nobody
-/// knows yet.
-public enum PerformError<Failure: Error>: HeadgateError {
-  /// The call was made and threw this.
-  case failed(Failure)
-  /// The call was not made and will not be: `timedOut` or `cancelled` (it was taken back), `closed` (the loop stopped),
-  /// `wouldDeadlock`, `onCooperativeThread`.
-  case notPerformed(WaitError)
-  /// The call had started when the wait ended (`timedOut`, `cancelled`). It goes on, and its result is let go.
-  case stillRunning(WaitError)
+/// Why a call on a loop has no result.
+public struct PerformError<Failure: Error>: HeadgateError {
+  /// The codes, the same for all failure types.
+  public typealias Code = PerformErrorCode
 
-  /// The name of its case.
-  public var codeName: String {
-    switch self {
-    case .failed: "failed"
-    case .notPerformed: "not_performed"
-    case .stillRunning: "still_running"
-    }
+  /// The reason.
+  public let code: Code
+
+  /// The error that the call threw; nil unless the code is ``PerformErrorCode/failed``.
+  public let failure: Failure?
+
+  /// Why the wait ended; nil if the code is ``PerformErrorCode/failed``.
+  public let reason: WaitError?
+
+  package init(_ code: Code, failure: Failure? = nil, reason: WaitError? = nil) {
+    self.code = code
+    self.failure = failure
+    self.reason = reason
   }
 
-  /// What the call threw, or what ended the wait.
-  public var underlyingError: (any Error)? {
-    switch self {
-    case .failed(let failure): failure
-    case .notPerformed(let reason), .stillRunning(let reason): reason
-    }
-  }
+  /// The name of its ``code``.
+  public var codeName: String { code.description }
+
+  /// The error that the call threw, or the reason the wait ended.
+  public var underlyingError: (any Error)? { failure ?? reason }
 
   /// For people: what happened, and what to do.
   public var description: String {
-    switch self {
-    case .failed(let failure): "the call failed: \(failure)"
-    case .notPerformed(let reason): "the call was not made: \(reason)"
-    case .stillRunning(let reason): "the call goes on with nobody waiting for it: \(reason)"
-    }
+    code.explanation + (underlyingError.map { ": \($0)" } ?? "")
   }
+}
+
+/// The reason of a ``PerformError``. The set is complete: the call failed, was not made, or has not ended.
+public struct PerformErrorCode: Hashable, Sendable, CustomStringConvertible {
+  /// Its name, as it appears in logs.
+  public let description: String
+  let explanation: String
+
+  /// The call was made and threw ``PerformError/failure``.
+  public static let failed = PerformErrorCode(description: "failed", explanation: "the call failed")
+  /// The call was not made and will not be. ``PerformError/reason`` is `timedOut` or `cancelled` (it was withdrawn),
+  /// `closed` (the loop stopped), `wouldDeadlock` or `onCooperativeThread`.
+  public static let notPerformed = PerformErrorCode(
+    description: "not_performed", explanation: "the call was not made")
+  /// The call had started when the wait ended (`timedOut`, `cancelled`). It continues, and its result is discarded.
+  public static let stillRunning = PerformErrorCode(
+    description: "still_running", explanation: "the call is still running, but the wait for it has ended")
 }

@@ -1,18 +1,18 @@
 extension ThreadLoop {
-  /// Makes a call on the loop once, when `deadline` has passed: `performSelector:withObject:afterDelay:` and its kin.
+  /// Makes a call on the loop once, after `deadline` has passed: `performSelector:withObject:afterDelay:` and similar
+  /// methods.
   ///
-  /// Never early; calls come in the order of their deadlines, equal ones in the order of setting. To the nanosecond
-  /// where the system can: a thread of the loop's own asks it to; another keeps its timer slack (50 us on Linux), and
-  /// Linux before 5.11 rounds up to milliseconds while descriptors are watched.
+  /// Never early. Calls are made in the order of their deadlines, equal ones in the order of setting. The precision is
+  /// a nanosecond where the system supports it: a loop's own thread requests that; any other thread keeps its timer
+  /// slack (50 us on Linux). Linux before 5.11 rounds up to milliseconds while descriptors are watched.
   ///
   /// - Parameters:
-  ///   - deadline: When; in the next turn if it has passed, never for ``Deadline/distantFuture``.
-  ///   - owner: On whose behalf, for ``cancelAll(owner:)``. Not kept alive.
-  ///   - key: Which of the owner's calls it is, for ``cancelAll(owner:key:)``.
-  ///   - body: The call. An error that it throws goes to the loop's `onError`.
-  ///   - onCancel: Told once if the call is taken back, or the loop stops, before it starts. On the thread that does
-  ///     so.
-  /// - Throws: ``TimerError``, `disposed`, when the loop has stopped.
+  ///   - deadline: When to make the call: in the next turn if it has passed, never for ``Deadline/distantFuture``.
+  ///   - owner: The owner of the call, for ``cancelAll(owner:)``. Not retained.
+  ///   - key: Identifies the call among the owner's, for ``cancelAll(owner:key:)``.
+  ///   - body: The call. Its error goes to the loop's `onError`.
+  ///   - onCancel: Called once if the call is cancelled or the loop stops before it starts, on the thread that does so.
+  /// - Throws: ``TimerError``, `disposed`, if the loop has stopped.
   /// - Complexity: O(log n) in the number of pending timers.
   @discardableResult
   public func perform(
@@ -23,7 +23,7 @@ extension ThreadLoop {
     return try core.timerCalls.start(on: core, at: deadline, options, body, onCancel: onCancel)
   }
 
-  /// Makes a call on the loop once, so long from now. See ``perform(at:owner:key:_:onCancel:)``.
+  /// Makes a call on the loop once, after `delay` from now. See ``perform(at:owner:key:_:onCancel:)``.
   @discardableResult
   public func perform(
     after delay: Duration, owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
@@ -32,17 +32,17 @@ extension ThreadLoop {
     try perform(at: core.now + delay, owner: owner, key: key, body, onCancel: onCancel)
   }
 
-  /// Makes a call on the loop again and again, by rate or by delay, until it is cancelled or the loop stops: a
-  /// repeating NSTimer. Its calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
+  /// Makes a call on the loop repeatedly, by rate or by delay, until it is cancelled or the loop stops, like a
+  /// repeating NSTimer. The calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
   ///
   /// - Parameters:
-  ///   - repetition: How the next moment is found.
-  ///   - first: The first moment; one interval from now unless given.
-  ///   - owner: Whose call it is, for `cancelAll(owner:)`. Not held.
-  ///   - key: What the owner tells its calls apart by, for `cancelAll(owner:key:)`.
-  ///   - body: What is called.
-  ///   - onCancel: Called once when the timer is taken back.
-  /// - Throws: ``TimerError``: `invalidInterval` for zero and less, `disposed` when the loop has stopped.
+  ///   - repetition: How the next time is determined.
+  ///   - first: The time of the first call; by default one interval from now.
+  ///   - owner: The owner of the calls, for `cancelAll(owner:)`. Not retained.
+  ///   - key: Identifies the calls among the owner's, for `cancelAll(owner:key:)`.
+  ///   - body: The call.
+  ///   - onCancel: Called once when the timer is cancelled.
+  /// - Throws: ``TimerError``: `invalidInterval` for zero or less, `disposed` if the loop has stopped.
   @discardableResult
   public func perform(
     repeating repetition: TimerRepetition, startingAt first: Deadline? = nil, owner: AnyObject? = nil,
@@ -54,25 +54,13 @@ extension ThreadLoop {
       on: core, at: first ?? core.now + repetition.interval, options, body, onCancel: onCancel)
   }
 
-  /// Takes back all timed calls of an owner on this loop. Returns how many.
+  /// Cancels all timed calls of an owner on this loop. Returns their number.
   @discardableResult
   public func cancelAll(owner: AnyObject) -> Int { core.timerCalls.cancelAll(owner: ObjectIdentifier(owner)) }
 
-  /// Takes back all timed calls of an owner with an equal key on this loop. Returns how many.
+  /// Cancels all timed calls of an owner with an equal key on this loop. Returns their number.
   @discardableResult
   public func cancelAll(owner: AnyObject, key: some Hashable & Sendable) -> Int {
     core.timerCalls.cancelAll(owner: ObjectIdentifier(owner), key: AnyHashable(key))
-  }
-}
-
-extension TimerTarget {
-  /// On a loop, which lives as long as the timer does: for calls of a ``TimerThread``. One that a stopped loop does not
-  /// take is refused: reported, and told by its `onCancel`. So is one that the loop's stop leaves uncalled.
-  ///
-  /// - Parameter loop: The loop.
-  public static func loop(_ loop: ThreadLoop) -> TimerTarget {
-    .submitting { call in
-      guard loop.perform(call) else { throw LoopError(.stopped, loop: loop.name) }
-    }
   }
 }

@@ -1,4 +1,4 @@
-/// What a thread wants to hear of a file descriptor.
+/// The events of a file descriptor that a thread is interested in.
 package struct PollInterest: OptionSet, Sendable {
   package let rawValue: UInt8
   package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -7,7 +7,7 @@ package struct PollInterest: OptionSet, Sendable {
   package static let write = PollInterest(rawValue: 2)
 }
 
-/// What it heard. `closed` stands for a hang-up or an error: reading or writing will tell which.
+/// An event of a descriptor. `closed` means a hang-up or an error; reading or writing tells which.
 package struct PollEvent: Sendable {
   package let descriptor: Int32
   package let readable: Bool
@@ -15,7 +15,7 @@ package struct PollEvent: Sendable {
   package let closed: Bool
 }
 
-/// Why a poller could not be made: the system's error number, most often that there are no descriptors left.
+/// Why a poller could not be created: the system's error number. Usually the process has no descriptors left.
 package struct PollerError: Error, Sendable {
   package let errno: Int32
 }

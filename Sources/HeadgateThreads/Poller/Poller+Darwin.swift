@@ -1,9 +1,10 @@
-// Waiting for many descriptors at once: kqueue(2), level-triggered, with a user event to wake the thread.
+// Waits for many descriptors at once: kqueue(2), level-triggered, with a user event to wake the thread.
 
 #if canImport(Darwin)
 import Darwin
 
-/// One thread's view of the descriptors that it serves. `wait` belongs to that thread; the other calls may come from any.
+/// The set of descriptors that one thread serves. `wait` belongs to that thread; the other calls may come from any
+/// thread.
 package final class Poller: Sendable {
   private let queue: Int32
 
@@ -15,7 +16,7 @@ package final class Poller: Sendable {
 
   deinit { close(queue) }
 
-  // Each returns 0 or the system's error number: EBADF, EINVAL for what can't be waited for.
+  // Each returns 0 or the system's error number: EBADF, or EINVAL for a descriptor that cannot be polled.
   @discardableResult
   package func add(_ descriptor: Int32, _ interest: PollInterest) -> Int32 { modify(descriptor, interest) }
 
@@ -31,7 +32,7 @@ package final class Poller: Sendable {
 
   private func set(_ descriptor: Int32, _ filter: Int32, _ isWanted: Bool) -> Int32 {
     let failure = change(descriptor, filter, isWanted ? EV_ADD : EV_DELETE)
-    // Taking away what is not there is no failure.
+    // Deleting a filter that was never added is not a failure.
     return isWanted || failure != ENOENT ? failure : 0
   }
 
@@ -42,8 +43,8 @@ package final class Poller: Sendable {
     return kevent(queue, &event, 1, nil, 0, nil) == 0 ? 0 : errno
   }
 
-  /// Sleeps until a descriptor is ready, `wake` is called or the deadline has passed, and puts what it heard into
-  /// `events`. Reading and writing readiness of one descriptor come as two events.
+  /// Sleeps until a descriptor is ready, `wake` is called or the deadline passes, and stores the events in `events`.
+  /// Read and write readiness of one descriptor are two events.
   package func wait(until deadline: Deadline, into events: inout [PollEvent]) {
     events.removeAll(keepingCapacity: true)
     withUnsafeTemporaryAllocation(of: Darwin.kevent.self, capacity: 128) { buffer in
@@ -70,7 +71,7 @@ package final class Poller: Sendable {
     }
   }
 
-  /// Ends the present or next `wait`. From any thread.
+  /// Ends the current or next `wait`. Can be called from any thread.
   package func wake() { change(0, EVFILT_USER, 0, UInt32(NOTE_TRIGGER)) }
 }
 #endif

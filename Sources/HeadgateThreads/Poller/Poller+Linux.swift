@@ -1,4 +1,4 @@
-// Waiting for many descriptors at once: epoll(7), level-triggered, with an eventfd(2) to wake the thread.
+// Waits for many descriptors at once: epoll(7), level-triggered, with an eventfd(2) to wake the thread.
 
 #if canImport(Glibc) || canImport(Musl)
 import CHeadgate
@@ -10,11 +10,12 @@ import Glibc
 import Musl
 #endif
 
-/// One thread's view of the descriptors that it serves. `wait` belongs to that thread; the other calls may come from any.
+/// The set of descriptors that one thread serves. `wait` belongs to that thread; the other calls may come from any
+/// thread.
 package final class Poller: Sendable {
   private let epoll: Int32
   private let event: Int32
-  // Set by the first of several wakers, so that the others save their system call.
+  // Set by the first of several wakers, so that the others skip the system call.
   private let woken = Atomic<Bool>(false)
 
   package init() throws(PollerError) {
@@ -34,7 +35,8 @@ package final class Poller: Sendable {
     close(epoll)
   }
 
-  // Each returns 0 or the system's error number: EBADF, EPERM for what can't be waited for, such as plain files.
+  // Each returns 0 or the system's error number: EBADF, or EPERM for a descriptor that cannot be polled, such as a
+  // plain file.
   @discardableResult
   package func add(_ descriptor: Int32, _ interest: PollInterest) -> Int32 {
     control(EPOLL_CTL_ADD, descriptor, interest)
@@ -56,9 +58,8 @@ package final class Poller: Sendable {
     return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : errno
   }
 
-  /// Sleeps until a descriptor is ready, `wake` is called or the deadline has passed, and puts what it heard into
-  /// `events`. Exact to the nanosecond from Linux 5.11 on (epoll_pwait2), before that in steps of a millisecond, rounded
-  /// up.
+  /// Sleeps until a descriptor is ready, `wake` is called or the deadline passes, and stores the events in `events`.
+  /// The resolution is a nanosecond from Linux 5.11 on (epoll_pwait2), and a millisecond, rounded up, before that.
   package func wait(until deadline: Deadline, into events: inout [PollEvent]) {
     events.removeAll(keepingCapacity: true)
     withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
@@ -70,7 +71,7 @@ package final class Poller: Sendable {
         if base[index].data.fd == event {
           var value: UInt64 = 0
           _ = read(event, &value, 8)
-          // Cleared before the caller looks at what it was woken for: a later waker writes again.
+          // Cleared before the caller checks for work: a waker that comes later writes again.
           woken.store(false, ordering: .sequentiallyConsistent)
         } else {
           events.append(
@@ -85,7 +86,7 @@ package final class Poller: Sendable {
     }
   }
 
-  /// Ends the present or next `wait`. From any thread.
+  /// Ends the current or next `wait`. Can be called from any thread.
   package func wake() {
     if woken.exchange(true, ordering: .sequentiallyConsistent) { return }
     var one: UInt64 = 1

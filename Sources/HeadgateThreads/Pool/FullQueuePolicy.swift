@@ -1,22 +1,24 @@
-/// What a pool does with a task when its queue is full.
+/// What a pool does with a new task when its queue is full.
 public struct FullQueuePolicy: Hashable, Sendable, CustomStringConvertible {
   enum Kind { case block, `throw`, callerRuns, discardOldest }
   let kind: Kind
 
-  /// The submitting thread waits until there is room, in the order in which submitters came; until its deadline, and no
-  /// longer than the thread is cancelled. A task of the pool itself never waits: what it submits is taken above the bound,
-  /// since the room that it would wait for may be its own to make.
+  /// The submitting thread waits for room, in FIFO order, until its deadline passes or it is cancelled. A task of the
+  /// same pool never waits: what it submits is accepted above the bound, because waiting could deadlock the pool. A
+  /// Swift task that is not on one of this library's threads must not block and gets the error
+  /// ``ThreadPoolError/Code/onCooperativeThread``; see `submit(waitingUntil:_:)`.
   public static let block = FullQueuePolicy(kind: .block)
 
-  /// The submitter gets an error at once: ``ThreadPoolError/Code/full``.
+  /// The submitter gets the error ``ThreadPoolError/Code/full`` at once.
   public static let `throw` = FullQueuePolicy(kind: .throw)
 
-  /// The submitting thread runs the task itself, before `execute` returns. Tasks that submit tasks nest so 16 deep; what
-  /// comes from deeper is taken above the bound.
+  /// The submitting thread runs the task itself, before `execute` returns. Nested submissions run in this way up to a
+  /// depth of 16; deeper ones are accepted above the bound. A Swift task that is not on one of this library's threads
+  /// gets the error ``ThreadPoolError/Code/onCooperativeThread`` instead, because the pool's task may block.
   public static let callerRuns = FullQueuePolicy(kind: .callerRuns)
 
-  /// The oldest waiting task of the lowest priority gives way, with the code ``PoolTaskErrorCode/discarded``: if
-  /// all that wait are of a higher priority than the new one, that is the new one.
+  /// The oldest queued task of the lowest priority is dropped with the code ``PoolTaskErrorCode/discarded``. If all
+  /// queued tasks have a higher priority than the new one, the new one is dropped.
   public static let discardOldest = FullQueuePolicy(kind: .discardOldest)
 
   /// Its name.

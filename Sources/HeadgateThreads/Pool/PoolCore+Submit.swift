@@ -1,53 +1,50 @@
 import Synchronization
 
 extension PoolCore {
-  /// What becomes of an entry that was offered.
+  /// The decision about a submitted entry.
   private enum Offer {
     case accepted(PoolRoster.Call)
-    case disposed
-    case full
+    case refused(ThreadPoolError.Code)
     case waits
     case runsHere
     case displaces(PoolEntry, PoolRoster.Call)
     case givesWay
   }
 
-  /// Takes a task, or says why not. The deadline is for the wait for room.
+  /// Accepts a task or throws the reason for refusing it. The deadline limits the wait for room.
   func submit(
     _ entry: PoolEntry, level: Int, until deadline: Deadline = .distantFuture
   ) throws(ThreadPoolError) {
     if settings.bound != nil { return try submitBounded(entry, level: level, until: deadline) }
-    let call = state.withLock { state in
-      state.isDisposed ? nil : accept(entry, level: level, &state)
-    }
+    let call = state.withLock { $0.isDisposed ? nil : $0.accept(entry, level: level) }
     guard let call else { throw ThreadPoolError(.disposed, pool: name) }
     if call != .nobody { try follow(call, entry, level: level) }
   }
 
-  private func accept(_ entry: PoolEntry, level: Int, _ state: inout State) -> PoolRoster.Call {
-    state.queue.append(entry, level: level)
-    state.accepted &+= 1
-    if state.batches > 0, level > state.lowestBatch { recall(below: level, &state) }
-    return call(&state, work: state.queue.count, growing: true)
+  /// The same for inlined callers.
+  @usableFromInline
+  func submit(_ job: PoolJob, _ priority: PoolPriority, until deadline: Deadline) throws(ThreadPoolError) {
+    try submit(.job(job), level: priority.level, until: deadline)
   }
 
-  /// Calls who is to come. A pool that has no thread, and gets none, gives the task back instead of keeping it for nobody.
+  /// Wakes or starts the worker that was called. If no thread can be started and the pool has none, the task is given
+  /// back with an error.
   @inline(never)
   private func follow(_ call: PoolRoster.Call, _ entry: PoolEntry, level: Int) throws(ThreadPoolError) {
     do {
       try follow(call)
     } catch {
-      let (withdrawn, submitter, mourners) = state.withLock { state -> (PoolEntry?, Waiter?, [Waiter]) in
-        guard state.roster.threads == 0 else { return (nil, nil, []) }
-        let withdrawn = state.queue.removeLast(level: level) { $0.isSame(as: entry) }
-        // Its place is free for another, who tries for himself; or it was the last that a disposed pool had.
-        return (withdrawn, invite(&state), endIfOver(&state))
+      let (withdrawn, admission, isOver) = state.withLock { state -> (PoolEntry?, PoolState.Admission, Bool) in
+        guard state.roster.threads == 0 else { return (nil, .init(), false) }
+        let withdrawn = state.queue.withdraw(entry, level: level)
+        // Its place in the queue is free for another task, or it was a disposed pool's last task.
+        return (withdrawn, state.admit(), state.isOver)
       }
-      submitter?.wake()
-      for mourner in mourners { mourner.wake() }
-      // Others may have relied on the thread that did not come.
+      follow(admission)
+      tell(isOver: isOver)
+      // Other tasks may have relied on the thread that could not be started.
       retryStarting()
-      if withdrawn != nil { throw ThreadPoolError(.noThread, pool: name, underlying: error) }
+      if withdrawn != nil { throw ThreadPoolError(.noThread, pool: name, underlyingError: error) }
     }
   }
 
@@ -59,11 +56,10 @@ extension PoolCore {
     while true {
       switch state.withLock({ offer(entry, level: level, &$0) }) {
       case .accepted(let call): return try follow(call, entry, level: level)
-      case .disposed: throw ThreadPoolError(.disposed, pool: name)
-      case .full: throw ThreadPoolError(.full, pool: name)
+      case .refused(let code): throw ThreadPoolError(code, pool: name)
       case .waits:
-        if try waitForRoom(entry, level: level, until: deadline) { return }
-      case .runsHere: return runHere(entry)
+        if try blockForRoom(entry, level: level, until: deadline) { return }
+      case .runsHere: return try runHere(entry)
       case .displaces(let old, let call):
         discard([old], .discarded)
         return try follow(call, entry, level: level)
@@ -72,159 +68,174 @@ extension PoolCore {
     }
   }
 
-  private func offer(_ entry: PoolEntry, level: Int, _ state: inout State) -> Offer {
-    if state.isDisposed { return .disposed }
-    if hasRoom(state) { return .accepted(accept(entry, level: level, &state)) }
-    // Pieces of Swift tasks can't be refused; they are taken above the bound.
-    if case .executorJob = entry { return .accepted(accept(entry, level: level, &state)) }
+  private func offer(_ entry: PoolEntry, level: Int, _ state: inout PoolState) -> Offer {
+    if state.isDisposed { return .refused(.disposed) }
+    if state.hasRoom { return .accepted(state.accept(entry, level: level)) }
+    // Jobs of Swift tasks must not be refused; they are accepted above the bound.
+    if case .executorJob = entry { return .accepted(state.accept(entry, level: level)) }
     switch settings.policy.kind {
-    case .throw: return .full
+    case .throw: return .refused(.full)
     case .block:
-      guard PoolFrame.current?.worker(of: self) == nil else {
-        return .accepted(accept(entry, level: level, &state))
-      }
+      guard PoolFrame.current?.worker(of: self) == nil else { return .accepted(state.accept(entry, level: level)) }
       return .waits
     case .callerRuns:
-      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(accept(entry, level: level, &state)) }
+      guard (PoolFrame.current?.depth ?? 0) < 16 else { return .accepted(state.accept(entry, level: level)) }
       return .runsHere
     case .discardOldest:
       guard let old = state.queue.popOldestOfLowest(notAbove: level) else { return .givesWay }
-      return .displaces(old, accept(entry, level: level, &state))
+      return .displaces(old, state.accept(entry, level: level))
     }
   }
 
-  /// Whether one more may come: as many may wait as the bound says, beyond those that a worker is there or on its way for.
-  func hasRoom(_ state: borrowing State) -> Bool {
-    guard let bound = settings.bound else { return true }
-    let workers = state.roster.available + finishing.load(ordering: .acquiring)
-    return state.queue.count - state.queue.dead + state.invited - workers < bound && state.submitters.isEmpty
-  }
+  // MARK: Waiting for room
 
-  /// Whom to invite after room was made, under the lock. The invited one has a place kept.
-  func invite(_ state: inout State) -> Waiter? {
-    guard let bound = settings.bound, !state.submitters.isEmpty else { return nil }
-    let workers = state.roster.available + finishing.load(ordering: .acquiring)
-    guard state.queue.count - state.queue.dead + state.invited - workers < bound else { return nil }
-    guard let waiter = state.submitters.claimFirst() else { return nil }
-    state.invited += 1
-    return waiter
-  }
-
-  /// Waits for room and takes it. False: there is room now, so that the caller asks again.
-  private func waitForRoom(
+  /// Blocks until there is room and the task is accepted. Returns false if there is room already, so that the caller
+  /// retries.
+  private func blockForRoom(
     _ entry: PoolEntry, level: Int, until deadline: Deadline
   ) throws(ThreadPoolError) -> Bool {
     guard deadline > .now else { throw ThreadPoolError(.timedOut, pool: name) }
     guard !WorkerThread.mustNotBlock else { throw ThreadPoolError(.onCooperativeThread, pool: name) }
     let waiter = Waiter.ofThread()
-    let waits = state.withLock { state in
-      if state.isDisposed || hasRoom(state) { return false }
-      state.submitters.append(waiter)
-      return true
-    }
-    guard waits else { return false }
-    let outcome = waiter.wait(until: deadline)
-    guard outcome == .woken else {
-      state.withLock { _ = $0.submitters.remove(waiter) }
-      throw ThreadPoolError(outcome == .timedOut ? .timedOut : .cancelled, pool: name)
-    }
-    let call = state.withLock { state in
-      state.invited -= 1
-      return state.isDisposed ? nil : accept(entry, level: level, &state)
-    }
-    guard let call else { throw ThreadPoolError(.disposed, pool: name) }
-    try follow(call, entry, level: level)
+    guard lineUp(waiter, with: entry, level: level) else { return false }
+    try leaveLine(waiter, after: waiter.wait(until: deadline))
     return true
   }
 
-  // MARK: Away from the queue
+  /// Suspends the task until there is room, whatever the policy. Threads and tasks wait in the same line.
+  @usableFromInline
+  nonisolated(nonsending)
+    func submitWhenRoom(_ job: PoolJob, _ priority: PoolPriority, until deadline: Deadline) async throws
+  {
+    try Task.checkCancellation()
+    let (entry, level) = (PoolEntry.job(job), priority.level)
+    while true {
+      let (call, isDisposed) = state.withLock { state -> (PoolRoster.Call?, Bool) in
+        let mayCome = !state.isDisposed && state.hasRoom
+        return (mayCome ? state.accept(entry, level: level) : nil, state.isDisposed)
+      }
+      if let call { return try follow(call, entry, level: level) }
+      if isDisposed { throw ThreadPoolError(.disposed, pool: name) }
+      let waiter = Waiter.ofTask()
+      guard lineUp(waiter, with: entry, level: level) else { continue }
+      let outcome = await waiter.wait(until: deadline, on: settings.timers)
+      do throws(ThreadPoolError) {
+        return try leaveLine(waiter, after: outcome)
+      } catch {
+        if error.code == .cancelled { throw CancellationError() }
+        throw error
+      }
+    }
+  }
+
+  /// Adds a submitter to the end of the line. Returns false if it need not wait.
+  private func lineUp(_ waiter: Waiter, with entry: PoolEntry, level: Int) -> Bool {
+    let isInLine = state.withLock { state in
+      if state.isDisposed || state.hasRoom { return false }
+      state.lineUp(waiter, with: entry, level: level)
+      return true
+    }
+    if isInLine { settings.submitterWaits?() }
+    return isInLine
+  }
+
+  /// Throws the reason if a submitter has waited without success.
+  private func leaveLine(_ waiter: Waiter, after outcome: Waiter.Outcome) throws(ThreadPoolError) {
+    let left = state.withLock { $0.leaveLine(waiter) }
+    switch outcome {
+    case .woken, .pending: if left != nil { throw ThreadPoolError(.disposed, pool: name) }
+    case .timedOut: throw ThreadPoolError(.timedOut, pool: name)
+    case .cancelled: throw ThreadPoolError(.cancelled, pool: name)
+    }
+  }
+
+  /// Wakes submitters whose tasks were accepted, and the workers called for these tasks.
+  func follow(_ admission: PoolState.Admission) {
+    for call in admission.calls { followLater(call) }
+    for waiter in admission.waiters { waiter.wake() }
+  }
+
+  // MARK: Outside the queue
 
   /// Runs a task on its submitter's thread.
-  private func runHere(_ entry: PoolEntry) {
+  private func runHere(_ entry: PoolEntry) throws(ThreadPoolError) {
+    // A body that may block must not run on a thread that runs other Swift tasks.
+    guard !WorkerThread.isCooperative else { throw ThreadPoolError(.onCooperativeThread, pool: name) }
     let frame = PoolFrame(self, worker: nil)
     frame.use {
       switch entry {
-      case .closure(let body): runClosure(body)
-      case .job(let job): _ = runInside(job, frame, nil)
+      case .closure(let body): runNested(in: frame, on: .current) { runClosure(body) }
+      case .job(let job): _ = runInside(job, frame, .current)
+      // Unreachable: jobs of Swift tasks are accepted above the bound.
       case .executorJob(let job, let executor): executor.runHere(job)
       }
     }
     state.withLock { $0.completed += 1 }
   }
 
-  /// The entry of ``submit(_:level:until:)`` for inlined callers.
-  @usableFromInline
-  func submit(_ job: PoolJob, _ priority: PoolPriority, until deadline: Deadline) throws(ThreadPoolError) {
-    try submit(.job(job), level: priority.level, until: deadline)
-  }
-
-  /// Tells tasks that were taken out of the queue that they will not run.
+  /// Ends tasks that were removed from the queue and will not run.
   func discard(_ entries: consuming [PoolEntry], _ reason: PoolTaskErrorCode) {
-    var passed = 0
     for entry in entries {
       switch entry {
       case .closure: HeadgateLog.note(.threadPool, "pool \"\(name)\" drops a task: \(reason)")
-      case .job(let job): if !job.drop(reason) { passed += 1 }
+      case .job(let job): if !job.drop(reason) { outlet.stale.subtract(1, ordering: .relaxed) }
       case .executorJob(let job, _): job.runElsewhere()
       }
     }
-    if passed > 0 { state.withLock { $0.queue.dead -= passed } }
   }
 
-  /// Ends a job that waits. False: it runs or has ended.
+  /// Ends a queued job. Returns false if it runs or has ended.
   func drop(_ job: PoolJob, _ reason: PoolTaskErrorCode) -> Bool {
-    // Looked at first, so that cancelling what runs costs no lock.
+    // Checked first, so that cancelling a running job takes no lock.
     guard job.isQueued, job.drop(reason) else { return false }
     leaveQueue()
     return true
   }
 
-  /// Runs a job on a thread of the pool that waits for it, if nobody has started it.
+  /// Runs a job on a waiting thread of its pool, unless another thread has started it or half of the stack is used up.
   func help(_ job: PoolJob, on worker: PoolWorker) -> Bool {
-    guard let frame = PoolFrame.current, job.isQueued, runInside(job, frame, worker) else { return false }
+    guard let frame = PoolFrame.current, job.isQueued, worker.hasStackLeft,
+      runInside(job, frame, worker.record, { worker.countCompleted() })
+    else { return false }
     leaveQueue()
     return true
   }
 
-  private func runInside(_ job: PoolJob, _ frame: PoolFrame, _ worker: PoolWorker?) -> Bool {
-    let record = worker?.record ?? .current
+  private func runInside(
+    _ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, _ completed: () -> Void = {}
+  ) -> Bool {
     guard job.claim(for: record) else { return false }
-    let outer = frame.job
-    if let outer {
-      PoolWaits.enter(job, within: outer)
-      outer.pause(on: record)
-    }
-    frame.job = job
-    let failed = job.perform()
-    frame.job = outer
-    worker?.countCompleted()
-    job.finish(failed: failed, on: record)
-    if let outer {
-      outer.goOn(on: record)
-      PoolWaits.leave(job, within: outer)
+    runNested(in: frame, on: record) {
+      frame.job = job
+      let failed = job.perform()
+      completed()
+      job.finish(failed: failed, on: record)
     }
     return true
   }
 
-  /// The entry of a job that has ended or begun stays in the queue until somebody comes by; its place is free at once.
-  private func leaveQueue() {
-    let (swept, waiter) = state.withLock { state in
-      state.queue.dead += 1
-      return (state.queue.sweep(), invite(&state))
-    }
-    waiter?.wake()
-    _ = consume swept
+  /// Runs `body` nested inside another job, or inside a submitter's own work. A cancellation of the outer work does not
+  /// affect the nested job, or vice versa.
+  private func runNested(in frame: PoolFrame, on record: ThreadRecord, _ body: () -> Void) {
+    let outer = frame.job
+    let wasCancelled = outer == nil && record.isCancelled
+    if wasCancelled { record.clearCancellation() }
+    outer?.pause(on: record)
+    frame.job = nil
+    body()
+    frame.job = outer
+    outer?.resume(on: record)
+    if wasCancelled { record.markCancelled() }
   }
 
-  func runClosure(_ body: PoolClosure) {
-    do {
-      try withAutoreleasePool { try body.call() }
-    } catch {
-      if let failed = settings.taskFailed {
-        failed(error)
-      } else {
-        HeadgateLog.warn(.threadPool, "a task of the pool \"\(name)\" failed: \(error)")
-      }
-    }
+  /// The entry of a job that was cancelled or started elsewhere stays in the queue until a worker reaches it. Its place
+  /// counts as free at once.
+  private func leaveQueue() {
+    outlet.stale.add(1, ordering: .relaxed)
+    // A disposed pool without threads may end here.
+    let (swept, admission, isOver) = state.withLock { ($0.queue.sweep(), $0.admit(), $0.isOver) }
+    follow(admission)
+    tell(isOver: isOver)
+    _ = consume swept
   }
 }

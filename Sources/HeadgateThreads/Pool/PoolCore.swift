@@ -1,9 +1,9 @@
 import Synchronization
 
-/// What a pool's threads share. The pool itself only holds it, so that dropping the pool ends them.
+/// The state that a pool's threads share. The pool only refers to it, so that releasing the pool ends the threads.
 @usableFromInline
 final class PoolCore: Sendable {
-  /// What a pool is told when it is made.
+  /// The parameters of a pool.
   struct Settings: Sendable {
     var name: String
     var size: Int
@@ -14,74 +14,43 @@ final class PoolCore: Sendable {
     var threadStarted: (@Sendable () -> Void)?
     var threadEnded: (@Sendable () -> Void)?
     var taskFailed: (@Sendable (any Error) -> Void)?
-    /// Where a start that was refused is tried again from.
-    var timers: any TimerService = TimerThread.shared
-    /// Starts a thread: the name, the stack's size, the body. A test puts one here that refuses.
+    /// The clock for retrying a thread start that was refused.
+    var timers: any TimerService = TimerThread.deadlines
+    /// Starts a thread, given its name, stack size and body. Tests replace it with one that refuses.
     var spawn: @Sendable (String, Int, @escaping @Sendable () -> Void) throws -> Void = { name, stackSize, body in
       _ = try WorkerThread(name: name, stackSize: stackSize, body)
     }
-  }
-
-  struct State: ~Copyable {
-    var queue: PoolQueue
-    var roster: PoolRoster
-    var workers: [PoolWorker?] = []
-    // How many workers took more than one task and have not looked again since.
-    var batches = 0
-    var nextRecall = Deadline.distantPast
-    // No batch is of a lower level.
-    var lowestBatch = Int.max
-    var lingererKnows = false
-    // How many tasks were accepted, to see whether they flow.
-    var accepted = 0
-    var isDisposed = false
-    // Submitters who wait for room, and those of them who were told to come in.
-    var submitters = WaitList()
-    var invited = 0
-    // How many calls of `dispose` still tell tasks of their end, and who waits for the pool's.
-    var disposers = 0
-    var mourners = WaitList()
-    var hasEnded = false
-    // Tasks that workers had completed who are gone.
-    var completed = 0
-
-    /// How many tasks wait that nobody will pass by.
-    var waiting: Int {
-      // Whoever cancels counts the dead one a moment later than it dies, and it may have been passed by before: an empty
-      // queue must not look as if somebody were needed for it.
-      var sum = queue.count - max(0, queue.dead)
-      for case .some(let worker) in workers where batches > 0 { sum += worker.unclaimed }
-      return max(0, sum)
-    }
+    /// Called when a submitter has joined the line for room. For tests.
+    var submitterWaits: (@Sendable () -> Void)?
   }
 
   let settings: Settings
-  let state: Locked<State>
-  /// How many workers have a job behind them whose end they have not told yet: they look for more before they run more.
-  let finishing = AtomicCell<Int>(0)
-  /// Set by who brings work while a worker lingers.
-  let signal = AtomicCell<Bool>(false)
+  let state: Locked<PoolState>
+  /// Opens once the pool was disposed of and all of its tasks and threads have ended.
+  let ended = Locked(Latch.State(count: 1))
+  /// Where workers take their tasks without the lock of `state`.
+  let outlet: PoolOutlet
+  /// Whether workers must take the lock for each task nevertheless. True for a bounded pool, where each task taken
+  /// makes room for a submitter, and while there are surplus threads.
+  let mustAsk: AtomicCell<Bool>
 
-  var name: String { settings.name }
+  @usableFromInline var name: String { settings.name }
 
-  /// - Parameter start: Where the queue's counters start, for a test of their wrapping.
+  /// The maximum number of threads.
+  var size: Int { state.withLock { $0.roster.size } }
+
+  /// - Parameter start: The initial value of the queue's counters, to test their wrap-around.
   init(_ settings: Settings, start: Int = 0) {
     self.settings = settings
-    state = Locked(State(queue: PoolQueue(start: start), roster: PoolRoster(size: settings.size)))
+    let state = PoolState(size: settings.size, bound: settings.bound, idleTime: settings.idleTime, start: start)
+    outlet = state.queue.outlet
+    mustAsk = AtomicCell(settings.bound != nil)
+    self.state = Locked(state)
   }
 
-  // MARK: Calling workers
+  // MARK: Threads
 
-  /// Whom to call for what waits in the queue, under the lock.
-  func call(_ state: inout State, work: Int, growing: Bool) -> PoolRoster.Call {
-    if work > 0, state.roster.isLingering, !state.lingererKnows {
-      state.lingererKnows = true
-      signal.store(true, ordering: .releasing)
-    }
-    return state.roster.call(forWork: work, finishing: finishing.load(ordering: .acquiring), growing: growing)
-  }
-
-  /// Wakes or starts who was called, with no lock held. Throws what the system said if it has no thread.
+  /// Wakes or starts the worker that was called, without a lock. Throws the system's error if no thread can be started.
   func follow(_ call: PoolRoster.Call) throws {
     switch call {
     case .nobody: return
@@ -92,29 +61,25 @@ final class PoolCore: Sendable {
 
   private func start(_ place: Int) throws {
     let worker = PoolWorker(place: place)
-    state.withLock { state in
-      while state.workers.count <= place { state.workers.append(nil) }
-      state.workers[place] = worker
-    }
+    state.withLock { $0.add(worker) }
     do {
       try settings.spawn(name, settings.stackSize) { [self] in
         work(worker)
       }
     } catch {
-      let mourners = state.withLock { state in
-        state.workers[place] = nil
-        state.roster.startFailed(place)
-        // Others may have run what it was to come for, and a disposal waited for it alone.
-        return endIfOver(&state)
-      }
-      for mourner in mourners { mourner.wake() }
+      tell(
+        isOver: state.withLock { state in
+          state.startFailed(worker)
+          // Others may have run the waiting tasks meanwhile, and a disposal may have waited only for this start.
+          return state.isOver
+        })
       HeadgateLog.note(.threadPool, "pool \"\(name)\" gets no thread: \(error)")
       throw error
     }
     HeadgateLog.note(.threadPool, "pool \"\(name)\" starts a thread")
   }
 
-  /// Follows a call that nobody has asked for: without a thread, the tasks wait for the next try.
+  /// Like `follow`, without a submitter to report a failure to: the tasks wait for the next attempt.
   func followLater(_ call: PoolRoster.Call) {
     do {
       try follow(call)
@@ -123,13 +88,56 @@ final class PoolCore: Sendable {
     }
   }
 
-  /// Tries again to get a thread, a little later, if there is work and none at all to run it.
+  /// Tries again later to start a thread, as long as tasks wait and no worker is searching. One pending retry is
+  /// enough.
   func retryStarting() {
-    let isStranded = state.withLock { $0.roster.threads == 0 && $0.queue.count > 0 }
-    guard isStranded else { return }
-    _ = settings.timers.schedule(at: settings.timers.now + .milliseconds(10)) { [self] in
-      followLater(state.withLock { call(&$0, work: $0.queue.count, growing: false) })
+    let mustRetry = state.withLock { state in
+      guard !state.isRetrying else { return false }
+      state.isRetrying = state.queue.count > 0 && state.roster.mayCall(growing: false)
+      return state.isRetrying
     }
+    guard mustRetry else { return }
+    _ = settings.timers.schedule(at: settings.timers.now + .milliseconds(10)) { [self] in
+      let call = state.withLock { state in
+        state.isRetrying = false
+        return state.call(growing: false)
+      }
+      followLater(call)
+    }
+  }
+
+  // MARK: Changing the number of threads
+
+  /// Changes the number of threads. More start at once if tasks wait for them.
+  func resize(to size: Int) { change { $0.roster.resize(to: size) } }
+
+  /// Blocks the calling thread. If it is a worker waiting for a task that has not started, another thread replaces it
+  /// meanwhile.
+  func block(_ waiter: Waiter, until deadline: Deadline, needsStandIn: Bool) -> Waiter.Outcome {
+    guard needsStandIn else { return waiter.wait(until: deadline) }
+    change { state in
+      state.roster.block()
+      return []
+    }
+    defer { change { $0.roster.unblock() } }
+    return waiter.wait(until: deadline)
+  }
+
+  private func change(_ body: (inout PoolState) -> [Int]) {
+    let (woken, calls, admission) = state.withLock { state in
+      let woken = state.parkers(of: body(&state))
+      mustAsk.store(settings.bound != nil || state.roster.hasSurplus, ordering: .relaxed)
+      var calls: [PoolRoster.Call] = []
+      while true {
+        let call = state.call(growing: true)
+        guard call != .nobody else { break }
+        calls.append(call)
+      }
+      return (woken, calls, state.admit())
+    }
+    follow(admission)
+    for parker in woken { parker.unpark() }
+    for call in calls { followLater(call) }
   }
 
   // MARK: Numbers
@@ -140,7 +148,7 @@ final class PoolCore: Sendable {
       var completed = state.completed
       for case .some(let worker) in state.workers { completed += worker.completed.load(ordering: .relaxed) }
       return ThreadPool.Statistics(
-        threads: state.roster.threads, idle: state.roster.idle, queued: state.waiting,
+        threads: state.roster.threads, idle: state.roster.idle, queued: state.queue.live,
         largest: state.roster.largest, completed: completed)
     }
   }

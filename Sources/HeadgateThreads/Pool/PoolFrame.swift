@@ -1,14 +1,15 @@
 import CHeadgate
 
-/// What a pool runs on the calling thread: one frame for a worker's life, one for each task that a submitter runs itself.
-// Unchecked: a frame is reached only through its thread's own storage.
+/// The pool's activity on the calling thread: one frame for a worker's life, one for each task that a submitter runs
+/// itself.
+// Unchecked: a frame is reachable only through its thread's local storage.
 final class PoolFrame: @unchecked Sendable {
   unowned(unsafe) let core: PoolCore
-  /// The thread's place in the pool; nil on a submitter's thread.
+  /// The thread's worker; nil on a submitter's thread.
   unowned(unsafe) let worker: PoolWorker?
-  /// The job whose body runs.
+  /// The job whose body is running.
   unowned(unsafe) var job: PoolJob?
-  /// The frame below, of another pool or of a submitter's thread.
+  /// The enclosing frame, of another pool or of a submitter's thread.
   let outer: PoolFrame?
   let depth: Int
 
@@ -23,7 +24,7 @@ final class PoolFrame: @unchecked Sendable {
   /// The innermost frame of the calling thread.
   static var current: PoolFrame? {
     guard let pointer = headgate_pool_frame_get() else { return nil }
-    // `use` keeps it alive as long as it stands there.
+    // `use` keeps the frame alive while it is current.
     return Unmanaged<PoolFrame>.fromOpaque(pointer).takeUnretainedValue()
   }
 
@@ -34,7 +35,7 @@ final class PoolFrame: @unchecked Sendable {
     headgate_pool_frame_set(outer.map { Unmanaged.passUnretained($0).toOpaque() })
   }
 
-  /// The frame of a worker of `core` among this and those below it.
+  /// The worker of `core` in this frame or an enclosing one.
   func worker(of core: PoolCore) -> PoolWorker? {
     if self.core === core, let worker { return worker }
     return outer?.worker(of: core)

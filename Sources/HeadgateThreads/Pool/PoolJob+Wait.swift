@@ -1,48 +1,48 @@
+extension PoolJob: WaitTarget {
+  final var waitName: String { "a task of pool \"\(core.name)\"" }
+}
+
 extension PoolJob {
-  /// Blocks until the job has ended: nil, or why the wait ended without that, and after how long.
+  /// Blocks until the job has ended. Returns nil, or the reason the wait ended without that, and how long it lasted.
   @usableFromInline
-  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration)? {
+  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration, circle: String?)? {
     do throws(WaitError) {
       try blockUntilEnd(deadline)
       return nil
     } catch {
-      return (PoolTaskErrorCode(error), error.waited)
+      return (PoolTaskErrorCode(error), error.waited, error.circle)
     }
   }
 
-  /// Blocks the calling thread until the job has ended; runs it here if this is a thread of its pool and it waits there.
+  /// Blocks the calling thread until the job has ended. A thread of the job's pool runs the job itself if it is still
+  /// queued.
   final func blockUntilEnd(_ deadline: Deadline) throws(WaitError) {
-    let frame = PoolFrame.current
-    if let frame, let worker = frame.worker(of: core) {
-      if core.help(self, on: worker) { return }
+    let worker = PoolFrame.current?.worker(of: core)
+    if let worker {
+      if deadline == .distantFuture || deadline > .now, core.help(self, on: worker) { return }
     } else if lookFor(SpinBudget.task, deadline) {
       return
     }
     let started = Deadline.now
-    func failure(_ code: WaitError.Code) -> WaitError {
-      WaitError(code, operation: "wait for a task of the pool \"\(core.name)\"", waited: .now - started)
+    func failure(_ code: WaitError.Code, circle: String? = nil) -> WaitError {
+      WaitError(code, operation: "wait for \(waitName)", waited: .now - started, circle: circle)
     }
     guard deadline > started else { throw failure(.timedOut) }
     guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
 
-    let job = frame?.job
-    if let job, !PoolWaits.begin(job, for: self) { throw failure(.wouldDeadlock) }
-    defer { if let job { PoolWaits.end(job) } }
+    if let circle = WaitGraph.enter(self) { throw failure(.wouldDeadlock, circle: circle) }
+    defer { WaitGraph.leave() }
     let waiter = Waiter.ofThread()
     guard add(waiter) else { return }
-    switch waiter.wait(until: deadline) {
-    case .woken, .pending: return
-    case .timedOut:
-      remove(waiter)
-      throw failure(.timedOut)
-    case .cancelled:
-      remove(waiter)
-      throw failure(.cancelled)
-    }
+    // A job that is still queued here could not be run in place for lack of stack, so another thread must run it.
+    let outcome = core.block(waiter, until: deadline, needsStandIn: worker != nil && isQueued)
+    guard let code = WaitError.Code(outcome) else { return }
+    remove(waiter)
+    throw failure(code)
   }
 
   /// Suspends the current task until the job has ended, or the task is cancelled.
-  final func suspendUntilEnd() async -> Waiter.Outcome {
+  nonisolated(nonsending) final func suspendUntilEnd() async -> Waiter.Outcome {
     let waiter = Waiter.ofTask()
     guard add(waiter) else { return .woken }
     let outcome = await waiter.wait(until: .distantFuture)
@@ -50,7 +50,13 @@ extension PoolJob {
     return outcome
   }
 
-  /// Looks for the end for a moment: a short task is over before a sleeper would have fallen asleep.
+  /// Suspends the current task until the job has ended, even if the task is cancelled.
+  nonisolated(nonsending) final func suspendUntilItEnds() async {
+    let waiter = Waiter.ofTask()
+    if add(waiter) { _ = await waiter.waitForEnd() }
+  }
+
+  /// Spins for the end: a short task is over sooner than a sleep and a wake-up would take.
   private func lookFor(_ nanoseconds: Int64, _ deadline: Deadline) -> Bool {
     guard nanoseconds > 0, deadline != .distantPast else { return hasEnded }
     let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))

@@ -1,43 +1,21 @@
 import Synchronization
 
-// Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters`, `isPaused` and `waitsFor`
-// are guarded by the locks named there; `below` is read by the thread that runs the job only.
-/// A task that a pool was given, without the type of its result: what every ``PoolTask`` is.
+/// The type-erased base of a task with a handle: the object in the queue.
 ///
-/// It ends once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
-public class PoolJob: @unchecked Sendable {
-  // Unchecked: whoever moves `word` from queued to running owns the body until he moves it on; `waiters`, `isPaused` and `waitsFor`
-  // are guarded by the locks named there; `below` is read by the thread that runs the job only.
-
-  /// Where a task stands.
-  public struct State: Hashable, Sendable, CustomStringConvertible {
-    /// Its name.
-    public let description: String
-
-    /// It waits in the pool.
-    public static let queued = State(description: "queued")
-    /// Its body runs.
-    public static let running = State(description: "running")
-    /// Its body has returned.
-    public static let succeeded = State(description: "succeeded")
-    /// Its body has thrown.
-    public static let failed = State(description: "failed")
-    /// It was cancelled, discarded or disposed of before it started, and never will.
-    public static let dropped = State(description: "dropped")
-  }
-
+/// It ends exactly once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
+// Unchecked: the thread that moves `word` from queued to running owns the body until it moves `word` on. The rest is
+// constant.
+@usableFromInline
+class PoolJob: @unchecked Sendable {
   @usableFromInline final let core: PoolCore
 
-  // What there is to do: stores `result`, and is true if that is a failure. Code of the submitter's, compiled for the
-  // types of its result, since the generic code of a generic class looks its types up at every turn.
-  private final var work: ((PoolJob) -> Bool)?
-  // A Result of the types of the PoolTask that this is; constant once the job has ended. As Any it stands inside the job
-  // if it is small, and knows how to destroy itself. nil for nothing, which needs no place.
-  @usableFromInline final var result: Any?
+  // Runs the body and stores its result; returns true for a failure. A function without captures, specialized for the
+  // submitter's types: the generic code of a generic class would look up its types on every call.
+  @usableFromInline final let run: (PoolJob) -> Bool
 
-  // Two bits of phase, two flags, and above them what the phase needs: the record of the running thread (an object's
-  // address, of which the low four bits are zero), the outcome of the body, or the reason of the drop. One word, so that
-  // a start, a cancel and an end can't half meet.
+  // Two bits of phase, two flags, and above them the phase's payload: the running thread's record (an address, whose
+  // low four bits are zero), the outcome of the body, or the reason of a drop. In a single word, start, cancellation
+  // and end are atomic with respect to each other.
   private let word = AtomicCell<UInt>(Word.queued)
 
   private enum Word {
@@ -52,33 +30,22 @@ public class PoolJob: @unchecked Sendable {
     static let shift: UInt = 4
   }
 
-  // Under `PoolJob.lock(of:)`.
-  private var waiters = WaitList()
-  // Another job runs in its midst.
-  private var isPaused = false
-  /// The job that this one's thread waits for, or runs in its midst. Under `PoolWaits.lock`.
-  unowned(unsafe) var waitsFor: PoolJob?
-  /// The job in whose midst this one runs.
-  unowned(unsafe) var below: PoolJob?
-
-  @usableFromInline init(_ core: PoolCore, _ work: sending @escaping (PoolJob) -> Bool) {
+  @usableFromInline init(_ core: PoolCore, run: @escaping (PoolJob) -> Bool) {
     self.core = core
-    self.work = work
+    self.run = run
   }
 
-  @usableFromInline final var poolName: String { core.name }
+  /// Runs the body and stores its result; returns true if it threw. Called once, by the thread that claimed the job.
+  /// The body's captures are released before the end is announced.
+  final func perform() -> Bool { withAutoreleasePool { run(self) } }
 
-  /// Runs the body and keeps its result; true if it threw. Once, by who has claimed the job. What the body captured goes
-  /// before anybody hears of the end.
-  final func perform() -> Bool {
-    guard let work = work.take() else { return false }
-    return withAutoreleasePool { work(self) }
-  }
+  /// Releases the body of a job that will not run.
+  @usableFromInline func dropBody() {}
 
   // MARK: States
 
-  /// Where the task stands at this moment.
-  public final var state: State {
+  /// The task's state at this moment.
+  final var state: PoolTaskState {
     let word = word.load(ordering: .acquiring)
     switch word & Word.phase {
     case Word.queued: return .queued
@@ -88,48 +55,54 @@ public class PoolJob: @unchecked Sendable {
     }
   }
 
-  /// Whether it has come to its end, with or without having run.
-  public final var hasEnded: Bool { word.load(ordering: .acquiring) & Word.phase >= Word.ended }
+  /// Whether the job has ended, whether it ran or not.
+  @usableFromInline final var hasEnded: Bool { word.load(ordering: .acquiring) & Word.phase >= Word.ended }
 
-  /// Whether it was cancelled: before it started, or while it ran.
-  public final var isCancelled: Bool {
+  /// Whether the job was cancelled, before it started or while it ran.
+  @usableFromInline final var isCancelled: Bool {
     word.load(ordering: .acquiring) & Word.cancelRequested != 0 || dropReason == .cancelled
+  }
+
+  /// The thread that runs it.
+  final var performer: ThreadRecord.ID? {
+    let word = word.load(ordering: .acquiring)
+    return word & Word.phase == Word.running ? word & ~(Word.flags | Word.phase) : nil
   }
 
   final var isQueued: Bool { word.load(ordering: .relaxed) & Word.phase == Word.queued }
 
-  /// Why it never ran; nil if it did, or still may.
+  /// Why the job never ran; nil if it ran or still may.
   @usableFromInline final var dropReason: PoolTaskErrorCode? {
     let word = word.load(ordering: .acquiring)
     return word & Word.phase == Word.dropped ? PoolTaskErrorCode(drop: word >> Word.shift) : nil
   }
 
-  /// Makes the calling thread the one that runs it. False: it runs or has ended already.
+  /// Makes the calling thread run the job. Returns false if it already runs or has ended.
   final func claim(for record: ThreadRecord) -> Bool {
-    // The record outlives the claim: its thread is the caller, which gives it up in `finish`.
+    // The record outlives the claim: it belongs to the calling thread, which gives up the claim in `finish`.
     let address = UInt(bitPattern: Unmanaged.passUnretained(record).toOpaque())
     return move(from: Word.queued) { $0 & Word.flags | Word.running | address } != nil
   }
 
-  /// Ends it before it has started. False: it runs or has ended already.
+  /// Ends the job before it starts. Returns false if it already runs or has ended.
   final func drop(_ reason: PoolTaskErrorCode) -> Bool {
     guard let old = move(from: Word.queued, { $0 & Word.flags | Word.dropped | reason.drop << Word.shift }) else {
       return false
     }
-    work = nil
+    dropBody()
     if old & Word.hasWaiters != 0 { wakeWaiters() }
     return true
   }
 
-  /// Ends it after its body.
+  /// Ends the job after its body.
   final func finish(failed: Bool, on record: ThreadRecord) {
     let outcome: UInt = failed ? 1 << Word.shift : 0
     var old = word.load(ordering: .relaxed)
     while true {
       if old & Word.cancelRequested != 0 {
-        // Whoever cancels marks the thread while holding this lock, and only while the job runs: once we have held it,
-        // no late mark can hit the thread's next task.
-        lock.withLock { _ in record.clearCancellation() }
+        // A canceller marks the thread while it holds this lock, and only while the job runs. After this thread has
+        // held the lock, no late mark can affect the thread's next task.
+        withExtra { _ in record.clearCancellation() }
       }
       let (done, found) = word.compareExchange(
         expected: old, desired: old & Word.flags | Word.ended | outcome, ordering: .acquiringAndReleasing)
@@ -139,23 +112,23 @@ public class PoolJob: @unchecked Sendable {
     if old & Word.hasWaiters != 0 { wakeWaiters() }
   }
 
-  /// Another job is about to run on this one's thread, in its midst: a request to end this one is none to end that.
+  /// Another job is about to run nested inside this one, on its thread. Cancelling this job must not cancel that one.
   final func pause(on record: ThreadRecord) {
-    lock.withLock { _ in
-      isPaused = true
+    withExtra { extra in
+      extra.isPaused = true
       if isCancelled { record.clearCancellation() }
     }
   }
 
-  /// The other job has ended.
-  final func goOn(on record: ThreadRecord) {
-    lock.withLock { _ in
-      isPaused = false
+  /// The nested job has ended.
+  final func resume(on record: ThreadRecord) {
+    withExtra { extra in
+      extra.isPaused = false
       if isCancelled { record.markCancelled() }
     }
   }
 
-  /// Moves the word on if its phase is still `phase`, and returns what it was.
+  /// Changes the word if its phase is still `phase`, and returns the old value.
   private func move(from phase: UInt, _ change: (UInt) -> UInt) -> UInt? {
     var old = word.load(ordering: .relaxed)
     while old & Word.phase == phase {
@@ -169,23 +142,25 @@ public class PoolJob: @unchecked Sendable {
 
   // MARK: Cancelling
 
-  /// Asks the task to end. True if it will not start; false if it runs, in which case it is told, or has ended.
+  /// Cancels the task. Returns true if it will not start. Returns false if it is running, and is then notified, or has
+  /// ended.
   ///
-  /// A waiting task ends at once, frees its place in the queue and lets go of what it captured. A running one goes on: its
-  /// body sees ``ThreadPool/isCancelled``, and what it waits for in this library ends with the code `cancelled`. No other
-  /// task of its thread is touched. From any thread, any number of times; O(1), in the mean.
+  /// A queued task ends at once, frees its place in the queue and releases its captures. A running one continues: its
+  /// body sees ``ThreadPool/isCancelled``, and its waits in this library end with the code `cancelled`. Other tasks on
+  /// its thread are not affected. Can be called from any thread, any number of times. O(1) on average.
   @discardableResult
-  public final func cancel() -> Bool {
+  @usableFromInline final func cancel() -> Bool {
     if core.drop(self, .cancelled) { return true }
-    let record = lock.withLock { _ -> ThreadRecord? in
-      // Once only: a second mark might follow the runner's look at it, and leave the word as it was.
+    let record = withExtra { extra -> ThreadRecord? in
+      // Only once: a second mark could come after the running thread has checked for one, and would not change the
+      // word.
       guard let old = move(from: Word.running, { $0 | Word.cancelRequested }), old & Word.cancelRequested == 0,
         let address = UnsafeRawPointer(bitPattern: old & ~(Word.flags | Word.phase))
       else { return nil }
-      // The job runs, so its thread lives; it can't leave the job while we hold the lock.
+      // The job is running, so its thread lives, and it cannot leave the job while this lock is held.
       let record = Unmanaged<ThreadRecord>.fromOpaque(address).takeUnretainedValue()
-      // Otherwise the mark would be taken for one of the job that runs in its midst.
-      guard !isPaused else { return nil }
+      // Otherwise the mark would affect the nested job.
+      guard !extra.isPaused else { return nil }
       record.markCancelled()
       return record
     }
@@ -195,15 +170,15 @@ public class PoolJob: @unchecked Sendable {
 
   // MARK: Waiting
 
-  /// Adds one who waits for the end. False: it has come.
+  /// Adds a waiter. Returns false if the job has ended.
   final func add(_ waiter: Waiter) -> Bool {
-    lock.withLock { _ in
+    withExtra { extra in
       var old = word.load(ordering: .acquiring)
       while old & Word.phase < Word.ended {
         let (done, found) = word.compareExchange(
           expected: old, desired: old | Word.hasWaiters, ordering: .acquiringAndReleasing)
         if done {
-          waiters.append(waiter)
+          extra.waiters.append(waiter)
           return true
         }
         old = found
@@ -212,24 +187,38 @@ public class PoolJob: @unchecked Sendable {
     }
   }
 
-  /// Takes one out who has given up.
-  final func remove(_ waiter: Waiter) { lock.withLock { _ in _ = waiters.remove(waiter) } }
+  /// Removes a waiter that has given up.
+  final func remove(_ waiter: Waiter) { withExtra { extra in _ = extra.waiters.remove(waiter) } }
 
   private func wakeWaiters() {
-    while let waiter = lock.withLock({ _ in waiters.claimFirst() }) { waiter.wake() }
+    while let waiter = withExtra({ $0.waiters.claimFirst() }) { waiter.wake() }
   }
 
-  // A lock a job would make every job longer for the few that somebody waits for or cancels. These are held for a few
-  // instructions then.
-  private static let locks = (0..<32).map { _ in LockedBox(()) }
+  // MARK: State that few jobs have
 
-  private var lock: LockedBox<Void> {
+  /// State of a job that has waiters or a nested job. It is stored apart, behind one of a few locks, so that all other
+  /// jobs stay small: F. Pizlo, "Locking in WebKit" (2016), the parking lot.
+  private struct Extra: Sendable {
+    var waiters = WaitList()
+    // Whether a job runs nested inside this one.
+    var isPaused = false
+  }
+
+  private static let extras = (0..<32).map { _ in LockedBox<[ObjectIdentifier: Extra]>([:]) }
+
+  /// Calls `body` with the job's extra state, under its lock.
+  private func withExtra<Value: Sendable>(_ body: (inout Extra) -> Value) -> Value {
+    let key = ObjectIdentifier(self)
     #if HEADGATE_EXPLORE
-    // Where a job stands in memory must not decide whom it waits for.
-    return PoolJob.locks[0]
+    // Under the explorer a job's address must not decide which lock it uses.
+    let place = 0
     #else
-    let address = UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque())
-    return PoolJob.locks[Int(address >> 5 & 31)]
+    let place = UInt(bitPattern: key) >> 5 & 31
     #endif
+    return PoolJob.extras[Int(place)].withLock { extras in
+      var extra = extras[key] ?? Extra()
+      defer { extras[key] = extra.waiters.isEmpty && !extra.isPaused ? nil : extra }
+      return body(&extra)
+    }
   }
 }

@@ -1,22 +1,22 @@
-/// How soon a task of a pool starts, compared with others that wait in the same pool.
+/// The order in which a pool starts its queued tasks.
 ///
-/// A task starts before all waiting ones of a lower priority, and after those of its own that were submitted before it.
-/// It interrupts nothing: a running task keeps its thread, and threads have no priority of their own. Nothing ages: a
-/// pool that is never without work of a high priority never comes to the lower ones.
+/// A task starts before all queued tasks of a lower priority, and after those of its own priority that were submitted
+/// earlier. It does not preempt running tasks, and the threads' own priority is not affected. There is no aging: if a
+/// pool always has work of a high priority, lower ones never start.
 public struct PoolPriority: Hashable, Comparable, Sendable, CustomStringConvertible {
   static let levels = 5
 
   let level: Int
 
-  /// Behind everything else.
+  /// After all others.
   public static var background: PoolPriority { PoolPriority(level: 0) }
-  /// Behind `normal`.
+  /// After `normal`.
   public static var low: PoolPriority { PoolPriority(level: 1) }
-  /// What a task has if nothing is said.
+  /// The default.
   public static var normal: PoolPriority { PoolPriority(level: 2) }
   /// Before `normal`.
   public static var high: PoolPriority { PoolPriority(level: 3) }
-  /// Before everything else.
+  /// Before all others.
   public static var urgent: PoolPriority { PoolPriority(level: 4) }
 
   /// Whether `left` starts later.

@@ -1,125 +1,143 @@
-/// What waits in a pool: one ring a priority, the higher served first, first in, first out within each.
+import Synchronization
+
+/// A pool's queue: the end where tasks are added, under the pool's lock. They are taken at its ``outlet``.
 struct PoolQueue: ~Copyable {
-  // Memory of its own, so that a ring is reached without a copy or a check; freed in deinit.
-  private let rings: UnsafeMutablePointer<EntryRing>
-  // A bit for each level whose ring has something.
+  // The producer's half of a ring. `head` is how far it was emptied when last checked.
+  private struct Ring {
+    var memory: UnsafeMutablePointer<PoolEntry>?
+    var mask = -1
+    var tail: Int
+    var head: Int
+  }
+
+  let outlet: PoolOutlet
+  /// The number of entries ever added.
+  private(set) var appended = 0
+
+  // Separate memory, so that a ring is accessed without a copy or an exclusivity check. Freed in deinit.
+  private let rings: UnsafeMutablePointer<Ring>
+  // A copy of `outlet.levels`, to avoid reading a word that takers use.
   private var levels: UInt8 = 0
-  /// How many entries there are, those included that were cancelled and not yet passed by.
-  private(set) var count = 0
-  /// How many entries, here or in a worker's hands, belong to jobs that have ended while they waited.
-  var dead = 0
 
+  /// - Parameter start: The initial value of the counters, to test their wrap-around.
   init(start: Int = 0) {
+    outlet = PoolOutlet(start: start)
     rings = .allocate(capacity: PoolPriority.levels)
-    rings.initialize(repeating: EntryRing(start: start), count: PoolPriority.levels)
+    rings.initialize(repeating: Ring(tail: start, head: start), count: PoolPriority.levels)
   }
 
-  deinit {
-    for level in 0..<PoolPriority.levels {
-      while rings[level].popFirst() != nil {}
-      rings[level].free()
-    }
-    rings.deallocate()
-  }
+  deinit { rings.deallocate() }
+
+  /// The number of entries, including those of jobs that have ended or started elsewhere. It never undercounts the
+  /// queued tasks, whatever is taken or cancelled at the same time, so it decides whether a worker is needed.
+  var count: Int { appended &- outlet.taken.load(ordering: .acquiring) }
+
+  /// The number of tasks that wait for a worker. An approximation while others cancel tasks.
+  var live: Int { max(0, count - max(0, outlet.stale.load(ordering: .acquiring))) }
 
   mutating func append(_ entry: PoolEntry, level: Int) {
-    rings[level].append(entry)
-    levels |= 1 << UInt8(truncatingIfNeeded: level)
-    count += 1
+    let ring = rings + level
+    if ring.pointee.tail &- ring.pointee.head > ring.pointee.mask { makeRoom(level) }
+    // `makeRoom` has ensured that there is memory.
+    (ring.pointee.memory.unsafelyUnwrapped + (ring.pointee.tail & ring.pointee.mask)).initialize(to: entry)
+    ring.pointee.tail &+= 1
+    outlet.publish(ring.pointee.tail, level: level)
+    appended &+= 1
+    let bit: UInt8 = 1 << UInt8(truncatingIfNeeded: level)
+    if levels & bit == 0 {
+      levels |= bit
+      outlet.levels.store(levels, ordering: .releasing)
+    }
   }
 
-  /// Puts back what is older than all others of its level.
-  mutating func prepend(_ entry: consuming PoolEntry, level: Int) {
-    rings[level].prepend(entry)
-    levels |= 1 << UInt8(truncatingIfNeeded: level)
-    count += 1
+  /// Takes the oldest entry of the highest priority. Returns nil if there is none; then there is none until the next
+  /// `append`.
+  func take() -> PoolEntry? { outlet.take() }
+
+  /// Called after `take` has found nothing, so that the next `append` sets its level's bit again.
+  mutating func rest() {
+    guard levels != 0 else { return }
+    levels = 0
+    outlet.levels.store(0, ordering: .releasing)
   }
 
-  /// Moves the oldest of the highest priority to `destination`, at most `limit`. Their number (0: nothing waits) and level.
-  mutating func take(_ limit: Int, to destination: UnsafeMutablePointer<PoolEntry>) -> (count: Int, level: Int) {
-    guard levels != 0 else { return (0, 0) }
-    let level = 7 - levels.leadingZeroBitCount
-    let number = rings[level].moveFirst(limit, to: destination)
-    count -= number
-    noteEmpty(level)
-    return (number, level)
+  /// Frees the memory of large empty rings.
+  func trim() {
+    for level in 0..<PoolPriority.levels where rings[level].mask >= 1024 { free(level) }
   }
 
-  /// Takes the oldest of the highest priority.
-  mutating func popFirst() -> PoolEntry? {
-    guard levels != 0 else { return nil }
-    let level = 7 - levels.leadingZeroBitCount
-    return taken(rings[level].popFirst(), level)
-  }
-
-  /// Takes the oldest of the lowest priority, which must not be above `limit`: what gives way to a new task. Pieces of
+  /// Takes the oldest entry of the lowest priority that is not above `limit`, to make room for a new task. Jobs of
   /// Swift tasks stay.
-  mutating func popOldestOfLowest(notAbove limit: Int) -> PoolEntry? {
-    var level = 0
-    while level <= limit {
-      if levels & (1 << UInt8(level)) != 0 {
-        let entry = rings[level].removeFirst { entry in
-          switch entry {
-          case .closure: true
-          // A job that has ended holds no place, so that dropping it would make none.
-          case .job(let job): job.isQueued
-          case .executorJob: false
-          }
+  func popOldestOfLowest(notAbove limit: Int) -> PoolEntry? {
+    for level in 0...limit {
+      let found = outlet.remove(1, level: level) { entry in
+        switch entry {
+        case .closure: true
+        // A job that has ended does not count towards the bound, so dropping it would not make room.
+        case .job(let job): job.isQueued
+        case .executorJob: false
         }
-        if let entry { return taken(entry, level) }
       }
-      level += 1
+      if let entry = found.first { return entry }
     }
     return nil
   }
 
-  /// Takes the newest of a level back that `matches`.
-  mutating func removeLast(level: Int, where matches: (PoolEntry) -> Bool) -> PoolEntry? {
-    taken(rings[level].removeLast(where: matches), level)
+  /// Removes an entry of a level.
+  func withdraw(_ entry: PoolEntry, level: Int) -> PoolEntry? {
+    outlet.remove(1, level: level) { $0.isSame(as: entry) }.first
   }
 
-  /// Takes out the entries of jobs that have ended, once they are the majority of many; the caller lets go of them.
-  mutating func sweep() -> [PoolEntry] {
-    guard dead > 64, dead > count / 2 else { return [] }
+  /// Removes the entries of jobs that have ended, once they are many and the majority. The caller releases them.
+  func sweep() -> [PoolEntry] {
+    let stale = outlet.stale.load(ordering: .acquiring)
+    guard stale > 64, stale > count / 2 else { return [] }
     var swept: [PoolEntry] = []
     for level in 0..<PoolPriority.levels {
-      for _ in 0..<rings[level].count {
-        guard let entry = rings[level].popFirst() else { break }
-        if case .job(let job) = entry, !job.isQueued {
-          swept.append(entry)
-        } else {
-          rings[level].append(entry)
-        }
+      swept += outlet.remove(.max, level: level) { entry in
+        if case .job(let job) = entry { !job.isQueued } else { false }
       }
-      noteEmpty(level)
     }
-    count -= swept.count
-    dead -= swept.count
+    outlet.stale.subtract(swept.count, ordering: .relaxed)
     return swept
   }
 
-  /// Takes everything out, where all that is left has ended.
-  mutating func takeAll() -> [PoolEntry] {
-    var entries: [PoolEntry] = []
-    while let entry = popFirst() { entries.append(entry) }
-    dead -= entries.count
-    return entries
-  }
-
-  /// Gives the memory back of rings that are empty and large.
-  mutating func trim() {
-    for level in 0..<PoolPriority.levels where rings[level].isEmpty && rings[level].capacity > 1024 {
-      rings[level].free()
+  // Takers may have made room since the last check. If they have made little, the ring doubles, so that checks stay
+  // rare.
+  @inline(never)
+  private mutating func makeRoom(_ level: Int) {
+    let ring = rings + level
+    outlet.withRing(level) { taking in
+      ring.pointee.head = taking.head
+      let count = ring.pointee.tail &- taking.head
+      let capacity = ring.pointee.mask + 1
+      guard count > capacity / 2 || capacity == 0 else { return }
+      let larger = max(256, capacity * 2)
+      let memory = UnsafeMutablePointer<PoolEntry>.allocate(capacity: larger)
+      if let old = taking.memory {
+        for offset in 0..<count {
+          let index = taking.head &+ offset
+          (memory + (index & (larger - 1))).moveInitialize(from: old + (index & taking.mask), count: 1)
+        }
+        old.deallocate()
+      }
+      taking.memory = memory
+      taking.mask = larger - 1
+      ring.pointee.memory = memory
+      ring.pointee.mask = larger - 1
     }
   }
 
-  private mutating func taken(_ entry: consuming PoolEntry?, _ level: Int) -> PoolEntry? {
-    if entry != nil { count -= 1 }
-    noteEmpty(level)
-    return entry
-  }
-
-  private mutating func noteEmpty(_ level: Int) {
-    if rings[level].isEmpty { levels &= ~(1 << UInt8(truncatingIfNeeded: level)) }
+  private func free(_ level: Int) {
+    let ring = rings + level
+    outlet.withRing(level) { taking in
+      ring.pointee.head = taking.head
+      guard ring.pointee.head == ring.pointee.tail else { return }
+      taking.memory?.deallocate()
+      taking.memory = nil
+      taking.mask = -1
+      ring.pointee.memory = nil
+      ring.pointee.mask = -1
+    }
   }
 }

@@ -1,125 +1,141 @@
-// Who works, who sleeps and who is called: the wake policy of a pool, as a value without threads, locks or a clock.
+// The wake-up policy of a pool: who works, who sleeps and who is called. A value without threads, locks or a clock.
 //
-// One rule carries it: while there is work that nobody runs and a thread that could be had, at least one worker is bound
-// to look for work before it runs anything else (Go's scheduler keeps one such "spinning" thread, proc.go; so do folly's
-// ThrottledLifoSem and libuv since it counts the woken). Nobody else needs to be woken then, so that a burst costs one
-// wake-up and not one a task; and whoever finds more than it takes calls the next, so that long tasks spread.
+// Its one invariant: while a task waits and a thread is available, at least one worker is bound to search for work
+// before it runs anything else. (Go's scheduler keeps such a "spinning" thread, proc.go; folly's ThrottledLifoSem does
+// so too, and libuv since it counts the woken threads.) No further worker needs to be woken then, so a burst costs one
+// wake-up instead of one per task. A worker that finds more tasks than it takes calls the next worker, so that long
+// tasks spread.
 
-/// The workers of one pool by what they do, and whom to call when work comes.
+/// The states of a pool's workers, and the decision which one to call when work arrives.
 package struct PoolRoster {
-  /// What a worker does.
+  /// The state of a worker.
   package enum State: Hashable, Sendable {
-    /// There is no thread in this place.
+    /// There is no thread in this slot.
     case absent
-    /// It was started or woken, and has not come yet.
+    /// A thread is being started for this slot and has not arrived.
+    case starting
+    /// It was woken and has not arrived.
     case called
-    /// It has work in its hands, or is about to look for more.
+    /// It is running a task, or is about to search for one.
     case working
-    /// It has just run dry and stays awake for a moment.
+    /// It has just run out of work and stays awake for a moment.
     case lingering
-    /// It was woken for nothing while work flows: it looks again by itself soon, so that nobody wakes it.
+    /// It was woken in vain while tasks keep arriving. It checks again by itself soon, so that it need not be woken.
     case watching
-    /// It sleeps until it is called, or its idle time is over.
+    /// It sleeps until it is called or its idle time is over.
     case parked
-    /// It has found nothing more to do, and is about to end.
+    /// It has no more work, or is surplus, and is about to end.
     case leaving
   }
 
-  /// Who is to come.
+  /// The worker to call.
   package enum Call: Hashable, Sendable {
     case nobody
-    /// Wake the parked worker in this place.
+    /// Wake the parked worker in this slot.
     case wake(Int)
-    /// Start a thread for this place.
+    /// Start a thread for this slot.
     case start(Int)
   }
 
-  /// What a worker does that has found nothing.
+  /// What a worker without work does next.
   package enum Rest: Hashable, Sendable {
     case linger, watch, park, end
   }
 
-  /// The most threads.
-  package let size: Int
-  /// Whether workers end once nothing is left to do.
+  /// The configured maximum number of working threads.
+  package private(set) var size: Int
+  /// The number of workers blocked in a wait for a task of their own pool that another thread must run. Each allows one
+  /// additional thread.
+  package private(set) var blocked = 0
+  /// Whether workers end once the queue is empty.
   package private(set) var isDraining = false
-  /// How many threads there are, called ones included.
+  /// The number of threads, including those being started.
   package private(set) var threads = 0
-  /// The most that there ever were.
+  /// The largest number of threads that ever ran at a time.
   package private(set) var largest = 0
-  /// How many are bound to look for work before they run anything.
-  @usableFromInline package private(set) var searching = 0
+  /// The number of workers bound to search for work before they run anything.
+  package private(set) var searching = 0
 
-  // The last to park is the first to be woken: its stack is warm, and the others reach the end of their idle time.
+  // The last worker to park is woken first: its caches are warm, and the others reach the end of their idle time.
   private(set) var parked: [Int] = []
   private var states: [State] = []
   private var absent: [Int] = []
   private var hasLingerer = false
   private var hasWatcher = false
   private var leaving = 0
+  private var starting = 0
 
   package init(size: Int) { self.size = size }
 
-  /// How many sleep until they are called.
+  // Guards against overflow for a size of Int.max.
+  private var limit: Int { size.addingReportingOverflow(blocked).overflow ? .max : size + blocked }
+
+  /// The number of workers without work.
   package var idle: Int { parked.count + (hasLingerer ? 1 : 0) + (hasWatcher ? 1 : 0) }
 
-  /// Whether somebody lingers, who must be told of new work.
-  var isLingering: Bool { hasLingerer }
-
-  /// How many workers could be had for new work, without those who are about to have finished.
-  var available: Int { searching + parked.count + size - threads }
-
-  /// What the worker in a place does.
-  package func state(of place: Int) -> State { place < states.count ? states[place] : .absent }
-
-  /// Decides who is to come for `work` tasks that nobody runs. O(1).
-  ///
-  /// - Parameters:
-  ///   - finishing: How many workers, among those that work, are bound to look before they run anything.
-  ///   - growing: Whether a new thread is started for each task that no searching worker is left for.
-  package mutating func call(forWork work: Int, finishing: @autoclosure () -> Int, growing: Bool) -> Call {
-    if threads == size && parked.isEmpty { return .nobody }
-    if searching >= work || (searching > 0 && (!growing || threads == size || !parked.isEmpty)) { return .nobody }
-    return callSlowly(forWork: work, finishing: finishing(), growing: growing)
+  /// The number of workers that are on their way or available for new work.
+  package var available: Int {
+    let coming = searching + parked.count
+    return max(coming, limit - (threads - coming))
   }
 
-  private mutating func callSlowly(forWork work: Int, finishing: Int, growing: Bool) -> Call {
-    let coming = searching + finishing
-    if let place = parked.last {
-      guard work > 0, coming == 0 else { return .nobody }
-      parked.removeLast()
+  /// Whether there are more threads than allowed.
+  package var hasSurplus: Bool { threads - leaving > limit }
+
+  /// The state of the worker in a slot.
+  package func state(of place: Int) -> State { place < states.count ? states[place] : .absent }
+
+  // MARK: Calling
+
+  /// Whether any worker could be called. Checked first, because it reads only this value.
+  ///
+  /// - Parameter growing: Whether a new thread is started for each task beyond the number of searching workers.
+  package func mayCall(growing: Bool) -> Bool {
+    parked.isEmpty ? threads < limit && (growing || searching == 0) : searching == 0
+  }
+
+  /// Decides which worker to call for `work` queued tasks. O(1).
+  package mutating func call(forWork work: Int, growing: Bool) -> Call {
+    guard work > 0, mayCall(growing: growing) else { return .nobody }
+    if let place = parked.popLast() {
       states[place] = .called
       searching += 1
       return .wake(place)
     }
-    guard threads < size, growing ? work > coming : work > 0 && coming == 0 else { return .nobody }
-    return .start(add())
+    return work > searching ? .start(add()) : .nobody
   }
 
   private mutating func add() -> Int {
     let place = absent.popLast() ?? states.count
-    if place == states.count { states.append(.called) } else { states[place] = .called }
+    if place == states.count { states.append(.starting) } else { states[place] = .starting }
     threads += 1
-    largest = max(largest, threads)
+    starting += 1
     searching += 1
     return place
   }
 
-  /// The system has no thread for a place that was to be started.
+  /// The system could not start the thread for a slot.
   package mutating func startFailed(_ place: Int) {
+    starting -= 1
     searching -= 1
+    remove(place)
+  }
+
+  private mutating func remove(_ place: Int) {
     threads -= 1
     states[place] = .absent
     absent.append(place)
   }
 
-  /// A worker looks for work, from whatever it did before.
-  package mutating func look(_ place: Int) {
-    if states[place] != .working { lookSlowly(place) }
-  }
+  // MARK: Workers
 
-  private mutating func lookSlowly(_ place: Int) {
+  /// A worker starts to search, from any earlier state.
+  package mutating func look(_ place: Int) {
     switch states[place] {
+    case .starting:
+      starting -= 1
+      largest = max(largest, threads - starting)
+      searching -= 1
     case .called: searching -= 1
     case .lingering:
       searching -= 1
@@ -128,18 +144,27 @@ package struct PoolRoster {
       searching -= 1
       hasWatcher = false
     case .parked:
-      // Its idle time is over, or the pool drains; from the bottom of the stack, where the longest idle are.
+      // Its idle time is over, or the pool drains. The longest idle are at the bottom of the stack, where the search
+      // starts.
       if let index = parked.firstIndex(of: place) { parked.remove(at: index) }
     case .absent, .working, .leaving: break
     }
     states[place] = .working
   }
 
-  /// A worker has looked and found nothing.
+  /// Makes a searching worker end if it is surplus. Returns false if it stays.
+  package mutating func retire(_ place: Int) -> Bool {
+    guard hasSurplus else { return false }
+    states[place] = .leaving
+    leaving += 1
+    return true
+  }
+
+  /// A worker has searched and found nothing.
   ///
   /// - Parameters:
-  ///   - mayLinger: Whether it comes from work, and this machine can run others meanwhile.
-  ///   - flowing: Whether tasks have come since it looked before.
+  ///   - mayLinger: Whether it has just worked, and other threads can run meanwhile on this machine.
+  ///   - flowing: Whether tasks have arrived since its last search.
   ///   - expired: Whether its idle time is over.
   package mutating func rest(_ place: Int, mayLinger: Bool, flowing: Bool, expired: Bool) -> Rest {
     if isDraining || expired {
@@ -147,7 +172,7 @@ package struct PoolRoster {
       leaving += 1
       return .end
     }
-    // Others have taken what came meanwhile, so they are quick: one hot worker is enough.
+    // Other workers have taken what arrived meanwhile, so they keep up: one that stays awake is enough.
     let othersAwake = threads - parked.count - leaving > 1
     if flowing, othersAwake, !hasWatcher {
       hasWatcher = true
@@ -166,15 +191,41 @@ package struct PoolRoster {
     return .park
   }
 
-  /// A worker that was told to end is gone.
+  /// A worker that was told to end has ended.
   package mutating func leave(_ place: Int) {
     leaving -= 1
-    threads -= 1
-    states[place] = .absent
-    absent.append(place)
+    remove(place)
   }
 
-  /// From now on workers end when they find nothing. Returns whom to wake for that.
+  // MARK: Changing the number of threads
+
+  /// Changes the maximum number of threads. Returns the slots to wake so that their workers end. Busy workers end after
+  /// their tasks.
+  package mutating func resize(to size: Int) -> [Int] {
+    self.size = size
+    return shrink()
+  }
+
+  /// A worker blocks for a task of its own pool: another may replace it.
+  package mutating func block() { blocked += 1 }
+
+  /// The worker resumes. Returns the slots to wake so that their workers end.
+  package mutating func unblock() -> [Int] {
+    blocked -= 1
+    return shrink()
+  }
+
+  private mutating func shrink() -> [Int] {
+    let surplus = threads - leaving - limit
+    guard surplus > 0 else { return [] }
+    let woken = Array(parked.prefix(surplus))
+    parked.removeFirst(woken.count)
+    for place in woken { states[place] = .called }
+    searching += woken.count
+    return woken
+  }
+
+  /// Makes workers end once they find no work. Returns the slots to wake for that.
   package mutating func drain() -> [Int] {
     isDraining = true
     var woken = parked

@@ -1,76 +1,70 @@
-import Synchronization
-
-// Unchecked: as PoolJob, which has all that it consists of.
-/// A task that a pool was given: its result, once it has one, and the means to wait for it or to take it back.
+/// The handle of a task in a pool: to wait for its result and to cancel it.
 ///
-/// Any number of threads and tasks may wait, before and after the end. Dropping the handle changes nothing: the task runs.
-public final class PoolTask<Success: Sendable, Failure: Error>: PoolJob, @unchecked Sendable {
-  // Unchecked: as PoolJob, which has all that it consists of.
+/// A task ends exactly once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
+/// Any number of threads and tasks may wait for it, before and after its end. Releasing the handle has no effect on the
+/// task.
+public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
+  @usableFromInline let job: ResultJob<Success, Failure>
 
-  @inlinable
-  init(_ core: PoolCore, body: sending @escaping () throws(Failure) -> Success) {
-    super.init(core) { job in
-      do throws(Failure) {
-        let value = try body()
-        if Success.self != Void.self { job.result = Result<Success, Failure>.success(value) }
-        return false
-      } catch {
-        job.result = Result<Success, Failure>.failure(error)
-        return true
-      }
-    }
-  }
+  @inlinable init(_ job: ResultJob<Success, Failure>) { self.job = job }
 
-  /// What the body threw; nil if it returned, never ran, or has not come to its end.
+  /// The task's state at this moment.
+  public var state: PoolTaskState { job.state }
+
+  /// Whether the task has ended, whether it ran or not.
+  public var hasEnded: Bool { job.hasEnded }
+
+  /// Whether the task was cancelled, before it started or while it ran.
+  public var isCancelled: Bool { job.isCancelled }
+
+  /// The error that the body threw; nil if it returned, never ran, or has not ended.
   public var error: Failure? {
-    guard hasEnded, case .failure(let error) = result as? Result<Success, Failure> else { return nil }
+    guard hasEnded, case .failure(let error) = job.result?.value else { return nil }
     return error
   }
 
+  /// Cancels the task. Returns true if it will not start. Returns false if it is running, and is then notified, or has
+  /// ended.
+  ///
+  /// A queued task ends at once, frees its place in the queue and releases its captures. A running one continues: its
+  /// body sees ``ThreadPool/isCancelled``, and its waits in this library end with the code `cancelled`. Other tasks on
+  /// its thread are not affected. Can be called from any thread, any number of times. O(1) on average.
+  @discardableResult
+  public func cancel() -> Bool { job.cancel() }
+
   /// Blocks the calling thread until the task has ended, and returns its result.
   ///
-  /// A thread of the same pool helps instead of blocking: if the task has not started, it runs here and now, whatever its
-  /// priority, and then the deadline has no effect. So tasks may wait for tasks, however few threads there are. A wait
-  /// that could never end (a task for itself, two for each other, also through other pools) is refused. What remains to
-  /// the caller: waits for something else that only a queued task would bring about.
+  /// A thread of the same pool helps instead of blocking: if the task has not started and the deadline has not passed,
+  /// the thread runs the task itself, whatever its priority, and the deadline has no further effect. Tasks can
+  /// therefore wait for tasks in a pool of any size. If nested tasks have used up half of the thread's stack, the wait
+  /// blocks, and the pool may have one additional thread until it is over. A wait that could never end is refused: a
+  /// task for itself, or two tasks for each other, also through other pools. One risk remains with the caller: waiting
+  /// in a task for some other event that only a queued task would bring about.
   ///
-  /// - Parameter deadline: When to give up; one that has passed only looks.
-  /// - Throws: What the body threw, why the task never ran, or why the wait ended: see ``PoolTaskErrorCode``.
+  /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
+  /// - Throws: The error of the body, why the task never ran, or why the wait ended: see ``PoolTaskErrorCode``.
   @available(*, noasync, message: "blocks the thread; await value")
   @discardableResult @inlinable
   public func wait(until deadline: Deadline = .distantFuture) throws(PoolTaskError<Failure>) -> Success {
-    if !hasEnded, let end = waitForEnd(deadline) {
-      throw PoolTaskError(end.code, failure: nil, pool: poolName, waited: end.waited)
+    if !job.hasEnded, let end = job.waitForEnd(deadline) {
+      throw PoolTaskError(end.code, pool: job.core.name, waited: end.waited, circle: end.circle)
     }
-    return try outcome()
+    return try job.outcome()
   }
 
-  /// The task's result, once it has one; suspends until then.
+  /// The task's result. Suspends until the task has ended.
   ///
   /// Cancelling the Swift task that waits ends the wait, not the pool's task.
   ///
-  /// - Throws: What the body threw, why the task never ran, or that the wait was cancelled: see ``PoolTaskErrorCode``.
-  public var value: Success {
-    get async throws(PoolTaskError<Failure>) {
-      if !hasEnded {
-        let outcome = await suspendUntilEnd()
-        if outcome != .woken { throw PoolTaskError(.waitCancelled, pool: core.name) }
+  /// - Throws: ``PoolTaskError``: the body's error, or why the task never ran; `CancellationError` if the wait was
+  ///   cancelled.
+  public nonisolated(nonsending) var value: Success {
+    get async throws {
+      if !job.hasEnded {
+        let outcome = await job.suspendUntilEnd()
+        if outcome != .woken { throw CancellationError() }
       }
-      return try outcome()
-    }
-  }
-
-  // Compiled for the caller's types, as the body is: the casts would look them up at every call.
-  @inlinable
-  func outcome() throws(PoolTaskError<Failure>) -> Success {
-    switch result as? Result<Success, Failure> {
-    case .success(let value): return value
-    case .failure(let error):
-      throw PoolTaskError(.failed, failure: error, pool: poolName, waited: .zero)
-    case nil:
-      let reason = dropReason
-      if reason == nil, let nothing = () as? Success { return nothing }
-      throw PoolTaskError(reason ?? .cancelled, failure: nil, pool: poolName, waited: .zero)
+      return try job.outcome()
     }
   }
 }

@@ -1,9 +1,12 @@
 /// Why a pool's task has no result, or why the wait for it ended.
 public struct PoolTaskError<Failure: Error>: HeadgateError {
-  /// The reason.
-  public let code: PoolTaskErrorCode
+  /// The codes, the same for all failure types.
+  public typealias Code = PoolTaskErrorCode
 
-  /// What the task's body threw; nil unless the code is ``PoolTaskErrorCode/failed``.
+  /// The reason.
+  public let code: Code
+
+  /// The error that the task's body threw; nil unless the code is ``PoolTaskErrorCode/failed``.
   public let failure: Failure?
 
   /// The pool's name.
@@ -12,34 +15,41 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   /// How long the wait had lasted.
   public let waited: Duration
 
+  /// The cycle of waits that this one would have closed; nil unless the code is ``PoolTaskErrorCode/wouldDeadlock``.
+  public let circle: String?
+
   @usableFromInline
-  init(_ code: PoolTaskErrorCode, failure: Failure? = nil, pool: String, waited: Duration = .zero) {
+  init(
+    _ code: PoolTaskErrorCode, failure: Failure? = nil, pool: String, waited: Duration = .zero, circle: String? = nil
+  ) {
     self.code = code
     self.failure = failure
     self.pool = pool
     self.waited = waited
+    self.circle = circle
   }
 
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// What the body threw.
+  /// The error that the body threw.
   public var underlyingError: (any Error)? { failure }
 
-  /// For people: what ended, why, after how long, and what to do.
+  /// For people: the pool, the reason, how long the wait lasted, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? code.explanation
+    let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
     return "task of the pool \"\(pool)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
   }
 }
 
-/// The reason of a ``PoolTaskError``. New ones may come: handle those that you know, and treat the others as a failure.
+/// The reason of a ``PoolTaskError``. Later versions may add codes: handle those that you know, and treat all others as
+/// a failure.
 public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
-  /// Its name, as it stands in logs.
+  /// Its name, as it appears in logs.
   public let description: String
   let explanation: String
   let advice: String
-  // What stands in the word of a dropped job; zero for reasons that drop nothing.
+  // The value in the word of a dropped job; zero for codes that drop nothing.
   let drop: UInt
 
   private init(_ name: String, _ explanation: String, _ advice: String, drop: UInt = 0) {
@@ -59,28 +69,29 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The task's body threw an error: see ``PoolTaskError/failure``.
-  public static let failed = PoolTaskErrorCode("failed", "its body threw an error", "look at the error")
+  public static let failed = PoolTaskErrorCode("failed", "its body threw an error", "see the error")
   /// The task was cancelled before it started.
   public static let cancelled = PoolTaskErrorCode(
     "cancelled", "it was cancelled before it started", "submit it again if it is still needed", drop: 1)
-  /// The task gave way to a newer one, as ``FullQueuePolicy/discardOldest`` says.
+  /// The task was dropped for a newer one by ``FullQueuePolicy/discardOldest``.
   public static let discarded = PoolTaskErrorCode(
-    "discarded", "it gave way to a newer task", "raise the queue's bound, or submit less", drop: 2)
+    "discarded", "it was dropped for a newer task", "raise the queue's bound, or submit fewer tasks", drop: 2)
   /// The pool was disposed of before the task started.
   public static let disposed = PoolTaskErrorCode(
     "disposed", "the pool was disposed of before it started", "dispose of the pool with .drain", drop: 3)
-  /// The pool could not take the task: the system has no thread to give.
+  /// The pool could not accept the task: the system has no thread available.
   public static let notAccepted = PoolTaskErrorCode(
-    "not_accepted", "the system has no thread to give", "raise the limit on processes (ulimit -u), or try again")
-  /// The deadline passed first. The task goes on, and can be waited for again.
+    "not_accepted", "the system has no thread available", "raise the limit on processes (ulimit -u), or try again")
+  /// The deadline passed first. The task continues, and can be waited for again.
   public static let timedOut = PoolTaskErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
-  /// The waiting thread or task was cancelled. The pool's task goes on, and can be waited for again.
+  /// The waiting thread was cancelled. The pool's task continues, and can be waited for again. A task that is cancelled
+  /// while it waits gets `CancellationError`.
   public static let waitCancelled = PoolTaskErrorCode(
-    "wait_cancelled", "the one who waited was cancelled", "end what you do")
-  /// The task waits for the one who would wait, itself or through a chain of others.
+    "wait_cancelled", "the wait was cancelled", "stop the current operation")
+  /// The task waits for the caller's end, directly or through others.
   public static let wouldDeadlock = PoolTaskErrorCode(
-    "would_deadlock", "it waits for the end of the one who would wait", "wait from outside the task")
-  /// A task of Swift's runs on the calling thread: blocking it may stop all others.
+    "would_deadlock", "it waits for the end of the calling task or thread", "wait from outside of the task")
+  /// The calling thread runs Swift tasks: blocking it could stop all tasks.
   public static let onCooperativeThread = PoolTaskErrorCode(
     "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value")
 

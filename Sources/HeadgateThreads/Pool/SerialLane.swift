@@ -1,15 +1,13 @@
-import DequeModule
-
-/// Runs jobs one after another, in the order of their arrival, on threads that many lanes share.
+/// Runs jobs one at a time, in FIFO order, on threads shared by many lanes.
 ///
-/// A lane whose job takes long (a slow disk) occupies one thread and delays only its own jobs, as long as the crew has
+/// A lane with a slow job (a slow disk) occupies one thread and delays only its own jobs, as long as the crew has
 /// another thread.
 package final class SerialLane: Sendable {
   package typealias Job = @Sendable () -> Void
 
   private struct State {
     var jobs: [Job] = []
-    // On the crew's queue or running: it is there once at most.
+    // In the crew's queue or running. A lane is in the queue at most once.
     var isScheduled = false
   }
 
@@ -28,7 +26,8 @@ package final class SerialLane: Sendable {
     if mustSchedule { crew.schedule(self) }
   }
 
-  /// Runs all jobs that are there. True if others have come meanwhile: then the lane goes to the end of the queue.
+  /// Runs all jobs that are present. Returns true if more have arrived meanwhile; the lane then goes to the end of the
+  /// queue.
   fileprivate func runJobs() -> Bool {
     let jobs = state.withLock { state in
       defer { state.jobs = [] }
@@ -42,68 +41,37 @@ package final class SerialLane: Sendable {
   }
 }
 
-/// The threads that lanes run on: started when first needed, a few at most, asleep while there is nothing to do.
+/// The threads that lanes run on: a small pool, whose threads start when needed.
 package final class LaneCrew: Sendable {
-  private struct State {
-    var lanes: Deque<SerialLane> = []
-    var threads = 0
-    var idle: [Parker] = []
-  }
-
-  private let name: String
-  private let size: Int
-  private let state = Locked(State())
+  private let core: PoolCore
 
   /// - Parameters:
   ///   - name: The threads' name.
-  ///   - size: The most threads.
+  ///   - size: The maximum number of threads.
   package init(name: String, size: Int) {
-    self.name = name
-    self.size = size
+    var settings = PoolCore.Settings(name: name, size: size)
+    // Other threads depend on the lanes' jobs, so the jobs must not block on them.
+    settings.spawn = { name, stackSize, body in
+      _ = try WorkerThread(name: name, stackSize: stackSize, serves: true, body)
+    }
+    core = PoolCore(settings)
+    DumpRegistry.add(core)
+  }
+
+  deinit {
+    DumpRegistry.remove(core)
+    core.dispose(now: false)
   }
 
   fileprivate func schedule(_ lane: SerialLane) {
-    let (parker, mustStart) = state.withLock { state -> (Parker?, Bool) in
-      state.lanes.append(lane)
-      // The last to go to sleep is the first to be woken: its stack is still warm.
-      if let parker = state.idle.popLast() { return (parker, false) }
-      guard state.threads < size else { return (nil, false) }
-      state.threads += 1
-      return (nil, true)
+    let turn = PoolClosure { [self] in
+      if lane.runJobs() { schedule(lane) }
     }
-    parker?.unpark()
-    if mustStart { startThread() }
-  }
-
-  private func startThread() {
-    do {
-      _ = try WorkerThread(name: name, serves: true) { [self] in work() }
+    do throws(ThreadPoolError) {
+      try core.submit(.closure(turn), level: PoolPriority.normal.level)
     } catch {
-      // With other threads at work the lane waits for one of them. With none, the caller is the thread.
-      let isAlone = state.withLock { state in
-        state.threads -= 1
-        return state.threads == 0
-      }
-      if isAlone { while runNext() {} }
+      // The crew has no thread and the system refuses one. The calling thread runs the jobs itself.
+      while lane.runJobs() {}
     }
-  }
-
-  private func work() {
-    let parker = Parker()
-    while true {
-      while runNext() {}
-      let mustPark = state.withLock { state in
-        guard state.lanes.isEmpty else { return false }
-        state.idle.append(parker)
-        return true
-      }
-      if mustPark { while !parker.park() {} }
-    }
-  }
-
-  private func runNext() -> Bool {
-    guard let lane = state.withLock({ $0.lanes.popFirst() }) else { return false }
-    if lane.runJobs() { schedule(lane) }
-    return true
   }
 }

@@ -3,39 +3,40 @@ extension ThreadPool {
   public struct Disposal: Hashable, Sendable {
     let isNow: Bool
 
-    /// What was accepted runs first.
+    /// Queued tasks run first.
     public static let drain = Disposal(isNow: false)
-    /// What has not started never will: its handles end with the code ``PoolTaskErrorCode/disposed``, closures of
-    /// `execute` are let go. Tasks that run come to their end by themselves; their handles' `cancel` asks them to hurry.
-    /// Pieces of Swift tasks go on elsewhere.
+    /// Queued tasks never run: their handles end with the code ``PoolTaskErrorCode/disposed``, and closures of
+    /// `execute` are released. Running tasks run to completion; their handles' `cancel` can ask them to end early. Jobs
+    /// of Swift tasks continue on the global executor.
     public static let now = Disposal(isNow: true)
   }
 
-  /// Ends the pool. Returns at once; see `waitUntilDisposed` for the end itself.
+  /// Disposes of the pool. Returns at once; use `waitUntilDisposed` to wait for its end.
   ///
-  /// From now on nothing more is accepted, also from the pool's own tasks; submitters that wait for room get the error
-  /// ``ThreadPoolError/Code/disposed``. From any thread, one of its tasks included, any number of times: `now` after
-  /// `drain` drops what has not started by then.
+  /// From now on the pool accepts nothing, not even from its own tasks. Submitters that wait for room get the error
+  /// ``ThreadPoolError/Code/disposed``. Can be called from any thread, including the pool's tasks, any number of times:
+  /// `now` after `drain` drops the tasks that have not started by then.
   public func dispose(_ disposal: Disposal = .drain) { core.dispose(now: disposal.isNow) }
 
-  /// Whether the pool was disposed of; it may still have work.
+  /// Whether the pool was disposed of. It may still be running tasks.
   public var isDisposed: Bool { core.state.withLock { $0.isDisposed } }
 
-  /// Blocks the calling thread until the pool was disposed of, its tasks have ended and its threads have made their last
-  /// call.
+  /// Blocks the calling thread until the pool was disposed of, its tasks have ended and its threads have called
+  /// `onThreadEnd`.
   ///
-  /// - Parameter deadline: When to give up; one that has passed only looks.
-  /// - Throws: ``WaitError``: the deadline passed, the thread was cancelled or must not block, or it is one of the pool's.
+  /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
+  /// - Throws: ``WaitError``: the deadline passed, the thread was cancelled or must not block, or it belongs to the
+  ///   pool.
   @available(*, noasync, message: "blocks the thread; await the async form")
   public func waitUntilDisposed(until deadline: Deadline = .distantFuture) throws(WaitError) {
     try core.blockUntilEnd(deadline)
   }
 
-  /// Suspends the task until the pool was disposed of, its tasks have ended and its threads have made their last call.
+  /// Suspends the task until the pool was disposed of, its tasks have ended and its threads have called `onThreadEnd`.
   ///
-  /// - Parameter deadline: When to give up.
-  /// - Throws: ``WaitError``: the deadline passed, or the task was cancelled.
-  public func waitUntilDisposed(until deadline: Deadline = .distantFuture) async throws(WaitError) {
+  /// - Parameter deadline: When to stop waiting.
+  /// - Throws: `CancellationError` if the task is cancelled; ``WaitError`` with `timedOut`.
+  nonisolated(nonsending) public func waitUntilDisposed(until deadline: Deadline = .distantFuture) async throws {
     try await core.suspendUntilEnd(deadline)
   }
 }

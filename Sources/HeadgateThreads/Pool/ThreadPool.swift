@@ -1,52 +1,54 @@
-/// Threads that run tasks: named, started as they are needed, never more than its size, ended when they have been idle
-/// for a while. The classic LSThreadPool, Java's ThreadPoolExecutor.
+/// A pool of threads that run tasks. Threads start when needed, up to the pool's size, and end after an idle time. The
+/// equivalent of LSThreadPool and of Java's ThreadPoolExecutor.
 ///
 ///     let pool = try ThreadPool(name: "images", size: 4)
 ///     try pool.execute { shrink(first) }                       // fire and forget
 ///     let task = try pool.submit { try load(second) }          // a handle
 ///     let image = try await task.value                         // or task.wait(until: .after(.seconds(5)))
-///     pool.dispose()                                           // the rest runs, the threads end
+///     pool.dispose()                                           // remaining tasks run, then the threads end
 ///
-/// **Growth.** While there are fewer threads than its size, a task for which no thread is free starts one; only then do
-/// tasks wait in the queue. (Java's ThreadPoolExecutor with an unbounded queue never grows past its core size.) A
-/// thread that has found nothing to do for the idle time ends; a pool that is left alone has none, and uses no processor
-/// time.
+/// **Growth.** While there are fewer threads than the pool's size, a task that finds no idle thread starts one. Only
+/// then do tasks wait in the queue. (Java's ThreadPoolExecutor with an unbounded queue never grows past its core size.)
+/// A thread that finds no work for the idle time ends. An unused pool has no threads and uses no processor time.
 ///
-/// **Order.** Higher priorities first; within one, tasks start in the order of submission. Very short tasks are taken
-/// by the handful, so that on several threads one may start a few microseconds after the next.
+/// **Order.** Higher priorities first; within a priority, tasks start in FIFO order, one at a time.
 ///
-/// **Wake-ups.** One worker is woken for one task, the last that went to sleep: a quiet pool uses one thread. A worker that
-/// has just run dry stays awake for up to 50 µs (not on one processor), and after a wake-up for nothing one worker looks
-/// again by itself after 100 to 400 µs instead of being woken for each task, as long as tasks keep coming. So a burst of
-/// tiny tasks costs few wake-ups, and a task behind a long one waits no longer than that for the next thread.
+/// **Wake-ups.** One worker is woken per task, the one that went to sleep last, so a quiet pool uses one thread. A
+/// worker that has just run out of work stays awake for up to 50 µs (not on a single processor). If a worker was woken
+/// in vain while tasks keep arriving, it checks again by itself after 200 µs instead of being woken for each task. So a
+/// burst of tiny tasks costs few wake-ups, and a task behind a long one waits no longer than that for the next thread.
 ///
-/// **Ends.** Every task that was accepted ends once: it runs, or its handle says why not. A pool that is dropped without
-/// ``dispose(_:)`` runs what it has accepted and ends its threads.
+/// **End.** Every accepted task ends exactly once: it runs, or its handle tells why not. A pool that is released
+/// without ``dispose(_:)`` runs the accepted tasks and then ends its threads.
 ///
-/// Tasks may submit tasks, wait for handles of the same pool, and dispose of the pool.
+/// Tasks may submit tasks, wait for handles of the same pool, and dispose of the pool. A submission carries neither
+/// task-local values nor the priority of the Swift task that makes it, because Swift passes these to tasks only.
+/// `Task(executorPreference: pool.taskExecutor)` creates such a task, and carries both.
 public final class ThreadPool: Sendable {
   @usableFromInline let core: PoolCore
 
-  /// The pool for tasks of Swift's: `Task(executorPreference: pool.taskExecutor)`, `withTaskExecutorPreference`.
+  /// The executor for running Swift tasks on the pool: `Task(executorPreference: pool.taskExecutor)`,
+  /// `withTaskExecutorPreference`.
   public let taskExecutor: PoolTaskExecutor
 
-  /// A pool without threads yet.
+  /// Creates a pool, without starting threads.
   ///
   /// - Parameters:
-  ///   - name: The name of the pool and its threads, which the system may cut; not empty.
-  ///   - size: The most threads at a time; 1 or more.
-  ///   - idleTime: How long a thread waits for work before it ends; not negative. The classic pool's collector took up to
-  ///     25 s.
-  ///   - queueBound: How many tasks may wait beyond those for which a thread is free or can still be started; nil for any
-  ///     number, 0 for none. Pieces of Swift tasks count, but are never refused. A bounded pool hands its tasks out one by
-  ///     one, which costs it speed with tiny tasks.
-  ///   - policy: What happens to a task when so many wait.
-  ///   - stackSize: The threads' stacks, in bytes; 0 for the system's default.
+  ///   - name: The name of the pool and its threads, which the system may truncate; not empty.
+  ///   - size: The maximum number of threads; 1 or more.
+  ///   - idleTime: How long a thread waits for work before it ends; not negative. (LSThreadPool's collector took up to
+  ///     25 s.)
+  ///   - queueBound: How many tasks may wait beyond those for which a thread is idle or can still be started; nil for
+  ///     no limit, 0 for none. Jobs of Swift tasks count, but are never refused. A bounded pool hands out its tasks one
+  ///     by one, which makes it slower with tiny tasks.
+  ///   - policy: What happens to a task that exceeds the bound.
+  ///   - stackSize: The size of the threads' stacks in bytes; 0 for the system's default.
   ///   - onThreadStart: Called on each thread before its first task.
   ///   - onThreadEnd: Called on each thread after its last task.
-  ///   - onTaskError: Called with what a task of `execute` throws, on its thread; nil for a warning in the log. The thread
-  ///     goes on. Errors of `submit` go to the handle.
-  /// - Throws: ``ThreadPoolError`` for an empty name or a number out of range.
+  ///   - onTaskError: Called with an error of an `execute` task, on its thread; if nil, the error is logged as a
+  ///     warning. The thread continues. Errors of `submit` go to the handle.
+  /// - Throws: ``ThreadPoolError`` for an empty name or a number out of range. It throws instead of trapping because a
+  ///   pool's numbers often come from configuration, and a user's mistake there must not stop the process.
   public convenience init(
     name: String, size: Int, idleTime: Duration = .seconds(10), queueBound: Int? = nil,
     policy: FullQueuePolicy = .block, stackSize: Int = 0, onThreadStart: (@Sendable () -> Void)? = nil,
@@ -70,41 +72,58 @@ public final class ThreadPool: Sendable {
     }
     core = PoolCore(settings, start: start)
     taskExecutor = PoolTaskExecutor(core)
+    DumpRegistry.add(core)
   }
 
-  deinit { core.dispose(now: false) }
+  deinit {
+    DumpRegistry.remove(core)
+    core.dispose(now: false)
+  }
 
-  /// The name that it was given.
+  /// The pool's name.
   public var name: String { core.name }
 
-  /// The most threads.
-  public var size: Int { core.settings.size }
+  /// The maximum number of threads.
+  public var size: Int { core.size }
 
-  /// Whether the calling thread is one of the pool's.
+  /// Changes the number of threads, also while tasks run: ThreadPoolExecutor's setMaximumPoolSize.
+  ///
+  /// If tasks are waiting, more threads start at once. Surplus threads end: idle ones at once, longest idle first; busy
+  /// ones after their task. No task is dropped or interrupted. Can be called from any thread. It also works on a
+  /// disposed pool that still runs tasks.
+  ///
+  /// - Parameter size: The maximum number of threads; 1 or more.
+  /// - Throws: ``ThreadPoolError`` with the code ``ThreadPoolError/Code/badArgument`` for a size below 1.
+  public func setSize(_ size: Int) throws(ThreadPoolError) {
+    guard size > 0 else { throw ThreadPoolError(.badArgument, pool: name) }
+    core.resize(to: size)
+  }
+
+  /// Whether the calling thread belongs to the pool.
   public var isCurrent: Bool { PoolFrame.current?.worker(of: core) != nil }
 
-  /// Whether the task that runs on the calling thread was asked to end: what a long task looks at now and then.
+  /// Whether the task on the calling thread was cancelled. A long task should check it regularly.
   ///
-  /// It is the calling thread's own flag, so waits in this library see it as well; the pool clears it between tasks. False
-  /// on a thread that nobody cancels.
+  /// It is the thread's own flag, so waits in this library observe it as well; the pool clears it between tasks. Always
+  /// false on a thread that cannot be cancelled.
   public static var isCancelled: Bool { ThreadRecord.current.isCancelled }
 
   // MARK: Numbers
 
   /// A pool's numbers at one moment.
   public struct Statistics: Hashable, Sendable {
-    /// Its threads, those included that are about to start or to end.
+    /// The number of threads, including those about to start or end.
     public let threads: Int
-    /// The threads that have nothing to do.
+    /// The number of idle threads.
     public let idle: Int
-    /// The tasks that wait.
+    /// The number of queued tasks.
     public let queued: Int
-    /// The most threads that it ever had.
+    /// The largest number of threads that ever ran at a time.
     public let largest: Int
-    /// The tasks whose bodies have come to their end, with a result or an error; pieces of Swift tasks count each.
+    /// The number of tasks whose bodies have returned or thrown; each job of a Swift task counts as one.
     public let completed: Int
   }
 
-  /// The numbers at this moment. O(size).
+  /// The current numbers. O(size).
   public var statistics: Statistics { core.statistics }
 }

@@ -1,87 +1,146 @@
-// The fast paths. A call first finds out whether it may pass, and only then moves its element: an element that has to
-// travel through the answer is copied three times on its way.
+// The fast paths. A call first finds out whether it can proceed and only then moves its element. An element returned
+// through an enum would be copied three times on its way.
 
 import CHeadgate
 import Synchronization
 
-/// Whether an element may pass now. With `open` the lock is held until it has.
+/// Whether an element can pass now.
 @usableFromInline
 enum Passage {
-  case open, blocked, closed
+  /// Through the cursor. The lock is held until `finish`.
+  case open
+  /// To or from a partner's node, with capacity 0. The lock is held until `finish`.
+  case partner(HandNode)
+  case blocked
+  case closed
 }
 
 extension BlockingQueue where Element: ~Copyable {
-  // These are not methods of the core: it is a struct of many words, which a call would copy.
+  // Not methods of the core: it is a struct of many words, which a call would copy.
 
   @inlinable
   func beginPut() -> Passage {
-    core.putLock.pointee.lock()
-    if core.puts.pointee.isClosed {
-      core.putLock.pointee.unlock()
-      return .closed
-    }
-    let index = core.puts.pointee.index
-    if index &- core.puts.pointee.otherIndex >= core.capacity {
-      let otherIndex = core.takeIndex.pointee.load(ordering: .acquiring)
-      if index &- otherIndex >= core.capacity {
-        core.putLock.pointee.unlock()
-        return .blocked
-      }
-      core.puts.pointee.otherIndex = otherIndex
-      core.lastPlaces.pointee.store(otherIndex &+ core.capacity &- index, ordering: .relaxed)
-    }
-    if core.puts.pointee.cursor == core.puts.pointee.limit { core.turnPuts() }
-    return .open
+    if let rendezvous { return rendezvous.meet(.put) }
+    core.puts.lock.pointee.lock()
+    let isClosed = core.puts.state.pointee.isClosed
+    if !isClosed, hasPlace() { return .open }
+    core.puts.lock.pointee.unlock()
+    return isClosed ? .closed : .blocked
   }
 
   @inlinable
   func beginTake() -> Passage {
-    core.takeLock.pointee.lock()
-    let index = core.takes.pointee.index
-    if index == core.takes.pointee.otherIndex {
-      let otherIndex = core.putIndex.pointee.load(ordering: .acquiring)
-      if index == otherIndex {
-        // Both ends are closed at one moment: what we have just read is the last index then.
-        let isClosed = core.takes.pointee.isClosed
-        core.takeLock.pointee.unlock()
-        return isClosed ? .closed : .blocked
-      }
-      core.takes.pointee.otherIndex = otherIndex
-      core.lastElements.pointee.store(otherIndex &- index, ordering: .relaxed)
-    }
-    if core.takes.pointee.cursor == core.takes.pointee.limit { core.turnTakes() }
-    return .open
+    if let rendezvous { return rendezvous.meet(.take) }
+    core.takes.lock.pointee.lock()
+    if hasElement() { return .open }
+    // Both ends are closed together, so the index just read is final.
+    let isClosed = core.takes.state.pointee.isClosed
+    core.takes.lock.pointee.unlock()
+    return isClosed ? .closed : .blocked
   }
 
-  /// After `open`: puts the element into its slot.
+  /// Whether an element can be put at the cursor. Requires the put lock.
   @inlinable
-  func endPut(_ element: consuming Element) {
-    let slot = core.puts.pointee.cursor
-    // The line was last read by who takes, and has to come over: four lines ahead is early enough.
+  func hasPlace() -> Bool {
+    let index = core.puts.state.pointee.index
+    if index &- core.puts.state.pointee.otherIndex >= core.capacity {
+      let otherIndex = core.takes.index.pointee.load(ordering: .acquiring)
+      if index &- otherIndex >= core.capacity { return false }
+      core.puts.state.pointee.otherIndex = otherIndex
+      core.puts.lastBatch.pointee.store(otherIndex &+ core.capacity &- index, ordering: .relaxed)
+    }
+    if core.puts.state.pointee.cursor == core.puts.state.pointee.limit { core.turnPuts() }
+    return true
+  }
+
+  /// Whether there is an element at the cursor. Requires the take lock.
+  @inlinable
+  func hasElement() -> Bool {
+    let index = core.takes.state.pointee.index
+    if index == core.takes.state.pointee.otherIndex {
+      let otherIndex = core.puts.index.pointee.load(ordering: .acquiring)
+      if index == otherIndex { return false }
+      core.takes.state.pointee.otherIndex = otherIndex
+      core.takes.lastBatch.pointee.store(otherIndex &- index, ordering: .relaxed)
+    }
+    if core.takes.state.pointee.cursor == core.takes.state.pointee.limit { core.turnTakes() }
+    return true
+  }
+
+  /// Stores an element at the cursor, which must be free. Takers see it after `endPut`.
+  @inlinable
+  func store(_ element: consuming Element) {
+    let slot = core.puts.state.pointee.cursor
+    // A taker accessed this cache line last, so it must be transferred. Four lines ahead is early enough.
     headgate_prepare_to_write(slot + 256)
     slot.initializeMemory(as: Element.self, to: element)
-    core.puts.pointee.cursor = slot + MemoryLayout<Element>.stride
-    let index = core.puts.pointee.index &+ 1
-    core.puts.pointee.index = index
-    core.putIndex.pointee.store(index, ordering: .releasing)
-    if core.puts.pointee.hasWaiters { core.unlockPutsAndWake() } else { core.putLock.pointee.unlock() }
+    core.puts.state.pointee.cursor = slot + MemoryLayout<Element>.stride
+    core.puts.state.pointee.index &+= 1
   }
 
-  /// After `open`: takes the element out of its slot.
+  /// Takes the element at the cursor. Putters see the free slot after `endTake`.
   @inlinable
-  func endTake() -> Element {
-    let slot = core.takes.pointee.cursor
-    let element = slot.assumingMemoryBound(to: Element.self).move()
-    core.takes.pointee.cursor = slot + MemoryLayout<Element>.stride
-    let index = core.takes.pointee.index &+ 1
-    core.takes.pointee.index = index
-    core.takeIndex.pointee.store(index, ordering: .releasing)
-    if core.takes.pointee.hasWaiters { core.unlockTakesAndWake() } else { core.takeLock.pointee.unlock() }
+  func fetch() -> Element {
+    let slot = core.takes.state.pointee.cursor
+    core.takes.state.pointee.cursor = slot + MemoryLayout<Element>.stride
+    core.takes.state.pointee.index &+= 1
+    return slot.assumingMemoryBound(to: Element.self).move()
+  }
+
+  /// Completes a put of `count` elements and unlocks.
+  @inlinable
+  func endPut(_ count: Int = 1) {
+    core.puts.index.pointee.store(core.puts.state.pointee.index, ordering: .releasing)
+    if core.puts.state.pointee.hasWaiters { core.puts.unlockAndWake(count) } else { core.puts.lock.pointee.unlock() }
+  }
+
+  /// Completes a take of `count` elements and unlocks.
+  @inlinable
+  func endTake(_ count: Int = 1) {
+    core.takes.index.pointee.store(core.takes.state.pointee.index, ordering: .releasing)
+    if core.takes.state.pointee.hasWaiters {
+      core.takes.unlockAndWake(count)
+    } else {
+      core.takes.lock.pointee.unlock()
+    }
+  }
+}
+
+extension BlockingQueue where Element: ~Copyable {
+  /// Puts the element after `beginPut` returned `open`.
+  @inlinable
+  func finishPut(_ element: consuming Element) {
+    store(element)
+    endPut()
+  }
+
+  /// Takes the element after `beginTake` returned `open`.
+  @inlinable
+  func finishTake() -> Element {
+    let element = fetch()
+    endTake()
+    return element
+  }
+
+  /// Hands the element to a partner.
+  @inlinable @inline(never)
+  func finishPut(_ element: consuming Element, to node: HandNode) {
+    Hand.of(node).element = consume element
+    rendezvous?.handOver(node)
+  }
+
+  /// Takes a partner's element.
+  @inlinable @inline(never)
+  func finishTake(from node: HandNode) -> Element {
+    // A putter's node holds its element as long as it is listed.
+    // swift-format-ignore: NeverForceUnwrap
+    let element = Hand<Element>.of(node).element.take()!
+    rendezvous?.handOver(node)
     return element
   }
 }
 
-/// What became of a put that doesn't wait.
+/// The result of a put that does not wait.
 @usableFromInline
 enum PutAttempt<Element: ~Copyable>: ~Copyable {
   case accepted
@@ -89,7 +148,7 @@ enum PutAttempt<Element: ~Copyable>: ~Copyable {
   case closed(Element)
 }
 
-/// What became of a take that doesn't wait.
+/// The result of a take that does not wait.
 @usableFromInline
 enum TakeAttempt<Element: ~Copyable>: ~Copyable {
   case element(Element)
@@ -98,27 +157,26 @@ enum TakeAttempt<Element: ~Copyable>: ~Copyable {
 }
 
 extension BlockingQueue where Element: ~Copyable {
-  /// A put that doesn't wait, whatever the queue is.
+  /// Puts without waiting.
   @inlinable
   func attempt(toPut element: consuming Element) -> PutAttempt<Element> {
-    if let rendezvous { return attemptPut(element, at: rendezvous) }
     switch beginPut() {
-    case .open:
-      endPut(element)
-      return .accepted
+    case .open: finishPut(element)
+    case .partner(let node): finishPut(element, to: node)
     case .blocked: return .full(element)
     case .closed: return .closed(element)
     }
+    return .accepted
   }
 
-  /// A take that doesn't wait, whatever the queue is.
+  /// Takes without waiting.
   @inlinable
   func attempt() -> TakeAttempt<Element> {
-    if let rendezvous { return attemptTake(at: rendezvous) }
     switch beginTake() {
-    case .open: return .element(endTake())
-    case .blocked: return .empty
-    case .closed: return .closed
+    case .open: .element(finishTake())
+    case .partner(let node): .element(finishTake(from: node))
+    case .blocked: .empty
+    case .closed: .closed
     }
   }
 }

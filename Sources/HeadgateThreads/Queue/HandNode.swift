@@ -1,81 +1,86 @@
 import Synchronization
 
-/// One who waits at a rendezvous, with room for the element that is handed over: what a putter brought, or where a
-/// taker wants it.
-///
-/// The links, the waiter and the element belong to the lock of the rendezvous as long as the node is listed. Once it was
-/// taken out and `state` has changed, they belong to who made the node.
-@usableFromInline
-struct HandNode: ~Copyable {
+/// The node of a caller that waits at a rendezvous. The subclass `Hand` adds space for the element.
+// Unchecked: links, waiter and element are guarded by the rendezvous's lock while the node is listed. Once it is
+// removed and `state` has changed, they belong to the node's owner.
+@usableFromInline class HandNode: @unchecked Sendable {
   @usableFromInline enum State: UInt8 {
     case waiting, done, closed
   }
 
   private let state = AtomicCell<UInt8>(State.waiting.rawValue)
-  /// Where the element stands: behind the node.
-  @usableFromInline let element: UnsafeMutableRawPointer
-  /// Who sleeps; nil while the maker of the node still looks at `state`.
+  /// The sleeping waiter; nil while the owner of the node still spins.
   var waiter: Waiter?
   fileprivate(set) var isListed = false
-  fileprivate var next: UnsafeMutablePointer<HandNode>?
-  fileprivate var previous: UnsafeMutablePointer<HandNode>?
+  // The owner retains the node and removes it from its list before releasing it.
+  fileprivate unowned(unsafe) var next: HandNode?
+  fileprivate unowned(unsafe) var previous: HandNode?
 
-  private init(element: UnsafeMutableRawPointer) { self.element = element }
+  @usableFromInline init() {}
 
-  static func make(stride: Int, alignment: Int) -> UnsafeMutablePointer<HandNode> {
-    let alignment = max(MemoryLayout<HandNode>.alignment, alignment)
-    let offset = (MemoryLayout<HandNode>.size + alignment - 1) / alignment * alignment
-    let memory = UnsafeMutableRawPointer.allocate(byteCount: offset + stride, alignment: alignment)
-    return memory.initializeMemory(as: HandNode.self, to: HandNode(element: memory + offset))
-  }
+  @usableFromInline var outcome: State { State(rawValue: state.load(ordering: .acquiring)) ?? .waiting }
 
-  /// Ends a node whose element was moved out, or never came.
-  @usableFromInline
-  static func free(_ node: UnsafeMutablePointer<HandNode>) {
-    node.deinitialize(count: 1)
-    UnsafeMutableRawPointer(node).deallocate()
-  }
-
-  var outcome: State { State(rawValue: state.load(ordering: .acquiring)) ?? .waiting }
-
-  /// The last touch by anybody but its maker.
+  /// After this call only the node's owner may access it.
   func end(_ outcome: State) { state.store(outcome.rawValue, ordering: .releasing) }
 }
 
-/// Nodes in the order of their arrival. Every call is O(1) and made under the lock of the rendezvous.
+/// A node with the element that its owner puts, or with space for the one that it takes.
+// Unchecked: like its superclass.
+@usableFromInline final class Hand<Element: ~Copyable>: HandNode, @unchecked Sendable {
+  @usableFromInline var element: Element?
+
+  @usableFromInline init(_ element: consuming Element? = nil) { self.element = element }
+
+  /// Resets the node after it was removed from its list.
+  func renew() { end(.waiting) }
+
+  /// Casts the node of a partner at the same queue.
+  @inlinable
+  static func of(_ node: HandNode) -> Hand<Element> { unsafeDowncast(node, to: Hand<Element>.self) }
+}
+
+/// Nodes in order of arrival. Every call is made under the rendezvous's lock and is O(1), except `hasPartner`.
 struct HandList {
-  private var first: UnsafeMutablePointer<HandNode>?
-  private var last: UnsafeMutablePointer<HandNode>?
-  /// How many wait.
+  private unowned(unsafe) var first: HandNode?
+  private unowned(unsafe) var last: HandNode?
+  /// The number of nodes.
   private(set) var count = 0
 
-  var isEmpty: Bool { first == nil }
+  /// Whether there is a node that belongs to a different wait: a select may stand in both lists of one queue.
+  func hasPartner(for waiter: Waiter?) -> Bool {
+    var node = first
+    while let partner = node {
+      guard let waiter, let other = partner.waiter, other.isSameWait(as: waiter) else { return true }
+      node = partner.next
+    }
+    return false
+  }
 
-  mutating func append(_ node: UnsafeMutablePointer<HandNode>) {
-    node.pointee.isListed = true
-    node.pointee.previous = last
-    if let last { last.pointee.next = node } else { first = node }
+  mutating func append(_ node: HandNode) {
+    node.isListed = true
+    node.previous = last
+    if let last { last.next = node } else { first = node }
     last = node
     count += 1
   }
 
-  /// Takes one out, wherever it stands; nothing happens if it was taken out before.
-  mutating func remove(_ node: UnsafeMutablePointer<HandNode>) {
-    guard node.pointee.isListed else { return }
-    node.pointee.isListed = false
-    let (next, previous) = (node.pointee.next, node.pointee.previous)
-    if let next { next.pointee.previous = previous } else { last = previous }
-    if let previous { previous.pointee.next = next } else { first = next }
-    node.pointee.next = nil
-    node.pointee.previous = nil
+  /// Removes a node from any position. Has no effect if it was removed before.
+  mutating func remove(_ node: HandNode) {
+    guard node.isListed else { return }
+    node.isListed = false
+    let (next, previous) = (node.next, node.previous)
+    if let next { next.previous = previous } else { last = previous }
+    if let previous { previous.next = next } else { first = next }
+    node.next = nil
+    node.previous = nil
     count -= 1
   }
 
-  /// Takes out the first that has not given up.
-  mutating func claimFirst() -> UnsafeMutablePointer<HandNode>? {
+  /// Removes and returns the first node whose wait has not ended.
+  mutating func claimFirst() -> HandNode? {
     while let node = first {
       remove(node)
-      guard let waiter = node.pointee.waiter else { return node }
+      guard let waiter = node.waiter else { return node }
       if waiter.claim(.woken) { return node }
     }
     return nil

@@ -1,15 +1,20 @@
-// A queue whose order is not that of arrival: a heap under one lock, with a leader that sleeps until the first is due.
-// D. Lea, java.util.concurrent.DelayQueue; D. Schmidt, "Leader/Followers" (2000).
+// A queue ordered by key: a heap under one lock, with a leader that sleeps until the first element is due. D. Lea,
+// java.util.concurrent.DelayQueue; D. Schmidt, "Leader/Followers" (2000).
 
-/// What ``PriorityBlockingQueue`` and ``DelayQueue`` share.
+/// A queue between threads, tasks, or both, from which the element with the least key leaves first. Equal keys leave in
+/// FIFO order. Used as ``PriorityBlockingQueue`` and ``DelayQueue``.
 ///
-/// Of those who wait for an element one at most, the leader, sleeps until the first element is due; all others sleep
-/// until they are woken. Whoever stops leading (it took an element, gave up, was cancelled) wakes the next.
-// Unchecked: everything mutable is touched under `lock` only.
-final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendable {
-  let name: String
+/// Waiting, deadlines, cancellation and closing work as in ``BlockingQueue``. Elements may be noncopyable and need not
+/// be `Sendable`. A put and a take are O(log n).
+///
+/// At most one waiting taker, the leader, sleeps until the first element is due. All others sleep until they are woken.
+/// A leader that stops leading (it took an element, gave up or was cancelled) wakes the next.
+public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>: @unchecked Sendable {
+  // Unchecked: all mutable state is accessed only under `lock`.
+  /// The queue's name, as it appears in errors.
+  public let name: String
   let capacity: Int
-  private let timers: any TimerService
+  fileprivate let timers: any TimerService
   private let dueTime: @Sendable (Key) -> Deadline
 
   private let lock = Lock()
@@ -17,15 +22,16 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
   private var takers = WaitList()
   private var putters = WaitList()
   private var leader: Waiter?
-  private var isClosedNow = false
+  private var wasClosed = false
 
   /// - Parameters:
-  ///   - name: What the queue is called in errors.
-  ///   - capacity: The most elements.
-  ///   - timers: The clock that says what is due.
-  ///   - dueTime: From when on an element with this key can be taken. It grows with the key.
+  ///   - name: The name that errors show.
+  ///   - capacity: The maximum number of elements.
+  ///   - timers: The clock that determines what is due.
+  ///   - dueTime: The moment from which an element with this key can be taken. Monotonic in the key.
   init(
-    name: String, capacity: Int, timers: any TimerService, dueTime: @escaping @Sendable (Key) -> Deadline
+    name: String, capacity: Int, timers: any TimerService = TimerThread.deadlines,
+    dueTime: @escaping @Sendable (Key) -> Deadline
   ) {
     self.name = name
     self.capacity = capacity
@@ -39,59 +45,67 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
     return body()
   }
 
-  var count: Int { locked { heap.count } }
-  /// How many wait for an element.
-  var waitingTakers: Int { locked { takers.count } }
-  var isClosed: Bool { locked { isClosedNow } }
+  /// The number of elements, including those that are not due yet.
+  public var count: Int { locked { heap.count } }
 
-  func close() {
+  /// Whether there are no elements, due or not.
+  public var isEmpty: Bool { count == 0 }
+
+  /// The remaining space; `Int.max` for an unbounded queue.
+  public var remainingCapacity: Int { capacity == .max ? .max : capacity - count }
+
+  /// Whether the queue was closed. It may still contain elements.
+  public var isClosed: Bool { locked { wasClosed } }
+
+  /// The numbers of waiting takers and putters.
+  package var waitingCounts: (takers: Int, putters: Int) { locked { (takers.count, putters.count) } }
+
+  /// Closes the queue: no more elements can be put, but remaining ones can still be taken. See
+  /// ``BlockingQueue/close()``.
+  public func close() {
     lock.lock()
-    isClosedNow = true
+    wasClosed = true
     leader = nil
     var waiters: [Waiter] = []
     while let waiter = putters.claimFirst() ?? takers.claimFirst() { waiters.append(waiter) }
     lock.unlock()
-    // Takers look again: those for whom there is still an element that is not due wait on.
+    // Takers try again. If elements that are not due yet remain, they wait again.
     for waiter in waiters { waiter.wake() }
   }
 
-  // MARK: One try, under the lock
+  // MARK: Without a wait
 
-  private func attemptPut(_ element: consuming Element, _ key: Key) -> PutAttempt<Element> {
+  func attempt(toPut element: consuming Element, _ key: Key) -> PutAttempt<Element> {
     lock.lock()
-    if isClosedNow {
+    guard !wasClosed, heap.count < capacity else {
+      let isClosed = wasClosed
       lock.unlock()
-      return .closed(element)
-    }
-    if heap.count >= capacity {
-      lock.unlock()
-      return .full(element)
+      return isClosed ? .closed(element) : .full(element)
     }
     let isFirst = heap.least.map { key < $0 } ?? true
     heap.insert(element, key)
-    // One that is behind the first changes nothing for who sleeps until that is due. What is due at once is for another.
-    let waiter = isFirst || dueTime(key) == .distantPast ? claimTaker() : nil
+    // An element behind the first does not concern the leader, which sleeps until the first one is due. An element that
+    // is due at once is for another taker.
+    let taker = isFirst || dueTime(key) == .distantPast ? claimTaker() : nil
     lock.unlock()
-    waiter?.wake()
+    taker?.wake()
     return .accepted
   }
 
-  private func attemptTake() -> TakeAttempt<Element> {
+  func attempt() -> TakeAttempt<Element> {
     let now = timers.now
     lock.lock()
     guard let key = heap.least, dueTime(key) <= now, let element = heap.removeFirst() else {
-      let isOver = isClosedNow && heap.count == 0
+      let isOver = wasClosed && heap.count == 0
       lock.unlock()
       return isOver ? .closed : .empty
     }
     let putter = putters.claimFirst()
-    // Who waits sleeps until an element that is gone was due, or until it is woken.
+    // The next leader sleeps until the new first element is due.
     let taker = heap.count > 0 && leader == nil ? claimTaker() : nil
-    // The last element of a closed queue: nobody else need wait any more.
+    // The queue is closed and now empty, so all other takers are woken.
     var others: [Waiter] = []
-    if isClosedNow, heap.count == 0 {
-      while let other = claimTaker() { others.append(other) }
-    }
+    while wasClosed, heap.count == 0, let other = claimTaker() { others.append(other) }
     lock.unlock()
     putter?.wake()
     taker?.wake()
@@ -99,33 +113,93 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
     return .element(element)
   }
 
-  // The leader if there is one, else the first in line; whoever it is looks again and leads, if there is reason to.
+  // Claims the leader if there is one, otherwise the first waiter. It tries again, and leads again if necessary.
   private func claimTaker() -> Waiter? {
     if let leading = leader.take(), takers.remove(leading), leading.claim(.woken) { return leading }
     return takers.claimFirst()
   }
 
-  // MARK: Calls
+  // MARK: Lines
 
-  func tryPut(_ element: consuming Element, _ key: Key) -> PutResult<Element> {
-    switch attemptPut(element, key) {
-    case .accepted: return .accepted
-    case .full(let element): return refuse(element, QueueWait(.put, until: .distantPast), .timedOut)
-    case .closed(let element): return refuse(element, QueueWait(.put, until: .distantPast), .closed)
+  fileprivate func lineUpTaker(_ waiter: Waiter, first: Bool) -> Deadline? {
+    // Read before the lock is taken, because this calls foreign code. If an element becomes due meanwhile, the leader's
+    // sleep ends at once.
+    let now = timers.now
+    return locked {
+      if wasClosed, heap.count == 0 { return nil }
+      let due = heap.least.map(dueTime)
+      if let due, due <= now { return nil }
+      if first { takers.prepend(waiter) } else { takers.append(waiter) }
+      guard leader == nil, let due else { return .distantFuture }
+      leader = waiter
+      return due
     }
   }
 
+  fileprivate func lineUpPutter(_ waiter: Waiter, first: Bool) -> Deadline? {
+    locked {
+      guard heap.count >= capacity, !wasClosed else { return nil }
+      if first { putters.prepend(waiter) } else { putters.append(waiter) }
+      return .distantFuture
+    }
+  }
+
+  fileprivate func leave(_ waiter: Waiter, isTaker: Bool) {
+    locked {
+      _ = isTaker ? takers.remove(waiter) : putters.remove(waiter)
+      if leader === waiter { leader = nil }
+    }
+  }
+
+  /// Wakes the next taker if there is no leader, or the next putter if there is space.
+  fileprivate func passOn(toTaker: Bool) {
+    let next = locked {
+      if toTaker {
+        leader == nil && heap.count > 0 ? takers.claimFirst() : nil
+      } else {
+        heap.count < capacity ? putters.claimFirst() : nil
+      }
+    }
+    next?.wake()
+  }
+}
+
+/// The wait list of an ordered queue's takers or putters.
+struct OrderedLine<Key: Comparable & Sendable, Element: ~Copyable>: QueueLine {
+  let queue: OrderedQueue<Key, Element>
+  let isOfTakers: Bool
+
+  var name: String { queue.name }
+  var timers: any TimerService { queue.timers }
+
+  func spin() -> Bool { false }
+
+  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {
+    isOfTakers ? queue.lineUpTaker(waiter, first: first) : queue.lineUpPutter(waiter, first: first)
+  }
+
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) { queue.leave(waiter, isTaker: isOfTakers) }
+
+  func passOn() { queue.passOn(toTaker: isOfTakers) }
+}
+
+// MARK: Calls that wait
+
+extension OrderedQueue where Element: ~Copyable {
+  fileprivate var takerLine: OrderedLine<Key, Element> { OrderedLine(queue: self, isOfTakers: true) }
+  fileprivate var putterLine: OrderedLine<Key, Element> { OrderedLine(queue: self, isOfTakers: false) }
+
   func put(_ element: consuming Element, _ key: Key, until deadline: Deadline) -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
-    var waiting = element
+    var element = element
     while true {
-      switch attemptPut(waiting, key) {
+      switch attempt(toPut: element, key) {
       case .accepted: return .accepted
-      case .full(let element): waiting = element
-      case .closed(let element): return refuse(element, wait, .closed)
+      case .full(let back): element = back
+      case .closed(let back): return .refused(back, wait.error(at: name, .closed))
       }
-      if wait.isOver { return refuse(waiting, wait) }
-      waitForPlace(&wait)
+      if wait.isOver { return .refused(element, wait.error(at: name)) }
+      wait.block(at: putterLine)
     }
   }
 
@@ -133,154 +207,106 @@ final class OrderedQueue<Key: Comparable, Element: ~Copyable>: @unchecked Sendab
     _ element: consuming Element, _ key: Key, until deadline: Deadline
   ) async -> PutResult<Element> {
     var wait = QueueWait(.put, until: deadline)
-    var waiting = element
+    var element = element
     while true {
-      switch attemptPut(waiting, key) {
+      switch attempt(toPut: element, key) {
       case .accepted: return .accepted
-      case .full(let element): waiting = element
-      case .closed(let element): return refuse(element, wait, .closed)
+      case .full(let back): element = back
+      case .closed(let back): return .refused(back, wait.error(at: name, .closed))
       }
-      if wait.isOver { return refuse(waiting, wait) }
-      await suspendForPlace(&wait)
+      if wait.isOver { return .refused(element, wait.error(at: name)) }
+      await wait.suspend(at: putterLine)
     }
   }
 
-  func tryTake() throws(WaitError) -> Element? {
-    switch attemptTake() {
+  func tryPut(_ element: consuming Element, _ key: Key) -> PutResult<Element> {
+    let wait = QueueWait(.put, until: .distantPast)
+    switch attempt(toPut: element, key) {
+    case .accepted: return .accepted
+    case .full(let element): return .refused(element, wait.error(at: name, .timedOut))
+    case .closed(let element): return .refused(element, wait.error(at: name, .closed))
+    }
+  }
+
+  /// Takes the first element out of the queue once it is due; waits for one until the deadline. Throws like `take` of a
+  /// ``BlockingQueue``.
+  @available(*, noasync, message: "use the form with await")
+  public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
+    var wait = QueueWait(.take, until: deadline)
+    while true {
+      if let element = try attempt(wait) { return element }
+      wait.block(at: takerLine)
+    }
+  }
+
+  /// Takes the first element out of the queue once it is due; suspends until there is one or the deadline passes.
+  /// Throws like `take` of a ``BlockingQueue``.
+  nonisolated(nonsending) public func take(
+    until deadline: Deadline = .distantFuture
+  ) async throws -> sending Element {
+    var wait = QueueWait(.take, until: deadline)
+    while true {
+      do throws(WaitError) {
+        if let element = try attempt(wait) { return element }
+      } catch {
+        throw error.inTask
+      }
+      await wait.suspend(at: takerLine)
+    }
+  }
+
+  private func attempt(_ wait: QueueWait) throws(WaitError) -> Element? {
+    switch attempt() {
+    case .element(let element): return element
+    case .closed: throw wait.error(at: name, .closed)
+    case .empty:
+      guard wait.isOver else { return nil }
+      // Its leadership or wake-up passes to the next taker.
+      passOn(toTaker: true)
+      throw wait.error(at: name)
+    }
+  }
+
+  /// Takes the first element out of the queue if it is due, without waiting. Throws ``WaitError/Code/closed`` once the
+  /// queue is closed and empty.
+  public func tryTake() throws(WaitError) -> sending Element? {
+    switch attempt() {
     case .element(let element): return element
     case .empty: return nil
     case .closed: throw QueueWait(.take, until: .distantPast).error(at: name, .closed)
     }
   }
 
-  func take(until deadline: Deadline) throws(WaitError) -> Element {
-    var wait = QueueWait(.take, until: deadline)
-    while true {
-      switch attemptTake() {
-      case .element(let element): return element
-      case .closed: throw wait.error(at: name, .closed)
-      case .empty: if wait.isOver { throw giveUp(wait) }
-      }
-      waitForElement(&wait)
+  /// Takes at most `limit` elements that are due, in order, without waiting, and passes each to `body`. Returns their
+  /// number. See `drain` of a ``BlockingQueue``.
+  public func drain<Failure: Error>(
+    max limit: Int = .max, _ body: (consuming sending Element) throws(Failure) -> Void
+  ) throws(Failure) -> Int {
+    var taken = 0
+    let most = min(limit, count)
+    while taken < most, case .element(let element) = attempt() {
+      taken += 1
+      try body(element)
     }
+    return taken
   }
 
-  nonisolated(nonsending) func take(until deadline: Deadline) async throws(WaitError) -> Element {
-    var wait = QueueWait(.take, until: deadline)
-    while true {
-      switch attemptTake() {
-      case .element(let element): return element
-      case .closed: throw wait.error(at: name, .closed)
-      case .empty: if wait.isOver { throw giveUp(wait) }
-      }
-      await suspendForElement(&wait)
-    }
+  /// A `select` case that takes from this queue. `body` turns the element into the result of the select and is called
+  /// without a lock.
+  public func onTake<Value: ~Copyable>(_ body: @escaping (consuming sending Element) -> Value) -> SelectCase<Value> {
+    SelectCase(takerLine) { SelectAttempt(self.attempt(), $0, body) }
+  }
+}
+
+extension OrderedQueue: ElementSource {
+  func onPut<Value: ~Copyable>(_ element: Element, _ key: Key, _ body: @escaping () -> Value) -> SelectCase<Value> {
+    SelectCase(putterLine) { SelectAttempt(self.attempt(toPut: element, key), $0, body) }
   }
 
-  private func giveUp(_ wait: QueueWait) -> WaitError {
-    handLeadershipOn()
-    return wait.error(at: name)
-  }
-
-  private func refuse(
-    _ element: consuming Element, _ wait: QueueWait, _ code: WaitError.Code? = nil
-  ) -> PutResult<Element> {
-    .refused(element, wait.error(at: name, code))
-  }
-
-  // MARK: Waiting
-
-  // Lines up one who found nothing. Until when it is to sleep; nil if there is something to look at.
-  private func lineUpTaker(_ waiter: Waiter, _ wait: QueueWait) -> Deadline? {
-    lock.lock()
-    defer { lock.unlock() }
-    if isClosedNow, heap.count == 0 { return nil }
-    let due = heap.least.map(dueTime)
-    if let due, due <= timers.now { return nil }
-    if wait.wasWoken { takers.prepend(waiter) } else { takers.append(waiter) }
-    guard leader == nil, let due else { return wait.deadline }
-    leader = waiter
-    return min(due, wait.deadline)
-  }
-
-  // After a wait of a taker, however it ended. It looks once more now, and then takes, leads, or gives up.
-  private func leaveTaker(_ waiter: Waiter) {
-    locked {
-      takers.remove(waiter)
-      if leader === waiter { leader = nil }
-    }
-  }
-
-  /// A taker goes away with nothing: whatever it led, or was woken for, is the next one's.
-  private func handLeadershipOn() {
-    lock.lock()
-    let next = leader == nil && heap.count > 0 ? takers.claimFirst() : nil
-    lock.unlock()
-    next?.wake()
-  }
-
-  private func lineUpPutter(_ waiter: Waiter, _ wait: QueueWait) -> Bool {
-    locked {
-      guard heap.count >= capacity, !isClosedNow else { return false }
-      if wait.wasWoken { putters.prepend(waiter) } else { putters.append(waiter) }
-      return true
-    }
-  }
-
-  private func leavePutter(_ waiter: Waiter) { locked { _ = putters.remove(waiter) } }
-
-  // A taker that slept until an element was due has not run out of time.
-  private func note(_ outcome: Waiter.Outcome, _ limit: Deadline, _ wait: inout QueueWait) {
-    wait.note(outcome == .timedOut && limit < wait.deadline ? .woken : outcome)
-  }
-
-  private func block(_ waiter: Waiter, until limit: Deadline) -> Waiter.Outcome {
-    // The real clock needs no call: the thread sleeps until then by itself.
-    if timers === TimerThread.shared || limit == .distantFuture { return waiter.wait(until: limit) }
-    let timer = timers.schedule(at: limit) { waiter.end(.timedOut) }
-    defer { timer.cancel() }
-    // Another clock may have moved on meanwhile, and calls only when it moves again.
-    if timers.now >= limit { waiter.end(.timedOut) }
-    return waiter.wait(until: .distantFuture)
-  }
-
-  private func waitForElement(_ wait: inout QueueWait) {
-    guard wait.begin(on: timers), wait.willBlock() else { return }
-    let waiter = Waiter.ofThread()
-    guard let limit = lineUpTaker(waiter, wait) else { return }
-    HeadgateLog.note(.queue, "a thread waits to take from \"\(name)\"")
-    let outcome = block(waiter, until: limit)
-    leaveTaker(waiter)
-    note(outcome, limit, &wait)
-  }
-
-  private func waitForPlace(_ wait: inout QueueWait) {
-    guard wait.begin(on: timers), wait.willBlock() else { return }
-    let waiter = Waiter.ofThread()
-    guard lineUpPutter(waiter, wait) else { return }
-    HeadgateLog.note(.queue, "a thread waits to put into \"\(name)\"")
-    let outcome = block(waiter, until: wait.deadline)
-    leavePutter(waiter)
-    wait.note(outcome)
-  }
-
-  private nonisolated(nonsending) func suspendForElement(_ wait: inout QueueWait) async {
-    guard wait.begin(on: timers) else { return }
-    wait.willSuspend()
-    let waiter = Waiter.ofTask()
-    guard let limit = lineUpTaker(waiter, wait) else { return }
-    let outcome = await waiter.wait(until: limit, on: timers)
-    leaveTaker(waiter)
-    note(outcome, limit, &wait)
-  }
-
-  private nonisolated(nonsending) func suspendForPlace(_ wait: inout QueueWait) async {
-    guard wait.begin(on: timers) else { return }
-    wait.willSuspend()
-    let waiter = Waiter.ofTask()
-    guard lineUpPutter(waiter, wait) else { return }
-    let outcome = await waiter.wait(until: wait.deadline, on: timers)
-    leavePutter(waiter)
-    wait.note(outcome)
+  /// Takes at most `limit` elements that are due, in order, without waiting. Elements put during the call are left.
+  public func drain(max limit: Int = .max) -> [Element] {
+    var elements: [Element] = []
+    _ = drain(max: limit) { elements.append($0) }
+    return elements
   }
 }

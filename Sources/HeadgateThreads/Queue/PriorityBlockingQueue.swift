@@ -1,5 +1,5 @@
-/// A queue between threads, tasks, or both, from which the element of the highest priority comes first, and of several
-/// with the same priority the one that was put first: Java's PriorityBlockingQueue, with a limit and a close.
+/// A queue between threads, tasks, or both, from which the element with the highest priority leaves first. Equal
+/// priorities leave in FIFO order. Java's PriorityBlockingQueue, with an optional bound and `close`.
 ///
 /// ```swift
 /// let jobs = PriorityBlockingQueue<Job, Int>(name: "jobs")
@@ -7,109 +7,87 @@
 /// let next = try jobs.take()
 /// ```
 ///
-/// Waiting, deadlines, cancellation and closing are those of ``BlockingQueue``. Elements may be non-copyable and need not
-/// be `Sendable`. A put and a take are O(log n). Priorities are compared under the queue's lock: their `<` must be quick
+/// Waiting, deadlines, cancellation and closing work as in ``BlockingQueue``. Elements may be noncopyable and need not
+/// be `Sendable`. A put and a take are O(log n). Priorities are compared under the queue's lock: their `<` must be fast
 /// and must not use the queue.
-public final class PriorityBlockingQueue<Element: ~Copyable, Priority: Comparable & Sendable>: Sendable {
-  // The heap has the least key first.
-  private struct Key: Comparable {
-    var priority: Priority
+public typealias PriorityBlockingQueue<Element: ~Copyable, Priority: Comparable & Sendable> =
+  OrderedQueue<HighestFirst<Priority>, Element>
 
-    static func < (left: Key, right: Key) -> Bool { right.priority < left.priority }
-  }
+/// A priority as the key of an ``OrderedQueue``, in which the least key leaves first: the order is reversed.
+public struct HighestFirst<Priority: Comparable & Sendable>: Comparable, Sendable {
+  let priority: Priority
 
-  private let queue: OrderedQueue<Key, Element>
-
-  /// A queue without a limit: a put never waits.
-  public init(name: String = "queue") {
-    queue = OrderedQueue(name: name, capacity: .max, timers: TimerThread.shared) { _ in .distantPast }
-  }
-
-  /// A queue of at most `capacity` elements. Throws for a capacity below 1.
-  public init(name: String = "queue", capacity: Int) throws(QueueError) {
-    guard capacity > 0 else { throw QueueError(.invalidCapacity, queue: name, value: capacity) }
-    queue = OrderedQueue(name: name, capacity: capacity, timers: TimerThread.shared) { _ in .distantPast }
-  }
-
-  /// The queue's name, as it stands in errors.
-  public var name: String { queue.name }
-
-  /// How many elements are there.
-  public var count: Int { queue.count }
-
-  /// How many more elements have a place; `Int.max` where there is no limit.
-  public var remainingCapacity: Int { queue.capacity == .max ? .max : queue.capacity - queue.count }
-
-  /// Whether the queue was closed. Elements may be left.
-  public var isClosed: Bool { queue.isClosed }
-
-  /// How many wait for an element, at some moment during the call.
-  package var waitingTakers: Int { queue.waitingTakers }
-
-  /// Lets no element in any more; what is there can still be taken. See ``BlockingQueue/close()``.
-  public func close() { queue.close() }
-
-  /// Puts an element into the queue; waits for a place until the deadline. What the queue does not take comes back, as
-  /// from `put` of a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
-  public func put(
-    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
-  ) -> sending PutResult<Element> {
-    queue.put(element, Key(priority: priority), until: deadline)
-  }
-
-  /// Puts an element into the queue; suspends until there is a place or the deadline has passed. What the queue does not
-  /// take comes back.
-  nonisolated(nonsending) public func put(
-    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
-  ) async -> sending PutResult<Element> {
-    await queue.put(element, Key(priority: priority), until: deadline)
-  }
-
-  /// Puts an element into the queue if there is a place at once. What the queue does not take comes back.
-  public func tryPut(_ element: consuming sending Element, priority: Priority) -> sending PutResult<Element> {
-    queue.tryPut(element, Key(priority: priority))
-  }
-
-  /// Takes the first element out of the queue; waits for one until the deadline. Throws as
-  /// `take` of a ``BlockingQueue``.
-  @available(*, noasync, message: "use the form with await")
-  public func take(until deadline: Deadline = .distantFuture) throws(WaitError) -> sending Element {
-    try queue.take(until: deadline)
-  }
-
-  /// Takes the first element out of the queue; suspends until there is one or the deadline has passed.
-  nonisolated(nonsending) public func take(
-    until deadline: Deadline = .distantFuture
-  ) async throws(WaitError) -> sending Element {
-    try await queue.take(until: deadline)
-  }
-
-  /// Takes the first element out of the queue if there is one. Throws ``WaitError/Code/closed`` once the queue is closed
-  /// and empty.
-  public func tryTake() throws(WaitError) -> sending Element? { try queue.tryTake() }
+  /// Whether `left` leaves first.
+  public static func < (left: HighestFirst, right: HighestFirst) -> Bool { right.priority < left.priority }
 }
 
-extension PriorityBlockingQueue {
-  /// Puts an element that can be copied into the queue; waits for a place until the deadline. Throws as
-  /// `put` of a ``BlockingQueue``.
+extension OrderedQueue where Element: ~Copyable {
+  /// Creates an unbounded queue: a put never waits.
+  public convenience init<Priority>(name: String = "queue") where Key == HighestFirst<Priority> {
+    self.init(name: name, capacity: .max) { _ in .distantPast }
+  }
+
+  /// Creates a queue of at most `capacity` elements. Throws for a capacity below 1.
+  public convenience init<Priority>(
+    name: String = "queue", capacity: Int
+  ) throws(QueueError) where Key == HighestFirst<Priority> {
+    guard capacity > 0 else { throw QueueError(.invalidCapacity, queue: name, value: capacity) }
+    self.init(name: name, capacity: capacity) { _ in .distantPast }
+  }
+
+  /// Puts an element into the queue; waits for space until the deadline. A refused element is returned, as by `put` of
+  /// a ``BlockingQueue``.
   @available(*, noasync, message: "use the form with await")
-  public func put(
+  public func put<Priority>(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
-  ) throws(WaitError) {
-    try queue.put(element, Key(priority: priority), until: deadline).get()
+  ) -> sending PutResult<Element> where Key == HighestFirst<Priority> {
+    put(element, HighestFirst(priority: priority), until: deadline)
   }
 
-  /// Puts an element that can be copied into the queue; suspends until there is a place or the deadline has passed.
-  nonisolated(nonsending) public func put(
+  /// Puts an element into the queue; suspends until there is space or the deadline passes. A refused element is
+  /// returned.
+  nonisolated(nonsending) public func put<Priority>(
     _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
-  ) async throws(WaitError) {
-    try await queue.put(element, Key(priority: priority), until: deadline).get()
+  ) async -> sending PutResult<Element> where Key == HighestFirst<Priority> {
+    await put(element, HighestFirst(priority: priority), until: deadline)
   }
 
-  /// Puts an element that can be copied into the queue if there is a place at once, and says whether there was. Throws
+  /// Puts an element into the queue if there is space, without waiting. A refused element is returned.
+  public func tryPut<Priority>(_ element: consuming sending Element, priority: Priority) -> sending PutResult<Element>
+  where Key == HighestFirst<Priority> {
+    tryPut(element, HighestFirst(priority: priority))
+  }
+}
+
+extension OrderedQueue {
+  /// Puts a copyable element into the queue; waits for space until the deadline. Throws like `put` of a
+  /// ``BlockingQueue``.
+  @available(*, noasync, message: "use the form with await")
+  public func put<Priority>(
+    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
+  ) throws(WaitError) where Key == HighestFirst<Priority> {
+    try put(element, HighestFirst(priority: priority), until: deadline).get()
+  }
+
+  /// Puts a copyable element into the queue; suspends until there is space or the deadline passes.
+  nonisolated(nonsending) public func put<Priority>(
+    _ element: consuming sending Element, priority: Priority, until deadline: Deadline = .distantFuture
+  ) async throws where Key == HighestFirst<Priority> {
+    try await put(element, HighestFirst(priority: priority), until: deadline).getInTask()
+  }
+
+  /// Puts a copyable element into the queue if there is space, without waiting. Returns whether it was put. Throws
   /// ``WaitError/Code/closed``.
-  public func tryPut(_ element: consuming sending Element, priority: Priority) throws(WaitError) -> Bool {
-    try queue.tryPut(element, Key(priority: priority)).wasAccepted()
+  public func tryPut<Priority>(_ element: consuming sending Element, priority: Priority) throws(WaitError) -> Bool
+  where Key == HighestFirst<Priority> {
+    try tryPut(element, HighestFirst(priority: priority)).wasAccepted()
+  }
+
+  /// A `select` case that puts an element into this queue. If another case is chosen, the element is not put. `body`
+  /// produces the result of the select and is called without a lock.
+  public func onPut<Priority, Value: ~Copyable>(
+    _ element: Element, priority: Priority, _ body: @escaping () -> Value
+  ) -> SelectCase<Value> where Key == HighestFirst<Priority>, Element: Sendable {
+    onPut(element, HighestFirst(priority: priority), body)
   }
 }

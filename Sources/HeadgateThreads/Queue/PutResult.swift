@@ -1,17 +1,16 @@
-/// What became of an element that was to be put into a queue: an error can't carry a non-copyable element, so it comes
-/// back in this.
+/// The result of a put. A thrown error cannot carry a noncopyable element, so this returns it.
 @frozen
 public enum PutResult<Element: ~Copyable>: ~Copyable {
-  /// The queue has it.
+  /// The element is in the queue.
   case accepted
-  /// The queue did not take it: here it is, and why.
+  /// The queue refused the element: the element and the reason.
   case refused(Element, WaitError)
 }
 
 extension PutResult: Sendable where Element: ~Copyable & Sendable {}
 
 extension PutResult where Element: ~Copyable {
-  /// Whether the queue has the element.
+  /// Whether the element was put.
   public var isAccepted: Bool {
     switch self {
     case .accepted: true
@@ -19,7 +18,7 @@ extension PutResult where Element: ~Copyable {
     }
   }
 
-  /// Throws why the queue refused the element, and lets go of that. Does nothing if it was accepted.
+  /// Throws the reason of a refusal and releases the refused element. Does nothing if the element was accepted.
   @inlinable
   public consuming func get() throws(WaitError) {
     switch consume self {
@@ -28,7 +27,13 @@ extension PutResult where Element: ~Copyable {
     }
   }
 
-  /// Whether there was a place; throws for any other reason why there was none.
+  /// The same for a task: a cancellation is thrown as `CancellationError`.
+  @inlinable
+  consuming func getInTask() throws {
+    if case .refused(_, let error) = consume self { throw error.inTask }
+  }
+
+  /// Returns whether there was space. Throws any other reason of a refusal.
   consuming func wasAccepted() throws(WaitError) -> Bool {
     switch consume self {
     case .accepted: return true

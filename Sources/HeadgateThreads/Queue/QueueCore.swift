@@ -1,211 +1,169 @@
-// A queue with a lock at each end, so that who puts and who takes meet only where it runs empty or full.
-// M. M. Michael, M. L. Scott, "Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms"
-// (1996), the two-lock queue; indices of the other end that are read again only when the last reading is used up, from
-// J. Giacomoni, T. Moseley, M. Vachharajani, "FastForward" (2008) and E. Rigtorp's ring (2020).
+// A queue with a lock at each end, so that putters and takers meet only when it becomes empty or full. Sources: M. M.
+// Michael, M. L. Scott, "Simple, Fast, and Practical Non-Blocking and Blocking Concurrent Queue Algorithms" (1996), the
+// two-lock queue; J. Giacomoni, T. Moseley, M. Vachharajani, "FastForward" (2008) and E. Rigtorp's ring (2020), for the
+// cached index of the other end, which is read again only when it is used up.
 //
 // Rejected: a ring with a stamp in each slot (D. Vyukov; crossbeam's `array`) and blocks with a state in each slot
-// (crossbeam's `list`). Both cost as many atomic updates an element as two uncontended locks do, and leave elements that
-// have their place but are not written yet: whoever finds one must spin until the other thread runs again, which is
-// what such channels are blamed for on few processors.
+// (crossbeam's `list`). Both cost as many atomic updates per element as two uncontended locks. They also expose slots
+// that are reserved but not yet written: a taker that finds one must spin until the other thread runs again, a known
+// weakness of such channels on few processors.
 
-import CHeadgate
 import Synchronization
 
-/// What the two ends of a queue share, whatever its elements are.
+/// The non-generic state of a queue with its two ends.
 ///
-/// Those who wait for an element stand in the list of the end where elements are put, those who wait for a place at the
-/// other one, and each looks again after it took that end's lock. So who makes a change sees, under the lock that it
-/// holds anyway, whom to wake: no wake-up can fall between a look and a sleep.
-// Unchecked: the pointers are constant; what stands at `puts` is touched only under `putLock`, at `takes` only under
-// `takeLock`, and the indices are atomic. The owner frees the memory in its deinit.
+/// A taker that waits for an element stands in the wait list of the put end. A putter that waits for space stands in
+/// that of the take end. Each checks again after it has acquired that end's lock. A caller that changes the queue
+/// therefore sees whom to wake under the lock that it already holds, and no wake-up can be lost between a check and a
+/// sleep.
+// Unchecked: the pointers are constant, and the owner frees their memory in its deinit. QueueEnd says how it is
+// guarded.
 @usableFromInline struct QueueCore: @unchecked Sendable {
-  @usableFromInline let putLock: UnsafeMutablePointer<Lock>
-  @usableFromInline let puts: UnsafeMutablePointer<QueueEnd>
-  @usableFromInline let takeLock: UnsafeMutablePointer<Lock>
-  @usableFromInline let takes: UnsafeMutablePointer<QueueEnd>
-  /// How many elements were ever put and taken, as the other end may read it. They wrap.
-  @usableFromInline let putIndex: UnsafeMutablePointer<AtomicCell<UInt>>
-  @usableFromInline let takeIndex: UnsafeMutablePointer<AtomicCell<UInt>>
-  /// How many places a putter and how many elements a taker found when it last had to look at the other end: whether a
-  /// stream or single elements pass.
-  @usableFromInline let lastPlaces: UnsafeMutablePointer<AtomicCell<UInt>>
-  @usableFromInline let lastElements: UnsafeMutablePointer<AtomicCell<UInt>>
+  @usableFromInline let puts: QueueEnd
+  @usableFromInline let takes: QueueEnd
   @usableFromInline let capacity: UInt
-  let putPatience: SpinPatience
-  let takePatience: SpinPatience
-
   let name: String
   private let memory: UnsafeMutableRawPointer
   private let storage: QueueStorage
 
-  // Two cache lines each, because processors fetch neighbouring lines together: the two ends, then their indices.
+  // Units of two cache lines, because processors prefetch neighbouring lines: two units for each end, then the indices.
   private static let line = 128
   private static let size = 6 * line
-  // A lock's, and its holder's in debug builds.
-  private static let lockSize = 16
 
   /// - Parameters:
-  ///   - name: What the queue is called in errors.
-  ///   - capacity: The most elements; `UInt.max` for no limit.
-  ///   - stride: The bytes from one element to the next.
-  ///   - alignment: What an element's address is a multiple of.
-  ///   - firstIndex: What the indices begin with; only a test has a reason to choose it.
-  @usableFromInline
+  ///   - name: The name that errors show.
+  ///   - capacity: The maximum number of elements; `UInt.max` for an unbounded queue.
+  ///   - stride: The distance between two elements, in bytes.
+  ///   - alignment: The alignment of an element, in bytes.
+  ///   - firstIndex: The initial index. Only tests choose it.
   init(name: String, capacity: UInt, stride: Int, alignment: Int, firstIndex: UInt) {
     let line = QueueCore.line
     let memory = UnsafeMutableRawPointer.allocate(byteCount: QueueCore.size, alignment: line)
-    func cell(at offset: Int, _ value: UInt) -> UnsafeMutablePointer<AtomicCell<UInt>> {
-      (memory + offset).initializeMemory(as: AtomicCell<UInt>.self, to: AtomicCell(value))
-    }
-    func lock(at offset: Int) -> UnsafeMutablePointer<Lock> {
-      assert(MemoryLayout<Lock>.size <= QueueCore.lockSize)
-      return (memory + offset).initializeMemory(as: Lock.self, to: Lock())
-    }
     let storage = QueueStorage(
       capacity: capacity, stride: stride, alignment: alignment,
       room: UnsafeMutableRawBufferPointer(start: memory + 4 * line + 16, count: line - 16))
-    func end(at offset: Int) -> UnsafeMutablePointer<QueueEnd> {
-      let (cursor, limit) = storage.start
-      let end = QueueEnd(index: firstIndex, otherIndex: firstIndex, cursor: cursor, limit: limit)
-      return (memory + offset).initializeMemory(as: QueueEnd.self, to: end)
-    }
     self.name = name
     self.capacity = capacity
     self.memory = memory
     self.storage = storage
-    putLock = lock(at: 0)
-    puts = end(at: QueueCore.lockSize)
-    lastPlaces = cell(at: line, 1)
-    putPatience = SpinPatience(at: memory + line + 8)
-    takeLock = lock(at: 2 * line)
-    takes = end(at: 2 * line + QueueCore.lockSize)
-    lastElements = cell(at: 3 * line, 1)
-    takePatience = SpinPatience(at: memory + 3 * line + 8)
-    putIndex = cell(at: 4 * line, firstIndex)
-    takeIndex = cell(at: storage.isNear ? 4 * line + 8 : 5 * line, firstIndex)
+    puts = QueueEnd(at: memory, line, index: memory + 4 * line, firstIndex, storage.start)
+    takes = QueueEnd(
+      at: memory + 2 * line, line, index: memory + (storage.isNear ? 4 * line + 8 : 5 * line), firstIndex, storage.start
+    )
   }
 
-  /// Frees the memory. No element is left, and nobody uses the queue.
-  @usableFromInline
+  /// Frees the memory. The queue must be empty and not in use.
   func destroy() {
-    storage.destroy(limit: puts.pointee.limit)
-    puts.deinitialize(count: 1)
-    takes.deinitialize(count: 1)
-    for cell in [putIndex, lastPlaces, takeIndex, lastElements] { cell.deinitialize(count: 1) }
-    putPatience.destroy()
-    takePatience.destroy()
-    putLock.deinitialize(count: 1)
-    takeLock.deinitialize(count: 1)
+    storage.destroy(limit: puts.state.pointee.limit)
+    puts.destroy()
+    takes.destroy()
     memory.deallocate()
   }
 
-  /// How many elements stand in the queue at some moment during the call.
-  @usableFromInline
+  /// The number of elements at some moment during the call.
   var count: Int {
-    // This order: an index of takes that is older than that of puts can only make the difference too large.
-    let taken = takeIndex.pointee.load(ordering: .acquiring)
-    let put = putIndex.pointee.load(ordering: .acquiring)
-    return Int(clamping: min(put &- taken, capacity))
+    let taken = takes.index.pointee.load(ordering: .acquiring)
+    let put = puts.index.pointee.load(ordering: .acquiring)
+    // There was no take between the two reads, so both numbers were valid when `put` was read.
+    if takes.index.pointee.load(ordering: .acquiring) == taken { return Int(clamping: put &- taken) }
+    takes.lock.pointee.lock()
+    defer { takes.lock.pointee.unlock() }
+    return Int(clamping: puts.index.pointee.load(ordering: .acquiring) &- takes.state.pointee.index)
   }
 
-  @usableFromInline
   var isEmpty: Bool {
-    takeIndex.pointee.load(ordering: .acquiring) == putIndex.pointee.load(ordering: .acquiring)
+    takes.index.pointee.load(ordering: .acquiring) == puts.index.pointee.load(ordering: .acquiring)
   }
 
-  /// Where the next element is put, when the slots at the cursor are used up. Under the lock.
+  /// Moves the cursor to the next slot when its row of slots is used up. Requires the put lock.
   @usableFromInline
-  func turnPuts() { storage.turnPuts(puts) }
+  func turnPuts() { storage.turnPuts(puts.state) }
 
-  /// Where the next element is taken, when the slots at the cursor are used up. Under the lock, with an element there.
+  /// Moves the cursor to the next slot when its row of slots is used up. Requires the take lock and an element in the
+  /// queue.
   @usableFromInline
-  func turnTakes() { storage.turnTakes(takes) }
+  func turnTakes() { storage.turnTakes(takes.state) }
 
-  /// Ends a put during which somebody waited for an element.
-  @usableFromInline
-  func unlockPutsAndWake() {
-    let waiter = puts.pointee.claimFirst()
-    putLock.pointee.unlock()
-    putPatience.noteProcessor()
-    waiter?.wake()
-  }
-
-  /// Ends a take during which somebody waited for a place.
-  @usableFromInline
-  func unlockTakesAndWake() {
-    let waiter = takes.pointee.claimFirst()
-    takeLock.pointee.unlock()
-    takePatience.noteProcessor()
-    waiter?.wake()
-  }
-
-  /// Lets nothing in any more, and wakes all who wait. The second time it does nothing.
-  @usableFromInline
+  /// Closes the queue and wakes all waiters. Has no effect the second time.
   func close() {
-    // Both ends at one moment: closed one after the other, a put could be told so before a take that comes later finds
-    // the queue open and empty, and a take between the two would find neither an element nor a reason to wait.
-    putLock.pointee.lock()
-    takeLock.pointee.lock()
-    let (takers, putters) = (puts.pointee.close(), takes.pointee.close())
-    takeLock.pointee.unlock()
-    putLock.pointee.unlock()
-    for waiter in takers { waiter.wake() }
-    for waiter in putters { waiter.wake() }
+    // Both ends are closed together. If they were closed one after the other, a put could be refused as closed while a
+    // later take still found the queue open and empty, and a take between the two would find neither an element nor a
+    // reason to wait.
+    puts.lock.pointee.lock()
+    takes.lock.pointee.lock()
+    let waiters = puts.state.pointee.close() + takes.state.pointee.close()
+    takes.lock.pointee.unlock()
+    puts.lock.pointee.unlock()
+    for waiter in waiters { waiter.wake() }
   }
 
-  @usableFromInline
   var isClosed: Bool {
-    putLock.pointee.lock()
-    defer { putLock.pointee.unlock() }
-    return puts.pointee.isClosed
+    puts.lock.pointee.lock()
+    defer { puts.lock.pointee.unlock() }
+    return puts.state.pointee.isClosed
+  }
+
+  /// The numbers of waiting takers and putters.
+  var waitingCounts: (takers: Int, putters: Int) { (puts.waitingCount, takes.waitingCount) }
+
+  /// Waits until there may be an element to take, or space to put one.
+  @usableFromInline
+  func block(_ wait: inout QueueWait) { wait.block(at: CoreLine(self, wait.operation)) }
+
+  /// The same for a task.
+  @usableFromInline
+  nonisolated(nonsending) func suspend(_ wait: inout QueueWait) async {
+    await wait.suspend(at: CoreLine(self, wait.operation))
   }
 }
 
-/// One end of a queue: all of it under that end's lock.
-@usableFromInline
-struct QueueEnd {
-  /// How many elements ever passed here, and how many the other end, when we last looked.
-  @usableFromInline var index: UInt
-  @usableFromInline var otherIndex: UInt
-  /// The next slot, and the end of the slots that stand in a row with it.
-  @usableFromInline var cursor: UnsafeMutableRawPointer
-  @usableFromInline var limit: UnsafeMutableRawPointer
-  @usableFromInline var isClosed = false
-  /// Whether `waiting` has anybody: what the fast paths look at.
-  @usableFromInline var hasWaiters = false
-  /// Those who wait for what happens at this end.
-  private var waiting = WaitList()
+/// The wait list of a queue's takers or putters.
+struct CoreLine: QueueLine {
+  private let core: QueueCore
+  private let isOfTakers: Bool
 
-  init(index: UInt, otherIndex: UInt, cursor: UnsafeMutableRawPointer, limit: UnsafeMutableRawPointer) {
-    self.index = index
-    self.otherIndex = otherIndex
-    self.cursor = cursor
-    self.limit = limit
+  init(_ core: QueueCore, _ operation: QueueWait.Operation) {
+    self.core = core
+    isOfTakers = operation != .put
   }
 
-  var waitingCount: Int { waiting.count }
+  var name: String { core.name }
+  private var own: QueueEnd { isOfTakers ? core.takes : core.puts }
+  // The wait list stands at this end, because calls at this end change the awaited condition.
+  private var other: QueueEnd { isOfTakers ? core.puts : core.takes }
 
-  mutating func claimFirst() -> Waiter? {
-    defer { hasWaiters = !waiting.isEmpty }
-    return waiting.claimFirst()
+  // Under the lock of the other end, `true` is reliable: only calls there could make it false.
+  private var isBlocked: Bool {
+    let taken = core.takes.index.pointee.load(ordering: .acquiring)
+    let count = core.puts.index.pointee.load(ordering: .acquiring) &- taken
+    return isOfTakers ? count == 0 : count >= core.capacity
   }
 
-  /// Lets nothing through any more. Those who waited here, to be woken with no lock held.
-  mutating func close() -> [Waiter] {
-    isClosed = true
-    var waiters: [Waiter] = []
-    while let waiter = claimFirst() { waiters.append(waiter) }
-    return waiters
+  func spin() -> Bool {
+    // A batch of this size distinguishes a stream from single elements.
+    let pauses = own.lastBatch.pointee.load(ordering: .relaxed) >= 4 ? SpinBudget.stream : 0
+    return own.spin.spin(for: other.spin, after: pauses) { !isBlocked }
   }
 
-  /// Lines somebody up: at the end, or before all others who was there before.
-  mutating func line(up waiter: Waiter, first: Bool) {
-    if first { waiting.prepend(waiter) } else { waiting.append(waiter) }
-    hasWaiters = true
+  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {
+    other.lock.pointee.lock()
+    defer { other.lock.pointee.unlock() }
+    guard isBlocked, !other.state.pointee.isClosed else { return nil }
+    other.state.pointee.line(up: waiter, first: first)
+    return .distantFuture
   }
 
-  mutating func remove(_ waiter: Waiter) {
-    waiting.remove(waiter)
-    hasWaiters = !waiting.isEmpty
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+    // The waker has already removed the waiter.
+    guard outcome != .woken else { return }
+    other.lock.pointee.lock()
+    other.state.pointee.remove(waiter)
+    other.lock.pointee.unlock()
+  }
+
+  func passOn() {
+    guard !isBlocked else { return }
+    other.lock.pointee.lock()
+    other.unlockAndWake()
   }
 }

@@ -1,21 +1,21 @@
-/// Why a queue could not be made.
+/// Why a queue could not be created.
 public struct QueueError: HeadgateError, Hashable {
-  /// The kind of failure. New ones may come: handle those that you know, and treat the others as a failure.
+  /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it stands in logs.
+    /// Its name, as it appears in logs.
     public let description: String
 
     /// The capacity is below zero.
     public static let invalidCapacity = Code(description: "invalid_capacity")
   }
 
-  /// The kind of failure.
+  /// The reason.
   public let code: Code
 
-  /// The name of the queue that was asked for.
+  /// The requested name of the queue.
   public let queue: String
 
-  /// The number that can't be.
+  /// The invalid number.
   public let value: Int
 
   init(_ code: Code, queue: String, value: Int) {
@@ -29,6 +29,6 @@ public struct QueueError: HeadgateError, Hashable {
 
   /// For people: what happened, and what to do.
   public var description: String {
-    "the queue \"\(queue)\" can't have a capacity of \(value); give 0 or more, or none for a queue without a limit"
+    "the queue \"\(queue)\" cannot have a capacity of \(value); use 0 or more, or omit it for no limit"
   }
 }

@@ -1,12 +1,12 @@
-// Where the elements of a queue stand: in a ring that goes round, or in blocks that follow one another.
+// Storage for a queue's elements: a ring, or a chain of blocks.
 
 import Synchronization
 
-/// Rows of slots, without knowing what stands in them.
+/// Rows of untyped slots.
 ///
-/// A short bounded queue has one row for ever; a tiny one has it beside its indices, so that an element and the news of
-/// it come over in one line of memory. All others have blocks: the first word of a block names the next one; the
-/// last taken block is kept for the next put, and all others go back to the system.
+/// A short bounded queue has a single row for its whole life. A tiny one stores it beside its indices, so that an
+/// element and its index share a cache line. All other queues use blocks. The first word of a block points to the next
+/// one. The last emptied block is kept for the next put; all others are freed.
 @usableFromInline
 struct QueueStorage {
   private enum Kind {
@@ -19,19 +19,19 @@ struct QueueStorage {
   private let header: Int
   private let rowSize: Int
   private let alignment: Int
-  /// Whether the slots stand in the owner's memory.
+  /// Whether the slots are in the owner's memory.
   let isNear: Bool
 
-  // A longer ring is made of blocks, which costs nothing until it is used.
+  // A longer queue uses blocks, which cost nothing until they are used.
   private static let largestRing = 1 << 18
   private static let largestBlock = 1 << 13
   private static let slotsInBlock = 63
 
   /// - Parameters:
-  ///   - capacity: The most elements; 0 needs no memory at all.
-  ///   - stride: The bytes from one slot to the next.
-  ///   - alignment: What a slot's address is a multiple of.
-  ///   - room: Memory of the owner's for a few slots, aligned to 16 bytes.
+  ///   - capacity: The maximum number of elements; 0 needs no memory.
+  ///   - stride: The distance between two slots, in bytes.
+  ///   - alignment: The alignment of a slot, in bytes.
+  ///   - room: Memory of the owner for a few slots, aligned to 16 bytes.
   init(capacity: UInt, stride: Int, alignment: Int, room: UnsafeMutableRawBufferPointer) {
     let slots: Int
     if capacity <= UInt(QueueStorage.largestRing / stride) {
@@ -61,7 +61,7 @@ struct QueueStorage {
     (first + header, first + header + rowSize)
   }
 
-  func turnPuts(_ puts: UnsafeMutablePointer<QueueEnd>) {
+  func turnPuts(_ puts: UnsafeMutablePointer<EndState>) {
     switch kind {
     case .ring:
       puts.pointee.cursor = first
@@ -69,14 +69,14 @@ struct QueueStorage {
       let block =
         UnsafeMutableRawPointer(bitPattern: spare.pointee.exchange(0, ordering: .acquiring))
         ?? .allocate(byteCount: header + rowSize, alignment: alignment)
-      // Read only after the index of the element that is put there next was: that publishes this word too.
+      // Takers read this word only after the index of the next element stored there, which also publishes this word.
       (puts.pointee.limit - rowSize - header).storeBytes(of: block, as: UnsafeMutableRawPointer.self)
       puts.pointee.cursor = block + header
       puts.pointee.limit = block + header + rowSize
     }
   }
 
-  func turnTakes(_ takes: UnsafeMutablePointer<QueueEnd>) {
+  func turnTakes(_ takes: UnsafeMutablePointer<EndState>) {
     switch kind {
     case .ring:
       takes.pointee.cursor = first
@@ -90,7 +90,7 @@ struct QueueStorage {
     }
   }
 
-  /// Frees all rows. No element is left, so both ends stand in one row, which ends at `limit`.
+  /// Frees all rows. The queue is empty, so both ends are in the same row, which ends at `limit`.
   func destroy(limit: UnsafeMutableRawPointer) {
     if !isNear { (limit - rowSize - header).deallocate() }
     guard case .blocks(let spare) = kind else { return }

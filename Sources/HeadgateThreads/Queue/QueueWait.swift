@@ -1,15 +1,45 @@
-/// One call that may have to wait at a queue: until when, since when, and how it ended if it did not come to its turn.
+/// One side of a queue, where callers wait in line until they can try again.
+protocol QueueLine {
+  /// The queue's name, for the log.
+  var name: String { get }
+
+  /// The clock of its deadlines.
+  var timers: any TimerService { get }
+
+  /// Spins for a few microseconds if that is likely to pay off. Returns true if the caller should try again.
+  func spin() -> Bool
+
+  /// Adds a waiter to the line. Returns the time by which it must try again, or nil, without adding it, if it should
+  /// try again now.
+  ///
+  /// - Parameters:
+  ///   - waiter: The caller's wait.
+  ///   - first: Whether it goes to the front of the line, because it stood there before.
+  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline?
+
+  /// Removes a waiter from the line, if it is still there, after its wait has ended with this outcome.
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome)
+
+  /// Wakes the next waiter if it could proceed. Called after a wake-up that its receiver did not use.
+  func passOn()
+}
+
+extension QueueLine {
+  var timers: any TimerService { TimerThread.deadlines }
+}
+
+/// The state of one call that may have to wait at a queue: its deadline, its start, and how its wait ended.
 @usableFromInline
 struct QueueWait {
   @usableFromInline enum Operation {
     case put, take, select
   }
 
-  let operation: Operation
+  @usableFromInline let operation: Operation
   let deadline: Deadline
   private var started: Deadline?
-  /// Whether it was woken before and came too late: it keeps its place then.
-  var wasWoken = false
+  /// Whether it was woken but overtaken. It then rejoins at the front of the line.
+  private var wasWoken = false
   private var end: WaitError.Code?
 
   @usableFromInline
@@ -18,58 +48,74 @@ struct QueueWait {
     self.deadline = deadline
   }
 
-  /// Whether there is nothing left to wait for: a last try, and then `error`.
+  /// Whether the wait has ended without success. The caller then tries once more before it reports `error`.
   @usableFromInline
   var isOver: Bool { end != nil }
 
-  /// Looks at the deadline. False, and over, if it has passed.
-  mutating func begin(on clock: (any TimerService)? = nil) -> Bool {
-    // Asking the clock costs as much as putting an element: not where there is no deadline to compare with.
-    if deadline != .distantFuture {
-      let now = clock?.now ?? .now
-      if started == nil { started = now }
-      if deadline <= now {
-        end = .timedOut
-        return false
-      }
-    }
-    return true
+  /// Blocks the calling thread until it should try again or the wait is over.
+  mutating func block(at line: some QueueLine) {
+    guard mayBlock(on: line.timers), !line.spin() else { return }
+    if started == nil { started = .now }
+    let waiter = Waiter.ofThread()
+    guard let limit = line.lineUp(waiter, first: wasWoken) else { return }
+    HeadgateLog.note(.queue, "a thread waits to \(operation) at \"\(line.name)\"")
+    LineObserver.note()
+    let outcome = block(waiter, until: min(limit, deadline), on: line.timers)
+    line.leave(waiter, outcome)
+    note(outcome, limit)
   }
 
-  /// Is about to block the calling thread. False, and over, if that must not be.
-  mutating func willBlock() -> Bool {
+  /// Suspends the task until it should try again or the wait is over.
+  nonisolated(nonsending) mutating func suspend(at line: some QueueLine) async {
+    guard maySuspend(on: line.timers) else { return }
     if started == nil { started = .now }
+    let waiter = Waiter.ofTask()
+    guard let limit = line.lineUp(waiter, first: wasWoken) else { return }
+    HeadgateLog.note(.queue, "a task waits to \(operation) at \"\(line.name)\"")
+    LineObserver.note()
+    let outcome = await waiter.wait(until: min(limit, deadline), on: line.timers)
+    line.leave(waiter, outcome)
+    note(outcome, limit)
+  }
+
+  /// Whether the calling thread may block now. If not, the wait is over.
+  mutating func mayBlock(on timers: any TimerService = TimerThread.deadlines) -> Bool {
+    guard maySuspend(on: timers) else { return false }
     if WorkerThread.mustNotBlock { end = .onCooperativeThread }
     return end == nil
   }
 
-  /// Is about to suspend the task.
-  mutating func willSuspend() {
-    if started == nil { started = .now }
+  /// Whether the deadline has not passed. If it has, the wait is over.
+  mutating func maySuspend(on timers: any TimerService = TimerThread.deadlines) -> Bool {
+    // Reading the clock costs as much as a put, so it is skipped if there is no deadline.
+    guard deadline != .distantFuture else { return true }
+    let now = timers.now
+    if started == nil { started = now }
+    if deadline <= now { end = .timedOut }
+    return end == nil
   }
 
-  /// Both at once: whether the calling thread may block now.
-  @usableFromInline
-  mutating func mayBlock() -> Bool { begin() && willBlock() }
-
-  /// Whether the task may suspend now.
-  @usableFromInline
-  mutating func maySuspend() -> Bool {
-    guard begin() else { return false }
-    willSuspend()
-    return true
+  private func block(_ waiter: Waiter, until limit: Deadline, on timers: any TimerService) -> Waiter.Outcome {
+    // With the real clock the thread's own sleep has the deadline, so no timer is needed.
+    if timers is TimerThread || limit == .distantFuture { return waiter.wait(until: limit) }
+    let timer = timers.schedule(at: limit) { waiter.end(.timedOut) }
+    defer { timer.cancel() }
+    // A manual clock may have advanced past the limit before the timer was set.
+    if timers.now >= limit { waiter.end(.timedOut) }
+    return waiter.wait(until: .distantFuture)
   }
 
-  /// Takes down how a wait ended.
-  mutating func note(_ outcome: Waiter.Outcome) {
+  /// Records how a wait ended. A wait that ended at the line's own limit has not timed out.
+  mutating func note(_ outcome: Waiter.Outcome, _ limit: Deadline = .distantFuture) {
+    LineObserver.note()
     switch outcome {
     case .woken, .pending: wasWoken = true
-    case .timedOut: end = .timedOut
+    case .timedOut: if limit < deadline { wasWoken = true } else { end = .timedOut }
     case .cancelled: end = .cancelled
     }
   }
 
-  /// What the caller is told.
+  /// The error to report.
   @usableFromInline
   func error(at queue: String, _ code: WaitError.Code? = nil) -> WaitError {
     let text =

@@ -1,180 +1,152 @@
-// The queue without places: who puts and who takes meet, and the element goes from the one's hands into the other's.
-// R. Cox and others, the unbuffered channel of Go (runtime/chan.go): one lock, a line of each kind, a direct hand-over.
+// A queue of capacity 0: a put and a take meet, and the element passes directly from one to the other. R. Cox and
+// others, the unbuffered channel of Go (runtime/chan.go): one lock, one list for each side, a direct hand-off.
 //
 // Rejected: the lock-free dual queue (W. Scherer, D. Lea, M. L. Scott, "Scalable Synchronous Queues", 2006; Java's
-// SynchronousQueue). It wins with dozens of processors that all arrive at once; here two threads meet, one line of memory
-// goes to and fro, and nodes of those who gave up would linger in it.
+// SynchronousQueue). It is faster with dozens of processors that arrive at once. Here two threads meet and one cache
+// line moves between them, and the nodes of callers that gave up would remain in it.
 
 import Synchronization
 
-/// A meeting place, whatever its elements are: the generic callers move elements in and out of the nodes.
-// Unchecked: everything mutable is touched under `lock` only.
+/// The non-generic part of a rendezvous. The generic callers move elements in and out of the nodes.
+// Unchecked: all mutable state is accessed only under `lock`.
 @usableFromInline final class Rendezvous: @unchecked Sendable {
-  /// Whom a caller found, under the lock, which stays locked.
-  @usableFromInline enum Meeting {
-    case partner(UnsafeMutablePointer<HandNode>)
-    case nobody
-    case closed
-  }
-
+  let name: String
   private let memory: UnsafeMutableRawPointer
   private let lock: UnsafeMutablePointer<Lock>
-  private let putPatience: SpinPatience
-  private let takePatience: SpinPatience
-  private let stride: Int
-  private let alignment: Int
+  private let putSpin: AdaptiveSpin
+  private let takeSpin: AdaptiveSpin
   private var putters = HandList()
   private var takers = HandList()
   private var wasClosed = false
 
-  init(stride: Int, alignment: Int) {
+  init(name: String) {
+    self.name = name
     memory = .allocate(byteCount: 256, alignment: 128)
     lock = memory.initializeMemory(as: Lock.self, to: Lock())
-    putPatience = SpinPatience(at: memory + 128)
-    takePatience = SpinPatience(at: memory + 128 + 64)
-    self.stride = stride
-    self.alignment = alignment
+    putSpin = AdaptiveSpin(at: memory + 128)
+    takeSpin = AdaptiveSpin(at: memory + 128 + 64)
   }
 
   deinit {
-    putPatience.destroy()
-    takePatience.destroy()
+    putSpin.destroy()
+    takeSpin.destroy()
     lock.deinitialize(count: 1)
     memory.deallocate()
   }
 
-  /// Whether nobody meets here any more.
-  var isClosed: Bool {
+  private func locked<Value>(_ body: () -> Value) -> Value {
     lock.pointee.lock()
     defer { lock.pointee.unlock() }
-    return wasClosed
+    return body()
   }
 
-  /// Locks, and looks for a taker who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
+  /// Whether the rendezvous is closed.
+  var isClosed: Bool { locked { wasClosed } }
+
+  /// The numbers of waiting takers and putters.
+  var waitingCounts: (takers: Int, putters: Int) { locked { (takers.count, putters.count) } }
+
+  /// Looks for a partner for a put or a take. If there is one, the caller moves the element and then calls `handOver`.
   @usableFromInline
-  func meetTaker() -> Meeting {
+  func meet(_ operation: QueueWait.Operation) -> Passage {
     lock.pointee.lock()
-    if wasClosed { return .closed }
-    if let node = takers.claimFirst() {
-      if node.pointee.waiter != nil { putPatience.noteProcessor() }
+    if !wasClosed, let node = operation == .put ? takers.claimFirst() : putters.claimFirst() {
+      if node.waiter != nil { (operation == .put ? putSpin : takeSpin).noteProcessor() }
       return .partner(node)
     }
-    return .nobody
+    defer { lock.pointee.unlock() }
+    // `close` has already sent the waiting putters away with their elements.
+    return wasClosed ? .closed : .blocked
   }
 
-  /// Locks, and looks for a putter who waits. The caller goes on with `handOver`, `waitInLine` or `unlock`.
+  /// Completes a hand-off after the element was moved into or out of the partner's node.
   @usableFromInline
-  func meetPutter() -> Meeting {
-    lock.pointee.lock()
-    // When it was closed, putters were sent away with their elements.
-    if wasClosed { return .closed }
-    if let node = putters.claimFirst() {
-      if node.pointee.waiter != nil { takePatience.noteProcessor() }
-      return .partner(node)
-    }
-    return .nobody
-  }
-
-  @usableFromInline
-  func unlock() { lock.pointee.unlock() }
-
-  /// Ends a meeting: the element was moved into the partner's node, or out of it.
-  @usableFromInline
-  func handOver(_ node: UnsafeMutablePointer<HandNode>) {
-    let waiter = node.pointee.waiter
-    // One who has no waiter yet may let go of the node at once after this.
-    node.pointee.end(.done)
+  func handOver(_ node: HandNode) {
+    let waiter = node.waiter
+    // If the node's owner is still spinning, it may free the node right after this.
+    node.end(.done)
     lock.pointee.unlock()
     waiter?.wake()
   }
 
-  /// A node for the caller's element, or for one that comes. The caller frees it.
-  @usableFromInline
-  func makeNode() -> UnsafeMutablePointer<HandNode> { HandNode.make(stride: stride, alignment: alignment) }
-
-  /// After a meeting with nobody: lines up, unlocks, and waits for a partner.
-  ///
-  /// `done`: one came. `closed`: none will come. `waiting`: the wait is over. In the last two cases the node still has
-  /// the element that it had.
-  @usableFromInline
-  func waitInLine(_ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait) -> HandNode.State {
-    guard wait.begin() else {
-      lock.pointee.unlock()
-      return .waiting
-    }
-    line(up: node, wait.operation)
-    lock.pointee.unlock()
-    let (own, other) = wait.operation == .put ? (putPatience, takePatience) : (takePatience, putPatience)
-    if own.spin(for: other, until: { node.pointee.outcome != .waiting }) { return node.pointee.outcome }
-    let waiter = Waiter.ofThread()
-    lock.pointee.lock()
-    let mustWait = node.pointee.isListed && wait.willBlock()
-    if mustWait { node.pointee.waiter = waiter }
-    lock.pointee.unlock()
-    if mustWait {
-      HeadgateLog.note(.queue, "a thread waits for a partner")
-      wait.note(waiter.wait(until: wait.deadline))
-    }
-    return leave(node, wait.operation)
-  }
-
-  /// The same for a task.
-  @usableFromInline
-  nonisolated(nonsending) func suspendInLine(
-    _ node: UnsafeMutablePointer<HandNode>, _ wait: inout QueueWait
-  ) async -> HandNode.State {
-    guard wait.begin() else {
-      unlock()
-      return .waiting
-    }
-    let waiter = Waiter.ofTask()
-    node.pointee.waiter = waiter
-    line(up: node, wait.operation)
-    unlock()
-    wait.willSuspend()
-    wait.note(await waiter.wait(until: wait.deadline))
-    return leave(node, wait.operation)
-  }
-
-  /// Lines up one who takes from whichever of several queues is first. False: there is something to look at here.
-  func lineUpTaker(_ node: UnsafeMutablePointer<HandNode>) -> Bool {
-    lock.pointee.lock()
-    defer { lock.pointee.unlock() }
-    guard !wasClosed, putters.isEmpty else { return false }
-    takers.append(node)
-    return true
-  }
-
-  /// Takes a node out of its line, if it still stands there, and says how it ended.
-  func leave(_ node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) -> HandNode.State {
-    // One that was claimed may still be under way to its end: that happens under this lock too.
-    lock.pointee.lock()
-    defer { lock.pointee.unlock() }
-    if operation == .put { putters.remove(node) } else { takers.remove(node) }
-    return node.pointee.outcome
-  }
-
-  /// Sends all away who wait, and who come later.
+  /// Refuses all current waiters and all later callers.
   func close() {
     lock.pointee.lock()
     wasClosed = true
     var sleepers: [Waiter] = []
     while let node = putters.claimFirst() ?? takers.claimFirst() {
-      if let waiter = node.pointee.waiter { sleepers.append(waiter) }
-      node.pointee.end(.closed)
+      if let waiter = node.waiter { sleepers.append(waiter) }
+      node.end(.closed)
     }
     lock.pointee.unlock()
     for waiter in sleepers { waiter.wake() }
   }
 
-  /// How many wait for a putter and for a taker.
-  var waitingCounts: (takers: Int, putters: Int) {
-    lock.pointee.lock()
-    defer { lock.pointee.unlock() }
-    return (takers.count, putters.count)
+  /// Waits until a partner finds this node, or until there is a partner to meet.
+  @usableFromInline
+  func block(_ wait: inout QueueWait, _ node: HandNode) { wait.block(at: HandLine(self, node, wait.operation)) }
+
+  /// The same for a task.
+  @usableFromInline
+  nonisolated(nonsending) func suspend(_ wait: inout QueueWait, _ node: HandNode) async {
+    await wait.suspend(at: HandLine(self, node, wait.operation))
   }
 
-  private func line(up node: UnsafeMutablePointer<HandNode>, _ operation: QueueWait.Operation) {
-    if operation == .put { putters.append(node) } else { takers.append(node) }
+  /// Adds a node to its list. Returns false if a partner has already found it, or if the caller should try again now.
+  fileprivate func lineUp(_ node: HandNode, _ waiter: Waiter?, isTaker: Bool) -> Bool {
+    locked {
+      if !node.isListed {
+        let partners = isTaker ? putters : takers
+        guard node.outcome == .waiting, !wasClosed, !partners.hasPartner(for: waiter) else { return false }
+        if isTaker { takers.append(node) } else { putters.append(node) }
+      }
+      node.waiter = waiter
+      return true
+    }
   }
+
+  fileprivate func leave(_ node: HandNode, isTaker: Bool) {
+    // At its deadline a caller may see that it was claimed while the partner is still moving the element. The partner
+    // does that under this lock too.
+    locked {
+      if isTaker { takers.remove(node) } else { putters.remove(node) }
+      node.waiter = nil
+    }
+  }
+
+  fileprivate func spin(for node: HandNode, isTaker: Bool) -> Bool {
+    let (own, other) = isTaker ? (takeSpin, putSpin) : (putSpin, takeSpin)
+    return own.spin(for: other) { node.outcome != .waiting }
+  }
+}
+
+/// One node and its list.
+struct HandLine: QueueLine {
+  private let rendezvous: Rendezvous
+  private let node: HandNode
+  private let isTaker: Bool
+
+  init(_ rendezvous: Rendezvous, _ node: HandNode, _ operation: QueueWait.Operation) {
+    self.rendezvous = rendezvous
+    self.node = node
+    isTaker = operation != .put
+  }
+
+  var name: String { rendezvous.name }
+
+  func spin() -> Bool {
+    // The node is listed before it spins, so that a partner need not wake it.
+    !rendezvous.lineUp(node, nil, isTaker: isTaker) || rendezvous.spin(for: node, isTaker: isTaker)
+  }
+
+  func lineUp(_ waiter: Waiter, first: Bool) -> Deadline? {
+    rendezvous.lineUp(node, waiter, isTaker: isTaker) ? .distantFuture : nil
+  }
+
+  func leave(_ waiter: Waiter, _ outcome: Waiter.Outcome) {
+    rendezvous.leave(node, isTaker: isTaker)
+  }
+
+  // A partner hands its element to the node that it wakes, so there is nothing to pass on.
+  func passOn() {}
 }

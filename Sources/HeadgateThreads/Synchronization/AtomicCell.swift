@@ -1,8 +1,5 @@
-#if !HEADGATE_EXPLORE
 import Synchronization
 
-/// The atomic word of every algorithm here, under a name that a test build gives to a word whose every access is a step
-/// that the test chooses (Exploration.swift).
+/// The atomic type used by every lock-free algorithm of this library.
 @usableFromInline
 package typealias AtomicCell = Atomic
-#endif

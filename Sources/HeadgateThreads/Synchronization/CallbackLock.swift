@@ -1,15 +1,15 @@
-/// A lock for C libraries that ask their user for one, by a call that takes it and another that gives it back. Everything
-/// else uses ``Locked``, which can't be left held.
-// Unchecked: it consists of the lock, which is what any thread may use.
+/// A lock for C libraries that take a pair of lock and unlock callbacks. Everything else uses ``Locked``, which cannot
+/// be left locked.
+// Unchecked: its only member is the lock, which any thread may use.
 package final class CallbackLock: @unchecked Sendable {
   private let held = Lock()
 
-  /// A free lock.
+  /// An unlocked lock.
   package init() {}
 
-  /// Waits until it is free and takes it.
+  /// Blocks the thread until the lock is free, and acquires it.
   package func lock() { held.lock() }
 
-  /// Gives it back, on the thread that took it.
+  /// Releases the lock. Called on the thread that acquired it.
   package func unlock() { held.unlock() }
 }

@@ -1,46 +1,43 @@
 import CHeadgate
 
-/// A point in monotonic time, in nanoseconds since an unspecified start: what every wait in Headgate ends by.
+/// A point in monotonic time, in nanoseconds since an unspecified start. Every wait in Headgate takes one as its limit,
+/// and it is the instant of Headgate's clocks (``TimerService``).
 ///
-/// Arithmetic saturates and never wraps: the far end is ``distantFuture``, which no wait reaches, and the near end is
-/// ``distantPast``. Steps of the wall clock move nothing; on Linux this is `CLOCK_MONOTONIC`, on Apple's systems
-/// `CLOCK_UPTIME_RAW`, so time that the machine spends asleep does not count.
-public struct Deadline: Hashable, Comparable, Sendable {
-  /// Nanoseconds since the clock's start; `UInt64.max` means never.
+/// Arithmetic saturates and never wraps. The upper end is ``distantFuture``, which no wait reaches; the lower end is
+/// ``distantPast``. Changes of the wall clock have no effect. The clock is `CLOCK_MONOTONIC` on Linux and
+/// `CLOCK_UPTIME_RAW` on Apple's systems, so time that the machine spends asleep does not count.
+public struct Deadline: InstantProtocol {
+  /// Nanoseconds since the clock's start. `UInt64.max` means never.
   public let nanoseconds: UInt64
 
-  /// A deadline at a reading of the monotonic clock, in nanoseconds.
+  /// Creates a deadline from a reading of the monotonic clock, in nanoseconds.
   public init(nanoseconds: UInt64) {
     self.nanoseconds = nanoseconds
   }
 
-  /// The clock's reading at this moment.
-  public static var now: Deadline {
-    #if HEADGATE_EXPLORE
-    if let now = Explored.by?.now { return Deadline(nanoseconds: now) }
-    #endif
-    return Deadline(nanoseconds: headgate_now())
-  }
+  /// The current reading of the clock.
+  public static var now: Deadline { Deadline(nanoseconds: headgate_now()) }
 
-  /// Later than every moment: a wait until then has no limit.
+  /// Later than every moment: a wait with this deadline has no limit.
   public static var distantFuture: Deadline { Deadline(nanoseconds: .max) }
 
-  /// Earlier than every moment: a wait until then only looks, and never sleeps.
+  /// Earlier than every moment: a wait with this deadline never sleeps. It succeeds at once or times out.
   public static var distantPast: Deadline { Deadline(nanoseconds: 0) }
 
-  /// The moment that lies `duration` from now. Zero and less give a deadline that has passed.
+  /// The moment `duration` from now. A duration of zero or less gives a deadline that has passed.
   public static func after(_ duration: Duration) -> Deadline { .now + duration }
 
-  /// Whether `left` comes first.
+  /// Whether `left` is earlier than `right`.
   public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
-  /// The nanoseconds from `earlier` to here, negative when that is later; saturates. Cheaper than a `Duration`.
+  /// The nanoseconds from `earlier` to this moment, negative if `earlier` is in fact later. Saturates. Cheaper than a
+  /// `Duration`.
   package func nanoseconds(since earlier: Deadline) -> Int64 {
     self >= earlier
       ? Int64(clamping: nanoseconds - earlier.nanoseconds) : -Int64(clamping: earlier.nanoseconds - nanoseconds)
   }
 
-  /// The moment that lies so many nanoseconds later (earlier, for a negative number). Saturates at both ends.
+  /// The moment `distance` nanoseconds later, or earlier for a negative number. Saturates at both ends.
   package func advanced(byNanoseconds distance: Int64) -> Deadline {
     guard self != .distantFuture else { return self }
     let (sum, overflow) =
@@ -51,24 +48,28 @@ public struct Deadline: Hashable, Comparable, Sendable {
     return distance >= 0 ? .distantFuture : .distantPast
   }
 
-  /// The moment that lies `duration` later (earlier, for a negative duration). Saturates at both ends.
-  public static func + (moment: Deadline, duration: Duration) -> Deadline {
-    moment.advanced(byNanoseconds: duration.wholeNanoseconds)
+  /// The moment `duration` later, or earlier for a negative duration. Saturates at both ends.
+  public func advanced(by duration: Duration) -> Deadline { advanced(byNanoseconds: duration.wholeNanoseconds) }
+
+  /// The time from this moment to `other`; negative if `other` is earlier.
+  public func duration(to other: Deadline) -> Duration {
+    other >= self
+      ? .wholeNanoseconds(other.nanoseconds - nanoseconds)
+      : .zero - .wholeNanoseconds(nanoseconds - other.nanoseconds)
   }
 
-  /// The time from `earlier` to `later`; negative when they stand the other way round.
-  public static func - (later: Deadline, earlier: Deadline) -> Duration {
-    later >= earlier
-      ? .wholeNanoseconds(later.nanoseconds - earlier.nanoseconds)
-      : .zero - .wholeNanoseconds(earlier.nanoseconds - later.nanoseconds)
-  }
+  /// The moment `duration` later, or earlier for a negative duration. Saturates at both ends.
+  public static func + (moment: Deadline, duration: Duration) -> Deadline { moment.advanced(by: duration) }
+
+  /// The time from `earlier` to `later`; negative if `earlier` is in fact later.
+  public static func - (later: Deadline, earlier: Deadline) -> Duration { earlier.duration(to: later) }
 }
 
 extension Duration {
-  /// The duration in nanoseconds, rounded towards zero, held between the ends of `Int64` (292 years).
+  /// The duration in nanoseconds, rounded towards zero and clamped to the range of `Int64` (292 years).
   package var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
-  /// The duration in seconds, for records and messages.
+  /// The duration in seconds, for log records and messages.
   package var inSeconds: Double {
     Double(components.seconds) + Double(components.attoseconds) / 1e18
   }

@@ -1,13 +1,13 @@
-// The same lock on Apple's systems: os_unfair_lock, which donates the waiter's priority to the holder.
+// The lock on Apple's systems: os_unfair_lock, which donates the waiter's priority to the holder.
 
-#if canImport(Darwin) && !HEADGATE_EXPLORE
+#if canImport(Darwin)
 import Darwin
 import Synchronization
 
-/// The system's unfair lock, free at first.
+/// The system's unfair lock, unlocked at first.
 @usableFromInline
 struct Lock: ~Copyable {
-  // It has an address, which the system's calls take.
+  // The system's calls need a stable address.
   @usableFromInline let place = Place(os_unfair_lock_s())
 
   @inlinable init() {}

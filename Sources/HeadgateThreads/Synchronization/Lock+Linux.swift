@@ -1,26 +1,27 @@
 // A mutual-exclusion lock on one futex word: the plain three-state lock.
 // Ulrich Drepper, "Futexes Are Tricky" (2011), section 5, mutex 2.
 //
-// Rejected: Synchronization.Mutex, which is a priority-inheritance futex on Linux in Swift 6.3 and hands ownership
-// over in the kernel under contention, so that threads convoy; pthread_mutex, which is no faster and needs its own
-// allocation and condition variables that can lose a wake-up (glibc before 2.41).
+// Rejected: Synchronization.Mutex, which is a priority-inheritance futex on Linux in Swift 6.3. It hands over ownership
+// in the kernel under contention, which leads to lock convoys. Also rejected: pthread_mutex, which is no faster and
+// needs its own allocation, and condition variables that can lose a wake-up (glibc before 2.41).
 
-#if !canImport(Darwin) && !HEADGATE_EXPLORE
+#if !canImport(Darwin)
 import CHeadgate
 import Synchronization
 
-/// The lock itself, free at first.
+/// The lock, unlocked at first.
 @usableFromInline
 struct Lock: ~Copyable {
-  // Free (0), held (1), held with threads asleep or about to sleep (2). It has an address, which they sleep on.
+  // States: unlocked (0), locked (1), locked with threads asleep or about to sleep (2). Threads sleep on the word's
+  // address.
   @usableFromInline let place: Place<Atomic<UInt32>>
-  #if DEBUG
+  #if DEBUG && !HEADGATE_EXPLORE
   @usableFromInline let owner: Atomic<UInt>
   #endif
 
   @inlinable init() {
     place = Place(Atomic(0))
-    #if DEBUG
+    #if DEBUG && !HEADGATE_EXPLORE
     owner = Atomic(0)
     #endif
   }
@@ -28,17 +29,17 @@ struct Lock: ~Copyable {
   @inlinable var word: UnsafeMutablePointer<Atomic<UInt32>> { place.address }
 
   @inlinable func lock() {
-    #if DEBUG
+    #if DEBUG && !HEADGATE_EXPLORE
     assertNotHeld()
     #endif
     if !word.pointee.compareExchange(expected: 0, desired: 1, ordering: .acquiring).exchanged { lockSlowly() }
-    #if DEBUG
+    #if DEBUG && !HEADGATE_EXPLORE
     owner.store(headgate_thread_number(), ordering: .relaxed)
     #endif
   }
 
   @inlinable func unlock() {
-    #if DEBUG
+    #if DEBUG && !HEADGATE_EXPLORE
     assertHeld()
     owner.store(0, ordering: .relaxed)
     #endif
@@ -46,8 +47,8 @@ struct Lock: ~Copyable {
   }
 
   @usableFromInline func lockSlowly() {
-    // A short look before sleeping: most holds last well under a microsecond. Bounded, and none on one processor,
-    // where the holder can't run while we look.
+    // Spin briefly before sleeping: most holds last well under a microsecond. There is no spin on a single processor,
+    // where the holder cannot run meanwhile.
     for _ in 0..<SpinBudget.lock {
       spinPause()
       if word.pointee.load(ordering: .relaxed) == 0,
@@ -56,7 +57,8 @@ struct Lock: ~Copyable {
         return
       }
     }
-    // From here on the word says 2 when we get it, which costs one needless wake-up at most and never loses one.
+    // From here on this thread acquires the lock by storing 2. That costs at most one needless wake-up and never loses
+    // one.
     while word.pointee.exchange(2, ordering: .acquiring) != 0 {
       _ = headgate_wait(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self), 2, .max)
     }
@@ -66,13 +68,13 @@ struct Lock: ~Copyable {
     headgate_wake_one(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self))
   }
 
-  #if DEBUG
+  #if DEBUG && !HEADGATE_EXPLORE
   @usableFromInline func assertHeld() {
-    assert(owner.load(ordering: .relaxed) == headgate_thread_number(), "the lock is not held here")
+    assert(owner.load(ordering: .relaxed) == headgate_thread_number(), "the calling thread does not hold the lock")
   }
 
   @usableFromInline func assertNotHeld() {
-    assert(owner.load(ordering: .relaxed) != headgate_thread_number(), "the lock is held here already")
+    assert(owner.load(ordering: .relaxed) != headgate_thread_number(), "the calling thread already holds the lock")
   }
   #else
   @inlinable func assertHeld() {}

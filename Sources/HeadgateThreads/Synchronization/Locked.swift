@@ -1,24 +1,30 @@
 import Synchronization
 
-/// A value behind a lock, reached only through a closure that holds it: Synchronization's `Mutex` on a plain futex.
+/// A value behind a lock, accessible only inside a closure that runs with the lock held. It is Synchronization's
+/// `Mutex` on a plain futex, for this library's own use. Programs should use `Mutex`.
 ///
-/// Threads that wait get no order and no priority: under contention a thread that is running takes the lock, which is
-/// what keeps it fast. What runs in the closure decides and returns; it never resumes a continuation, calls a delegate,
-/// cancels a task or lets go of an object whose deinitializer might: those act after the lock is free.
+/// `Mutex` itself has two problems in Swift 6.3 on Linux. It is a priority-inheritance futex, which hands over
+/// ownership in the kernel under contention and so leads to lock convoys (Lock+Linux.swift). And the thread sanitizer
+/// does not see that it orders accesses to its value, so it reports false races.
 ///
-/// Lock and value are a part of their owner, as they are with a `Mutex`: they cost neither memory of their own nor the
-/// checks for exclusive access that a class's variables pay for: the lock is that check.
-public struct Locked<Value: ~Copyable>: ~Copyable {
+/// The lock is not fair and knows no priorities: under contention a running thread acquires it, which keeps it fast.
+/// The closure decides and returns. It never resumes a continuation, calls a delegate, cancels a task or releases an
+/// object whose deinitializer might do so. The caller does these things after the lock is released.
+///
+/// Lock and value are stored inline in their owner, as with a `Mutex`. They need no allocation and no exclusivity
+/// checks: the lock is that check.
+@usableFromInline
+package struct Locked<Value: ~Copyable>: ~Copyable {
   @usableFromInline let lock: Lock
   @usableFromInline let value: Place<Value>
   #if DEBUG
-  // Behind an empty value, whose address would be that of somebody else's memory: the thread sanitizer would take an access
-  // to the one for a race with the other.
+  // Padding after an empty value. Without it the value's address would be that of unrelated memory, and the thread
+  // sanitizer would report an access to one as a race with the other.
   @usableFromInline let end: UInt8
   #endif
 
-  /// A free lock with its value.
-  @inlinable public init(_ value: consuming sending Value) {
+  /// Creates an unlocked lock with its value.
+  @inlinable package init(_ value: consuming sending Value) {
     lock = Lock()
     self.value = Place(value)
     #if DEBUG
@@ -26,32 +32,33 @@ public struct Locked<Value: ~Copyable>: ~Copyable {
     #endif
   }
 
-  /// Runs `body` while holding the lock. Waits for it in a short busy loop (none on one processor), then asleep.
+  /// Runs `body` with the lock held. Spins briefly for the lock (not on a single processor), then sleeps.
   ///
-  /// Not reentrant: in debug builds a second hold by the same thread stops the process, in release builds it hangs.
+  /// Not reentrant: a second acquisition by the same thread traps in debug builds and hangs in release builds.
   @inlinable
-  public borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     lock.lock()
     defer { lock.unlock() }
-    // Taken out first: said in one, the thread sanitizer is told of a change of the whole, the lock's own word included.
+    // A separate statement: in one expression, the thread sanitizer sees a write to the whole struct, including the
+    // lock's word.
     let place = value.address
     return try body(&place.pointee)
   }
 
-  /// In debug builds, stops the process unless the calling thread holds the lock. Its absence is asserted by
-  /// `withLock` itself.
+  /// In debug builds, traps unless the calling thread holds the lock. `withLock` itself asserts that the thread does
+  /// not hold it.
   @inlinable package borrowing func assertHeld() { lock.assertHeld() }
 
-  /// In debug builds, stops the process if the calling thread holds the lock: the first line of an outcall.
+  /// In debug builds, traps if the calling thread holds the lock. Functions that call out of the library begin with it.
   @inlinable package borrowing func assertNotHeld() { lock.assertNotHeld() }
 }
 
-// Unchecked: `value` is touched only between `lock.lock()` and `lock.unlock()`, in `withLock` above.
+// Unchecked: `value` is accessed only between `lock.lock()` and `lock.unlock()`, in `withLock` above.
 extension Locked: @unchecked Sendable where Value: ~Copyable {}
 
-/// A locked value that closures can share.
+/// A locked value that several closures can share.
 package final class LockedBox<Value: ~Copyable>: Sendable {
   private let locked: Locked<Value>
 

@@ -1,16 +1,15 @@
-// One thread's place to sleep, with one token: Java's LockSupport.park and unpark on a futex word.
+// Blocks and unblocks one thread by means of one token: Java's LockSupport.park and unpark on a futex word.
 //
 // Rejected: condition variables (glibc before 2.41 can lose a wake-up, bug 25847) and semaphores, whose deadlines
 // follow the wall clock.
 
-#if !HEADGATE_EXPLORE
 import CHeadgate
 import Synchronization
 
-/// Lets one thread sleep until another hands it a token, or until a deadline.
+/// Lets one thread sleep until another thread hands it a token, or until a deadline.
 ///
-/// `unpark` leaves a token if nobody sleeps, and the next `park` takes it at once, so the two may come in either order.
-/// A second token before the first is taken changes nothing.
+/// `unpark` leaves a token if no thread sleeps, and the next `park` takes it at once, so the two calls may come in
+/// either order. There is at most one token: a second `unpark` before the first token is taken has no effect.
 // Unchecked: `word` is a constant pointer to an atomic that lives as long as this object.
 package final class Parker: @unchecked Sendable {
   private static let empty: UInt32 = 0
@@ -29,9 +28,9 @@ package final class Parker: @unchecked Sendable {
     word.deallocate()
   }
 
-  /// Takes the token, sleeping until there is one or the deadline has passed. True if it got the token.
+  /// Takes the token; sleeps until there is one or the deadline passes. Returns whether it got the token.
   ///
-  /// Only one thread may park on a parker. Never returns early, however often the system wakes it for nothing.
+  /// Only one thread may park on a parker. Spurious wake-ups of the system are absorbed: the call never returns early.
   package func park(until deadline: Deadline = .distantFuture) -> Bool {
     if word.pointee.exchange(Parker.empty, ordering: .acquiring) == Parker.token { return true }
     guard deadline > .now else { return false }
@@ -43,16 +42,16 @@ package final class Parker: @unchecked Sendable {
         if headgate_wait(address, Parker.asleep, deadline.nanoseconds) != 0, deadline <= .now { break }
       }
     }
-    // The token may come between the end of the sleep and here: whoever empties the word decides.
+    // The token may arrive between the end of the sleep and this line. This exchange decides which came first.
     return word.pointee.exchange(Parker.empty, ordering: .acquiring) == Parker.token
   }
 
-  /// Leaves the token and wakes the sleeper, if there is one.
+  /// Leaves the token and wakes the sleeping thread, if there is one.
   package func unpark() {
-    // The object may be let go by the woken thread; the caller's own reference keeps the word alive until we return.
+    // The woken thread may release this object. The caller's own reference keeps the word alive until this call
+    // returns.
     if word.pointee.exchange(Parker.token, ordering: .releasing) == Parker.asleep {
       headgate_wake_one(UnsafeRawPointer(word).assumingMemoryBound(to: UInt32.self))
     }
   }
 }
-#endif

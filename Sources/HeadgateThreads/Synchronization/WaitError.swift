@@ -1,10 +1,11 @@
-/// Why a wait ended without what it waited for.
+/// Why a wait ended without success.
 ///
-/// One error for everything that waits: taking from a queue, joining a thread, sleeping, waiting for a task of a pool.
+/// One error type covers every wait: taking from a queue, joining a thread, sleeping, waiting for a pool's task. If a
+/// task waits and its cancellation ends the wait, `CancellationError` is thrown instead, as everywhere in Swift.
 public struct WaitError: HeadgateError, Hashable {
-  /// The kind of end. New ones may come: handle those that you know, and treat the others as a failure.
+  /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it stands in logs.
+    /// Its name, as it appears in logs.
     public let description: String
     fileprivate let explanation: String
     fileprivate let advice: String
@@ -16,41 +17,61 @@ public struct WaitError: HeadgateError, Hashable {
     }
 
     /// The deadline passed first.
-    public static let timedOut = Code("timed_out", "the deadline passed", "wait longer, or look who should have come")
-    /// The waiting thread or task was cancelled.
-    public static let cancelled = Code("cancelled", "the one who waited was cancelled", "end what you do")
-    /// What was waited on was closed or disposed of.
-    public static let closed = Code("closed", "it was closed", "stop using it, or make a new one")
-    /// The wait could never have ended, so it was not begun.
+    public static let timedOut = Code("timed_out", "the deadline passed", "wait longer, or check why it takes so long")
+    /// The waiting thread was cancelled. A task that is cancelled while it waits gets `CancellationError`.
+    public static let cancelled = Code(
+      "cancelled", "the wait was cancelled", "stop the current operation")
+    /// The object waited on was closed or disposed of.
+    public static let closed = Code("closed", "it was closed", "stop using it, or create a new one")
+    /// The wait could never have ended, so it was refused.
     public static let wouldDeadlock = Code(
-      "would_deadlock", "the wait could never have ended", "wait from another thread, or don't wait")
-    /// A task of Swift's runs on the calling thread, which is not one of Headgate's: blocking it may stop all others.
+      "would_deadlock", "the wait could never have ended", "wait from another thread, or do not wait")
+    /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
     public static let onCooperativeThread = Code(
       "on_cooperative_thread", "blocking a cooperative thread may stop all tasks",
-      "use the async form, or go through ThreadPool.blocking")
+      "use the async form, or call it inside ThreadPool.blocking")
   }
 
-  /// The kind of end.
+  /// The reason.
   public var code: Code
 
-  /// What waited, for people: `take from "jobs"`.
+  /// The operation that waited, for people: `take from "jobs"`.
   public var operation: String
 
   /// How long the wait had lasted.
   public var waited: Duration
 
-  /// An error of this kind.
-  public init(_ code: Code, operation: String, waited: Duration = .zero) {
+  /// The cycle of waits that this one would have closed, from the waiting thread back to itself. Nil unless the code is
+  /// ``Code/wouldDeadlock``. Example: `thread "a" waits for loop "b", which waits for the end of thread "a"`
+  public var circle: String?
+
+  /// Creates an error with this code.
+  public init(_ code: Code, operation: String, waited: Duration = .zero, circle: String? = nil) {
     self.code = code
     self.operation = operation
     self.waited = waited
+    self.circle = circle
   }
 
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what ended, why, after how long, and what to do.
+  /// For people: the operation, the reason, how long it waited, and what to do.
   public var description: String {
-    "\(operation): \(code.explanation) after \(waited.inSeconds) s; \(code.advice)"
+    "\(operation): \(circle ?? code.explanation) after \(waited.inSeconds) s; \(code.advice)"
+  }
+
+  /// The error that a task gets: `CancellationError` for a cancellation, as everywhere in Swift.
+  @usableFromInline var inTask: any Error { code == .cancelled ? CancellationError() : self }
+}
+
+extension WaitError.Code {
+  /// The error code for an outcome; nil for a wake-up.
+  init?(_ outcome: Waiter.Outcome) {
+    switch outcome {
+    case .pending, .woken: return nil
+    case .timedOut: self = .timedOut
+    case .cancelled: self = .cancelled
+    }
   }
 }

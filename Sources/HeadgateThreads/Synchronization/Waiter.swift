@@ -1,12 +1,12 @@
 import CHeadgate
 import Synchronization
 
-/// One wait, of a thread or of a task: it ends once, by a wake-up, by its deadline or by a cancellation.
+/// One wait of a thread or a task. It ends exactly once: by a wake-up, by its deadline or by a cancellation.
 ///
-/// Whoever moves `outcome` away from `pending` has decided it. Who wakes another and finds it decided already wakes the
-/// next one instead, so that no wake-up is lost to a waiter that has just given up.
-// Unchecked: the links belong to the WaitList that holds the waiter, under the lock of that list's owner; the rest is
-// constant or atomic.
+/// The first change of `outcome` away from `pending` decides it (the claim). A waker that loses the claim wakes the
+/// next waiter instead, so no wake-up is lost to a waiter that has just given up.
+// Unchecked: the links belong to the WaitList that holds the waiter and are guarded by the lock of that list's owner.
+// The other properties are constant or atomic.
 package final class Waiter: @unchecked Sendable {
   /// How a wait ends.
   package enum Outcome: UInt8, Sendable {
@@ -20,7 +20,7 @@ package final class Waiter: @unchecked Sendable {
 
   private let sleeper: Sleeper
   private let state = AtomicCell<UInt8>(Outcome.pending.rawValue)
-  // Whose `state` decides, for one that stands for another in a second list.
+  // For a stand-in in a second list: the waiter whose `state` decides.
   private let original: Waiter?
 
   fileprivate var next: Waiter?
@@ -32,21 +32,25 @@ package final class Waiter: @unchecked Sendable {
     self.original = original
   }
 
-  /// A wait of the calling thread.
+  /// Creates a waiter for the calling thread.
   package static func ofThread() -> Waiter { Waiter(.thread(.current)) }
 
-  /// A wait of the current task.
+  /// Creates a waiter for the current task.
   package static func ofTask() -> Waiter { Waiter(.task(SuspendedTask())) }
 
-  /// The same wait, to stand in one list more: whichever is claimed first ends it for all of them.
+  /// Creates a second waiter for the same wait, to stand in another list. The first claim on any of them ends the wait.
   package func standIn() -> Waiter { Waiter(sleeper, for: original ?? self) }
 
-  /// How it ended, or `pending`.
+  /// Whether one claim ends both.
+  func isSameWait(as other: Waiter) -> Bool { (original ?? self) === (other.original ?? other) }
+
+  /// How the wait ended, or `pending`.
   package var outcome: Outcome {
     Outcome(rawValue: (original ?? self).state.load(ordering: .acquiring)) ?? .pending
   }
 
-  /// Decides how it ends. False: that was decided before. The winner calls `wake`, with no lock held.
+  /// Decides how the wait ends. Returns false if it was decided before. A successful claimant then calls `wake`,
+  /// without a lock.
   package func claim(_ outcome: Outcome) -> Bool {
     (original ?? self).state.compareExchange(
       expected: Outcome.pending.rawValue, desired: outcome.rawValue, ordering: .acquiringAndReleasing
@@ -54,16 +58,17 @@ package final class Waiter: @unchecked Sendable {
     .exchanged
   }
 
-  /// Wakes who waits. After a `claim` that was won.
+  /// Wakes the waiting thread or task. Call it after a successful `claim`.
   package func wake() {
-    // The sleeper may be gone as soon as it sees the outcome; the caller's reference to the waiter keeps both alive here.
+    // The waiting side may be gone once it sees the outcome. The caller's reference to the waiter keeps both objects
+    // alive here.
     switch sleeper {
     case .thread(let record): record.waitParker.unpark()
     case .task(let task): task.resume()
     }
   }
 
-  /// Claims and wakes. False: it was decided before.
+  /// Claims and wakes. Returns false if the wait was decided before.
   @discardableResult
   package func end(_ outcome: Outcome) -> Bool {
     guard claim(outcome) else { return false }
@@ -71,8 +76,8 @@ package final class Waiter: @unchecked Sendable {
     return true
   }
 
-  /// Blocks the thread that the waiter was made on until it is decided. The outcome `timedOut` comes when the deadline
-  /// has passed, `cancelled` when the thread was cancelled (unless that is to be ignored).
+  /// Blocks the thread that created the waiter until the wait is decided. The outcome is `timedOut` if the deadline
+  /// passes, and `cancelled` if the thread is cancelled and `cancellable` is true.
   package func wait(until deadline: Deadline, cancellable: Bool = true) -> Outcome {
     guard case .thread(let record) = sleeper else { return outcome }
     while true {
@@ -83,21 +88,23 @@ package final class Waiter: @unchecked Sendable {
       } else if deadline <= .now {
         _ = claim(.timedOut)
       } else {
-        // A token that is left of an earlier wait ends this park early: we look again.
-        _ = record.waitParker.park(until: deadline)
+        // A token left over from an earlier wait ends this park early, hence the loop.
+        record.park(until: deadline)
       }
     }
   }
 
-  /// Suspends the task until the waiter is decided. `cancelled` comes when the task is cancelled.
-  nonisolated(nonsending) package func wait(until deadline: Deadline, on timers: any TimerService = TimerThread.shared)
+  /// Suspends the task until the wait is decided. The outcome is `cancelled` if the task is cancelled.
+  nonisolated(nonsending) package func wait(
+    until deadline: Deadline, on timers: any TimerService = TimerThread.deadlines
+  )
     async -> Outcome
   {
     guard case .task(let task) = sleeper else { return outcome }
     let timer = deadline == .distantFuture ? nil : timers.schedule(at: deadline) { [self] in end(.timedOut) }
-    // A clock that only moves when it is told to may have moved on before the timer was set.
+    // A manual clock may have advanced past the deadline before the timer was set.
     if timer != nil, deadline <= timers.now { end(.timedOut) }
-    await withTaskCancellationHandler {
+    await withCancellationHandler {
       await task.suspend()
     } onCancel: {
       end(.cancelled)
@@ -106,14 +113,14 @@ package final class Waiter: @unchecked Sendable {
     return outcome
   }
 
-  /// Suspends the task until somebody ends the waiter, whether the task is cancelled or not.
+  /// Suspends the task until the wait is ended by a call, even if the task is cancelled.
   nonisolated(nonsending) package func waitForEnd() async -> Outcome {
     if case .task(let task) = sleeper { await task.suspend() }
     return outcome
   }
 }
 
-/// Where a task sleeps: a continuation and a token, in either order.
+/// A task's place to sleep: a continuation and a token, which may come in either order.
 private final class SuspendedTask: Sendable {
   private enum State {
     case awake
@@ -132,7 +139,7 @@ private final class SuspendedTask: Sendable {
       }
       if hasToken { continuation.resume() }
     }
-    // As in Continuation.swift; here the stack that `resume` has read is to be written again, too.
+    // As in Continuation.swift. Here the task also reuses stack memory that `resume` has read.
     headgate_task_resumed()
   }
 
@@ -146,19 +153,19 @@ private final class SuspendedTask: Sendable {
   }
 }
 
-/// Those who wait for one thing, in the order in which they came. Every call is O(1) and made under the owner's lock.
+/// The waiters for one event, in order of arrival. Every call is O(1) and made under the owner's lock.
 package struct WaitList {
   private var first: Waiter?
   private unowned(unsafe) var last: Waiter?
-  /// How many wait.
+  /// The number of waiters.
   package private(set) var count = 0
 
   package init() {}
 
-  /// Whether nobody waits.
+  /// Whether there are no waiters.
   package var isEmpty: Bool { first == nil }
 
-  /// Adds one at the end.
+  /// Adds a waiter at the end.
   package mutating func append(_ waiter: Waiter) {
     waiter.isListed = true
     waiter.previous = last
@@ -167,7 +174,7 @@ package struct WaitList {
     count += 1
   }
 
-  /// Adds one before all others: one that was woken, was overtaken, and keeps its place.
+  /// Adds a waiter at the front: one that was woken but overtaken, and keeps its place.
   package mutating func prepend(_ waiter: Waiter) {
     waiter.isListed = true
     waiter.next = first
@@ -177,7 +184,7 @@ package struct WaitList {
     count += 1
   }
 
-  /// Takes one out, wherever it stands. False: it is not there (any more).
+  /// Removes a waiter from any position. Returns false if it is not in the list.
   @discardableResult
   package mutating func remove(_ waiter: Waiter) -> Bool {
     guard waiter.isListed else { return false }
@@ -191,12 +198,19 @@ package struct WaitList {
     return true
   }
 
-  /// Takes out and claims the first that is still undecided; the caller wakes it once the lock is free.
+  /// Removes and claims the first undecided waiter. The caller wakes it after releasing the lock.
   package mutating func claimFirst() -> Waiter? {
     while let waiter = first {
       remove(waiter)
       if waiter.claim(.woken) { return waiter }
     }
     return nil
+  }
+
+  /// Removes all waiters and claims those still undecided. The caller wakes them after releasing the lock.
+  package mutating func claimAll() -> [Waiter] {
+    var claimed: [Waiter] = []
+    while let waiter = claimFirst() { claimed.append(waiter) }
+    return claimed
   }
 }

@@ -1,27 +1,27 @@
-// An autorelease pool round what is called on our threads: a thread's body, each turn of a loop, each task of a pool and
-// each timer call. The two runtime calls are those that compilers emit for @autoreleasepool ("Objective-C Automatic
-// Reference Counting", section 7, in Clang's documentation).
+// An autorelease pool around the closures that run on this library's threads: a thread's body, each turn of a loop,
+// each task of a pool and each timer call. The two runtime calls are those that compilers emit for @autoreleasepool
+// ("Objective-C Automatic Reference Counting", section 7, in Clang's documentation).
 //
-// Rejected: the overlay's autoreleasepool(invoking:), which knows neither typed errors nor values that can't be copied.
+// Rejected: the overlay's autoreleasepool(invoking:), which supports neither typed errors nor noncopyable values.
 
 #if canImport(ObjectiveC)
 import CHeadgate
 import ObjectiveC
 
-/// Runs `body` inside an autorelease pool of its own, so that what Objective-C code leaves in it goes when `body`
-/// returns and not when the thread ends.
-package func withAutoreleasePool<Result: ~Copyable, Failure: Error>(
-  _ body: () throws(Failure) -> sending Result
-) throws(Failure) -> sending Result {
+/// Runs `body` inside its own autorelease pool, so that autoreleased objects are released when `body` returns and not
+/// when the thread ends.
+package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
+  _ body: () throws(Failure) -> sending Returned
+) throws(Failure) -> sending Returned {
   let pool = objc_autoreleasePoolPush()
   defer { objc_autoreleasePoolPop(pool) }
   return try body()
 }
 #else
-/// Runs `body`. Where Objective-C exists this puts an autorelease pool round it; here there is none.
-package func withAutoreleasePool<Result: ~Copyable, Failure: Error>(
-  _ body: () throws(Failure) -> sending Result
-) throws(Failure) -> sending Result {
+/// Runs `body`. On systems with Objective-C it adds an autorelease pool; this system has none.
+package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
+  _ body: () throws(Failure) -> sending Returned
+) throws(Failure) -> sending Returned {
   try body()
 }
 #endif

@@ -1,15 +1,18 @@
-/// Why a thread could not be joined, or what it failed with.
+/// Why a thread could not be joined, or the error that ended it.
 ///
 ///     do {
 ///       let sum = try thread.join()
 ///     } catch {
-///       if let failure = error.failure { … }  // what the thread's body threw, with its type
+///       if let failure = error.failure { … }  // the error of the thread's body, with its type
 ///     }
 public struct JoinError<Failure: Error>: HeadgateError {
-  /// The reason.
-  public let code: JoinErrorCode
+  /// The codes, the same for all failure types.
+  public typealias Code = JoinErrorCode
 
-  /// What the thread's body threw; nil unless the code is ``JoinErrorCode/failed``.
+  /// The reason.
+  public let code: Code
+
+  /// The error that the thread's body threw; nil unless the code is ``JoinErrorCode/failed``.
   public let failure: Failure?
 
   /// The thread's name.
@@ -18,30 +21,37 @@ public struct JoinError<Failure: Error>: HeadgateError {
   /// How long the join had waited.
   public let waited: Duration
 
+  /// The cycle of waits that this one would have closed; nil unless the code is ``JoinErrorCode/wouldDeadlock``.
+  public let circle: String?
+
   @usableFromInline
-  init(_ code: JoinErrorCode, failure: Failure? = nil, thread: String, waited: Duration = .zero) {
+  init(
+    _ code: JoinErrorCode, failure: Failure? = nil, thread: String, waited: Duration = .zero, circle: String? = nil
+  ) {
     self.code = code
     self.failure = failure
     self.thread = thread
     self.waited = waited
+    self.circle = circle
   }
 
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// What the body threw.
+  /// The error that the body threw.
   public var underlyingError: (any Error)? { failure }
 
-  /// For people: what ended, why, after how long, and what to do.
+  /// For people: the thread, the reason, how long the join waited, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? code.explanation
+    let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
     return "join thread \"\(thread)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
   }
 }
 
-/// The reason of a ``JoinError``. New ones may come: handle those that you know, and treat the others as a failure.
+/// The reason of a ``JoinError``. Later versions may add codes: handle those that you know, and treat all others as a
+/// failure.
 public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
-  /// Its name, as it stands in logs.
+  /// Its name, as it appears in logs.
   public let description: String
   let explanation: String
   let advice: String
@@ -53,28 +63,31 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The thread's body threw an error: see ``JoinError/failure``.
-  public static let failed = JoinErrorCode("failed", "it ended with an error", "look at the error")
-  /// Somebody has joined it, or is doing so at this moment.
+  public static let failed = JoinErrorCode("failed", "it ended with an error", "see the error")
+  /// The thread has been joined, or another join is waiting for it.
   public static let alreadyJoined = JoinErrorCode(
-    "already_joined", "somebody else joins or has joined it", "join a thread from one place")
-  /// A thread can't wait for its own end.
+    "already_joined", "another join is waiting for it or has joined it", "join a thread from one place")
+  /// A thread cannot wait for its own end.
   public static let joinedItself = JoinErrorCode(
-    "joined_itself", "a thread can't wait for its own end", "join it from another thread")
-  /// The thread was detached, so that its result goes to nobody.
-  public static let detached = JoinErrorCode("detached", "it was detached", "don't detach what is to be joined")
+    "joined_itself", "a thread cannot wait for its own end", "join it from another thread")
+  /// The thread was detached, so its result is discarded.
+  public static let detached = JoinErrorCode(
+    "detached", "it was detached", "do not detach a thread that will be joined")
   /// The thread was not started.
   public static let notStarted = JoinErrorCode("not_started", "it was not started", "call start() first")
-  /// The thread left through `pthread_exit` instead of returning, so that there is no result.
+  /// The thread called `pthread_exit` instead of returning, so there is no result.
   public static let leftWithoutReturning = JoinErrorCode(
-    "left_without_returning", "it left through pthread_exit", "return from the body instead")
-  /// The deadline passed first. The thread goes on, and can be joined later.
+    "left_without_returning", "it called pthread_exit", "return from the body instead")
+  /// The deadline passed first. The thread keeps running, and can be joined later.
   public static let timedOut = JoinErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
-  /// The waiting thread or task was cancelled. The joined thread goes on, and can be joined later.
-  public static let cancelled = JoinErrorCode("cancelled", "the one who waited was cancelled", "end what you do")
-  /// Both wait for each other without a limit, or through a chain of others.
+  /// The waiting thread was cancelled. The joined thread keeps running, and can be joined later. A task that is
+  /// cancelled while it waits gets `CancellationError`.
+  public static let cancelled = JoinErrorCode("cancelled", "the wait was cancelled", "stop the current operation")
+  /// The two threads would wait for each other without a deadline, directly or through other threads, loops and pool
+  /// tasks. See ``JoinError/circle``.
   public static let wouldDeadlock = JoinErrorCode(
-    "would_deadlock", "it waits for the end of the one who would wait", "join from outside, or with a deadline")
-  /// A task of Swift's runs on the calling thread, which is not one of Headgate's: blocking it may stop all others.
+    "would_deadlock", "it waits for the end of the calling thread", "join from another thread, or with a deadline")
+  /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.
   public static let onCooperativeThread = JoinErrorCode(
     "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value()")
 }

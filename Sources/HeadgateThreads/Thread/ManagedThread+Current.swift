@@ -8,32 +8,34 @@ import Glibc
 import Musl
 #endif
 
-// What concerns the calling thread, whoever made it: `ManagedThread.current`, `ManagedThread.sleep(for:)` and so on, as
-// `Task.isCancelled` stands on Task<Never, Never>.
-extension ManagedThread where Result == Void, Failure == Never {
-  /// The calling thread, also when others made it. A few nanoseconds; the first call on a thread of others allocates.
+// Operations on the calling thread, including threads that Headgate did not start: `ManagedThread.current`,
+// `ManagedThread.sleep(for:)` and so on. They are static members of ManagedThread<Void, Never>, as `Task.isCancelled`
+// is one of Task<Never, Never>.
+extension ManagedThread where Success == Void, Failure == Never {
+  /// The calling thread, including threads that Headgate did not start. Takes a few nanoseconds; the first call on such
+  /// a foreign thread allocates.
   @available(*, noasync, message: "a task may change its thread at each await")
   public static var current: ThreadHandle { ThreadHandle(.current) }
 
-  /// Whether the calling thread is the one that the process began with.
+  /// Whether the calling thread is the process's initial thread.
   @available(*, noasync)
   public static var isMainThread: Bool { headgate_thread_is_main() != 0 }
 
-  /// Named values of the calling thread: the classic `threadDictionary`.
+  /// Named values of the calling thread, like Foundation's `threadDictionary`.
   @available(*, noasync)
   public static var dictionary: ThreadDictionary { ThreadDictionary() }
 
-  /// Throws ``WaitError/Code/cancelled`` if the calling thread was asked to end.
+  /// Throws ``WaitError/Code/cancelled`` if the calling thread was cancelled.
   @available(*, noasync, message: "use Task.checkCancellation")
   public static func checkCancellation() throws(WaitError) {
     if ThreadRecord.current.isCancelled { throw WaitError(.cancelled, operation: "check for cancellation") }
   }
 
-  /// Waits for the permit that ``ThreadHandle/unpark()`` leaves, and takes it. `LockSupport.park`, without returning for
-  /// no reason. One that was left before is taken at once, on any thread.
+  /// Waits for the permit that ``ThreadHandle/unpark()`` leaves, and takes it. Like `LockSupport.park`, but without
+  /// spurious returns. A permit left earlier is taken at once, on any thread.
   ///
-  /// Throws ``WaitError/Code/timedOut`` when the deadline passes first; ``WaitError/Code/cancelled`` when the thread is
-  /// or gets cancelled; ``WaitError/Code/onCooperativeThread`` if it would have to block in a task.
+  /// Throws ``WaitError/Code/timedOut`` if the deadline passes first; ``WaitError/Code/cancelled`` if the thread is or
+  /// becomes cancelled; ``WaitError/Code/onCooperativeThread`` if it would have to block inside a task.
   @available(*, noasync)
   public static func park(until deadline: Deadline = .distantFuture) throws(WaitError) {
     let record = ThreadRecord.current
@@ -41,11 +43,11 @@ extension ManagedThread where Result == Void, Failure == Never {
     try wait(record, until: deadline, for: "park") { record.takePermit() }
   }
 
-  /// Sleeps until the deadline has passed: never shorter, however many signals come. `sleep(until:)` of Foundation's
-  /// `Thread` on a clock that nobody sets. At once for a deadline in the past.
+  /// Sleeps until the deadline has passed. Signals do not shorten the sleep. Like `sleep(until:)` of Foundation's
+  /// `Thread`, on a monotonic clock. Returns at once for a deadline in the past.
   ///
-  /// Throws ``WaitError/Code/cancelled`` when the thread is or gets cancelled, ``WaitError/Code/onCooperativeThread`` in a
-  /// task.
+  /// Throws ``WaitError/Code/cancelled`` if the thread is or becomes cancelled, and
+  /// ``WaitError/Code/onCooperativeThread`` inside a task.
   @available(*, noasync, message: "use Task.sleep")
   public static func sleep(until deadline: Deadline) throws(WaitError) {
     do throws(WaitError) {
@@ -55,17 +57,17 @@ extension ManagedThread where Result == Void, Failure == Never {
     }
   }
 
-  /// Sleeps that long, not at all for zero and less. See ``sleep(until:)``.
+  /// Sleeps for a duration; returns at once for zero or less. See ``sleep(until:)``.
   @available(*, noasync, message: "use Task.sleep")
   public static func sleep(for duration: Duration) throws(WaitError) { try sleep(until: .after(duration)) }
 
-  /// Lets another thread run, if one waits for the processor. To wait for something, park instead.
+  /// Yields the processor to another thread that is ready to run. To wait for an event, use ``park(until:)`` instead.
   @available(*, noasync, message: "use Task.yield")
   public static func yield() { sched_yield() }
 
-  /// Receives the errors of threads that nobody joins for, unless ``ThreadAttributes/onUncaughtError`` is set; nil, as at
-  /// first, for a warning in the log. Called on the thread that ends, detaches or lets go of the handle, with no lock
-  /// held.
+  /// Receives the errors of threads that are never joined, unless ``ThreadAttributes/onUncaughtError`` is set. If nil,
+  /// the default, such an error is logged as a warning. Called without a lock, on the thread that ends, detaches the
+  /// thread or drops its handle.
   public static var onUncaughtError: (@Sendable (any Error, ThreadHandle) -> Void)? {
     get { UncaughtErrors.processHandler }
     set { UncaughtErrors.processHandler = newValue }
@@ -79,18 +81,18 @@ extension ManagedThread where Result == Void, Failure == Never {
     while !isOver() {
       if record.isCancelled { throw WaitError(.cancelled, operation: operation, waited: now - began) }
       if deadline <= now { throw WaitError(.timedOut, operation: operation, waited: now - began) }
-      // After the first look only: what is there needs no blocking.
+      // Only after the first check: a wait that is over already need not block.
       if WorkerThread.mustNotBlock { throw WaitError(.onCooperativeThread, operation: operation) }
-      // May end early for a token of an earlier wait: we look again.
-      _ = record.waitParker.park(until: deadline)
+      // May return early because of a token left over from an earlier wait, hence the loop.
+      record.park(until: deadline)
       now = .now
     }
   }
 }
 
-extension ManagedThread where Result == Void {
-  /// Makes a detached thread and starts it: `Thread.detachNewThread`. An error that ends it goes to
-  /// ``ThreadAttributes/onUncaughtError``. Throws as ``spawn(_:_:)`` does.
+extension ManagedThread where Success == Void {
+  /// Creates a detached thread and starts it, like `Thread.detachNewThread`. An error that ends it goes to
+  /// ``ThreadAttributes/onUncaughtError``. Throws like ``spawn(_:_:)``.
   @discardableResult
   public static func spawnDetached(
     _ attributes: ThreadAttributes = ThreadAttributes(), _ body: sending @escaping () throws(Failure) -> sending Void

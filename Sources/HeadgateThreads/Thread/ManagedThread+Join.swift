@@ -1,41 +1,46 @@
 extension ManagedThread {
-  /// Waits until the thread has ended and gives its result. When it returns, the thread's storage is destroyed and its
-  /// stack gone.
+  /// Waits until the thread has ended and returns its result. By the time it returns, the thread's thread-local values
+  /// have been destroyed and its stack released.
   ///
-  /// From then on the result belongs to the caller, so it can be joined once. A join that timed out or was cancelled
-  /// leaves everything as it was. When the thread has ended already, neither a deadline in the past nor a cancellation
-  /// keeps its result back.
+  /// The result moves to the caller, so a thread can be joined only once. A join that timed out or was cancelled has no
+  /// effect, and can be repeated. If the thread has already ended, the call returns its result even with a deadline in
+  /// the past or after a cancellation.
   ///
-  /// - Parameter deadline: Until when to wait. The last moment of a thread whose body and storage have ended is waited
-  ///   for in any case.
+  /// - Parameter deadline: When to stop waiting. It does not cover the final exit of a thread whose body and
+  ///   thread-local values have already ended.
   ///
-  /// Throws ``JoinErrorCode/failed`` with the error of the body; ``JoinErrorCode/alreadyJoined`` if another join came
-  /// before; ``JoinErrorCode/joinedItself``; ``JoinErrorCode/detached``; ``JoinErrorCode/notStarted``;
+  /// Throws ``JoinErrorCode/failed`` with the body's error; ``JoinErrorCode/alreadyJoined`` if another join came first;
+  /// ``JoinErrorCode/joinedItself``; ``JoinErrorCode/detached``; ``JoinErrorCode/notStarted``;
   /// ``JoinErrorCode/timedOut``; ``JoinErrorCode/cancelled`` if the calling thread is cancelled;
-  /// ``JoinErrorCode/wouldDeadlock`` if the thread waits in a join without a deadline for the caller's end, through
-  /// others perhaps; ``JoinErrorCode/onCooperativeThread`` in a task.
+  /// ``JoinErrorCode/wouldDeadlock`` if the thread itself waits without a deadline for the caller's end, directly or
+  /// through others; ``JoinErrorCode/onCooperativeThread`` inside a task.
   @available(*, noasync, message: "use value(until:)")
   @inlinable
-  public func join(until deadline: Deadline = .distantFuture) throws(JoinError<Failure>) -> sending Result {
+  public func join(until deadline: Deadline = .distantFuture) throws(JoinError<Failure>) -> sending Success {
     let began = Deadline.now
     return try outcome(after: core.join(until: deadline), since: began)
   }
 
-  /// The form of ``join(until:)`` for tasks, which suspends. Cancelling the task ends the wait, not the thread.
+  /// The form of ``join(until:)`` for tasks: it suspends. Cancelling the task ends the wait, not the thread.
   ///
-  /// Throws as ``join(until:)`` does. The thread's stack may outlive the return by a moment.
+  /// Throws ``JoinError`` like ``join(until:)``, but `CancellationError` if the task is cancelled. The thread's stack
+  /// may be released a moment after this call returns.
   @inlinable
-  public func value(until deadline: Deadline = .distantFuture) async throws(JoinError<Failure>) -> sending Result {
+  nonisolated(nonsending) public func value(until deadline: Deadline = .distantFuture) async throws -> sending Success {
     let began = Deadline.now
-    return try outcome(after: await core.join(until: deadline), since: began)
+    let refusal = await core.join(until: deadline)
+    if refusal?.code == .cancelled { throw CancellationError() }
+    return try outcome(after: refusal, since: began)
   }
 
   @inlinable
   func outcome(
-    after code: JoinErrorCode?, since began: Deadline
-  ) throws(JoinError<Failure>) -> sending Result {
-    if let code { throw JoinError(code, thread: name, waited: .now - began) }
-    switch core.work.takeOutcome(Swift.Result<Result, Failure>.self) {
+    after refusal: ThreadCore.Refusal?, since began: Deadline
+  ) throws(JoinError<Failure>) -> sending Success {
+    if let refusal {
+      throw JoinError(refusal.code, thread: name, waited: .now - began, circle: refusal.circle)
+    }
+    switch core.work.takeOutcome(Result<Success, Failure>.self) {
     case .success(let result): return result
     case .failure(let failure): throw JoinError(.failed, failure: failure, thread: name, waited: .now - began)
     case nil: throw JoinError(.leftWithoutReturning, thread: name, waited: .now - began)

@@ -1,70 +1,71 @@
-/// A thread of its own for work that blocks, computes long, or must keep to one thread, with a typed result.
+/// A dedicated thread with a typed result, for work that blocks, computes for a long time, or must stay on one thread.
 ///
 ///     let thread = try ManagedThread.spawn(name: "indexer") { try index(files) }
 ///     …
 ///     let count = try thread.join()
 ///
-/// What `Thread` of Foundation and `pthread_create` do, and what they leave out: the result and the error arrive where
-/// the thread is joined, a second join is an error and not undefined, and `cancel` also ends what the thread waits for in
-/// this library.
+/// It covers `Thread` of Foundation and `pthread_create`, and adds what they lack. The result and the error arrive
+/// where the thread is joined. A second join is an error instead of undefined behaviour. `cancel` also ends the
+/// thread's waits in this library.
 ///
-/// The body runs once, inside an autorelease pool where Objective-C exists. Task-local values, a task's cancellation and
-/// actors do not reach it: capture what it needs. The thread has its creator's signal mask, as POSIX has it, from its first
-/// line to its last; Headgate never changes it. Mind that libdispatch's threads, and so the tasks of Swift on Linux, block
-/// most signals: a thread that is to handle them, or to start other programs, unblocks them first.
+/// The body runs once, inside an autorelease pool on systems with Objective-C. Task-local values, a task's cancellation
+/// and actor isolation do not carry over: capture what the body needs. As in POSIX, the thread inherits its creator's
+/// signal mask, and Headgate never changes it. libdispatch's threads, and so Swift tasks on Linux, block most signals:
+/// a thread that handles signals or starts other programs must unblock them first.
 ///
-/// This object is the handle. When the last reference to it goes before anybody has joined, a running thread is detached,
-/// and the log says so; a thread that was not started is simply gone, its body with it. Threads end with the process:
-/// when `main` returns, those that still run are stopped where they are.
+/// This object is the handle. If its last reference is released before the thread is joined, a running thread is
+/// detached and a warning is logged; a thread that was not started is discarded with its body. Threads end with the
+/// process: when `main` returns, running threads are stopped wherever they are.
 ///
-/// After `fork` without `exec` the child has only the thread that called it, and a join there would wait for ever: as
-/// everywhere with threads, call `exec` next.
-public final class ManagedThread<Result, Failure: Error>: Sendable {
+/// After `fork` without `exec` the child has only the thread that called it, and a join there would never return. As in
+/// any program with threads, call `exec` next.
+public final class ManagedThread<Success, Failure: Error>: Sendable {
   @usableFromInline let core: ThreadCore
 
-  /// A thread that ``start()`` will start.
+  /// Creates a thread without starting it. Call ``start()`` to start it.
   ///
   /// - Parameters:
-  ///   - attributes: How it is to be made; can be changed until the start with ``configure(_:)``.
-  ///   - body: What it runs. Nothing of it need be `Sendable`: it moves to the thread, and its result back.
+  ///   - attributes: The thread's attributes. ``configure(_:)`` can change them until the start.
+  ///   - body: The closure to run. It need not be `Sendable`: it moves to the thread, and its result moves back.
   @inlinable
   public init(
     _ attributes: ThreadAttributes = ThreadAttributes(),
-    _ body: sending @escaping () throws(Failure) -> sending Result
+    _ body: sending @escaping () throws(Failure) -> sending Success
   ) {
     core = ThreadCore(attributes, ThreadWork(body))
   }
 
-  @inlinable deinit { core.handleGoes() }
+  @inlinable deinit { core.handleReleased() }
 
-  /// Makes a thread and starts it at once.
+  /// Creates a thread and starts it at once.
   ///
-  /// Throws a ``ThreadError`` when the system refuses: no more threads, a stack or a priority that it does not grant. Then
-  /// the body has not run.
+  /// Throws a ``ThreadError`` if the system refuses: no more threads, or a stack or priority that it does not grant.
+  /// The body has not run then.
   @inlinable
   public static func spawn(
     _ attributes: ThreadAttributes = ThreadAttributes(),
-    _ body: sending @escaping () throws(Failure) -> sending Result
+    _ body: sending @escaping () throws(Failure) -> sending Success
   ) throws(ThreadError) -> ManagedThread {
     let thread = ManagedThread(attributes, body)
     try thread.start()
     return thread
   }
 
-  /// Makes a thread with a name and starts it at once. Throws as ``spawn(_:_:)`` does.
+  /// Creates a thread with a name and starts it at once. Throws like ``spawn(_:_:)``.
   @inlinable
   public static func spawn(
-    name: String, _ body: sending @escaping () throws(Failure) -> sending Result
+    name: String, _ body: sending @escaping () throws(Failure) -> sending Success
   ) throws(ThreadError) -> ManagedThread {
     try spawn(ThreadAttributes(name: name), body)
   }
 
-  /// How it was made, or is to be made.
+  /// The thread's attributes, before and after the start.
   public var attributes: ThreadAttributes { core.attributes }
 
-  /// Changes the attributes of a thread that has not been started. From one thread at a time.
+  /// Changes the attributes of a thread that has not been started. Call it from one thread at a time.
   ///
-  /// Throws ``ThreadError/Code/alreadyStarted`` afterwards: only the priority can still be changed, through ``handle``.
+  /// Throws ``ThreadError/Code/alreadyStarted`` after the start. Then only the priority can be changed, through
+  /// ``handle``.
   public func configure(_ change: (inout ThreadAttributes) -> Void) throws(ThreadError) {
     var attributes = core.attributes
     change(&attributes)
@@ -73,53 +74,53 @@ public final class ManagedThread<Result, Failure: Error>: Sendable {
 
   /// Starts the thread.
   ///
-  /// With a priority that has to be asked for, it returns once the system has answered.
+  /// If the priority has to be requested from the system, the call returns after the system has answered.
   ///
-  /// Throws ``ThreadError/Code/alreadyStarted`` the second time, also after the end, and otherwise as ``spawn(_:_:)``;
-  /// then the thread is as before, and can be configured and started anew.
+  /// Throws ``ThreadError/Code/alreadyStarted`` on a second call, even after the thread's end, and otherwise throws
+  /// like ``spawn(_:_:)``. After such a refusal the thread is unchanged, and can be configured and started again.
   @inlinable
   public func start() throws(ThreadError) {
-    // Not before the start is over: letting go of the handle looks what phase the thread is in.
+    // Keeps the handle alive until the start is over: its deinitializer reads the thread's phase.
     defer { withExtendedLifetime(self) {} }
     try core.start()
   }
 
-  /// Lets the thread go: nobody will join it, and an error of its body goes to ``ThreadAttributes/onUncaughtError``. Also
-  /// when it has ended already.
+  /// Detaches the thread: it will not be joined, and its body's error goes to ``ThreadAttributes/onUncaughtError``. A
+  /// thread that has ended can be detached too.
   ///
-  /// Throws ``JoinErrorCode/alreadyJoined`` when somebody has joined it or is doing so, ``JoinErrorCode/detached`` the
-  /// second time.
+  /// Throws ``JoinErrorCode/alreadyJoined`` if the thread has been or is being joined, and ``JoinErrorCode/detached``
+  /// on a second call.
   public func detach() throws(JoinError<Failure>) {
     if let code = core.detach() { throw JoinError(code, thread: name) }
   }
 
-  /// The thread as others see it: its name, stack and effective priority, `unpark` for its `park`.
+  /// A handle for other threads: the thread's name, stack and effective priority, and `unpark` for its `park`.
   public var handle: ThreadHandle { ThreadHandle(core.record) }
 
-  /// The name, whole.
+  /// The full name.
   public var name: String { core.record.name }
 
-  /// The bytes of its stack, which may be more than was asked for; nil when it doesn't run.
+  /// The size of its stack in bytes, which may exceed the requested size; nil while it does not run.
   public var stackSize: Int? { handle.stackSize }
 
-  /// Whether it has been started and its body has not ended.
+  /// Whether the thread has been started and its body has not ended.
   public var isRunning: Bool {
     core.state.withLock { $0.phase == .running || $0.phase == .starting }
   }
 
-  /// Whether its body has ended.
+  /// Whether the body has ended.
   public var hasEnded: Bool {
     core.state.withLock { $0.phase == .bodyEnded || $0.phase == .ended }
   }
 
-  /// Whether it was asked to end.
+  /// Whether the thread was cancelled.
   public var isCancelled: Bool { core.record.isCancelled }
 
-  /// Asks the thread to end. It does so itself, when it looks at `ManagedThread.current.isCancelled` or when a wait in
-  /// this library (sleep, park, join, queues) throws ``WaitError/Code/cancelled``: the one that it is in and all later
-  /// ones. Before the start it takes effect in the body, which runs in any case. O(1).
+  /// Cancels the thread. Cancellation is cooperative: the body checks `ManagedThread.current.isCancelled`, and the
+  /// current and all later waits in this library (sleep, park, join, queues) throw ``WaitError/Code/cancelled``. If the
+  /// thread has not started, its body still runs, and is cancelled from the beginning. O(1).
   public func cancel() { core.record.cancel() }
 
-  /// Leaves the thread the permit that its `park` waits for. See ``ThreadHandle/unpark()``.
+  /// Leaves the permit that the thread's `park` waits for. See ``ThreadHandle/unpark()``.
   public func unpark() { core.record.leavePermit() }
 }

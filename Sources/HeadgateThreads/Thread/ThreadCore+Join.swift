@@ -1,43 +1,50 @@
 import CHeadgate
 
 extension ThreadCore {
-  /// What a joiner finds: an answer, that it must wait here, or that it may wait in the system at once.
+  /// The state that a join finds: it is decided, it must wait here, or it may wait in the system at once.
   private enum Look {
     case answer(JoinErrorCode?)
     case mustWait(Waiter)
     case mayWaitInSystem
   }
 
-  /// Blocks until the thread has ended, and its stack is gone. Nil: its outcome belongs to the caller.
+  /// Why a join has no result, and the cycle that it would have closed.
+  @usableFromInline typealias Refusal = (code: JoinErrorCode, circle: String?)
+
+  /// Blocks until the thread has ended and its stack is released. Returns nil if the outcome belongs to the caller.
   @usableFromInline
-  func join(until deadline: Deadline) -> JoinErrorCode? {
-    if record.isCurrent { return .joinedItself }
-    let waiting = ThreadRecord.current
+  func join(until deadline: Deadline) -> Refusal? {
+    if record.isCurrent { return (.joinedItself, nil) }
     let isEndless = deadline == .distantFuture
     let mayBlock = !WorkerThread.mustNotBlock || deadline <= .now
-    // Nothing can end the wait of a thread that can't be cancelled but what it waits for. So it goes straight to the
-    // system, and the ending thread needs no wake-up of ours: two sleeps of the joiner cost a half more than one.
-    switch look(mayBlock: mayBlock, inSystem: isEndless && !waiting.isManaged, { .ofThread() }) {
-    case .answer(.some(let code)): return code
-    case .answer(nil), .mayWaitInSystem: break
-    case .mustWait(let waiter):
-      if isEndless, !JoinGraph.enter(waiting, waitsFor: record) { return giveUp(.wouldDeadlock) }
-      let outcome = waiter.wait(until: deadline)
-      if isEndless { JoinGraph.leave(waiting) }
-      if let code = settle(outcome) { return code }
+    // A joiner without deadline that cannot be cancelled can wait in the system's join directly. The ending thread then
+    // needs no wake-up of ours. Two sleeps of the joiner cost half as much again as one.
+    let look = look(mayBlock: mayBlock, inSystem: !ThreadRecord.current.isManaged && isEndless, { .ofThread() })
+    if case .answer(let code) = look {
+      guard let code else {
+        joinSystemThread()
+        return nil
+      }
+      return (code, nil)
     }
+    if let circle = WaitGraph.enter(self, counts: isEndless) {
+      giveUp()
+      return (.wouldDeadlock, circle)
+    }
+    defer { WaitGraph.leave() }
+    if case .mustWait(let waiter) = look, let code = settle(waiter.wait(until: deadline)) { return (code, nil) }
     joinSystemThread()
     return nil
   }
 
-  /// Suspends the task until the thread has ended. Its stack may outlive that by a moment: waiting for it would block.
+  /// Suspends the task until the thread has ended. It does not wait for the release of the stack, which would block.
   @usableFromInline
-  func join(until deadline: Deadline) async -> JoinErrorCode? {
+  nonisolated(nonsending) func join(until deadline: Deadline) async -> Refusal? {
     switch look(mayBlock: true, inSystem: false, { .ofTask() }) {
-    case .answer(.some(let code)): return code
+    case .answer(.some(let code)): return (code, nil)
     case .answer(nil), .mayWaitInSystem: break
     case .mustWait(let waiter):
-      if let code = settle(await waiter.wait(until: deadline)) { return code }
+      if let code = settle(await waiter.wait(until: deadline)) { return (code, nil) }
     }
     headgate_thread_detach(state.withLock { $0.thread })
     return nil
@@ -69,7 +76,7 @@ extension ThreadCore {
     }
   }
 
-  /// After the wait: the thread's end counts, if it has come by now, however the wait ended.
+  /// After the wait. If the thread has ended by now, the join succeeds, however the wait ended.
   private func settle(_ outcome: Waiter.Outcome) -> JoinErrorCode? {
     let (code, waiter) = state.withLock { state -> (JoinErrorCode?, Waiter?) in
       let waiter = state.joiner.take()
@@ -84,22 +91,26 @@ extension ThreadCore {
     return code
   }
 
-  private func giveUp(_ code: JoinErrorCode) -> JoinErrorCode {
+  private func giveUp() {
     let waiter = state.withLock { state in
       state.claim = .open
       return state.joiner.take()
     }
     _ = consume waiter
-    return code
   }
 
   private func joinSystemThread() {
     let (thread, isEnding) = state.withLock { ($0.thread, $0.phase == .ended) }
-    // A thread that has nothing left to do but to exit: looking for that a moment may save another sleep.
+    // The thread only has to exit. A short spin may save a second sleep.
     for _ in 0..<(isEnding ? SpinBudget.threadExit : 0) {
       if headgate_thread_try_join(thread) != 0 { return }
       spinPause()
     }
     headgate_thread_join(thread)
   }
+}
+
+extension ThreadCore: WaitTarget {
+  var performer: ThreadRecord.ID? { record.id }
+  var waitName: String { "the end of \(record.title)" }
 }

@@ -1,19 +1,19 @@
-// A thread's life as a state machine: not started, starting, running, its body ended, ended; and beside it who gets its
-// end: open, somebody joins, joined, detached. Everything is decided under the lock; the system's calls come after it.
-// The rules of detaching and joining are those of POSIX (pthread_join, pthread_detach), with an error for what POSIX
-// leaves undefined.
+// A thread's life as a state machine: not started, starting, running, body ended, ended. A second state says who claims
+// its end: open, being joined, joined, detached. All decisions are made under the lock; system calls follow after it.
+// The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with errors where POSIX leaves
+// the behaviour undefined.
 
 import CHeadgate
 
-/// What a thread is to this library, without the type of its result.
-// Unchecked: `refusal` and `isPlain` are written by the starting thread, before the new one exists and after that has told
-// it something; all else is locked or constant.
+/// The non-generic state of a thread.
+// Unchecked: `refusal` and `isPlain` are written only by the starting thread, before the new thread exists and after it
+// has answered. Everything else is locked or constant.
 @usableFromInline final class ThreadCore: @unchecked Sendable {
   enum Phase {
     case notStarted, starting, running, bodyEnded, ended
   }
 
-  /// Who gets the thread's end.
+  /// Who claims the thread's end.
   enum Claim {
     case open, joining, joined, detached
   }
@@ -22,7 +22,7 @@ import CHeadgate
     var phase = Phase.notStarted
     var claim = Claim.open
     var attributes: ThreadAttributes
-    // The system's thread, from `running` on.
+    // The system's thread. Valid from `running` on.
     var thread: UInt = 0
     var joiner: Waiter?
   }
@@ -30,16 +30,29 @@ import CHeadgate
   let record: ThreadRecord
   let state: Locked<State>
   @usableFromInline let work: ThreadWork
-  private let role: Int32
-  private var refusal: PriorityRefusal?
-  // Neither name nor priority: the thread need not look at its attributes.
+  private let kind: Kind
+  // Tells the starting thread, before the body runs, whether the system granted the priority: 0 or an error number.
+  private var refusal: OneShot<Int32>?
+  // Neither a name nor a priority is set, so the new thread need not read its attributes.
   private var isPlain = true
 
-  /// - Parameter serves: Whether others wait for what the thread does.
+  /// The purpose of a thread, which determines its signal mask and whether it may block and be cancelled.
   @usableFromInline
-  init(_ attributes: ThreadAttributes, serves: Bool = false, _ work: ThreadWork) {
-    record = ThreadRecord(name: attributes.name)
-    role = Int32(serves ? headgate_role_service : headgate_role_own)
+  enum Kind {
+    /// A thread of the program. It inherits its creator's signal mask.
+    case program
+    /// A thread of the library for the program's work, which may block and be cancelled.
+    case work
+    /// A thread of the library for closures from many callers, which may block.
+    case loop
+    /// A thread of the library that other threads depend on: it must not block.
+    case service
+  }
+
+  @usableFromInline
+  init(_ attributes: ThreadAttributes, kind: Kind = .program, _ work: ThreadWork) {
+    self.kind = kind
+    record = ThreadRecord(name: attributes.name, isCancellable: kind == .program || kind == .work)
     state = Locked(State(claim: attributes.isDetached ? .detached : .open, attributes: attributes))
     self.work = work
     record.core = self
@@ -66,7 +79,7 @@ import CHeadgate
 
   // MARK: The start
 
-  /// Starts the thread. When that fails it counts as not started, and can be started again.
+  /// Starts the thread. After a failure it counts as not started, and can be started again.
   @usableFromInline
   func start() throws(ThreadError) {
     let (attributes, mayStart) = state.withLock { state in
@@ -89,8 +102,9 @@ import CHeadgate
     var wanted = headgate_thread_attributes()
     wanted.stack = try attributes.roundedStackSize()
     wanted.detached = attributes.isDetached ? 1 : 0
+    wanted.blocks_signals = kind == .program ? 0 : 1
     wanted.quality = attributes.priority.creationQuality
-    let refusal = attributes.priority.isSetFromInside ? PriorityRefusal() : nil
+    let refusal = attributes.priority.isSetFromInside ? OneShot<Int32>() : nil
     self.refusal = refusal
     isPlain = refusal == nil && attributes.name.isEmpty
     let context = Unmanaged.passRetained(self)
@@ -108,7 +122,7 @@ import CHeadgate
     }
     guard let refusal else { return thread }
     let errno = refusal.wait()
-    // The thread has read it by now.
+    // The thread has read `refusal` by now.
     self.refusal = nil
     guard errno == 0 else {
       if !attributes.isDetached { headgate_thread_join(thread) }
@@ -117,8 +131,8 @@ import CHeadgate
     return thread
   }
 
-  /// The starter and the new thread both come here: the body may tell others of the thread, who may join it, before the
-  /// starter runs again. True if the caller must detach the system's thread.
+  /// Called by both the starting and the new thread: the body may publish the handle, and the thread may be joined,
+  /// before the starting thread runs again. Returns true if the caller must detach the system's thread.
   private func becomeRunning(_ thread: UInt) -> Bool {
     state.withLock { state in
       guard state.phase == .starting else { return false }
@@ -131,7 +145,7 @@ import CHeadgate
   // MARK: On the thread
 
   private func run() {
-    headgate_thread_set_role(role)
+    headgate_thread_set_role(Int32(kind == .service ? headgate_role_service : headgate_role_own))
     record.becomeCurrent()
     guard isPlain || setUp() else { return }
     let here = headgate_thread_self()
@@ -141,20 +155,20 @@ import CHeadgate
     finish()
   }
 
-  /// Takes its name and its priority. False: the system refuses that, and the thread is not to be.
+  /// Sets the thread's name and priority. Returns false if the system refuses the priority; the thread must then exit.
   private func setUp() -> Bool {
     let attributes = self.attributes
     if !attributes.name.isEmpty { systemThreadName(attributes.name).withCString { headgate_thread_name($0) } }
     guard let refusal else { return true }
     let errno = record.withSystemThread { attributes.priority.apply(to: $0) } ?? 0
     if errno != 0 { record.end() }
-    refusal.tell(errno)
+    refusal.set(errno)
     return errno == 0
   }
 
-  /// The thread left through `pthread_exit`: there is no outcome, but whoever waits for one must be told.
+  /// Called if the thread exits through `pthread_exit`. There is no outcome, and a joiner must be woken.
   func endWithoutReturning() {
-    HeadgateLog.warn(.thread, "thread \"\(record.name)\" left through pthread_exit; what its body held is leaked")
+    HeadgateLog.warn(.thread, "thread \"\(record.name)\" called pthread_exit; resources held by its body are leaked")
     finish()
   }
 
@@ -165,7 +179,7 @@ import CHeadgate
       state.phase = .bodyEnded
       return state.claim == .detached
     }
-    if isDetached { letGo() }
+    if isDetached { discardOutcome() }
     record.end()
     let joiner = state.withLock { state -> Waiter? in
       state.phase = .ended
@@ -175,9 +189,9 @@ import CHeadgate
     joiner?.wake()
   }
 
-  /// Nobody will join: an error goes to its handler, a result to nobody. On the thread itself, or later on whoever
-  /// detaches it.
-  private func letGo() {
+  /// The thread will not be joined: its error goes to the handler, its result is discarded. Runs on the thread itself,
+  /// or later on the thread that detaches it.
+  private func discardOutcome() {
     if let failure = work.failure(work.memory) {
       UncaughtErrors.report(failure, of: ThreadHandle(record), to: attributes.onUncaughtError)
     }
@@ -186,9 +200,9 @@ import CHeadgate
 
   // MARK: Detaching
 
-  /// Gives up the thread's end. Nil, or why not.
+  /// Gives up the claim to the thread's end. Returns nil on success, otherwise the reason.
   func detach() -> JoinErrorCode? {
-    let (code, mustLetGo, thread) = state.withLock { state -> (JoinErrorCode?, Bool, UInt?) in
+    let (code, mustDiscard, thread) = state.withLock { state -> (JoinErrorCode?, Bool, UInt?) in
       switch state.claim {
       case .joining, .joined: return (.alreadyJoined, false, nil)
       case .detached: return (.detached, false, nil)
@@ -205,34 +219,18 @@ import CHeadgate
       }
     }
     if let thread { headgate_thread_detach(thread) }
-    if mustLetGo { letGo() }
+    if mustDiscard { discardOutcome() }
     return code
   }
 
-  /// The last handle goes. A thread that was never started leaves nothing behind.
+  /// Called when the last handle is released. A thread that was never started leaves nothing behind.
   @usableFromInline
-  func handleGoes() {
+  func handleReleased() {
     let isForgotten = state.withLock { $0.claim == .open && $0.phase != .notStarted }
     guard isForgotten, detach() == nil else { return }
     HeadgateLog.warn(
       .thread,
-      "thread \"\(record.name)\": its handle went before anybody joined it, so it was detached; "
+      "thread \"\(record.name)\": its last handle was released before a join, so it was detached; "
         + "join it, or start it detached")
-  }
-}
-
-/// Tells the starter of a thread whether the system granted the priority, before the body runs.
-private final class PriorityRefusal: Sendable {
-  private let answer = Locked<Int32>(0)
-  private let parker = Parker()
-
-  func tell(_ errno: Int32) {
-    answer.withLock { $0 = errno }
-    parker.unpark()
-  }
-
-  func wait() -> Int32 {
-    while !parker.park() {}
-    return answer.withLock { $0 }
   }
 }

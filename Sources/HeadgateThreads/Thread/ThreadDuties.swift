@@ -4,25 +4,27 @@ import CHeadgate
 import Dispatch
 #endif
 
-/// What the calling thread does for others: what stands still while it blocks, so that a wait for just that is refused.
+/// The executors that make no progress while a thread is blocked. Waiting for one of them on that thread would
+/// deadlock, so such a wait is refused.
 ///
-/// A value, so that another thread may ask about the one that blocks.
-// Unchecked: the references are compared and never followed.
+/// It is a value, so that another thread can query it for the thread that blocks.
+// Unchecked: the references are only compared, never followed.
 package struct ThreadDuties: @unchecked Sendable {
-  /// Whether it is what runs the main actor: the thread that the process began with, or whichever serves the main queue
-  /// (on Linux, libdispatch ends the first thread of a program that hands it over, and serves that queue from others).
+  /// Whether the thread runs the main actor: the process's initial thread, or the thread that currently serves the main
+  /// queue. (On Linux, when a program calls `dispatchMain`, libdispatch ends the initial thread and serves the main
+  /// queue from others.)
   package let isMain: Bool
-  // Kept, so that the addresses can't become another's meanwhile.
+  // Retained, so that the addresses cannot be reused by other objects.
   private let loop: LoopCore?
-  // Pools have several workers; only one that has no other worker stands still with this one.
+  // Only pools of one thread, which make no progress while this thread is blocked.
   private let pools: [PoolCore]
 
-  /// The calling thread's.
+  /// The calling thread's duties.
   package static var current: ThreadDuties {
     var pools: [PoolCore] = []
     var frame = PoolFrame.current
     while let one = frame {
-      if one.worker != nil, one.core.settings.size == 1 { pools.append(one.core) }
+      if one.worker != nil, one.core.size == 1 { pools.append(one.core) }
       frame = one.outer
     }
     return ThreadDuties(
@@ -41,21 +43,21 @@ package struct ThreadDuties: @unchecked Sendable {
   private static var servesMainQueue: Bool { false }
   #endif
 
-  /// Whether it is the thread of this loop.
+  /// Whether the thread runs this loop.
   package func include(_ loop: ThreadLoop) -> Bool { self.loop === loop.core }
 
-  /// Whether it is the only thread that this pool may have.
+  /// Whether the thread is the only one that this pool may have.
   package func include(_ pool: ThreadPool) -> Bool { pools.contains { $0 === pool.core } }
 
-  /// Whether it is the thread that runs this actor.
+  /// Whether the thread runs this actor.
   package func include(_ actor: any Actor) -> Bool {
     let executor = actor.unownedExecutor
     return isMain && Self.isSame(executor, MainActor.sharedUnownedExecutor)
       || loop?.runs(executor) == true
   }
 
-  /// Swift offers no comparison of executors before its newest systems; the two words are the executor's address and the
-  /// table of its conformance.
+  /// Older systems' Swift has no comparison of executors. The two words are the executor's address and its witness
+  /// table.
   fileprivate static func isSame(_ one: UnownedSerialExecutor, _ other: UnownedSerialExecutor) -> Bool {
     // Unsafe: a frozen struct of two plain words.
     unsafeBitCast(one, to: (UInt, UInt).self).0 == unsafeBitCast(other, to: (UInt, UInt).self).0

@@ -8,9 +8,9 @@ import Musl
 
 /// Why a thread could not be started or changed.
 public struct ThreadError: HeadgateError, Hashable {
-  /// The kind of failure. New ones may come: handle those that you know, and treat the others as a failure.
+  /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it stands in logs.
+    /// Its name, as it appears in logs.
     public let description: String
     fileprivate let advice: String
 
@@ -19,29 +19,31 @@ public struct ThreadError: HeadgateError, Hashable {
       self.advice = advice
     }
 
-    /// The system has no more threads to give, or no memory for the stack (`EAGAIN`).
+    /// The system has no more threads, or no memory for the stack (`EAGAIN`).
     public static let outOfResources = Code(
       "out_of_resources",
-      "raise the limit on processes (ulimit -u), ask for a smaller stack, or let other threads end first")
-    /// The stack size is negative or larger than this machine's memory, or the system refuses it.
-    public static let invalidStackSize = Code("invalid_stack_size", "ask for a size in bytes that the machine has")
-    /// The system refuses the priority: the process lacks the right, or the system does not know such a priority.
+      "raise the limit on processes (ulimit -u), request a smaller stack, or let other threads end first")
+    /// The stack size is negative, larger than this machine's memory, or refused by the system.
+    public static let invalidStackSize = Code(
+      "invalid_stack_size", "request a size in bytes that fits into the machine's memory")
+    /// The system refused the priority: the process lacks the right, or the system has no such priority.
     public static let priorityRefused = Code(
-      "priority_refused", "ask for a lower priority, or give the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)"
+      "priority_refused",
+      "request a lower priority, or grant the process the right (CAP_SYS_NICE, ulimit -e, ulimit -r)"
     )
-    /// It was started before: a thread runs once, and its attributes stay.
-    public static let alreadyStarted = Code("already_started", "make a new thread")
-    /// The thread does not run: not yet, or not any more.
-    public static let notRunning = Code("not_running", "ask while it runs")
+    /// The thread was started before. A thread runs once, and its attributes are then fixed.
+    public static let alreadyStarted = Code("already_started", "create a new thread")
+    /// The thread does not run: not yet, or no longer.
+    public static let notRunning = Code("not_running", "call it while the thread runs")
   }
 
-  /// The kind of failure.
+  /// The reason.
   public let code: Code
 
-  /// The system's error number; 0 where the system was not asked.
+  /// The system's error number; 0 if the system was not involved.
   public let errno: Int32
 
-  /// The name of the thread.
+  /// The thread's name.
   public let name: String
 
   package init(_ code: Code, errno: Int32 = 0, name: String) {
@@ -50,7 +52,7 @@ public struct ThreadError: HeadgateError, Hashable {
     self.name = name
   }
 
-  /// What the system's answer to `pthread_create` means.
+  /// Translates the system's answer to `pthread_create`.
   init(creating name: String, errno: Int32) {
     self.init(errno == EINVAL ? .invalidStackSize : .outOfResources, errno: errno, name: name)
   }

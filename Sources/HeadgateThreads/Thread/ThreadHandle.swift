@@ -1,26 +1,26 @@
 import CHeadgate
 
-/// A thread, seen from anywhere: one that this library started, or one that others made (the main thread, pthread,
-/// libdispatch). What ``ManagedThread/current`` gives, to keep and to hand to other threads.
+/// A reference to a thread, whether this library started it or not (the main thread, pthread, libdispatch).
+/// ``ManagedThread/current`` returns one, to store and to pass to other threads.
 ///
 ///     let consumer = ManagedThread.current
 ///     …                              // on another thread
 ///     consumer.unpark()
 ///
-/// It keeps nothing alive but a few words. After the thread's end it is still valid: `unpark` and `cancel` then do
-/// nothing.
+/// It keeps only a few words of memory alive. It stays valid after the thread's end; `unpark` and `cancel` then have no
+/// effect.
 public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
   let record: ThreadRecord
 
   init(_ record: ThreadRecord) { self.record = record }
 
-  /// Whether two of them mean the same thread.
+  /// Whether both refer to the same thread.
   public static func == (left: ThreadHandle, right: ThreadHandle) -> Bool { left.record === right.record }
 
-  /// Hashes which thread it is.
+  /// Hashes the thread's identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(record)) }
 
-  /// The thread's name, whole. For threads that others made: what the system says, empty once they have ended.
+  /// The thread's full name. For foreign threads: the system's name, empty once they have ended.
   public var name: String { record.name }
 
   /// Whether this library started it.
@@ -29,30 +29,32 @@ public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
   /// Whether it is the calling thread.
   public var isCurrent: Bool { record.isCurrent }
 
-  /// The number by which the system's tools know it (`top -H`, `ps -L`, a debugger); nil when it doesn't run.
+  /// The number by which the system's tools identify it (`top -H`, `ps -L`, a debugger); nil while it does not run.
   public var systemNumber: UInt64? { record.withSystemThread { $0.number } }
 
-  /// The bytes of its stack, which may be more than was asked for; nil when it doesn't run or the system won't tell.
+  /// The size of its stack in bytes, which may exceed the requested size; nil while it does not run or if the system
+  /// does not tell.
   public var stackSize: Int? {
     record.withSystemThread { headgate_thread_stack($0.thread) }.flatMap { $0 > 0 ? Int($0) : nil }
   }
 
-  /// Whether it was asked to end. Always false for threads that others made.
+  /// Whether the thread was cancelled. Always false for threads that cannot be cancelled: see ``cancel()``.
   public var isCancelled: Bool { record.isCancelled }
 
-  /// Asks the thread to end: its `isCancelled` is true from now on, and its waits in this library (sleep, park, join,
-  /// queues) end with ``WaitError/Code/cancelled``, those that it is in and all later ones. O(1).
+  /// Cancels the thread: its `isCancelled` becomes true, and its current and all later waits in this library (sleep,
+  /// park, join, queues) end with ``WaitError/Code/cancelled``. O(1).
   ///
-  /// - Returns: False for a thread that others made. It may run somebody else's work next, so it can't be cancelled.
+  /// - Returns: False, without effect, for a foreign thread and for the thread of a loop or of timers. Such a thread
+  ///   may run someone else's work next, so it cannot be cancelled. On a pool's thread the current task is cancelled.
   @discardableResult
   public func cancel() -> Bool {
-    guard record.isManaged else { return false }
+    guard record.isCancellable else { return false }
     record.cancel()
     return true
   }
 
-  /// Leaves the thread the permit that its ``ManagedThread/park(until:)`` waits for, now or later. Several permits before
-  /// that are one. `LockSupport.unpark`. O(1).
+  /// Leaves the permit that the thread's ``ManagedThread/park(until:)`` waits for, now or later. There is at most one
+  /// permit: several calls before the next `park` count as one. `LockSupport.unpark`. O(1).
   public func unpark() { record.leavePermit() }
 
   /// For people: the name and the system's number.
@@ -62,10 +64,11 @@ public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ThreadHandle {
-  /// What the system's scheduler goes by for this thread. Apple's systems tell a thread of itself only.
+  /// The parameters that the system's scheduler uses for this thread. On Apple's systems a thread can query only
+  /// itself.
   ///
-  /// Throws ``ThreadError/Code/notRunning`` before its start and after its end, ``ThreadError/Code/priorityRefused`` when
-  /// the system doesn't tell.
+  /// Throws ``ThreadError/Code/notRunning`` before the thread's start and after its end, and
+  /// ``ThreadError/Code/priorityRefused`` if the system refuses the query.
   public func effectivePriority() throws(ThreadError) -> EffectivePriority {
     switch record.withSystemThread({ EffectivePriority.of($0) }) {
     case .success(let priority): return priority
@@ -74,12 +77,12 @@ extension ThreadHandle {
     }
   }
 
-  /// Changes the running thread's priority: `pthread_setschedparam`, `setpriority`, `Thread.threadPriority`. Apple's
-  /// systems let a thread change itself only.
+  /// Changes the running thread's priority, like `pthread_setschedparam`, `setpriority` and `Thread.threadPriority`. On
+  /// Apple's systems a thread can change only itself.
   ///
-  /// Throws ``ThreadError/Code/priorityRefused`` with the system's error number when it is refused (then nothing has
-  /// changed, but for a policy other than the standard one, which a refused nice value may have ended), and
-  /// ``ThreadError/Code/notRunning`` before the thread's start and after its end.
+  /// Throws ``ThreadError/Code/priorityRefused`` with the system's error number if it is refused, and
+  /// ``ThreadError/Code/notRunning`` before the thread's start and after its end. A refusal changes nothing, with one
+  /// exception: a refused nice value may have reset a non-standard policy to the standard one.
   public func setPriority(_ priority: ThreadPriority) throws(ThreadError) {
     guard let errno = record.withSystemThread({ priority.apply(to: $0) }) else {
       throw ThreadError(.notRunning, name: name)

@@ -1,30 +1,30 @@
 import CHeadgate
 
-/// A value that each thread has for itself: made when the thread first uses it, destroyed when the thread exits. What
-/// `pthread_key_create`, `pthread_getspecific` and `ThreadLocal` of Java do, with a type.
+/// A value that each thread has separately: created when the thread first uses it, destroyed when the thread exits. A
+/// typed form of `pthread_key_create`, `pthread_getspecific` and Java's `ThreadLocal`.
 ///
 ///     static let formatter = ThreadLocal { DateFormatter() }
 ///     let text = formatter.withValue { $0.string(from: date) }
 ///
-/// It works on every thread, also on the main thread and on those that pthread or libdispatch made. When a thread exits,
-/// its values go in the reverse order of their creation on it, before ``ManagedThread/join(until:)`` of that thread
-/// returns; a destructor may still use older values, and any part of this library. The main thread's values live as long
-/// as the process.
+/// It works on every thread, including the main thread and threads created by pthread or libdispatch. When a thread
+/// exits, its values are destroyed in the reverse order of their creation on that thread, before
+/// ``ManagedThread/join(until:)`` returns. A deinitializer may still use older values and any part of this library. The
+/// main thread's values live as long as the process.
 ///
-/// When the `ThreadLocal` itself goes, the values that threads still hold stay until those threads exit, or until they
-/// first use another `ThreadLocal` that got its place. Each costs its own memory and about 80 bytes. A look costs a few
-/// nanoseconds and no lock; a thread's first use allocates.
+/// When the `ThreadLocal` itself is released, the values that threads still hold remain until those threads exit, or
+/// until they first use another `ThreadLocal` that reuses its slot. Each value costs its own memory plus about 80
+/// bytes. Access takes a few nanoseconds and no lock; a thread's first use allocates.
 ///
-/// In a task the value belongs to the thread that happens to run it, which may change at each `await`: use `@TaskLocal`
-/// there.
+/// In a task the value belongs to the thread that currently runs the task, which may change at each `await`. Use
+/// `@TaskLocal` there.
 public final class ThreadLocal<Value: ~Copyable>: Sendable {
   @usableFromInline let place: UInt
   @usableFromInline let key: UInt64
   private let initial: @Sendable () -> sending Value
 
-  /// A thread-local value.
+  /// Creates a thread-local value.
   ///
-  /// - Parameter initial: Makes a thread's value when the thread first needs it, on that thread. It may use other
+  /// - Parameter initial: Creates a thread's value when that thread first needs it, on that thread. It may use other
   ///   thread-local values, but not this one.
   public init(_ initial: @escaping @Sendable () -> sending Value) {
     let (place, key) = ThreadStoragePlaces.take()
@@ -35,40 +35,40 @@ public final class ThreadLocal<Value: ~Copyable>: Sendable {
 
   deinit { ThreadStoragePlaces.giveBack(Int(place)) }
 
-  /// Whether the calling thread has a value already.
+  /// Whether the calling thread already has a value.
   @available(*, noasync)
   public var hasValue: Bool { headgate_local_get(place, key) != nil }
 
-  /// Gives the calling thread's value to `body`, which may change it. O(1).
+  /// Passes the calling thread's value to `body`, which may change it. O(1).
   ///
-  /// As everywhere in Swift, nobody may use a value that is being changed: a second `withValue` of the same
-  /// `ThreadLocal` inside the first stops the process, as overlapping accesses to a variable do.
+  /// As everywhere in Swift, accesses must not overlap: a second `withValue` of the same `ThreadLocal` inside the first
+  /// traps, like overlapping accesses to a variable.
   @available(*, noasync)
   @inlinable
-  public func withValue<Result: ~Copyable, Failure: Error>(
-    _ body: (inout sending Value) throws(Failure) -> sending Result
-  ) throws(Failure) -> sending Result {
+  public func withValue<Returned: ~Copyable, Failure: Error>(
+    _ body: (inout sending Value) throws(Failure) -> sending Returned
+  ) throws(Failure) -> sending Returned {
     let cell = self.cell()
     cell.pointee.beginAccess()
     defer { cell.pointee.isAccessed = false }
     return try body(&cell.pointee.value)
   }
 
-  /// Destroys the calling thread's value, if it has one; the next use makes a new one. For threads that live on and are
-  /// used for something else, such as a pool's.
+  /// Destroys the calling thread's value, if it has one. The next use creates a new one. For threads that are reused
+  /// for other work, such as a pool's.
   @available(*, noasync)
   public func removeValue() {
     if let found = headgate_local_get(place, key) {
       found.assumingMemoryBound(to: ThreadLocalCell<Value>.self).pointee.checkFree()
     }
-    // Out of the table before it is let go: its destructor may use the library.
+    // Removed from the table before it is released: its deinitializer may use the library.
     let owner = ThreadStorage.remove(place: Int(place), key: key)
     _ = consume owner
   }
 
   @inlinable
   func cell() -> UnsafeMutablePointer<ThreadLocalCell<Value>> {
-    // The key is this object's alone, so what lies there was put there by `makeCell`.
+    // The key belongs to this object only, so the value under it was stored by `makeCell`.
     if let found = headgate_local_get(place, key) { return found.assumingMemoryBound(to: ThreadLocalCell<Value>.self) }
     return makeCell()
   }
@@ -96,7 +96,7 @@ extension ThreadLocal where Value: Sendable {
     set {
       let cell = self.cell()
       cell.pointee.checkFree()
-      // Kept until the new one stands: a destructor may look.
+      // Kept until the new value is in place: a deinitializer may read it.
       let old = cell.pointee.value
       cell.pointee.value = newValue
       _ = consume old
@@ -104,7 +104,7 @@ extension ThreadLocal where Value: Sendable {
   }
 }
 
-/// A thread's value, and whether somebody is changing it at this moment.
+/// A thread's value, and whether it is being accessed.
 @usableFromInline
 struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
   @usableFromInline var value: Value
@@ -112,7 +112,7 @@ struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
 
   init(_ value: consuming Value) { self.value = value }
 
-  // The law of exclusivity, which the compiler can't see here: to go on would be unsafe.
+  // Exclusivity, which the compiler cannot check here. Continuing would be unsafe.
   @inlinable
   func checkFree() { precondition(!isAccessed, "overlapping accesses to a thread-local value") }
 
@@ -123,7 +123,7 @@ struct ThreadLocalCell<Value: ~Copyable>: ~Copyable {
   }
 }
 
-/// Destroys a thread's value when the table lets go of it.
+/// Destroys a thread's value when it is removed from the table.
 private final class ThreadLocalOwner<Value: ~Copyable> {
   let cell: UnsafeMutablePointer<ThreadLocalCell<Value>>
 

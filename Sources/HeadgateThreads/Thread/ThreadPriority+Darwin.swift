@@ -1,5 +1,5 @@
-// Priorities on Apple's systems: the quality of service, which a thread gets when it is made and then sets for itself
-// only; and the policies of POSIX. Kept compiling by care.
+// Priorities on Apple's systems: the quality of service, which is set at the thread's creation or by the thread itself,
+// and the POSIX policies. Not built by this project's CI.
 
 #if canImport(Darwin)
 import CHeadgate
@@ -8,21 +8,21 @@ import Darwin
 extension SchedulingPolicy {
   /// The ordinary policy.
   public static let standard = SchedulingPolicy(rawValue: SCHED_OTHER)
-  /// Runs until it waits or a higher level comes.
+  /// Runs until it blocks or a thread of a higher level becomes ready.
   public static let fifo = SchedulingPolicy(rawValue: SCHED_FIFO)
-  /// Takes turns with others of its level.
+  /// Time-sliced with other threads of its level.
   public static let roundRobin = SchedulingPolicy(rawValue: SCHED_RR)
 
   var systemName: String? { nil }
 }
 
 extension ThreadPriority {
-  /// What `pthread_create` is told.
+  /// The quality of service to pass to `pthread_create`.
   var creationQuality: UInt32 {
     if case .quality(let quality) = kind { quality.system.rawValue } else { 0 }
   }
 
-  /// Whether the new thread sets it itself, before its body.
+  /// Whether the new thread sets the priority itself, before its body runs.
   var isSetFromInside: Bool {
     switch kind {
     case .inherited, .quality: false
@@ -30,10 +30,10 @@ extension ThreadPriority {
     }
   }
 
-  /// Sets it for the calling thread. 0, or the system's error number.
+  /// Sets the priority of the calling thread. Returns 0 or the system's error number.
   func apply(to thread: ThreadRecord.SystemThread) -> Int32 {
     if kind == .inherited { return 0 }
-    // The system lets a thread change only itself.
+    // A thread can change only itself.
     guard thread.thread == headgate_thread_self() else { return ENOTSUP }
     switch kind {
     case .inherited: return 0
@@ -59,8 +59,8 @@ extension ThreadPriority.Quality {
 }
 
 extension EffectivePriority {
-  /// Asks the system about the calling thread.
-  static func of(_ thread: ThreadRecord.SystemThread) -> Swift.Result<EffectivePriority, SystemFailure> {
+  /// Queries the system about the calling thread.
+  static func of(_ thread: ThreadRecord.SystemThread) -> Result<EffectivePriority, SystemFailure> {
     guard thread.thread == headgate_thread_self() else { return .failure(SystemFailure(errno: ENOTSUP)) }
     var (policy, level, nice): (Int32, Int32, Int32) = (0, 0, 0)
     let failure = headgate_get_priority(thread.number, &policy, &level, &nice)

@@ -1,8 +1,8 @@
-/// How much of the processor a thread is to get beside others.
+/// How much of the processor a thread gets relative to others.
 ///
-/// The named levels are a wish that every system can grant: quality of service on Apple's systems, a nice value on Linux.
-/// Nice values and policies say exactly what they mean, and are refused where they don't exist or the process lacks the
-/// right; a refusal is always an error. Look at ``ThreadHandle/effectivePriority()`` for what the system made of it.
+/// The named levels are best effort on every system: quality of service on Apple's systems, a nice value on Linux. Nice
+/// values and policies are exact. They are refused with an error if the system does not have them or the process lacks
+/// the right. ``ThreadHandle/effectivePriority()`` tells what the system made of it.
 public struct ThreadPriority: Hashable, Sendable, CustomStringConvertible {
   enum Kind: Hashable, Sendable {
     case inherited
@@ -17,25 +17,25 @@ public struct ThreadPriority: Hashable, Sendable, CustomStringConvertible {
 
   let kind: Kind
 
-  /// As the thread that starts it. For a running thread: no change.
+  /// The priority of the thread that starts it. For a running thread: no change.
   public static let inherited = ThreadPriority(kind: .inherited)
-  /// Work that nobody waits for. Linux: nice 19.
+  /// Background work that nothing waits for. Linux: nice 19.
   public static let background = ThreadPriority(kind: .quality(.background))
-  /// Long work that may take its time. Linux: nice 10.
+  /// Long work that is not urgent. Linux: nice 10.
   public static let utility = ThreadPriority(kind: .quality(.utility))
   /// The ordinary priority. Linux: nice 0.
   public static let standard = ThreadPriority(kind: .quality(.standard))
-  /// Work that somebody waits for. Linux: nice 0, the most that an ordinary process may have.
+  /// Work that a user waits for. Linux: nice 0, the highest that an ordinary process may have.
   public static let userInitiated = ThreadPriority(kind: .quality(.userInitiated))
-  /// Work of a user interface. Linux: nice 0, the most that an ordinary process may have.
+  /// Work of a user interface. Linux: nice 0, the highest that an ordinary process may have.
   public static let userInteractive = ThreadPriority(kind: .quality(.userInteractive))
 
-  /// A nice value for this thread alone, from -20 (the most) to 19 (the least); Linux only. Less than the present value
-  /// needs the right: `CAP_SYS_NICE` or `RLIMIT_NICE`.
+  /// A nice value for this thread alone, from -20 (highest priority) to 19 (lowest). Linux only. Going below the
+  /// current value requires a right: `CAP_SYS_NICE` or `RLIMIT_NICE`.
   public static func nice(_ value: Int) -> ThreadPriority { ThreadPriority(kind: .nice(value)) }
 
-  /// A scheduling policy, with its level for ``SchedulingPolicy/fifo`` and ``SchedulingPolicy/roundRobin`` (Linux: 1 to
-  /// 99, needs `CAP_SYS_NICE` or `RLIMIT_RTPRIO`) and 0 for the others.
+  /// A scheduling policy, with a level for ``SchedulingPolicy/fifo`` and ``SchedulingPolicy/roundRobin`` (Linux: 1 to
+  /// 99, requires `CAP_SYS_NICE` or `RLIMIT_RTPRIO`) and 0 for the others.
   public static func policy(_ policy: SchedulingPolicy, level: Int = 0) -> ThreadPriority {
     ThreadPriority(kind: .policy(policy, level: level))
   }
@@ -51,12 +51,12 @@ public struct ThreadPriority: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How the system chooses among threads: the policies of POSIX, and those of Linux beside them.
+/// How the system schedules a thread: the POSIX policies and those specific to Linux.
 public struct SchedulingPolicy: Hashable, Sendable, CustomStringConvertible {
-  /// The system's number for it.
+  /// The system's number of the policy.
   public let rawValue: Int32
 
-  /// The policy with this number.
+  /// Creates the policy with this number.
   public init(rawValue: Int32) { self.rawValue = rawValue }
 
   /// Its name, or its number.
@@ -70,15 +70,15 @@ public struct SchedulingPolicy: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What the system's scheduler goes by for one thread.
+/// The parameters that the system's scheduler uses for one thread.
 public struct EffectivePriority: Hashable, Sendable, CustomStringConvertible {
   /// The scheduling policy.
   public let policy: SchedulingPolicy
   /// The level within ``SchedulingPolicy/fifo`` and ``SchedulingPolicy/roundRobin``; 0 for the others on Linux.
   public let level: Int
-  /// The nice value, which counts for the other policies. Linux only; 0 elsewhere.
+  /// The nice value, which matters for the other policies. Linux only; 0 elsewhere.
   public let nice: Int
-  /// The quality of service as the level that asks for it; Apple's systems only, nil elsewhere.
+  /// The quality of service as the corresponding level; Apple's systems only, nil elsewhere.
   public let quality: ThreadPriority?
 
   /// For people.
@@ -90,7 +90,7 @@ public struct EffectivePriority: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The system's answer, where it was not yes.
+/// An error number returned by the system.
 struct SystemFailure: Error {
   let errno: Int32
 }

@@ -1,29 +1,38 @@
 import CHeadgate
 import Synchronization
 
-/// What this library knows of one thread: where it sleeps, whether it was asked to end, what it keeps.
+/// The library's data about one thread: where it sleeps, whether it was cancelled, its thread-local values.
 ///
-/// Threads that the library starts have one from their first line on; threads that others made (the main thread, pthread,
-/// libdispatch) get one when they first need it, and lose it when they exit.
-// Unchecked: `words` is a constant pointer, and what it points to belongs to the thread that the record is current on
-// (before that, to nobody); `core` is set before the thread starts; the rest is constant, locked or atomic.
+/// A thread started by the library has a record from its first line on. A foreign thread (the main thread, pthread,
+/// libdispatch) gets one when it first needs it and loses it when it exits.
+// Unchecked: `words` is a constant pointer, and the memory belongs to the thread that the record is current on (it is
+// not used before that). `core` is set before the thread starts. The rest is constant, locked or atomic.
 package final class ThreadRecord: @unchecked Sendable {
-  /// Where every wait of the thread sleeps: the library's own and ``ManagedThread/park(until:)``. Whoever sleeps here
-  /// looks for what he waits for himself, before and after, so that a token of an earlier wait only makes him look again.
+  /// Where every wait of the thread sleeps: the library's own waits and ``ManagedThread/park(until:)``. Every sleeper
+  /// checks its own condition in a loop, so a token left over from an earlier wait is harmless.
   package let waitParker = Parker()
 
   /// Whether this library started the thread.
   package let isManaged: Bool
 
-  /// What the thread runs and who waits for its end; nil for threads that others made.
+  /// Whether the thread may be cancelled. False for threads of loops and timers, which run work of many callers.
+  let isCancellable: Bool
+
+  /// What the thread runs and who waits for its end; nil for foreign threads.
   unowned(unsafe) var core: ThreadCore?
+
+  /// Identifies the thread while it lives: the record's address.
+  typealias ID = UInt
+  var id: ID { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   private let words: UnsafeMutablePointer<headgate_thread>
   private let cancelled = AtomicCell<Bool>(false)
   private let permit = AtomicCell<Bool>(false)
+  // Nanoseconds; 0 while the thread does not sleep. Read only by dumps, so no algorithm depends on it.
+  private let asleep = Atomic<UInt64>(0)
   private let state: Locked<State>
 
-  /// The thread as the system knows it, which may be used while it lives.
+  /// The system's thread, usable while it lives.
   package struct SystemThread: Sendable {
     package let thread: UInt
     package var number: UInt64 { headgate_thread_system_number(thread) }
@@ -31,14 +40,15 @@ package final class ThreadRecord: @unchecked Sendable {
 
   private struct State {
     var name: String
-    // While the thread lives.
+    // Non-nil while the thread lives.
     var system: SystemThread?
     var wakeUp: (@Sendable () -> Void)?
   }
 
-  /// A record for a thread that is about to start.
-  package init(name: String, isManaged: Bool = true) {
+  /// Creates a record for a thread that is about to start.
+  package init(name: String, isManaged: Bool = true, isCancellable: Bool = true) {
     self.isManaged = isManaged
+    self.isCancellable = isManaged && isCancellable
     state = Locked(State(name: name))
     words = .allocate(capacity: 1)
     words.initialize(to: headgate_thread(record: nil, locals: nil, capacity: 0, newest: -1))
@@ -51,7 +61,7 @@ package final class ThreadRecord: @unchecked Sendable {
     words.deallocate()
   }
 
-  /// The calling thread's record. A few instructions, once it exists.
+  /// The calling thread's record. Takes a few instructions once it exists.
   package static var current: ThreadRecord {
     if let record = headgate_thread_current()?.pointee.record {
       // The thread holds one reference, from `passRetained` below until its exit.
@@ -62,22 +72,24 @@ package final class ThreadRecord: @unchecked Sendable {
     return record
   }
 
-  /// Makes it the calling thread's record; that had none before.
+  /// Makes this the record of the calling thread, which must not have one.
   package func becomeCurrent() {
     let here = SystemThread(thread: headgate_thread_self())
     state.withLock { $0.system = here }
     words.pointee.record = Unmanaged.passRetained(self).toOpaque()
+    DumpRegistry.add(self)
     headgate_thread_set_current(words, isManaged ? 1 : 0) { words in
       guard let record = words?.pointee.record else { return }
       Unmanaged<ThreadRecord>.fromOpaque(record).takeUnretainedValue().endOnExit()
     }
   }
 
-  /// Lets go of the thread's values, newest first, while the record is still current; afterwards nobody may ask the
-  /// system about the thread any more. The last that the thread does with the library, unless later destructors do.
+  /// Destroys the thread's values, newest first, while the record is still current. Afterwards the system is no longer
+  /// queried about the thread. This is the thread's last use of the library, unless later destructors use it.
   package func end() {
     ThreadStorage.destroyAll(in: words)
-    // Waits for whoever asks the system about the thread at this moment.
+    DumpRegistry.remove(self)
+    // Waits for threads that are querying the system about this thread.
     state.withLock { $0.system = nil }
     headgate_thread_clear_current()
     if let record = words.pointee.record.take() {
@@ -86,18 +98,19 @@ package final class ThreadRecord: @unchecked Sendable {
     }
   }
 
-  /// The thread exits with its record set: somebody else's thread, or one of ours that left through `pthread_exit`.
+  /// The thread exits with its record still set: a foreign thread, or one of ours that called `pthread_exit`.
   private func endOnExit() {
     guard let core else { return end() }
     core.endWithoutReturning()
   }
 
-  /// Calls `body` with the thread as the system knows it; it can't exit meanwhile. Nil: it hasn't started or has ended.
-  package func withSystemThread<Result: Sendable>(_ body: (SystemThread) -> Result) -> Result? {
+  /// Calls `body` with the system's thread, which cannot exit meanwhile. Returns nil if it has not started or has
+  /// ended.
+  package func withSystemThread<Value: Sendable>(_ body: (SystemThread) -> Value) -> Value? {
     state.withLock { state in state.system.map { body($0) } }
   }
 
-  /// The whole name, also where the system cuts it. Of threads that others made, what the system says while they live.
+  /// The full name, even if the system truncates it. For foreign threads: the system's name while they live.
   package var name: String {
     get {
       state.withLock { state in
@@ -113,44 +126,64 @@ package final class ThreadRecord: @unchecked Sendable {
     set { state.withLock { $0.name = newValue } }
   }
 
-  /// The table of the thread's values, for the thread itself.
+  /// For people: the name, or the system's number for a thread without a name.
+  var title: String {
+    let name = name
+    if !name.isEmpty { return "thread \"\(name)\"" }
+    return withSystemThread { "thread \($0.number)" } ?? "a thread"
+  }
+
+  /// The table of the thread's values. For the thread itself only.
   var ownWords: UnsafeMutablePointer<headgate_thread> { words }
 
   /// Whether the calling thread is this one.
   package var isCurrent: Bool { headgate_thread_current() == words }
 
-  /// Whether the thread was asked to end.
+  /// Whether the thread was cancelled.
   package var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
-  /// Asks the thread to end, and wakes it if it waits in this library. From any thread; once is enough.
+  /// Cancels the thread and wakes it if it waits in this library. Can be called from any thread. Idempotent.
   package func cancel() {
     markCancelled()
     wakeCancelled()
   }
 
-  /// Has something more called when the thread is asked to end: it sleeps elsewhere than on its parker.
+  /// Sleeps on the parker and notes since when, for dumps.
+  package func park(until deadline: Deadline) {
+    asleep.store(headgate_now(), ordering: .relaxed)
+    _ = waitParker.park(until: deadline)
+    asleep.store(0, ordering: .relaxed)
+  }
+
+  /// When the thread went to sleep on its parker; nil if it does not sleep.
+  var sleepsSince: Deadline? {
+    let moment = asleep.load(ordering: .relaxed)
+    return moment == 0 ? nil : Deadline(nanoseconds: moment)
+  }
+
+  /// Sets an additional callback for cancellation, for a thread that sleeps elsewhere than on its parker.
   package func onCancel(_ wakeUp: @escaping @Sendable () -> Void) { state.withLock { $0.wakeUp = wakeUp } }
 
-  /// Leaves the permit of `park`, and wakes the thread if it waits for that.
+  /// Leaves the permit of `park`, and wakes the thread if it waits for it.
   package func leavePermit() {
     permit.store(true, ordering: .releasing)
     waitParker.unpark()
   }
 
-  /// Takes the permit, if it is there. By the thread itself.
+  /// Takes the permit, if there is one. For the thread itself only.
   package func takePermit() -> Bool {
     permit.load(ordering: .relaxed) && permit.exchange(false, ordering: .acquiring)
   }
 
-  /// Asks the thread to end without waking it: whoever does this under a lock calls `wakeCancelled` afterwards.
+  /// Marks the thread as cancelled without waking it. For use under a lock; call `wakeCancelled` after releasing it.
   package func markCancelled() { cancelled.store(true, ordering: .releasing) }
 
-  /// Wakes the thread, wherever in this library it waits, so that it sees that it was asked to end.
+  /// Wakes the thread from any wait in this library, so that it notices its cancellation.
   package func wakeCancelled() {
     waitParker.unpark()
     state.withLock { $0.wakeUp }?()
   }
 
-  /// Takes the request back, for a thread that goes on to other work.
+  /// Clears the cancellation, for a thread that goes on to other work.
   package func clearCancellation() { cancelled.store(false, ordering: .releasing) }
 }

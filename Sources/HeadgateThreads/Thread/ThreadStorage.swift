@@ -1,19 +1,20 @@
-// The values that a thread keeps for itself: a table in the thread's own record, one place for each ThreadLocal.
-// David Butenhof, "Programming with POSIX Threads" (1997), section 5.4, for what keys and destructors must promise; the
-// order of destruction is that of thread_local in C++ (ISO/IEC 14882, [basic.start.term]).
+// Thread-local values: a table in the thread's record, with one slot for each ThreadLocal. David Butenhof, "Programming
+// with POSIX Threads" (1997), section 5.4, describes the guarantees of keys and destructors. The order of destruction
+// is that of thread_local in C++ (ISO/IEC 14882, [basic.start.term]).
 //
 // Rejected: one pthread key for each value (a system has about a thousand, and leaves the order of destruction open).
 
 import CHeadgate
 import Synchronization
 
-/// The table of the calling thread. Its hot path, a look at a place, is `headgate_local_get` in C, which callers inline.
+/// The calling thread's table. Its hot path, the lookup of a slot, is `headgate_local_get` in C, which callers inline.
 enum ThreadStorage {
-  /// How often values may bring forth new ones while the thread exits, before what is left is leaked with a warning.
+  /// How many new values deinitializers may create while the thread exits. Beyond that, values are leaked with a
+  /// warning.
   private static let rounds = 1000
 
-  /// Puts a value into a place of the calling thread's table. What stood there belonged to a ThreadLocal that is gone
-  /// since; it goes now.
+  /// Stores a value in a slot of the calling thread's table. A previous value there belonged to a ThreadLocal that no
+  /// longer exists, and is released now.
   static func insert(
     place: Int, key: UInt64, value: UnsafeMutableRawPointer, owner: consuming AnyObject
   ) {
@@ -26,23 +27,24 @@ enum ThreadStorage {
       key: key, value: value, owner: Unmanaged.passRetained(owner).toOpaque(), older: newest, newer: -1)
     if newest >= 0 { locals[newest].newer = place }
     words.pointee.newest = place
-    // A destructor may use the library, so only now.
+    // A deinitializer may use the library, so the old value is released last.
     _ = consume old
   }
 
-  /// Takes the calling thread's value out of a place, if it has one there under this key; the caller lets it go.
+  /// Removes the calling thread's value from a slot, if it has one there with this key. The caller releases it.
   static func remove(place: Int, key: UInt64) -> AnyObject? {
     guard headgate_local_get(UInt(place), key) != nil, let words = headgate_thread_current() else { return nil }
     return remove(place: place, from: words)
   }
 
-  /// Lets go of all values, the newest first. Those that their destructors use are still there, if they are older, and
-  /// what the destructors create goes next.
+  /// Releases all values, newest first. A deinitializer can still use older values. Values that deinitializers create
+  /// are released next.
   static func destroyAll(in words: UnsafeMutablePointer<headgate_thread>) {
     var left = rounds + Int(words.pointee.capacity)
     while words.pointee.newest >= 0 {
       guard left > 0 else {
-        HeadgateLog.warn(.thread, "thread-local values bring forth new ones without end while a thread exits; leaked")
+        HeadgateLog.warn(
+          .thread, "the deinitializers of thread-local values keep creating new values while a thread exits; leaked")
         return
       }
       left -= 1
@@ -77,7 +79,7 @@ enum ThreadStorage {
   }
 }
 
-/// Gives out the places of the table and takes them back, and keys that are never given twice.
+/// Allocates and frees the table's slots, and creates keys that are never reused.
 enum ThreadStoragePlaces {
   private struct State: Sendable {
     var free: [Int] = []

@@ -1,18 +1,18 @@
-/// What a thread runs and what that leaves, behind a face that knows neither type: what spawning and joining cost beside
-/// the system's own calls is mostly generic code that the caller's compiler could not specialize, so all of that is here,
-/// inlinable, and the machinery round it is not generic.
-// Unchecked: the memory is touched by whoever makes it, then by the thread until its body counts as ended, then by whoever
-// won the claim on its end; the core's lock lies between any two. The rest is constant.
+/// A thread's body and outcome behind a type-erased interface. Most of the cost of spawning and joining, beside the
+/// system's own calls, is generic code that the caller's compiler could not specialize. So all generic code is here,
+/// inlinable, and the machinery around it is not generic.
+// Unchecked: the memory is accessed by its creator, then by the thread until its body counts as ended, then by the
+// winner of the claim to its end. The core's lock orders each with the next. The rest is constant.
 @usableFromInline struct ThreadWork: @unchecked Sendable {
   @usableFromInline let memory: UnsafeMutableRawPointer
 
-  /// Runs the body and lets go of it.
+  /// Runs the body and releases it.
   @usableFromInline let run: (UnsafeMutableRawPointer) -> Void
 
   /// The error that the body threw; nil before its end.
   @usableFromInline let failure: (UnsafeMutableRawPointer) -> (any Error)?
 
-  /// Lets go of what is left, body or outcome; then of the memory, if asked to.
+  /// Releases the remaining content, body or outcome, and optionally frees the memory.
   @usableFromInline let discard: (UnsafeMutableRawPointer, _ free: Bool) -> Void
 
   @inlinable
@@ -23,7 +23,8 @@
     memory = UnsafeMutableRawPointer(content)
     run = { memory in
       let content = memory.assumingMemoryBound(to: Content.self)
-      // Out of the memory, so that what the body holds goes on this thread, and before the end is told.
+      // Moved out of the memory, so that the body's captures are released on this thread and before the end is
+      // announced.
       guard case .body(let body) = content.move() else { return content.initialize(to: .nothing) }
       content.initialize(to: .nothing)
       do throws(Failure) {
@@ -47,13 +48,13 @@
     }
   }
 
-  /// The outcome, for whoever won the claim on it; nil if the body never returned.
+  /// The outcome, for the winner of the claim; nil if the body never returned.
   @inlinable
   func takeOutcome<Value, Failure: Error>(
-    _ type: Swift.Result<Value, Failure>.Type
-  ) -> sending Swift.Result<Value, Failure>? {
+    _ type: Result<Value, Failure>.Type
+  ) -> sending Result<Value, Failure>? {
     let content = memory.assumingMemoryBound(to: ThreadWorkContent<Value, Failure>.self)
-    // Unsafe: it leaves the memory for good, with whoever won the claim, and nobody else can look at it there.
+    // Unsafe: the value leaves the memory for good with the winner of the claim; no other thread accesses it there.
     nonisolated(unsafe) let taken = content.move()
     content.initialize(to: .nothing)
     if case .outcome(let outcome) = taken { return outcome } else { return nil }
@@ -63,7 +64,7 @@
 @usableFromInline
 enum ThreadWorkContent<Value, Failure: Error> {
   case body(ThreadBody<Value, Failure>)
-  case outcome(Swift.Result<Value, Failure>)
+  case outcome(Result<Value, Failure>)
   case nothing
 }
 

@@ -1,4 +1,4 @@
-/// Where the errors of threads go that nobody joins for.
+/// Handles the errors of threads that are never joined.
 enum UncaughtErrors {
   typealias Handler = @Sendable (any Error, ThreadHandle) -> Void
 
@@ -7,7 +7,7 @@ enum UncaughtErrors {
   static var processHandler: Handler? {
     get { handler.withLock { $0 } }
     set {
-      // The old one leaves the lock before it is let go.
+      // Removed under the lock, released after it.
       let old = handler.withLock { handler in
         defer { handler = newValue }
         return handler
@@ -20,7 +20,7 @@ enum UncaughtErrors {
     if let handler = threadHandler ?? processHandler {
       handler(error, thread)
     } else {
-      HeadgateLog.warn(.thread, "thread \"\(thread.name)\" ended with an error that nobody joins for: \(error)")
+      HeadgateLog.warn(.thread, "thread \"\(thread.name)\" ended with an error and was not joined: \(error)")
     }
   }
 }

@@ -1,67 +1,49 @@
 import CHeadgate
 
-/// A named thread that runs one closure and can be joined, by any number of threads: the thin form of ``ManagedThread``
-/// for this library's own use.
+/// A named thread that runs one closure and can be joined by any number of threads: a minimal ``ManagedThread`` for
+/// this library's own use. It blocks all signals except those of its own faults, like threads of libdispatch and libuv,
+/// so a program that waits for a signal on another thread receives it there.
 package final class WorkerThread: Sendable {
-  private let done: Completion
+  private let done: OneShot<Void>
 
-  /// Starts the thread. Throws when the system refuses (`EAGAIN`).
+  /// Starts the thread. Throws if the system refuses (`EAGAIN`).
   ///
   /// - Parameters:
   ///   - stackSize: In bytes; see ``ThreadAttributes/stackSize``.
-  ///   - serves: Whether others wait for what it does, so that it must not wait for them itself.
-  package init(
+  ///   - serves: Whether other threads depend on its work, so that it must never block on them.
+  package convenience init(
     name: String, stackSize: Int = 0, serves: Bool = false, _ body: @escaping @Sendable () -> Void
   ) throws(ThreadError) {
-    let done = Completion()
+    try self.init(name: name, stackSize: stackSize, kind: serves ? .service : .work, body)
+  }
+
+  init(
+    name: String, stackSize: Int, kind: ThreadCore.Kind, _ body: @escaping @Sendable () -> Void
+  ) throws(ThreadError) {
+    let done = OneShot<Void>()
     self.done = done
     let work = ThreadWork {
       body()
       done.set()
     }
     let attributes = ThreadAttributes(name: name, stackSize: stackSize, isDetached: true)
-    try ThreadCore(attributes, serves: serves, work).start()
+    try ThreadCore(attributes, kind: kind, work).start()
   }
 
-  /// Whether the calling thread must not block: it serves others, or runs a task and is not one of ours, so that Swift's
-  /// other tasks may need it.
+  /// Whether the calling thread must not block: it serves other threads, or it runs a Swift task and is not one of
+  /// ours, so that other tasks may need it.
   package static var mustNotBlock: Bool {
+    Int(headgate_thread_role()) == headgate_role_service || isCooperative
+  }
+
+  /// Whether the calling thread is one of Swift's and runs a task: blocking it could stop all other tasks.
+  package static var isCooperative: Bool {
     switch Int(headgate_thread_role()) {
-    case headgate_role_own: false
-    case headgate_role_service: true
+    case headgate_role_own, headgate_role_service: false
     default: withUnsafeCurrentTask { $0 != nil }
     }
   }
 
-  /// Waits until the closure has returned. Must not be called by the thread itself.
+  /// Waits until the closure has returned. Must not be called on the thread itself.
   package func join() { done.wait() }
-}
-
-/// A latch that is set once and that any number of threads can wait for.
-private final class Completion: Sendable {
-  private struct State {
-    var isSet = false
-    var waiting: [Waiter] = []
-  }
-
-  private let state = Locked(State())
-
-  func set() {
-    let waiting = state.withLock { state in
-      state.isSet = true
-      defer { state.waiting = [] }
-      return state.waiting
-    }
-    for waiter in waiting { waiter.end(.woken) }
-  }
-
-  func wait() {
-    let waiter = state.withLock { state -> Waiter? in
-      if state.isSet { return nil }
-      let waiter = Waiter.ofThread()
-      state.waiting.append(waiter)
-      return waiter
-    }
-    _ = waiter?.wait(until: .distantFuture, cancellable: false)
-  }
 }

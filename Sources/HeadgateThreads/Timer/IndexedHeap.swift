@@ -1,11 +1,11 @@
-// A 4-ary min-heap whose entries can be removed by handle.
-// D. B. Johnson, "Priority queues with update and finding minimum spanning trees" (1975); four children a node keep
-// siblings on one cache line and the tree half as deep as a binary one.
+// A 4-ary min-heap whose entries can be removed by handle. D. B. Johnson, "Priority queues with update and finding
+// minimum spanning trees" (1975). Four children per node keep siblings on one cache line and halve the depth of a
+// binary heap.
 
-/// A priority queue: `insert` and `remove` in O(log n), `min` in O(1). Equal keys have no order of their own: give the
-/// key a sequence number where order matters.
+/// A priority queue: `insert` and `remove` in O(log n), `min` in O(1). The order of equal keys is unspecified: add a
+/// sequence number to the key where it matters.
 package struct IndexedHeap<Key: Comparable> {
-  /// Where an entry is known by, from `insert` until it leaves the heap; used again afterwards.
+  /// Identifies an entry from `insert` until it leaves the heap. Handles are reused afterwards.
   package typealias Handle = Int32
 
   package struct Entry {
@@ -14,7 +14,7 @@ package struct IndexedHeap<Key: Comparable> {
   }
 
   private var entries: [Entry] = []
-  // For a handle in use: its entry's index. For a free one: the next free handle, as -2 - next; -1 ends the list.
+  // For a handle in use: the index of its entry. For a free one: -2 minus the next free handle; -1 ends the list.
   private var places: [Int32] = []
   private var firstFree: Int32 = -1
 
@@ -38,7 +38,7 @@ package struct IndexedHeap<Key: Comparable> {
     return handle
   }
 
-  /// Takes an entry out. The handle must be in use.
+  /// Removes an entry. The handle must be in use.
   @discardableResult
   package mutating func remove(_ handle: Handle) -> Key {
     let place = Int(places[Int(handle)])
@@ -56,7 +56,7 @@ package struct IndexedHeap<Key: Comparable> {
   }
 
   private mutating func releaseMemory() {
-    // A heap that held a million entries once must not hold their memory for ever.
+    // A heap that once held a million entries must not keep their memory for ever.
     guard places.count > 1024 else { return }
     entries = []
     places = []
@@ -98,7 +98,7 @@ package struct IndexedHeap<Key: Comparable> {
     places[Int(entry.handle)] = Int32(place)
   }
 
-  /// For tests: stops the process if an entry stands above a smaller one or a handle points elsewhere.
+  /// For tests: traps if the heap order or a handle is wrong.
   package func checkInvariants() {
     for (place, entry) in entries.enumerated() {
       precondition(Int(places[Int(entry.handle)]) == place)

@@ -1,12 +1,12 @@
-/// Places of a table by rank: an ``IndexedHeap`` with one type of key, for the package's other modules. What is generic is
-/// not specialized across modules (6.3, `package`), and not specialized it looks its types up at each step: a removal
-/// took three thousand instructions.
+/// The slots of a table ordered by rank: an ``IndexedHeap`` with a concrete key type, for the package's other modules.
+/// Generic code is not specialized across modules (6.3, `package`), and unspecialized code looks up its types at every
+/// step: one removal took three thousand instructions.
 package struct RankHeap: Sendable {
   package struct Key: Comparable, Sendable {
     package var rank: UInt64
-    /// Decides between equal ranks.
+    /// Orders entries of equal rank.
     package var tie: UInt64
-    /// What the key stands for.
+    /// The slot that the key stands for.
     package var place: Int32
 
     package init(rank: UInt64, tie: UInt64, place: Int32) { (self.rank, self.tie, self.place) = (rank, tie, place) }
@@ -23,7 +23,7 @@ package struct RankHeap: Sendable {
   /// The key with the lowest rank.
   package var first: Key? { heap.min?.key }
 
-  /// Returns what the entry is known by until it is removed; 0 or more.
+  /// Returns the entry's handle, valid until it is removed; 0 or more.
   package mutating func insert(_ key: Key) -> Int32 { heap.insert(key) }
 
   package mutating func remove(_ handle: Int32) { heap.remove(handle) }

@@ -1,12 +1,13 @@
-// What the timers of one thread do beyond the bare call, over any clock: the states of a call and who owns it.
+// The `perform` family of timer calls over any clock: the states of a call, and its ownership.
 
 /// All calls of the `perform` family that have not ended, and the one lock that guards their states.
 ///
-/// A call goes pending -> running on the timer thread, or pending -> handed over -> running on a target; a repeating one
-/// from there to pending again. Each step is decided under the lock, against the arming (`round`) that it belongs to; a
-/// cancel or a move between the hand-over and the start makes the target's closure find another round and do nothing.
+/// A call goes from pending to running on the timer thread, or from pending to handed over and then to running
+/// elsewhere; a repeating call returns to pending. Each step is decided under the lock, for one arming (`round`) of the
+/// timer. After a cancellation or rescheduling, a call that was handed over earlier finds another round and does
+/// nothing.
 package final class TimerCalls: Sendable {
-  fileprivate let name: String
+  private let name: String
   private let limit: Int
   private let onError: (@Sendable (any Error, TimerHandle) -> Void)?
   private let registry = Locked(TimerRegistry())
@@ -17,26 +18,24 @@ package final class TimerCalls: Sendable {
     self.onError = onError
   }
 
-  /// Calls that have not ended.
+  /// The number of calls that have not ended.
   package var count: Int { registry.withLock { $0.count } }
 
   func read<Value: Sendable>(_ handle: TimerHandle, _ body: (TimerHandle.State) -> Value) -> Value {
     registry.withLock { _ in body(handle.state) }
   }
 
-  // MARK: Setting
+  // MARK: Scheduling
 
   package struct Options: Sendable {
-    package var target = TimerTarget.timerThread
+    package var place = Delivery.inline
     package var repetition: TimerRepetition?
     package var ownership: TimerOwnership?
-    // A wait of the library's own: no limit refuses it, and only a disposal takes it back.
-    package var isWait = false
 
     package init(
-      target: TimerTarget = .timerThread, repetition: TimerRepetition? = nil, ownership: TimerOwnership? = nil
+      place: Delivery = .inline, repetition: TimerRepetition? = nil, ownership: TimerOwnership? = nil
     ) {
-      self.target = target
+      self.place = place
       self.repetition = repetition
       self.ownership = ownership
     }
@@ -50,12 +49,12 @@ package final class TimerCalls: Sendable {
       throw TimerError(.invalidInterval, timers: name)
     }
     let handle = TimerHandle(
-      calls: self, service: service, target: options.target, repetition: options.repetition,
-      ownership: options.ownership, isWait: options.isWait,
+      calls: self, service: service, place: options.place, repetition: options.repetition,
+      ownership: options.ownership,
       state: TimerHandle.State(deadline: deadline, body: TimerHandle.Body(call: body), onCancel: onCancel))
     let refusal = registry.withLock { registry -> TimerError.Code? in
       if registry.isDisposed { return .disposed }
-      if !options.isWait, registry.count >= limit { return .full }
+      if registry.count >= limit { return .full }
       registry.add(handle)
       return nil
     }
@@ -64,7 +63,7 @@ package final class TimerCalls: Sendable {
     return handle
   }
 
-  /// Sets the timer of one arming. It may be due, or taken back, before this comes to write down which it is.
+  /// Sets the timer for one arming. The call may become due or be cancelled before the timer is stored in the state.
   private func arm(_ handle: TimerHandle, _ arming: Arming) {
     let round = arming.round
     let timer = handle.service.schedule(at: arming.deadline) { handle.calls.due(handle, round) }
@@ -79,9 +78,7 @@ package final class TimerCalls: Sendable {
   // MARK: Calling
 
   private func due(_ handle: TimerHandle, _ round: UInt64) {
-    guard case .submit(let submit) = handle.target.kind else {
-      return begin(handle, round, from: .pending)
-    }
+    if handle.place.isInline { return begin(handle, round, from: .pending) }
     let isMine = registry.withLock { _ in
       guard handle.state.phase == .pending, handle.state.round == round else { return false }
       handle.state.phase = .handedOver
@@ -89,11 +86,20 @@ package final class TimerCalls: Sendable {
       return true
     }
     guard isMine else { return }
-    let call = HandedOverCall(handle, round)
-    do { try submit { call.begin() } } catch { refused(handle, round, error) }
+    let call = Parcel {
+      handle.calls.begin(handle, round, from: .handedOver)
+    } comeBack: { error in
+      let calls = handle.calls
+      if let error { return calls.refused(handle, round, error) }
+      // Reported on the timer thread: a call may be dropped on any thread, and reporting runs the program's code.
+      _ = handle.service.schedule(at: .distantPast) {
+        calls.refused(handle, round, TimerError(.dropped, timers: calls.name))
+      }
+    }
+    handle.place.submit(call)
   }
 
-  fileprivate func begin(_ handle: TimerHandle, _ round: UInt64, from phase: TimerHandle.Phase) {
+  private func begin(_ handle: TimerHandle, _ round: UInt64, from phase: TimerHandle.Phase) {
     let body = registry.withLock { _ -> TimerHandle.Body? in
       guard handle.state.phase == phase, handle.state.round == round else { return nil }
       handle.state.phase = .running
@@ -105,11 +111,11 @@ package final class TimerCalls: Sendable {
     ended(handle)
   }
 
-  /// A call is over: sets the next one, if there is one.
+  /// Called when a call is over: arms the next one, if any.
   private func ended(_ handle: TimerHandle) {
     let now = handle.service.now
     let (next, leftovers) = registry.withLock { registry -> (Arming?, TimerHandle.State?) in
-      // Cancelled during the call: all was done then.
+      // If it was cancelled during the call, everything was done then.
       guard handle.state.phase == .running else { return (nil, nil) }
       if let next = handle.advance(now: now) { return (next, nil) }
       return (nil, registry.end(handle, as: .finished))
@@ -118,8 +124,9 @@ package final class TimerCalls: Sendable {
     _ = consume leftovers
   }
 
-  /// The target threw, or let the call go: a call once is over, a repeating one waits for its next moment.
-  fileprivate func refused(_ handle: TimerHandle, _ round: UInt64, _ error: any Error) {
+  /// The place of delivery threw an error or dropped the call. A one-time call is over; a repeating one waits for its
+  /// next time.
+  private func refused(_ handle: TimerHandle, _ round: UInt64, _ error: any Error) {
     let now = handle.service.now
     let (isMine, next, leftovers) = registry.withLock { registry -> (Bool, Arming?, TimerHandle.State?) in
       guard handle.state.phase == .handedOver, handle.state.round == round else { return (false, nil, nil) }
@@ -137,7 +144,7 @@ package final class TimerCalls: Sendable {
     HeadgateLog.warn(.timer, "\(name): a call failed: \(error)")
   }
 
-  // MARK: Taking back
+  // MARK: Cancelling
 
   func cancel(_ handle: TimerHandle) -> Bool {
     let leftovers = registry.withLock { registry -> TimerHandle.State? in
@@ -172,7 +179,7 @@ package final class TimerCalls: Sendable {
 
   package func cancelAll() -> Int {
     let handles = registry.withLock { $0.handles }
-    return handles.count { handle in handle.map { !$0.isWait && $0.cancel() } ?? false }
+    return handles.count { handle in handle?.cancel() ?? false }
   }
 
   package func cancelAll(owner: ObjectIdentifier) -> Int {
@@ -183,11 +190,11 @@ package final class TimerCalls: Sendable {
   package func cancelAll(owner: ObjectIdentifier, key: AnyHashable) -> Int {
     let hash = key.hashValue
     let handles = registry.withLock { $0.owned[owner]?[hash] } ?? []
-    // Compared out here: two keys may share a hash, and comparing runs code of the program.
+    // Compared without the lock: two keys may have the same hash, and comparing them runs the program's code.
     return handles.count { $0.ownership?.key == key && $0.cancel() }
   }
 
-  /// Cancels all calls and waits, and refuses later ones.
+  /// Cancels all calls, and refuses later ones.
   package func dispose() {
     let handles = registry.withLock { registry in
       registry.isDisposed = true
@@ -197,14 +204,14 @@ package final class TimerCalls: Sendable {
   }
 }
 
-/// What the lock decided: the timer is to be set for this round.
+/// A decision made under the lock: set the timer for this round.
 private struct Arming {
   let round: UInt64
   let deadline: Deadline
 }
 
 extension TimerHandle {
-  /// Makes it wait for `deadline` under a new round. Under the lock of `calls`.
+  /// Starts a new round that waits for `deadline`. Requires the lock of `calls`.
   fileprivate func rearm(at deadline: Deadline) -> Arming {
     state.phase = .pending
     state.round += 1
@@ -212,34 +219,11 @@ extension TimerHandle {
     return Arming(round: state.round, deadline: deadline)
   }
 
-  /// Moves on to the next call; nil when there is none. Under the lock of `calls`.
+  /// Advances to the next call; nil if there is none. Requires the lock of `calls`.
   fileprivate func advance(now: Deadline) -> Arming? {
     if let moved = state.moved.take() { return rearm(at: moved) }
     guard let (deadline, missed) = repetition?.next(after: state.deadline, endedAt: now) else { return nil }
     state.missed += missed
     return rearm(at: deadline)
-  }
-}
-
-/// A call in its target's hands. If the target lets go of it without beginning it, the timer hears of that.
-private final class HandedOverCall: Sendable {
-  private let handle: TimerHandle
-  private let round: UInt64
-
-  init(_ handle: TimerHandle, _ round: UInt64) {
-    self.handle = handle
-    self.round = round
-  }
-
-  func begin() { handle.calls.begin(handle, round, from: .handedOver) }
-
-  deinit {
-    let (handle, round) = (handle, round)
-    // Begun, or taken back: nothing was lost.
-    guard handle.calls.read(handle, { $0.phase == .handedOver && $0.round == round }) else { return }
-    // Told on the timer thread: who lets go of it may be anywhere, and what comes of it runs code of the program.
-    _ = handle.service.schedule(at: .distantPast) {
-      handle.calls.refused(handle, round, TimerError(.dropped, timers: handle.calls.name))
-    }
   }
 }

@@ -1,32 +1,33 @@
-/// Why a timer could not be set, or a call that was due could not be made.
+/// Why a timer could not be set, or a due call could not be made.
 public struct TimerError: HeadgateError, Hashable {
-  /// The kind of failure. New ones may come: handle those that you know.
+  /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    /// Its name, as it stands in logs.
+    /// Its name, as it appears in logs.
     public let description: String
     fileprivate let explanation: String
 
     /// The timer thread was disposed of.
     public static let disposed = Code(
-      description: "disposed", explanation: "it was disposed of; make a new one, or use TimerThread.shared")
-    /// As many calls are pending as the timer thread's limit allows.
+      description: "disposed", explanation: "it was disposed of; create a new one, or use TimerThread.shared")
+    /// The number of pending calls has reached the timer thread's limit.
     public static let full = Code(
       description: "full", explanation: "its limit of pending calls is reached; try later, or raise the limit")
-    /// A repetition's interval is not above zero.
+    /// The interval of a repetition is zero or negative.
     public static let invalidInterval = Code(
       description: "invalid_interval", explanation: "an interval must be longer than zero")
-    /// The target let the call go without making it, as a disposed pool does. Only reported, never thrown.
+    /// The place of delivery dropped the call without making it, as a disposed pool does. Only reported, never thrown.
     public static let dropped = Code(
-      description: "dropped", explanation: "the target let a call go without making it; is it disposed of or full?")
+      description: "dropped",
+      explanation: "a call was dropped by its place of delivery; check whether that is disposed of or full")
   }
 
-  /// The kind of failure.
+  /// The reason.
   public var code: Code
 
   /// The timer thread's name.
   public var timers: String
 
-  /// An error of this kind.
+  /// Creates an error with this code.
   public init(_ code: Code, timers: String) {
     self.code = code
     self.timers = timers

@@ -1,86 +1,88 @@
-/// A call that a timer makes once or again and again: what moves it and takes it back.
+/// A call scheduled by a timer, once or repeatedly: the handle to reschedule or cancel it.
 ///
-/// It need not be kept: the call comes anyway.
+/// The handle need not be kept: the call is made anyway.
 public final class TimerHandle: Sendable {
   enum Phase: UInt8, Sendable {
-    /// Waits for its moment.
+    /// Waits for its time.
     case pending
-    /// Given to its target, which has not begun it.
+    /// Passed to its place of delivery, which has not begun it.
     case handedOver
     case running
-    /// Over: made, or taken back.
+    /// Over: the call was made, or cancelled.
     case finished, cancelled
   }
 
-  /// In a struct, which goes through the lock's generic code without an allocation.
+  /// A struct, so that it passes through the lock's generic code without an allocation.
   struct Body: Sendable {
     let call: @Sendable () throws -> Void
   }
 
-  /// What the handle's calls change, all under the lock of `calls`.
+  /// The handle's mutable state, guarded by the lock of `calls`.
   struct State {
     var phase = Phase.pending
-    // Which arming of the timer is meant: what comes of an earlier one, late, is told apart by it.
+    // The current arming of the timer. Late events of an earlier arming are recognized by it.
     var round: UInt64 = 0
     var deadline: Deadline
     var timer: ScheduledTimer?
-    // Where a `reschedule` during the call has moved the next one.
+    // The time to which `reschedule`, called during the call, has moved the next one.
     var moved: Deadline?
     var missed = 0
     var place: Int32 = -1
-    // Let go as soon as the timer has ended.
+    // Released as soon as the timer has ended.
     var body: Body?
     var onCancel: (@Sendable () -> Void)?
   }
 
   let calls: TimerCalls
   let service: any TimerService
-  let target: TimerTarget
+  let place: Delivery
   let repetition: TimerRepetition?
   let ownership: TimerOwnership?
-  let isWait: Bool
-  // Unsafe: read and written under the lock of `calls` alone.
+  // Unsafe: accessed only under the lock of `calls`. All handles of a timer thread share that lock, because most steps
+  // also change its registry.
   nonisolated(unsafe) var state: State
 
   init(
-    calls: TimerCalls, service: any TimerService, target: TimerTarget, repetition: TimerRepetition?,
-    ownership: TimerOwnership?, isWait: Bool, state: State
+    calls: TimerCalls, service: any TimerService, place: Delivery, repetition: TimerRepetition?,
+    ownership: TimerOwnership?, state: State
   ) {
     self.calls = calls
     self.service = service
-    self.target = target
+    self.place = place
     self.repetition = repetition
     self.ownership = ownership
-    self.isWait = isWait
     self.state = state
   }
 
-  /// Takes the call back. True: this took it back, and no call starts any more; false: it had started, ended or been
-  /// cancelled before. O(1).
+  /// Cancels the call. Returns true if this cancelled it, so that no further call starts. Returns false if it had
+  /// started, ended or been cancelled before. O(1).
   ///
-  /// Also true when it had been given to a pool or a loop that has not begun it, and for a repeating timer whose call
-  /// is running: that one ends, and no other starts. When it returns true, `onCancel` has been called, here, and the
-  /// closures are let go.
+  /// It also returns true for a call that was passed to a pool or a loop but has not begun there, and for a repeating
+  /// timer whose call is running: that call completes, and no other starts. When it returns true, `onCancel` has been
+  /// called on this thread, and the closures are released.
   @discardableResult
   public func cancel() -> Bool { calls.cancel(self) }
 
-  /// Moves the next call to another moment. True: it will start then, and not before; false: the timer is over.
+  /// Moves the next call to another time. Returns true if it will start at that time, not before. Returns false if the
+  /// timer is over.
   ///
-  /// From inside the call itself it sets the next one, also for a timer that is made once. A rate goes on from there.
+  /// Called from inside the call itself, it sets the next one, even for a one-time timer. A rate continues from the new
+  /// time.
   @discardableResult
   public func reschedule(at deadline: Deadline) -> Bool { calls.reschedule(self, at: deadline) }
 
-  /// Moves the next call so far from now. See ``reschedule(at:)``.
+  /// Moves the next call to `delay` from now. See ``reschedule(at:)``.
   @discardableResult
   public func reschedule(after delay: Duration) -> Bool { reschedule(at: service.now + delay) }
 
   /// Whether a call may still start or is running.
   public var isActive: Bool { calls.read(self) { $0.phase != .finished && $0.phase != .cancelled } }
 
-  /// Whether it was taken back before it (next) started: by `cancel`, `cancelAll`, a disposal or its target.
+  /// Whether it was cancelled before its (next) call started: by `cancel`, `cancelAll`, a disposal, or a place of
+  /// delivery that refused it.
   public var isCancelled: Bool { calls.read(self) { $0.phase == .cancelled } }
 
-  /// The moments of a rate that were left out so far, because a call still ran.
+  /// The number of ticks of a rate that were skipped so far because a call was still running.
   public var missedCount: Int { calls.read(self) { $0.missed } }
 }
 
@@ -92,9 +94,9 @@ extension TimerHandle: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// On whose behalf a timer runs.
-// Unchecked: `owner` is never read, it only keeps the object's address from being another's while the timer is pending
-// (the object itself may end); `key` was Sendable before it was erased.
+/// The owner of a timer.
+// Unchecked: `owner` is never read. It only prevents the reuse of the object's address while the timer is pending (the
+// object itself may be deinitialized). `key` was Sendable before it was erased.
 package struct TimerOwnership: @unchecked Sendable {
   private unowned let owner: AnyObject
   let identifier: ObjectIdentifier
@@ -104,7 +106,7 @@ package struct TimerOwnership: @unchecked Sendable {
   package init(_ owner: AnyObject, key: (any Hashable & Sendable)?) {
     self.owner = owner
     identifier = ObjectIdentifier(owner)
-    // Hashed here, and compared by `TimerCalls` with no lock held: both run code of the program.
+    // Hashed here, and compared by `TimerCalls` without a lock: both run the program's code.
     self.key = key.map { AnyHashable($0) }
     keyHash = self.key?.hashValue ?? 0
   }

@@ -1,12 +1,13 @@
-// A 4-ary min-heap of plain entries that are taken out at the top only; what is cancelled lies in it until a sweep.
-// D. B. Johnson, "Priority queues with update and finding minimum spanning trees" (1975); the sweep is what Go's timers
-// do since 1.14 (runtime/time.go, cleantimers and adjusttimers), R. W. Floyd's "Algorithm 245: Treesort 3" (1964) is the
-// rebuilding.
+// A 4-ary min-heap of plain entries that are removed only at the top. Cancelled entries remain until a sweep. D. B.
+// Johnson, "Priority queues with update and finding minimum spanning trees" (1975). The sweep is that of Go's timers
+// since 1.14 (runtime/time.go, cleantimers and adjusttimers); the rebuilding is R. W. Floyd's "Algorithm 245: Treesort
+// 3" (1964).
 //
-// Rejected: an index of each entry's place, as `IndexedHeap` keeps it. It makes a cancel O(log n), and every move in the
-// heap writes to a second, random place in memory: with a million timers that is most of the cost.
+// Rejected: an index of each entry's position, as in `IndexedHeap`. It makes a cancel O(log n), and every move in the
+// heap writes to a second, random place in memory: with a million timers that is most of the cost. Also rejected: the
+// heap of swift-collections, which `ElementHeap` uses. It is double-ended, and so takes a third more time per timer.
 
-/// One timer's place in the order of calls.
+/// One timer's entry in the order of calls.
 package struct TimerEntry: Sendable {
   package var deadline: UInt64
   package var sequence: UInt64
@@ -18,13 +19,13 @@ package struct TimerEntry: Sendable {
     self.slot = slot
   }
 
-  /// Deadlines first, then the order of scheduling: no two entries are equal.
+  /// Orders by deadline, then by the order of scheduling. No two entries are equal.
   package func comes(before other: TimerEntry) -> Bool {
     deadline != other.deadline ? deadline < other.deadline : sequence < other.sequence
   }
 }
 
-/// The entries by deadline: `push` in O(1) on average and O(log n) at worst, `popMin` in O(log n).
+/// The entries by deadline: `push` in O(1) on average and O(log n) in the worst case, `popMin` in O(log n).
 package struct TimerHeap: ~Copyable {
   private var entries: UnsafeMutablePointer<TimerEntry>
   private var capacity: Int
@@ -37,7 +38,7 @@ package struct TimerHeap: ~Copyable {
 
   deinit { entries.deallocate() }
 
-  /// The first entry; nil when there is none.
+  /// The first entry; nil if there is none.
   package var min: TimerEntry? { count > 0 ? entries[0] : nil }
 
   package mutating func push(_ entry: TimerEntry) {
@@ -46,7 +47,7 @@ package struct TimerHeap: ~Copyable {
     siftUp(entry, from: count - 1)
   }
 
-  /// Adds many at once, in O(n) when they are no fewer than those that are there.
+  /// Adds many entries at once, in O(n) if they are at least as many as those present.
   package mutating func push(contentsOf new: [TimerEntry]) {
     if new.count < count {
       for entry in new { push(entry) }
@@ -56,14 +57,14 @@ package struct TimerHeap: ~Copyable {
     }
   }
 
-  /// Takes the first entry out; there must be one.
+  /// Removes the first entry. The heap must not be empty.
   package mutating func popMin() {
     count -= 1
     if count > 0 { siftDown(entries[count], from: 0) }
     if capacity > 1024, count < capacity / 8 { resize(to: capacity / 4) }
   }
 
-  /// Adds `new`, and drops of all entries those whose slot is marked. O(n).
+  /// Adds `new`, and removes all entries whose slot is marked. O(n).
   package mutating func sweep(adding new: [TimerEntry], dropping marks: TimerSlots.Marks) {
     append(new)
     var kept = 0
@@ -127,12 +128,12 @@ package struct TimerHeap: ~Copyable {
     entries[place] = moving
   }
 
-  /// For tests: whether no entry stands above one that comes before it.
+  /// For tests: whether the heap order holds.
   package var isOrdered: Bool {
     for place in 1..<Swift.max(1, count) where entries[place].comes(before: entries[(place - 1) / 4]) { return false }
     return true
   }
 }
 
-// The memory is the heap's own; a value that is not copied has one owner at a time.
+// The heap owns its memory, and a noncopyable value has one owner at a time.
 extension TimerHeap: @unchecked Sendable {}

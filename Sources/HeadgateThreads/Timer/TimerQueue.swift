@@ -1,10 +1,11 @@
-/// The pure half of every timer: what is due when, in the order of deadlines and, for equal ones, of scheduling.
+/// The data structure behind every timer: pending calls in the order of deadlines and, for equal ones, of scheduling.
 ///
-/// A cancelled timer gives its action back at once, so that whatever the action holds can be let go outside the lock;
-/// its place in the heap stays until it comes to the top or the dead outnumber half the living.
+/// Cancelling a timer returns its action at once, so that the action's captures can be released without the lock. Its
+/// entry stays in the heap until it reaches the top, or until cancelled entries number more than half of the pending
+/// timers.
 package struct TimerQueue: ~Copyable {
-  /// What a timer calls. A struct, because a bare function type miscompiles in raw memory in release builds of Swift 6.3,
-  /// and pays an allocation wherever it goes through generic code, such as a lock's.
+  /// A timer's call. A struct, because a bare function type in raw memory is miscompiled in release builds of Swift
+  /// 6.3, and costs an allocation wherever it passes through generic code, such as a lock's.
   package struct Action: Sendable {
     let body: @Sendable () -> Void
 
@@ -13,7 +14,7 @@ package struct TimerQueue: ~Copyable {
     package func callAsFunction() { body() }
   }
 
-  /// A timer's name. The generation tells it from a later timer in the same slot.
+  /// Identifies a timer. The generation distinguishes it from later timers in the same slot.
   package struct Key: Hashable, Sendable {
     package let slot: Int32
     package let generation: UInt32
@@ -23,21 +24,21 @@ package struct TimerQueue: ~Copyable {
       self.generation = generation
     }
 
-    /// The name of no timer.
+    /// The key of no timer.
     package static var none: Key { Key(slot: -1, generation: 0) }
   }
 
   private var slots: TimerSlots
-  // Its first entry, if there is one, belongs to a living timer.
+  // The first entry, if any, belongs to a pending timer.
   private var heap = TimerHeap()
   private var nextSequence: UInt64 = 0
 
-  /// - Parameter generation: What the generations of keys begin after, for a test of their wrapping.
+  /// - Parameter generation: The generation before that of the first key, to test the wrap-around.
   package init(after generation: UInt32 = 0) { slots = TimerSlots(after: generation) }
 
   package var count: Int { slots.living }
 
-  /// When the first timer is due; nil when there is none.
+  /// The earliest deadline; nil if no timer is pending.
   package var nextDeadline: Deadline? { heap.min.map { Deadline(nanoseconds: $0.deadline) } }
 
   /// Adds a timer. O(1) on average.
@@ -48,14 +49,14 @@ package struct TimerQueue: ~Copyable {
     return key
   }
 
-  /// Takes a timer out. Returns its action, or nil when it has fired or was cancelled before. O(1) on average.
+  /// Removes a timer. Returns its action, or nil if it has fired or was cancelled before. O(1) on average.
   package mutating func remove(_ key: Key) -> Action? {
     let action = slots.remove(key)
     if slots.wantsSweep { sweep() } else { dropTheDeadAtTheTop() }
     return action
   }
 
-  /// Takes out the first timer that is due at `now`.
+  /// Removes the first timer that is due at `now`, and returns its action.
   package mutating func popDue(at now: Deadline) -> Action? {
     guard let first = heap.min, first.deadline <= now.nanoseconds, first.deadline != .max else { return nil }
     heap.popMin()
@@ -78,7 +79,7 @@ package struct TimerQueue: ~Copyable {
     slots.giveBack(&marks, chunks: .max)
   }
 
-  /// For tests: entries in the heap, dead ones too.
+  /// For tests: the number of entries in the heap, including cancelled ones.
   package var placeCount: Int { heap.count }
   package var isOrdered: Bool { heap.isOrdered }
   package var chunksInUse: Int { slots.chunksInUse }

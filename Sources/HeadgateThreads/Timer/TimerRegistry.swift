@@ -1,12 +1,11 @@
-/// The handles that have not ended: by place, so that joining and leaving cost no hashing, and by owner and key.
+/// The handles that have not ended: by slot, so that adding and removing need no hashing, and by owner and key.
 ///
-/// A value under the lock of ``TimerCalls``, which it shares with the states of all its handles.
+/// A value guarded by the lock of ``TimerCalls``, which also guards the states of all its handles.
 struct TimerRegistry {
   private(set) var handles: [TimerHandle?] = []
   private var free: [Int32] = []
-  // By owner, then by the key's hash: comparing keys runs code of the program, which nobody does under a lock.
+  // By owner, then by the key's hash: comparing keys runs the program's code, which must not happen under a lock.
   private(set) var owned: [ObjectIdentifier: [Int: Set<TimerHandle>]] = [:]
-  /// Calls; the waits of the library's own are not counted.
   private(set) var count = 0
   var isDisposed = false
 
@@ -18,12 +17,12 @@ struct TimerRegistry {
       handle.state.place = Int32(truncatingIfNeeded: handles.count)
       handles.append(handle)
     }
-    if !handle.isWait { count += 1 }
+    count += 1
     guard let ownership = handle.ownership else { return }
     owned[ownership.identifier, default: [:]][ownership.keyHash, default: []].insert(handle)
   }
 
-  /// Ends a timer. Returns what it held, to be let go once the lock is free.
+  /// Ends a timer. Returns what it held, to be released without the lock.
   mutating func end(_ handle: TimerHandle, as phase: TimerHandle.Phase) -> TimerHandle.State {
     let leftovers = handle.state
     handle.state.phase = phase
@@ -31,11 +30,11 @@ struct TimerRegistry {
     handle.state.body = nil
     handle.state.onCancel = nil
     handle.state.moved = nil
-    // The caller has a reference of its own, so this is never the last one.
+    // The caller has its own reference, so this is never the last one.
     handles[Int(leftovers.place)] = nil
     free.append(leftovers.place)
-    if !handle.isWait { count -= 1 }
-    // What a million calls needed is not kept for ever.
+    count -= 1
+    // Memory for a million calls must not be kept for ever.
     if free.count == handles.count { (handles, free) = ([], []) }
     if let ownership = handle.ownership { disown(handle, ownership) }
     return leftovers

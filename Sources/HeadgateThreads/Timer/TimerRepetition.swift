@@ -1,11 +1,12 @@
-/// How a repeating timer finds its next moment. The calls of one timer never overlap: each is timed when the last ended.
+/// How a repeating timer determines its next call. Calls of one timer never overlap: the next is scheduled when the
+/// last has ended.
 public struct TimerRepetition: Hashable, Sendable {
-  /// What becomes of moments that pass while a call of a rate still runs.
+  /// What happens to ticks of a rate that pass while a call is still running.
   public enum MissedTicks: Hashable, Sendable {
-    /// They are left out: the next call comes at the next moment of the rate that lies ahead.
+    /// They are skipped: the next call comes at the rate's next tick in the future.
     case skip
-    /// They are made up for, one right after another, until the rate is met again. Other timers that are due wait only
-    /// behind the moments that lie before theirs.
+    /// They are made up for, one immediately after another, until the rate is caught up. Other due timers wait only for
+    /// ticks that are due before them.
     case burst
   }
 
@@ -22,24 +23,24 @@ public struct TimerRepetition: Hashable, Sendable {
     nanoseconds = interval.wholeNanoseconds
   }
 
-  /// At start, start + interval, start + 2 x interval, whatever the calls take: a metronome, without drift.
+  /// Calls at start, start + interval, start + 2 x interval and so on, however long the calls take, without drift.
   ///
   /// - Parameters:
-  ///   - interval: From moment to moment; above zero.
-  ///   - missed: What becomes of moments that pass while a call still runs.
+  ///   - interval: The time between ticks; greater than zero.
+  ///   - missed: What happens to ticks that pass while a call is still running.
   public static func rate(_ interval: Duration, missed: MissedTicks = .skip) -> TimerRepetition {
     TimerRepetition(.rate(missed), interval)
   }
 
-  /// A pause between the end of one call and the start of the next: polling that can't pile up.
+  /// A fixed pause between the end of one call and the start of the next: polling that cannot pile up.
   ///
-  /// - Parameter interval: The pause; above zero.
+  /// - Parameter interval: The pause; greater than zero.
   public static func delay(_ interval: Duration) -> TimerRepetition { TimerRepetition(.delay, interval) }
 
-  /// From the start to the first call, unless another moment is given.
+  /// The time until the first call, unless another time is given.
   var interval: Duration { .nanoseconds(nanoseconds) }
 
-  /// The moment after `last`, when the call ended at `now`, and how many were left out in between.
+  /// The time of the next call after `last`, if the call ended at `now`, and the number of ticks skipped.
   func next(after last: Deadline, endedAt now: Deadline) -> (deadline: Deadline, missed: Int) {
     switch kind {
     case .delay: return (now.advanced(byNanoseconds: nanoseconds), 0)
@@ -47,7 +48,7 @@ public struct TimerRepetition: Hashable, Sendable {
     case .rate(.skip):
       let next = last.advanced(byNanoseconds: nanoseconds)
       guard next < now else { return (next, 0) }
-      // Both lie in the past and above each other, so nothing saturates before the last step.
+      // Both are in the past, in known order, so only the last step can saturate.
       let late = now.nanoseconds - next.nanoseconds
       let interval = UInt64(nanoseconds)
       let missed = late / interval + (late % interval == 0 ? 0 : 1)

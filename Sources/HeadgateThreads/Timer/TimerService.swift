@@ -1,22 +1,24 @@
-/// The clock as an argument: what the time is, and calls at a later time.
+/// A clock as a parameter: the current time, and calls at a later time.
 ///
-/// ``TimerThread`` is the real one; the manual clock of `HeadgateTesting` moves only when a test says so.
-public protocol TimerService: AnyObject, Sendable {
-  /// The present moment.
+/// ``TimerThread`` is the real clock. The manual clock of `HeadgateTesting` moves only when a test advances it. Both
+/// are also Swift `Clock`s, so they work with `measure`, `Task.sleep(until:clock:)`, swift-async-algorithms and other
+/// code that takes a clock.
+public protocol TimerService: AnyObject, Clock where Instant == Deadline {
+  /// The current time.
   var now: Deadline { get }
 
-  /// Calls `action` once, when `deadline` has passed, on a thread of the service's own.
+  /// Calls `action` once, after `deadline` has passed, on the service's own thread.
   ///
-  /// The action must return soon: others wait behind it. ``Deadline/distantFuture`` is never reached, so such an action
-  /// is only kept until it is cancelled.
+  /// The action must return quickly, since others wait behind it. ``Deadline/distantFuture`` is never reached: such an
+  /// action is kept until it is cancelled.
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer
 
-  /// Takes a timer back. See ``ScheduledTimer/cancel()``.
+  /// Cancels a timer. See ``ScheduledTimer/cancel()``.
   func cancel(_ timer: ScheduledTimer) -> Bool
 }
 
 extension TimerService {
-  /// Calls `action` once, when so much time has passed from now; at once for zero and less. See `schedule(at:_:)`.
+  /// Calls `action` once, after `delay` from now; at once for zero or less. See `schedule(at:_:)`.
   public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     schedule(at: now + delay, action)
   }
@@ -32,9 +34,9 @@ public struct ScheduledTimer: Sendable {
     self.key = key
   }
 
-  /// Takes the call back: true if it will not start, false if it has started, ended or was cancelled before.
+  /// Cancels the call. Returns true if it will not start, false if it has started, ended or was cancelled before.
   ///
-  /// The closure and what it holds are let go at once. O(1), whatever the number of pending timers.
+  /// The closure and its captures are released at once. O(1), however many timers are pending.
   @discardableResult
   public func cancel() -> Bool { service.cancel(self) }
 }

@@ -1,10 +1,10 @@
-// Where the actions of timers stand: a slab of small chunks with a word of bits each.
-// J. Bonwick, "The Slab Allocator" (1994), with bit masks for its free lists, so that giving a slot back touches no slot.
+// Storage for the actions of timers: a slab of small chunks with one word of bits each. J. Bonwick, "The Slab
+// Allocator" (1994), with bit masks as free lists, so that freeing a slot does not touch the slot.
 
-/// The actions of timers, each in a slot that its key and its heap entry name. Every call is O(1).
+/// The actions of timers, each in a slot that its key and its heap entry refer to. Every call is O(1).
 ///
-/// A slot is used from `insert` until the heap's entry for it is gone (`take`). Between its cancellation and that it is
-/// dead: without action, and its number not given to others, so that the entry can't be mistaken for another's.
+/// A slot is in use from `insert` until its heap entry is removed (`take`). From its cancellation until then it is
+/// dead: it has no action, but its number is not reused, so that the entry cannot be mistaken for another timer's.
 package struct TimerSlots: ~Copyable {
   package typealias Action = TimerQueue.Action
   package typealias Key = TimerQueue.Key
@@ -15,12 +15,12 @@ package struct TimerSlots: ~Copyable {
   }
 
   private struct Chunk {
-    // Nil while the chunk's place is vacant.
+    // Nil while the chunk is not allocated.
     var slots: UnsafeMutablePointer<Slot>?
-    // Slots that have an entry in the heap, and those of them whose action is gone.
+    // Slots that have an entry in the heap, and those of them that are dead.
     var used: UInt64 = 0
     var dead: UInt64 = 0
-    // Neighbours in the list of open chunks; `next` alone in the list of vacant places.
+    // Neighbours in the list of open chunks; only `next` is used in the list of unallocated chunks.
     var next: Int32 = -1
     var previous: Int32 = -1
   }
@@ -28,19 +28,19 @@ package struct TimerSlots: ~Copyable {
   private var chunks: UnsafeMutablePointer<Chunk>
   private var chunkCount: Int32 = 0
   private var chunkCapacity: Int32 = 16
-  // Chunks with room.
+  // Chunks with free slots.
   private var firstOpen: Int32 = -1
   private var firstVacant: Int32 = -1
-  // Chunks in which no slot is used. One is kept, so that a single timer set again and again allocates nothing.
+  // Chunks without a used slot. One is kept, so that a single timer set repeatedly does not allocate.
   private var emptyChunks = 0
   private var nextGeneration: UInt32
 
-  /// Timers that have an action.
+  /// The number of pending timers.
   package private(set) var living = 0
-  /// Slots whose timer was cancelled and whose entry still lies in the heap.
+  /// The number of cancelled timers whose entry is still in the heap.
   package private(set) var dead = 0
 
-  /// - Parameter generation: What the generations begin after; only a test of their wrapping has a reason to choose it.
+  /// - Parameter generation: The generation before the first. Only tests of the wrap-around choose it.
   package init(after generation: UInt32 = 0) {
     nextGeneration = generation
     chunks = .allocate(capacity: Int(chunkCapacity))
@@ -59,10 +59,10 @@ package struct TimerSlots: ~Copyable {
     chunks.deallocate()
   }
 
-  /// Whether the dead outnumber half the living (and are enough to be worth a look at all).
+  /// Whether dead slots number more than half of the pending timers (and are enough to be worth a sweep).
   package var wantsSweep: Bool { dead > 1024 && dead > living / 2 }
 
-  /// Puts an action into a free slot.
+  /// Stores an action in a free slot.
   package mutating func insert(_ action: Action) -> Key {
     if firstOpen < 0 { openChunk() }
     let place = firstOpen
@@ -79,7 +79,7 @@ package struct TimerSlots: ~Copyable {
     return Key(slot: place << 6 | Int32(bit), generation: nextGeneration)
   }
 
-  /// Cancels: takes the action out and leaves the slot dead. Nil when the key's timer is not pending any more.
+  /// Cancels a timer: removes the action and leaves the slot dead. Returns nil if the key's timer is no longer pending.
   package mutating func remove(_ key: Key) -> Action? {
     guard key.slot >= 0, key.slot >> 6 < chunkCount else { return nil }
     let chunk = chunks + Int(key.slot >> 6)
@@ -98,7 +98,7 @@ package struct TimerSlots: ~Copyable {
     chunks[Int(slot >> 6)].dead & Self.mask(slot) != 0
   }
 
-  /// Gives the slot of a heap entry back that leaves the heap. Returns the action, nil when it was cancelled.
+  /// Frees the slot of an entry that leaves the heap. Returns the action, or nil if it was cancelled.
   package mutating func take(_ slot: Int32) -> Action? {
     let place = slot >> 6
     let chunk = chunks + Int(place)
@@ -117,7 +117,7 @@ package struct TimerSlots: ~Copyable {
 
   // MARK: Sweeping
 
-  /// Which slots were dead at one moment: the sweep of the heap looks here, and so needs no lock.
+  /// The slots that were dead at one moment. The sweep of the heap reads this copy, and so needs no lock.
   package struct Marks {
     fileprivate var dead: [UInt64] = []
     fileprivate var givenBack = 0
@@ -130,10 +130,10 @@ package struct TimerSlots: ~Copyable {
     }
   }
 
-  /// Marks the dead of so many more chunks. True when all chunks were seen.
+  /// Marks the dead slots of up to `limit` more chunks. Returns true once all chunks were visited.
   ///
-  /// In pieces, as `giveBack`, so that no lock is held for long. All entries of marked slots are where the sweep sees
-  /// them if it looks for new ones after the last piece.
+  /// It works in pieces, like `giveBack`, so that the lock is never held for long. If the sweep takes over the arrivals
+  /// right after the last piece, it sees the entries of all marked slots.
   @discardableResult
   package func mark(_ marks: inout Marks, chunks limit: Int) -> Bool {
     let seen = marks.dead.count
@@ -141,7 +141,8 @@ package struct TimerSlots: ~Copyable {
     return marks.dead.count == chunkCount
   }
 
-  /// Gives the marked slots of so many more chunks back, whose entries are gone. True when it has seen all marks.
+  /// Frees the marked slots of up to `limit` more chunks, after their entries were removed. Returns true once all marks
+  /// were processed.
   @discardableResult
   package mutating func giveBack(_ marks: inout Marks, chunks limit: Int) -> Bool {
     let seen = marks.givenBack
@@ -214,9 +215,9 @@ package struct TimerSlots: ~Copyable {
     if next >= 0 { chunks[Int(next)].previous = previous }
   }
 
-  /// For tests: how many chunks have memory.
+  /// For tests: the number of allocated chunks.
   package var chunksInUse: Int { (0..<Int(chunkCount)).count { chunks[$0].slots != nil } }
 }
 
-// The memory is the slab's own, a value that is not copied has one owner at a time, and the actions are Sendable.
+// The slab owns its memory, a noncopyable value has one owner at a time, and the actions are Sendable.
 extension TimerSlots: @unchecked Sendable {}

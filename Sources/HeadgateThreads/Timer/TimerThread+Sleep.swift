@@ -1,32 +1,22 @@
 extension TimerThread {
-  /// Suspends the task until the deadline has passed, not before; returns at once if it has. Blocks no thread.
+  /// Suspends the task until the deadline has passed; it never resumes earlier. Does not block a thread.
   ///
-  /// A blocking sleep, for threads, is `ManagedThread.sleep`.
+  /// Threads sleep with `ManagedThread.sleep` instead.
   ///
-  /// - Throws: ``WaitError`` with `cancelled` when the task is cancelled, before or meanwhile; `closed` when the timer
-  ///   thread is disposed of.
-  public func sleep(until deadline: Deadline) async throws(WaitError) {
+  /// - Parameters:
+  ///   - deadline: When to resume.
+  ///   - tolerance: Ignored.
+  /// - Throws: `CancellationError` if the task is cancelled before or during the sleep; ``WaitError`` with `closed` if
+  ///   the timer thread is disposed of.
+  nonisolated(nonsending) public func sleep(until deadline: Deadline, tolerance: Duration? = nil) async throws {
     let start = now
-    if Task.isCancelled { throw WaitError(.cancelled, operation: "sleep on \"\(name)\"") }
-    let waiter = Waiter.ofTask()
-    var outcome = Waiter.Outcome.woken
+    try Task.checkCancellation()
+    // Waits for the disposal, with the end of the sleep as the deadline. The timeout is the normal case.
     do {
-      var options = TimerCalls.Options()
-      options.isWait = true
-      // `woken` here is the timer taken back under the sleeper: a disposal.
-      let handle = try calls.start(on: self, at: deadline, options) {
-        waiter.end(.timedOut)
-      } onCancel: {
-        waiter.end(.woken)
-      }
-      outcome = await waiter.wait(until: .distantFuture)
-      if outcome == .cancelled { handle.cancel() }
-    } catch {}
-    if outcome == .timedOut { return }
-    throw WaitError(
-      outcome == .cancelled ? .cancelled : .closed, operation: "sleep on \"\(name)\"", waited: now - start)
+      try await disposal.pass("sleep", until: deadline)
+    } catch let error as WaitError where error.code == .timedOut {
+      return
+    }
+    throw WaitError(.closed, operation: "sleep on \"\(name)\"", waited: now - start)
   }
-
-  /// Suspends the task for so long. See ``sleep(until:)``.
-  public func sleep(for duration: Duration) async throws(WaitError) { try await sleep(until: now + duration) }
 }

@@ -1,0 +1,106 @@
+#if canImport(Dispatch)
+import Dispatch
+#endif
+
+/// Where a call is made: a timer's call, the completion of a callback function, calls to a delegate.
+///
+///     try timers.perform(after: .seconds(1), on: .pool(pool)) { clean() }
+///     startTask(on: .mainActor, logIn) { result in … }
+///     try dispatcher.dispatchShort(url, delegate: self, on: .loop(loop))
+///
+/// A call is never lost silently. If the place refuses it (a loop has stopped, a pool is full or disposed of, a closure
+/// is dropped uncalled), this is detected and reported as the API that uses the place documents.
+public struct Delivery: Sendable {
+  private enum Kind: Sendable {
+    case inline
+    case mainActor
+    case loop(ThreadLoop)
+    case pool(ThreadPool, PoolPriority)
+    #if canImport(Dispatch)
+    case queue(DispatchQueue)
+    #endif
+    case executor(any TaskExecutor)
+    case submitting(@Sendable (@escaping @Sendable () -> Void) throws -> Void)
+  }
+
+  private let kind: Kind
+
+  /// On the thread that triggers the call, without a hop: the timer thread, the transport's thread, or whichever thread
+  /// completes. For short calls that do not wait: all other work of that thread waits behind them.
+  public static var inline: Delivery { Delivery(kind: .inline) }
+
+  /// On the main actor, in FIFO order. `MainActor.assumeIsolated` works there.
+  public static var mainActor: Delivery { Delivery(kind: .mainActor) }
+
+  /// On a loop's thread, in FIFO order with the closures of its `perform`.
+  public static func loop(_ loop: ThreadLoop) -> Delivery { Delivery(kind: .loop(loop)) }
+
+  /// On a thread of a pool. A full pool refuses the call: it never waits for room. With ``FullQueuePolicy/callerRuns``
+  /// the triggering thread is the submitter, so a full pool's calls run there.
+  ///
+  /// - Parameters:
+  ///   - pool: The pool.
+  ///   - priority: The order in which the call starts, relative to other tasks of the pool.
+  public static func pool(_ pool: ThreadPool, priority: PoolPriority = .normal) -> Delivery {
+    Delivery(kind: .pool(pool, priority))
+  }
+
+  #if canImport(Dispatch)
+  /// On a dispatch queue, serial or concurrent.
+  public static func queue(_ queue: DispatchQueue) -> Delivery { Delivery(kind: .queue(queue)) }
+  #endif
+
+  /// In a new task on a task executor.
+  public static func executor(_ executor: any TaskExecutor) -> Delivery { Delivery(kind: .executor(executor)) }
+
+  /// Through any function that takes a closure and calls it later.
+  ///
+  /// - Parameter submit: Called on the thread that triggers the call; it must not wait. If it throws, or drops the
+  ///   closure without calling it, the call counts as refused.
+  public static func submitting(
+    _ submit: @escaping @Sendable (@escaping @Sendable () -> Void) throws -> Void
+  ) -> Delivery {
+    Delivery(kind: .submitting(submit))
+  }
+
+  package var isInline: Bool { if case .inline = kind { true } else { false } }
+
+  /// Delivers a parcel at the place. Called without a lock.
+  package func submit(_ parcel: Parcel) {
+    do {
+      switch kind {
+      case .inline: parcel.open()
+      case .mainActor: Task { @MainActor in parcel.open() }
+      case .loop(let loop):
+        guard loop.core.accept(.entry(parcel)) else { throw LoopError(.stopped, loop: loop.name) }
+      // A deadline in the past: a full pool with a blocking policy refuses instead of waiting.
+      case .pool(let pool, let priority):
+        try pool.execute(priority: priority, until: .distantPast) { parcel.open() }
+      #if canImport(Dispatch)
+      case .queue(let queue): queue.async { parcel.open() }
+      #endif
+      case .executor(let executor): Task(executorPreference: executor) { parcel.open() }
+      case .submitting(let submit): try submit { parcel.open() }
+      }
+    } catch {
+      parcel.comeBack(for: error)
+    }
+  }
+
+  /// Whether the place cannot make progress while a thread with these duties is blocked.
+  ///
+  /// For dispatch queues this is known only for the main queue: libdispatch does not tell which thread serves which
+  /// queue.
+  package func needs(_ duties: ThreadDuties) -> Bool {
+    switch kind {
+    case .inline, .executor, .submitting: return false
+    case .mainActor: return duties.isMain
+    case .loop(let loop): return duties.include(loop)
+    case .pool(let pool, _): return duties.include(pool)
+    #if canImport(Dispatch)
+    // Compared by label: on Linux each access to the main queue returns another object.
+    case .queue(let queue): return duties.isMain && queue.label == DispatchQueue.main.label
+    #endif
+    }
+  }
+}

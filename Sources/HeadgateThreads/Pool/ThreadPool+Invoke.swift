@@ -1,0 +1,207 @@
+extension ThreadPool {
+  // MARK: All
+
+  /// Runs all bodies on threads of the pool, and blocks until all have ended: java.util.concurrent's invokeAll.
+  ///
+  /// A task of the same pool helps while it waits, so it can call this in a pool of any size. If the deadline passes or
+  /// the thread is cancelled, the remaining bodies are cancelled, and the call returns without waiting for those that
+  /// are running.
+  ///
+  /// - Parameters:
+  ///   - bodies: The closures to run. With none, the call returns at once.
+  ///   - priority: The order in which they start, relative to other tasks of the pool.
+  ///   - deadline: When to stop waiting.
+  /// - Returns: The results, in the order of `bodies`. Bodies that had not ended have the code
+  ///   ``PoolTaskErrorCode/timedOut`` or ``PoolTaskErrorCode/waitCancelled``.
+  /// - Throws: ``ThreadPoolError`` if the pool refuses one of them; those before it are then cancelled.
+  @available(*, noasync, message: "blocks the thread; await the async form")
+  public func invokeAll<Success: Sendable>(
+    _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal,
+    until deadline: Deadline = .distantFuture
+  ) throws(ThreadPoolError) -> [Result<Success, PoolTaskError<any Error>>] {
+    let tasks = try submitAll(bodies, priority, until: deadline)
+    let results = tasks.map { task in
+      Result { () throws(PoolTaskError<any Error>) in try task.wait(until: deadline) }
+    }
+    cancelAll(tasks)
+    return results
+  }
+
+  /// Runs all bodies on threads of the pool, and suspends the task until all have ended.
+  ///
+  /// Cancelling the task cancels them. The call returns after the running ones have ended.
+  ///
+  /// - Parameters:
+  ///   - bodies: The closures to run. Each waits for room, as in `submit(waitingUntil:_:)`.
+  ///   - priority: The order in which they start, relative to other tasks of the pool.
+  /// - Returns: The results, in the order of `bodies`.
+  /// - Throws: What `submit(waitingUntil:_:)` throws for a body that the pool refuses; those before it are then
+  ///   cancelled.
+  nonisolated(nonsending)
+    public func invokeAll<Success: Sendable>(
+      _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal
+    ) async throws -> [Result<Success, PoolTaskError<any Error>>]
+  {
+    let tasks = try await submitAll(bodies, priority)
+    await withTaskCancellationHandler {
+      for task in tasks { await task.job.suspendUntilItEnds() }
+    } onCancel: {
+      cancelAll(tasks)
+    }
+    return tasks.map { task in Result { () throws(PoolTaskError<any Error>) in try task.job.outcome() } }
+  }
+
+  // MARK: Any
+
+  /// Runs bodies on threads of the pool, blocks until one has returned, and cancels the others: java.util.concurrent's
+  /// invokeAny.
+  ///
+  /// A task of the same pool helps while it waits. Bodies that are still running when the call returns continue, and
+  /// see ``ThreadPool/isCancelled``.
+  ///
+  /// - Parameters:
+  ///   - bodies: The closures to run; at least one.
+  ///   - priority: The order in which they start, relative to other tasks of the pool.
+  ///   - deadline: When to stop waiting.
+  /// - Returns: The value of the first body that returned.
+  /// - Throws: ``PoolTaskError``: the error of one body if all have failed, or why the wait ended, including
+  ///   ``PoolTaskErrorCode/wouldDeadlock`` if all that have not ended wait for the caller, directly or through others;
+  ///   ``PoolTaskErrorCode/notAccepted`` if the pool refuses them or there are none.
+  @available(*, noasync, message: "blocks the thread; await the async form")
+  public func invokeAny<Success: Sendable>(
+    _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal,
+    until deadline: Deadline = .distantFuture
+  ) throws(PoolTaskError<any Error>) -> Success {
+    let started = Deadline.now
+    guard let tasks = try? submitAll(bodies, priority, until: deadline) else {
+      throw PoolTaskError(.notAccepted, pool: name)
+    }
+    defer { cancelAll(tasks) }
+    let worker = PoolFrame.current?.worker(of: core)
+    while true {
+      // Read before the check: a body that ends after the check is waited for.
+      let open = tasks.filter { !$0.hasEnded }
+      if let success = try firstSuccess(of: tasks) { return success }
+      let code: PoolTaskErrorCode
+      var circle: String?
+      if deadline <= .now {
+        code = .timedOut
+      } else if let worker, open.contains(where: { core.help($0.job, on: worker) }) {
+        continue
+      } else if WorkerThread.mustNotBlock {
+        code = .onCooperativeThread
+      } else if let closed = WaitGraph.enter(open.map(\.job)) {
+        (code, circle) = (.wouldDeadlock, closed)
+      } else {
+        defer { WaitGraph.leave() }
+        let wait = EndOfAny(open.map(\.job), Waiter.ofThread())
+        // As in a wait for a single task: there was no stack left to help.
+        let needsStandIn = worker != nil && open.contains(where: \.job.isQueued)
+        let outcome =
+          wait.hasEnded ? .woken : core.block(wait.waiter, until: deadline, needsStandIn: needsStandIn)
+        wait.leave()
+        if outcome == .woken { continue }
+        code = outcome == .timedOut ? .timedOut : .waitCancelled
+      }
+      throw PoolTaskError(code, pool: name, waited: .now - started, circle: circle)
+    }
+  }
+
+  /// Runs bodies on threads of the pool, suspends the task until one has returned, and cancels the others.
+  ///
+  /// Cancelling the task cancels them all. Bodies that are still running when the call returns continue, and see
+  /// ``ThreadPool/isCancelled``.
+  ///
+  /// - Parameters:
+  ///   - bodies: The closures to run; at least one. Each waits for room, as in `submit(waitingUntil:_:)`.
+  ///   - priority: The order in which they start, relative to other tasks of the pool.
+  /// - Returns: The value of the first body that returned.
+  /// - Throws: `CancellationError`; ``PoolTaskError`` with the error of one body if all have failed, or with the code
+  ///   ``PoolTaskErrorCode/notAccepted`` if there are none; or what `submit(waitingUntil:_:)` throws.
+  nonisolated(nonsending)
+    public func invokeAny<Success: Sendable>(
+      _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal
+    ) async throws -> Success
+  {
+    let tasks = try await submitAll(bodies, priority)
+    defer { cancelAll(tasks) }
+    while true {
+      let open = tasks.filter { !$0.hasEnded }
+      if let success = try firstSuccess(of: tasks) { return success }
+      let wait = EndOfAny(open.map(\.job), Waiter.ofTask())
+      if !wait.hasEnded { _ = await wait.waiter.wait(until: .distantFuture) }
+      wait.leave()
+      try Task.checkCancellation()
+    }
+  }
+
+  /// The value of the first task, in order, that has succeeded; nil if none has yet. Throws the last one's error if all
+  /// have failed.
+  private func firstSuccess<Success>(
+    of tasks: [PoolTask<Success, any Error>]
+  ) throws(PoolTaskError<any Error>) -> Success? {
+    if let task = tasks.first(where: { $0.state == .succeeded }) { return try task.job.outcome() }
+    guard tasks.allSatisfy(\.hasEnded) else { return nil }
+    guard let last = tasks.last else { throw PoolTaskError(.notAccepted, pool: name) }
+    return try last.job.outcome()
+  }
+
+  // MARK: Submitting
+
+  // In reverse order, so that the end of a running task does not let the next one start.
+  private func cancelAll<Success>(_ tasks: [PoolTask<Success, any Error>]) {
+    for task in tasks.reversed() { task.cancel() }
+  }
+
+  private func submitAll<Success: Sendable>(
+    _ bodies: [@Sendable () throws -> Success], _ priority: PoolPriority, until deadline: Deadline
+  ) throws(ThreadPoolError) -> [PoolTask<Success, any Error>] {
+    var tasks: [PoolTask<Success, any Error>] = []
+    do {
+      for body in bodies { tasks.append(try submit(priority: priority, until: deadline, body)) }
+      return tasks
+    } catch {
+      cancelAll(tasks)
+      throw error
+    }
+  }
+
+  nonisolated(nonsending)
+    private func submitAll<Success: Sendable>(
+      _ bodies: [@Sendable () throws -> Success], _ priority: PoolPriority
+    ) async throws -> [PoolTask<Success, any Error>]
+  {
+    var tasks: [PoolTask<Success, any Error>] = []
+    do {
+      for body in bodies {
+        tasks.append(try await submit(priority: priority, waitingUntil: .distantFuture, body))
+      }
+      return tasks
+    } catch {
+      cancelAll(tasks)
+      throw error
+    }
+  }
+}
+
+/// One wait for the end of any of several jobs.
+private struct EndOfAny {
+  let waiter: Waiter
+  /// Whether a job had ended before the wait was registered with all of them.
+  private(set) var hasEnded = false
+  private var entered: [(job: PoolJob, waiter: Waiter)] = []
+
+  init(_ jobs: [PoolJob], _ waiter: Waiter) {
+    self.waiter = waiter
+    for job in jobs {
+      let standIn = waiter.standIn()
+      guard job.add(standIn) else {
+        hasEnded = true
+        return
+      }
+      entered.append((job, standIn))
+    }
+  }
+
+  func leave() { for (job, waiter) in entered { job.remove(waiter) } }
+}

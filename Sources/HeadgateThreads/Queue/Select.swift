@@ -1,0 +1,204 @@
+// Performs the first possible one of several operations: Go's select, Occam's ALT.
+
+import Synchronization
+
+/// Performs exactly one of several operations, the first that is possible, and returns the result of its case. Waits
+/// until the deadline if none is possible yet.
+///
+/// ```swift
+/// let event: Event = try select(
+///   jobs.onTake { .job($0) },
+///   ticks.onTake { .tick($0) },
+///   results.onPut(result) { .sent },
+///   until: .after(.seconds(1)))
+/// ```
+///
+/// The queues may be of different kinds and have different element types. The case that is tried first changes with
+/// each call, so that a queue that is always ready does not starve the others. A put into a closed queue and a take
+/// from a closed and empty one are skipped. Throws ``WaitError/Code/timedOut``, ``WaitError/Code/cancelled``,
+/// ``WaitError/Code/closed`` if all cases are skipped (or there are none), or ``WaitError/Code/onCooperativeThread`` on
+/// a thread that must not block. A call that throws has performed none of the operations. O(n) in the number of cases.
+@available(*, noasync, message: "use the form with await")
+public func select<Value: ~Copyable>(
+  _ cases: SelectCase<Value>..., until deadline: Deadline = .distantFuture
+) throws(WaitError) -> Value {
+  try Select.first(of: cases, until: deadline)
+}
+
+/// Performs exactly one of several operations, the first that is possible. Suspends until the deadline if none is
+/// possible yet.
+///
+/// Like the blocking form, but a task that is cancelled while it waits throws `CancellationError`.
+nonisolated(nonsending) public func select<Value: ~Copyable>(
+  _ cases: SelectCase<Value>..., until deadline: Deadline = .distantFuture
+) async throws -> Value {
+  try await Select.first(of: cases, until: deadline)
+}
+
+/// Performs one of several operations if one is possible without waiting; otherwise returns nil. Go's select with a
+/// default.
+///
+/// Throws ``WaitError/Code/closed`` if all cases are skipped.
+public func trySelect<Value: ~Copyable>(_ cases: SelectCase<Value>...) throws(WaitError) -> Value? {
+  var select = Select(cases, until: .distantPast)
+  return try select.attempt()
+}
+
+/// An element and its source.
+@frozen
+public struct Selection<Element: ~Copyable>: ~Copyable {
+  /// The index of the source queue in the array that was passed.
+  public var index: Int
+  /// The element.
+  public var element: Element
+}
+
+extension Selection: Sendable where Element: ~Copyable & Sendable {}
+
+extension BlockingQueue where Element: ~Copyable {
+  /// Takes one element from the first queue that has one; waits until the deadline if none has.
+  ///
+  /// A `select` over any number of queues with the same element type. Throws like `select`.
+  @available(*, noasync, message: "use the form with await")
+  public static func select(
+    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
+  ) throws(WaitError) -> Selection<Element> {
+    try Select.first(of: cases(queues), until: deadline)
+  }
+
+  /// Takes one element from the first queue that has one; suspends until the deadline if none has.
+  nonisolated(nonsending) public static func select(
+    from queues: [BlockingQueue<Element>], until deadline: Deadline = .distantFuture
+  ) async throws -> Selection<Element> {
+    try await Select.first(of: cases(queues), until: deadline)
+  }
+
+  private static func cases(_ queues: [BlockingQueue<Element>]) -> [SelectCase<Selection<Element>>] {
+    queues.enumerated().map { index, queue in queue.onTake { Selection(index: index, element: $0) } }
+  }
+}
+
+/// One call of `select`: a wait that stands in the lines of all its cases at once. A claim in one line ends the wait in
+/// all of them.
+private struct Select<Value: ~Copyable> {
+  private struct Place {
+    let line: any QueueLine
+    let waiter: Waiter
+    var alarm: ScheduledTimer?
+  }
+
+  private let cases: [SelectCase<Value>]
+  private let first: Int
+  private var wait: QueueWait
+  // The cases that are still possible, and the places in line of the most recent wait.
+  private var open: [Int] = []
+  private var places: [Place] = []
+
+  init(_ cases: [SelectCase<Value>], until deadline: Deadline) {
+    self.cases = cases
+    first = firstToSelect(of: cases.count)
+    wait = QueueWait(.select, until: deadline)
+  }
+
+  static func first(of cases: [SelectCase<Value>], until deadline: Deadline) throws(WaitError) -> Value {
+    var select = Select(cases, until: deadline)
+    while true {
+      if let value = try select.attempt() { return value }
+      guard select.wait.mayBlock() else { continue }
+      let waiter = Waiter.ofThread()
+      if select.lineUp(waiter) { select.wait.note(waiter.wait(until: deadline)) }
+      if let value = select.leave() { return value }
+    }
+  }
+
+  nonisolated(nonsending) static func first(
+    of cases: [SelectCase<Value>], until deadline: Deadline
+  ) async throws -> Value {
+    var select = Select(cases, until: deadline)
+    while true {
+      do throws(WaitError) {
+        if let value = try select.attempt() { return value }
+      } catch {
+        throw error.inTask
+      }
+      guard select.wait.maySuspend() else { continue }
+      let waiter = Waiter.ofTask()
+      if select.lineUp(waiter) { select.wait.note(await waiter.wait(until: deadline)) }
+      if let value = select.leave() { return value }
+    }
+  }
+
+  /// Tries each case. Returns nil if none is possible now and at least one may become possible.
+  mutating func attempt() throws(WaitError) -> Value? {
+    open = []
+    for step in cases.indices {
+      let index = (first + step) % cases.count
+      switch cases[index].attempt(passOn) {
+      case .done(let value): return value
+      case .blocked: open.append(index)
+      case .closed: continue
+      }
+    }
+    passOn()
+    places = []
+    let names = cases.map { $0.line.name }.joined(separator: "\", \"")
+    if open.isEmpty { throw wait.error(at: names, .closed) }
+    if wait.isOver { throw wait.error(at: names) }
+    return nil
+  }
+
+  /// Joins the lines of the open cases. Returns false, with the waiter ended, if one of them should be tried again now.
+  private mutating func lineUp(_ waiter: Waiter) -> Bool {
+    for index in open {
+      let line = cases[index].line
+      let standIn = waiter.standIn()
+      guard let limit = line.lineUp(standIn, first: false) else {
+        // If another thread has claimed the wait first, it was woken, which has the same effect.
+        _ = waiter.claim(.cancelled)
+        return false
+      }
+      places.append(Place(line: line, waiter: standIn, alarm: alarm(at: limit, line.timers, waiter)))
+    }
+    LineObserver.note()
+    return true
+  }
+
+  // An element that becomes due at a known moment ends the wait at that moment, by its queue's clock.
+  private func alarm(at limit: Deadline, _ timers: any TimerService, _ waiter: Waiter) -> ScheduledTimer? {
+    guard limit < .distantFuture else { return nil }
+    let alarm = timers.schedule(at: limit) { waiter.end(.woken) }
+    if timers.now >= limit { waiter.end(.woken) }
+    return alarm
+  }
+
+  /// Leaves all lines. Returns the value if a partner has performed one of the operations.
+  private mutating func leave() -> Value? {
+    for place in places {
+      place.alarm?.cancel()
+      place.line.leave(place.waiter, .cancelled)
+    }
+    LineObserver.note()
+    for index in open {
+      if let value = cases[index].handed(passOn) { return value }
+    }
+    return nil
+  }
+
+  /// The wake-up may have been meant for any of the queues, so it is passed on in each, however the last wait ended.
+  /// This happens before the body of a case, which may take long or wait for the caller to be woken.
+  private func passOn() {
+    for place in places { place.line.passOn() }
+  }
+}
+
+private let turn = AtomicCell<UInt>(0)
+
+/// The case that is tried first: a different one each time, so that none is starved.
+func firstToSelect(of count: Int) -> Int {
+  guard count > 0 else { return 0 }
+  // Incremented once per call and not once per try, because a call that always waits would otherwise see only every
+  // second number. Two threads may get the same number, which is harmless and cheaper than an atomic increment.
+  let number = turn.load(ordering: .relaxed)
+  turn.store(number &+ 1, ordering: .relaxed)
+  return Int(number % UInt(count))
+}

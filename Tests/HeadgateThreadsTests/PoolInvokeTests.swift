@@ -1,0 +1,132 @@
+import Testing
+
+@testable import HeadgateThreads
+
+@Suite struct PoolInvokeTests {
+  private func pool(_ size: Int) throws -> ThreadPool { try ThreadPool(name: "test-pool", size: size) }
+
+  private func bodies(_ numbers: [Int]) -> [@Sendable () throws -> Int] {
+    numbers.map { number in
+      {
+        if number < 0 { throw Oops(number: number) }
+        return number
+      }
+    }
+  }
+
+  @Test("All results come in the order of the bodies, each a value or an error")
+  func all() async throws {
+    let pool = try pool(2)
+    let here = try inThread { [bodies = bodies([1, -2, 3])] in try pool.invokeAll(bodies) }
+    let there = try await pool.invokeAll(bodies([1, -2, 3]))
+    for results in [here, there] {
+      #expect(results.count == 3)
+      #expect(try results[0].get() == 1 && results[2].get() == 3)
+      #expect(throws: PoolTaskError<any Error>.self) { try results[1].get() }
+    }
+    #expect(try await pool.invokeAll(bodies([])).isEmpty)
+    try pool.finish()
+  }
+
+  @Test("All from a task of the pool's only thread: it runs them itself")
+  func allInside() throws {
+    let pool = try pool(1)
+    let bodies = bodies(Array(0..<50))
+    let task = try pool.submit { try pool.invokeAll(bodies).map { try $0.get() }.reduce(0, +) }
+    #expect(try inThread { try task.wait(until: .after(generous)) } == 1225)
+    let any = try pool.submit { try pool.invokeAny(bodies) }
+    #expect(try inThread { try any.wait(until: .after(generous)) } == 0)
+    try pool.finish()
+  }
+
+  @Test("All ends by its deadline: what waits never runs, what runs is told")
+  func deadline() throws {
+    let pool = try pool(1)
+    let (inside, told) = (Latch(), Record<Bool>())
+    let bodies: [@Sendable () throws -> Int] = [
+      {
+        inside.countDown()
+        told.add(Waiter.ofThread().wait(until: .after(generous)) == .cancelled)
+        return 1
+      }, { 2 },
+    ]
+    let results = try inThread { try pool.invokeAll(bodies, until: .after(.milliseconds(20))) }
+    for result in results {
+      let error = #expect(throws: PoolTaskError<any Error>.self) { try result.get() }
+      #expect(error?.code == .timedOut)
+    }
+    try pool.finish()
+    #expect(told.events == [true])
+    #expect(pool.statistics.completed == 1)
+  }
+
+  @Test("A cancelled Swift task cancels all of its bodies")
+  func cancelled() async throws {
+    let pool = try pool(1)
+    let inside = Latch()
+    let calls = Tally()
+    let task = Task {
+      let bodies: [@Sendable () throws -> Bool] = [
+        {
+          inside.countDown()
+          return Waiter.ofThread().wait(until: .after(generous)) == .cancelled
+        },
+        {
+          calls.add()
+          return true
+        },
+      ]
+      return try await pool.invokeAll(bodies)
+    }
+    #expect(inside.wait())
+    task.cancel()
+    // With the second body not submitted yet, the first is cancelled by that.
+    if let results = try? await task.value { #expect(try results[0].get()) }
+    try pool.finish()
+    #expect(calls.value == 0)
+  }
+
+  @Test("Any returns the first success, past failures, and cancels the others")
+  func any() async throws {
+    let pool = try pool(3)
+    let told = Record<Bool>()
+    @Sendable func long() throws -> Int {
+      told.add(Waiter.ofThread().wait(until: .after(generous)) == .cancelled)
+      return 2
+    }
+    let quick = bodies([-1, 3])
+    let bodies: [@Sendable () throws -> Int] = [quick[0], long, quick[1]]
+    #expect(try inThread { try pool.invokeAny(bodies, until: .after(generous)) } == 3)
+    #expect(try await pool.invokeAny(bodies) == 3)
+    try pool.finish()
+    #expect(told.events.allSatisfy { $0 })
+  }
+
+  @Test("Any fails when all have failed, when there are none, at its deadline, and when its task is cancelled")
+  func anyFails() async throws {
+    let pool = try pool(2)
+    let none = bodies([])
+    let failing = bodies([-1, -2])
+    let all = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(failing) } }
+    #expect(all?.code == .failed && all?.failure != nil)
+    let empty = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(none) } }
+    #expect(empty?.code == .notAccepted)
+    let inside = Latch()
+    let long: [@Sendable () throws -> Void] = [
+      {
+        inside.countDown()
+        _ = Waiter.ofThread().wait(until: .after(generous))
+      }
+    ]
+    let late = try inThread {
+      #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(long, until: .after(.milliseconds(2))) }
+    }
+    #expect(late?.code == .timedOut)
+    let task = Task { try await pool.invokeAny(long) }
+    #expect(inside.wait())
+    task.cancel()
+    await #expect(throws: (any Error).self) { try await task.value }
+    try pool.finish()
+    await #expect(throws: ThreadPoolError.self) { try await pool.invokeAny(long) }
+  }
+}

@@ -1,0 +1,137 @@
+import Testing
+
+@testable import HeadgateThreads
+
+/// The rules of the graph of waits, without threads that wait.
+@Suite struct WaitGraphTests {
+  private final class Target: WaitTarget {
+    let performing = Locked<ThreadRecord?>(nil)
+    let number: Int
+    var performer: ThreadRecord.ID? { performing.withLock { $0?.id } }
+    var waitName: String { "target \(number)" }
+
+    init(_ number: Int) { self.number = number }
+  }
+
+  /// Whether `thread` stands still for good if it waits for `target`: by all paths, of which a thread has one at most.
+  private func isStuck(_ thread: Int, on target: Int, _ waits: [Int: Int], _ performers: [Int?]) -> Bool {
+    var (reached, steps) = (performers[target], 0)
+    while let one = reached, steps <= waits.count {
+      if one == thread { return true }
+      reached = waits[one].flatMap { performers[$0] }
+      steps += 1
+    }
+    return false
+  }
+
+  @Test(
+    "What closes a circle is refused and nothing else, whatever threads wait and whoever takes what on",
+    arguments: 0..<20)
+  func random(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    let threads = (0..<6).map { ThreadRecord(name: "\($0)") }
+    let targets = (0..<8).map(Target.init)
+    var performers: [Int?] = Array(repeating: nil, count: targets.count)
+    var waits: [Int: Int] = [:]
+    var graph = WaitGraph()
+    var refusals = 0
+    for _ in 0..<2000 {
+      let thread = Int.random(in: 0..<threads.count, using: &random)
+      let target = Int.random(in: 0..<targets.count, using: &random)
+      if waits[thread] != nil {
+        // A thread that waits does nothing but that. Whatever it waited for is over now, or it gave up.
+        #expect(graph.end(of: threads[thread].id) != nil)
+        waits[thread] = nil
+      } else if Bool.random(using: &random) {
+        // It takes something on, or has done so.
+        performers[target] =
+          performers[target] == nil ? thread : performers[target] == thread ? nil : performers[target]
+        targets[target].performing.withLock { $0 = performers[target].map { threads[$0] } }
+      } else {
+        let wait = WaitGraph.Wait(thread: threads[thread], targets: [targets[target]], since: .now, counts: true)
+        let circle = graph.begin(wait)
+        #expect((circle != nil) == isStuck(thread, on: target, waits, performers))
+        if let circle {
+          refusals += 1
+          #expect(circle.first === targets[target] && circle.last?.performer == threads[thread].id)
+        } else {
+          waits[thread] = target
+        }
+      }
+      #expect(graph.all.count == waits.count && graph.circles.isEmpty)
+    }
+    #expect(refusals > 50)
+  }
+
+  @Test("A wait for any of several is refused if every way on leads back, and only then", arguments: 0..<20)
+  func anyOfSeveral(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    let threads = (0..<5).map { ThreadRecord(name: "\($0)") }
+    // The end of each thread, and what no thread has taken on.
+    let ends = (0...5).map(Target.init)
+    for (end, thread) in zip(ends, threads) { end.performing.withLock { $0 = thread } }
+    var graph = WaitGraph()
+    var waits: [Int: [Int]] = [:]
+    var (refusals, noted) = (0, 0)
+    for _ in 0..<2000 {
+      let thread = Int.random(in: 0..<threads.count, using: &random)
+      if waits.removeValue(forKey: thread) != nil {
+        #expect(graph.end(of: threads[thread].id) != nil)
+        continue
+      }
+      let chosen = ends.indices.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
+      guard !chosen.isEmpty else { continue }
+      // Who can go on: threads that don't wait, and those that wait for one of these, until nothing is added.
+      var free = Set(ends.indices.filter { $0 != thread && waits[$0] == nil })
+      let all = waits.merging([thread: chosen]) { old, _ in old }
+      while let next = all.first(where: { !free.contains($0.key) && !free.isDisjoint(with: $0.value) })?.key {
+        free.insert(next)
+      }
+      let circle = graph.begin(
+        WaitGraph.Wait(
+          thread: threads[thread], targets: chosen.map { ends[$0] }, since: .now, counts: true))
+      #expect((circle == nil) == free.contains(thread))
+      if let circle {
+        refusals += 1
+        #expect(circle.last?.performer == threads[thread].id)
+      } else {
+        noted += 1
+        waits[thread] = chosen
+      }
+    }
+    #expect(refusals > 50 && noted > 50)
+  }
+
+  @Test("A wait that does not count is noted and refuses nobody; the circle that it makes is listed")
+  func polling() {
+    let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
+    let ends = (0..<2).map(Target.init)
+    for (end, thread) in zip(ends, threads) { end.performing.withLock { $0 = thread } }
+    var graph = WaitGraph()
+    func wait(_ thread: Int, for end: Int, counts: Bool) -> WaitGraph.Wait {
+      WaitGraph.Wait(thread: threads[thread], targets: [ends[end]], since: .now, counts: counts)
+    }
+    #expect(graph.begin(wait(0, for: 1, counts: false)) == nil)
+    #expect(graph.circles.isEmpty)
+    #expect(graph.begin(wait(1, for: 0, counts: true)) == nil)
+    #expect(graph.circles.map(\.count) == [2])
+    _ = graph.end(of: threads[0].id)
+    #expect(graph.begin(wait(0, for: 1, counts: true))?.count == 2)
+  }
+
+  @Test("A wait of a cancelled thread ends by itself: it closes no circle, and is no link of one")
+  func cancelled() {
+    let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
+    let ends = (0..<2).map(Target.init)
+    for (end, thread) in zip(ends, threads) { end.performing.withLock { $0 = thread } }
+    var graph = WaitGraph()
+    func wait(_ thread: Int, for end: Int) -> WaitGraph.Wait {
+      WaitGraph.Wait(thread: threads[thread], targets: [ends[end]], since: .now, counts: true)
+    }
+    #expect(graph.begin(wait(0, for: 1)) == nil)
+    threads[0].cancel()
+    #expect(graph.begin(wait(1, for: 0)) == nil)
+    _ = graph.end(of: threads[0].id)
+    #expect(graph.begin(wait(0, for: 1)) == nil)
+  }
+}
