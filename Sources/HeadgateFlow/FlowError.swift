@@ -1,96 +1,138 @@
 import HeadgateThreads
 
-/// Why a flow of control brought no result: the one error of everything in this library.
+/// Why a flow function has no result.
 ///
-///     do throws(FlowError<MirrorError>) {
-///       page = try await firstToSucceed(throwing: MirrorError.self, [fromFirst, fromSecond, fromThird])
-///     } catch {
-///       for failure in error.failures { … }    // what each mirror said, in their order, with its type
+///     do {
+///       page = try await firstToSucceed(mirrors) { mirror in try await mirror.page() }
+///     } catch let error as FlowError {
+///       for failure in error.failures { … }  // each mirror's error, in input order
 ///     }
-public struct FlowError<Failure: Error>: HeadgateError {
+///
+/// A function that ends because its task was cancelled throws `CancellationError` instead. A function that only waits
+/// for one other function (`awaitCallback`, `waitForTask`, `withDeadline`) throws that function's error.
+public struct FlowError: HeadgateError {
   /// The reason.
-  public let code: FlowErrorCode
+  public let code: Code
 
-  /// The failure that decided; nil where none did (a deadline, a cancellation, a refusal).
-  public let failure: Failure?
+  /// The errors of the functions: in the order of the inputs, whichever failed first; for a retry, in the order of the
+  /// attempts.
+  ///
+  /// An input has no error here if it succeeded, was not started, or was cancelled before it ended.
+  public let failures: [any Error]
 
-  private let content: Content
+  /// The input of each of ``failures``, counted from 0; for a retry, the attempt.
+  public let inputs: [Int]
 
-  private final class Content: Sendable {
-    let failures: [Failure]
-    let inputs: [Int]
-    let operation: String
-    let waited: Duration
-    let offset: Int?
-    let underlying: (any Error)?
+  /// The decisive error; nil if there is none (a deadline, a bad argument).
+  public let failure: (any Error)?
 
-    init(
-      _ failures: [Failure], _ inputs: [Int], _ operation: String, _ waited: Duration, _ offset: Int?,
-      _ underlying: (any Error)?
-    ) {
-      self.failures = failures
-      self.inputs = inputs
-      self.operation = operation
-      self.waited = waited
-      self.offset = offset
-      self.underlying = underlying
-    }
-  }
+  /// The operation, for people: `firstToSucceed of 3`.
+  public let operation: String
 
-  /// An error of this kind. `inputs` says which input each failure is of, and `deciding` which of the failures decided.
+  /// How long the operation had taken.
+  public let waited: Duration
+
+  /// How many bytes had been sent, counted from the start of the source; nil unless something was sent in chunks.
+  /// Sending can resume from there.
+  public let offset: Int?
+
+  // The error of the source of elements or bytes, or of the place of delivery.
+  private let obstacle: (any Error)?
+
+  /// Creates an error with this code. `inputs` has the input of each failure; `deciding` is the index of the decisive
+  /// failure.
   init(
-    _ code: FlowErrorCode, failures: [Failure] = [], inputs: [Int]? = nil, deciding: Int? = nil, operation: String,
-    waited: Duration = .zero, offset: Int? = nil, underlying: (any Error)? = nil
+    _ code: Code, failures: [any Error] = [], inputs: [Int]? = nil, deciding: Int? = nil, operation: String,
+    waited: Duration = .zero, offset: Int? = nil, underlyingError: (any Error)? = nil
   ) {
     self.code = code
+    self.failures = failures
+    self.inputs = inputs ?? Array(failures.indices)
     failure = deciding.map { failures[$0] }
-    content = Content(failures, inputs ?? Array(failures.indices), operation, waited, offset, underlying)
+    self.operation = operation
+    self.waited = waited
+    self.offset = offset
+    obstacle = underlyingError
   }
 
-  /// What the functions themselves failed with: in the order of the inputs, whoever failed first; for a retry, in the
-  /// order of the attempts.
-  ///
-  /// An input that did not fail by itself has none here: it succeeded, was not started, was cancelled before it answered,
-  /// or let go of its completion (``FlowErrorCode/unanswered``).
-  public var failures: [Failure] { content.failures }
-
-  /// Which input each of ``failures`` is of, counted from 0; for a retry, which attempt.
-  public var inputs: [Int] { content.inputs }
-
-  /// What was done, for people: `firstToSucceed of 3`.
-  public var operation: String { content.operation }
-
-  /// How long it had taken.
-  public var waited: Duration { content.waited }
-
-  /// How many bytes had been sent, counted from the start of the source; nil unless something was sent in pieces. From
-  /// there it can be resumed.
-  public var offset: Int? { content.offset }
-
-  /// What the source of elements or bytes failed with, what takes the results threw, or what stood in the way of a delivery;
-  /// nil otherwise.
-  public var underlying: (any Error)? { content.underlying }
-
-  /// The name of its ``code``.
+  /// The name of its ``code-swift.property``.
   public var codeName: String { code.description }
 
-  /// The failure that decided, or else what ``underlying`` tells.
-  public var underlyingError: (any Error)? { failure ?? underlying }
+  /// The decisive error; otherwise the error of the source of elements or bytes, or of the place of delivery. Nil if
+  /// there is none.
+  public var underlyingError: (any Error)? { failure ?? obstacle }
 
-  /// For people: what ended, why, after how long, and what to do.
+  /// For people: the operation, the reason, how long it took, and what to do.
   public var description: String {
     var text = "\(operation): \(code.explanation)"
     if let offset { text += " at byte \(offset)" }
-    text += Self.list(failures, inputs)
-    if let underlying { text += " (\(underlying))" }
+    text += list
+    if let obstacle { text += " (\(obstacle))" }
     return text + " after \(waited.inSeconds) s; \(code.advice)"
   }
 
-  /// A line stays a line, however many there are.
-  private static func list(_ failures: [Failure], _ inputs: [Int]) -> String {
+  /// Lists at most five failures, so that the description stays one line.
+  private var list: String {
     guard failures.count != 1 || inputs != [0] else { return " (\(failures[0]))" }
     guard !failures.isEmpty else { return "" }
     let some = zip(inputs, failures).prefix(5).map { "\($0): \($1)" }.joined(separator: "; ")
     return " (\(some)\(failures.count > 5 ? "; and \(failures.count - 5) more" : ""))"
+  }
+}
+
+extension FlowError {
+  /// The reason of a ``FlowError``. Later versions may add codes: handle those that you know, and treat all others as a
+  /// failure.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// Its name, as it appears in logs.
+    public let description: String
+    fileprivate let explanation: String
+    fileprivate let advice: String
+
+    private init(_ name: String, _ explanation: String, _ advice: String) {
+      description = name
+      self.explanation = explanation
+      self.advice = advice
+    }
+
+    /// A function failed, which decided the outcome: see ``FlowError/failure``.
+    public static let failed = Code("failed", "it failed", "see the failure")
+    /// All functions failed: see ``FlowError/failures``.
+    public static let allFailed = Code("all_failed", "all failed", "see the failures")
+    /// So many functions failed that the remaining ones could not suffice.
+    public static let quorumMissed = Code(
+      "quorum_missed", "too few can still succeed", "see the failures, or require fewer successes")
+    /// A callback function released its completion without calling it, so no answer can arrive any more.
+    public static let unanswered = Code(
+      "unanswered", "the function released its completion without calling it",
+      "find the path in the function that does not call it")
+    /// The deadline passed first.
+    public static let timedOut = Code(
+      "timed_out", "the deadline passed", "allow more time, or check what takes so long")
+    /// There was no function to run, and the operation has no result for that case.
+    public static let noInput = Code("no_input", "there was nothing to run", "pass at least one input")
+    /// A number is out of range.
+    public static let invalidArgument = Code(
+      "invalid_argument", "a number is out of range", "use limits of 1 or more, and no negative numbers")
+    /// All allowed attempts failed: see ``FlowError/failures``.
+    public static let attemptsExhausted = Code(
+      "attempts_exhausted", "all attempts failed", "see the failures, or allow more attempts")
+    /// The ``RetryBudget`` had no retry left.
+    public static let budgetExhausted = Code(
+      "budget_exhausted", "it failed, and the budget for retries is used up",
+      "find out why so many calls fail; delay new work")
+    /// Work of a ``SingleFlight`` requests its own key, and would wait for itself.
+    public static let wouldDeadlock = Code(
+      "would_deadlock", "the work would wait for itself", "request another key inside it, or call the function directly"
+    )
+    /// The source of elements or bytes failed: see ``FlowError/underlyingError``.
+    public static let sourceFailed = Code("source_failed", "its source failed", "see the underlying error")
+    /// The file is shorter than it was at the start.
+    public static let sourceShrank = Code(
+      "source_shrank", "the file became shorter while it was sent", "send it again when no program writes to it")
+    /// The place of delivery accepts nothing any more: the loop has stopped, or the pool was disposed of.
+    public static let undeliverable = Code(
+      "undeliverable", "the place of delivery accepts nothing any more",
+      "keep the loop or pool alive as long as its work")
   }
 }

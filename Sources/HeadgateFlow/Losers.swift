@@ -1,26 +1,26 @@
 import HeadgateThreads
 import Synchronization
 
-/// What becomes of functions that still run when the result is decided. They are cancelled in any case.
+/// What happens to functions that are still running when the result is decided. They are cancelled in either case.
 public struct Losers: Hashable, Sendable, CustomStringConvertible {
   /// Its name.
   public let description: String
 
   private init(_ name: String) { description = name }
 
-  /// The result is given when all of them have ended: nothing that was started outlives the call.
+  /// The result is returned after all of them have ended: nothing that was started outlives the call.
   public static let join = Losers("join")
 
-  /// The result is given at once. What ignores its cancellation goes on with nobody waiting, and is counted in
-  /// ``abandonedCount`` until it ends; what it then succeeds with goes to `discard`.
+  /// The result is returned at once. A function that ignores its cancellation continues unobserved, and counts in
+  /// ``abandonedCount`` until it ends. If it then succeeds, its value is passed to `discard`.
   public static let abandon = Losers("abandon")
 
-  /// How many functions run in the process at this moment with nobody waiting for them: given up by
-  /// ``abandon``, by a deadline, by a cancelled wait, or by an iterator that was let go of.
+  /// The number of functions in the process that are running without a caller that waits for them: abandoned by
+  /// ``abandon``, by a deadline, by a cancelled wait, or by an iterator that was released.
   public static var abandonedCount: Int { AbandonedCount.process.value }
 }
 
-/// Counts what still runs with nobody waiting.
+/// Counts the functions that are still running after their callers have returned.
 final class AbandonedCount: Sendable {
   static let process = AbandonedCount()
 
@@ -31,4 +31,12 @@ final class AbandonedCount: Sendable {
   func begin() { count.wrappingAdd(1, ordering: .relaxed) }
 
   func end() { count.wrappingSubtract(1, ordering: .relaxed) }
+}
+
+/// Makes an async function end at once when its task is cancelled: the function runs in a separate task, which is then
+/// cancelled and abandoned.
+func abandonable<Input: Sendable, Success: Sendable>(
+  _ discard: (@Sendable (Success) -> Void)?, _ function: @escaping @Sendable (Input) async throws -> Success
+) -> @Sendable (Input) async throws -> Success {
+  { input in try await awaitCallback(discard: discard, callbackFunction { try await function(input) }) }
 }

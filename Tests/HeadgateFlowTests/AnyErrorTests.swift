@@ -1,7 +1,8 @@
 import HeadgateFlow
+import HeadgateThreads
 import Testing
 
-/// Functions whose errors have no one type, as closures are that nobody wrote a type for.
+/// Functions whose errors have no one type, one type, or none at all: each comes as it was thrown.
 @Suite struct AnyErrorTests {
   private static func function(_ number: Int) -> @Sendable () async throws -> String {
     { @Sendable in
@@ -11,89 +12,72 @@ import Testing
     }
   }
 
+  private static func typed(_ number: Int) -> @Sendable () async throws(Oops) -> Int {
+    { () async throws(Oops) in
+      if number < 0 { throw Oops(number: number) }
+      return number
+    }
+  }
+
   private static func functions(_ numbers: [Int]) -> [@Sendable () async throws -> String] { numbers.map(function) }
 
-  private func numbers(_ error: FlowError<any Error>) -> [Int?] { error.failures.map { ($0 as? Oops)?.number } }
+  private func numbers(_ error: FlowError?) -> [Int] { error?.oopses.map(\.number) ?? [] }
 
   @Test("All failed: each error comes as it was thrown", arguments: [Losers.join, .abandon])
   func first(losers: Losers) async throws {
-    do throws(FlowError<any Error>) {
-      _ = try await firstToSucceed(losers: losers, Self.functions([-1, -2, -3]))
-      Issue.record("something succeeded")
-    } catch {
-      #expect(error.code == .allFailed)
-      #expect(numbers(error) == [-1, -2, -3])
+    let error = await #expect(throws: FlowError.self) {
+      try await firstToSucceed(Self.functions([-1, -2, -3]), losers: losers, call)
     }
-    #expect(try await firstToSucceed(losers: losers, Self.functions([-1, 2, -3])) == "text number 2")
+    #expect(error?.code == .allFailed && numbers(error) == [-1, -2, -3])
+    #expect(try await firstToSucceed(Self.functions([-1, 2, -3]), losers: losers, call) == "text number 2")
   }
 
-  @Test("The first failure of all comes as it was thrown", arguments: [Losers.join, .abandon])
-  func all(losers: Losers) async throws {
-    do throws(FlowError<any Error>) {
-      _ = try await allSucceed(atMost: 1, losers: losers, Self.functions([1, -2, -3]))
-      Issue.record("all succeeded")
-    } catch {
-      #expect(error.code == .failed)
-      #expect(numbers(error) == [-2])
-    }
-    #expect(try await allSucceed(losers: losers, Self.functions([1, 2])) == ["text number 1", "text number 2"])
-  }
-
-  @Test("Settled, race, quorum, match: errors come as they were thrown")
+  @Test("Settled, race, quorum, match, retry, hedge, map: errors come as they were thrown")
   func others() async throws {
-    let ends = try await allSettled(Self.functions([1, -2]))
+    let ends = try await allSettled(Self.functions([1, -2]), call)
     #expect(try ends[0].get() == "text number 1")
-    if case .failure(let error) = ends[1] { #expect(numbers(error) == [-2]) } else { Issue.record("no failure") }
-    do throws(FlowError<any Error>) {
-      _ = try await race(Self.functions([-7]))
-      Issue.record("something succeeded")
-    } catch {
+    #expect(throws: Oops(number: -2)) { try ends[1].get() }
+    let fails = Self.function(-7)
+    let flows: [@Sendable () async throws -> Void] = [
+      { _ = try await race([fails], call) }, { _ = try await quorum(1, of: [fails], call) },
+      { _ = try await firstMatching([fails], where: { _ in true }, call) },
+      { _ = try await allSucceed([fails], call) },
+      { _ = try await [1].mapConcurrently(limit: 1) { _ in try await fails() } },
+      { _ = try await retry(attempts: 1, fails) }, { _ = try await hedged(after: .zero, attempts: 1, fails) },
+      { _ = try await sendChunks(ofLength: 1) { _ in _ = try await fails() } },
+    ]
+    for flow in flows {
+      let error = await #expect(throws: FlowError.self) { try await flow() }
       #expect(numbers(error) == [-7])
     }
-    do throws(FlowError<any Error>) {
-      _ = try await quorum(1, of: Self.functions([-7]))
-      Issue.record("something succeeded")
-    } catch {
-      #expect(numbers(error) == [-7])
-    }
-    do throws(FlowError<any Error>) {
-      _ = try await firstMatching(Self.functions([-7])) { _ in true }
-      Issue.record("something succeeded")
-    } catch {
-      #expect(numbers(error) == [-7])
+    await #expect(throws: Oops(number: -7)) { try await withDeadline(.distantFuture, fails) }
+    await #expect(throws: Oops(number: -7)) {
+      try await awaitCallback { (completion: Completion<Int>) in completion.fail(Oops(number: -7)) }
     }
   }
 
-  @Test("Fixed numbers of functions: errors come as they were thrown")
-  func fixed() async throws {
-    let (one, two) = (Self.function(1), Self.function(-2))
-    do throws(FlowError<any Error>) {
-      _ = try await allSucceed(one, two)
-      Issue.record("both succeeded")
-    } catch {
-      #expect(numbers(error) == [-2])
-    }
-    let (first, second) = try await firstToSucceed(one, two)
-    #expect((first, second) == ("text number 1", nil))
+  @Test(
+    "An array of functions whose errors have a type, or none, where nothing says which",
+    arguments: [Losers.join, .abandon])
+  func typed(_ losers: Losers) async throws {
+    let typed = [Self.typed(-1), Self.typed(2)]
+    #expect(try await firstToSucceed(typed, losers: losers) { try await $0() } == 2)
+    let error = await #expect(throws: FlowError.self) { try await allSucceed(typed, losers: losers) { try await $0() } }
+    #expect(numbers(error) == [-1])
+    let sound: [@Sendable () async -> Int] = [{ 1 }, { 2 }]
+    #expect(try await allSucceed(sound, losers: losers) { await $0() } == [1, 2])
   }
 
-  @Test("Retry, deadline, hedge, map: errors come as they were thrown")
-  func single() async throws {
-    let fails = Self.function(-5)
-    do throws(FlowError<any Error>) {
-      _ = try await retry(attempts: 2, backoff: .none) { try await fails() }
-    } catch {
-      #expect(numbers(error) == [-5, -5])
+  @Test("Inputs of any kind: the function is told its input, and a method will do")
+  func inputs() async throws {
+    struct Mirror: Sendable {
+      let name: String
+      func page() async throws -> String { "\(name) page" }
     }
-    do throws(FlowError<any Error>) {
-      _ = try await hedged(after: .zero) { try await fails() }
-    } catch {
-      #expect(numbers(error).allSatisfy { $0 == -5 })
-    }
-    do throws(FlowError<any Error>) {
-      _ = try await [1, 2].mapConcurrently(limit: 1) { _ in try await fails() }
-    } catch {
-      #expect(numbers(error) == [-5])
-    }
+    let mirrors = ["a", "b"].map(Mirror.init)
+    #expect(try await allSucceed(mirrors) { try await $0.page() } == ["a page", "b page"])
+    #expect(try await allSucceed(Set([1]), { $0 + 1 }) == [2])
+    #expect(
+      try await firstToSucceed(1...3, atMost: 1) { number in if number < 3 { throw Oops() } else { number } } == 3)
   }
 }

@@ -4,332 +4,217 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// The combinators over callback functions: blocking, and as callback functions themselves.
+/// The combinators over callback functions, from plain threads.
 @Suite struct CallbackContestTests {
-  typealias Function = CallbackFunction<Int, Oops>
-
-  typealias Form = CallbackForm<Int>
+  typealias Form = AsyncForm<Int>
   static let forms = Form.all { $0 >= 0 }
   static let losers: [Losers] = [.join, .abandon]
 
-  private static func number(_ number: Int) -> Function { { $0.succeed(number) } }
-  private static func failing(_ number: Int) -> Function { { $0.fail(Oops(number: number)) } }
-
-  /// Starts it as a callback function; what it comes to goes to a record.
-  private static func start(
-    _ form: Form, _ losers: Losers, _ functions: [Function], discard: (@Sendable (Int) -> Void)? = nil,
-    atMost: Int = .max
-  ) -> (ends: Record<Result<[Int], FlowError<FlowError<Oops>>>>, started: StartedCallback) {
-    let ends = Record<Result<[Int], FlowError<FlowError<Oops>>>>()
-    let started = startCallback(form.function(atMost, losers, discard, functions)) { ends.add($0) }
-    return (ends, started)
+  private static func number(_ number: Int) -> AsyncFunction<Int> {
+    { try await awaitCallback { $0.succeed(number) } }
+  }
+  private static func failing(_ number: Int) -> AsyncFunction<Int> {
+    { try await awaitCallback { $0.fail(Oops(number: number)) } }
   }
 
-  private static func error(_ result: Result<[Int], FlowError<FlowError<Oops>>>?) -> FlowError<Oops>? {
-    if case .failure(let error)? = result { error.failure } else { nil }
+  /// From a thread, blocking.
+  private static func block(
+    _ form: Form, _ losers: Losers, _ functions: [AsyncFunction<Int>], atMost: Int = .max
+  ) throws -> [Int] {
+    try waitForTask(until: generous) { try await form.run(atMost, losers, nil, functions) }
+  }
+
+  @Test("S25 one never answers and can't be cancelled, one fails: the first failure ends it, the other is abandoned")
+  func neverAnswers() async throws {
+    let (kept, isKept, discarded) = (LockedBox<[Completion<Int>]>([]), Gate(), Record<Int>())
+    let silent: CallbackFunction<Int> = { completion in
+      kept.withLock { $0.append(completion) }
+      isKept.open()
+    }
+    let failing: CallbackFunction<Int> = { completion in
+      _ = try? ManagedThread.spawnDetached {
+        _ = isKept.wait(until: generous)
+        completion.fail(Oops(number: 1))
+      }
+    }
+    let result = try await onThread {
+      Result {
+        try waitForTask(until: .after(.seconds(20))) {
+          try await allSucceed([silent, failing]) { try await awaitCallback(discard: { discarded.add($0) }, $0) }
+        }
+      }
+    }
+    #expect(flowError(result)?.oops == Oops(number: 1) && flowError(result)?.inputs == [1], "and no deadline passed")
+    for completion in kept.withLock({ $0 }) { completion.succeed(7) }
+    #expect(discarded.events == [7], "what it answers late is discarded")
+  }
+
+  @Test("S25 joined if asked for: the answer of the one that was told is waited for")
+  func joined() async throws {
+    let hand = Hand<Int>()
+    let isOver = Record<Int>()
+    let running = Task {
+      defer { isOver.add(0) }
+      return try await allSucceed([hand.awaited(0, losers: .join), hand.awaited(1)], call)
+    }
+    await hand.started.wait(for: 2)
+    hand.fail(1)
+    await hand.cancelled.wait(for: 1)
+    #expect(isOver.events.isEmpty)
+    hand.succeed(0, 1)
+    #expect(flowError(await running.result)?.oopses == [Oops(number: 1)])
   }
 
   @Test("P94 without functions: an empty result where that is one, else noInput", arguments: forms)
   func empty(_ form: Form) async throws {
-    let hasResult = !["firstToSucceed", "race", "firstMatching"].contains(form.name)
-    let (code, values) = try await onThread { () -> (FlowErrorCode?, [Int]?) in
-      do throws(FlowError<Oops>) { return (nil, try form.block(.max, .join, generous, nil, [])) } catch {
-        return (error.code, nil)
-      }
-    }
-    #expect(code == (hasResult ? nil : .noInput))
-    #expect(values == (hasResult ? [] : nil))
-    let (ends, _) = Self.start(form, .join, [])
-    #expect(ends.events.count == 1)
-    #expect(Self.error(ends.events.first)?.code == (hasResult ? nil : .noInput))
+    let result = try await onThread { Result { try Self.block(form, .join, []) } }
+    #expect(code(of: result) == (form.givesAll ? nil : .noInput))
+    #expect((try? result.get()) == (form.givesAll ? [] : nil))
   }
 
   @Test("One function: its success, its failure, let go of", arguments: forms, losers)
   func one(_ form: Form, _ losers: Losers) async throws {
-    let values = try await onThread { try form.block(.max, losers, generous, nil, [Self.number(7)]) }
-    #expect(values == [7])
-    let (ends, _) = Self.start(form, losers, [Self.failing(3)])
-    #expect(Self.error(ends.events.first)?.failures == [Oops(number: 3)])
-    let (silent, _) = Self.start(form, losers, [{ _ in }])
-    #expect(silent.events.count == 1)
-    let code = Self.error(silent.events.first)?.code
-    #expect(code == (form.name == "firstToSucceed" ? .allFailed : form.name == "quorum" ? .quorumMissed : .unanswered))
+    #expect(try await onThread { try Self.block(form, losers, [Self.number(7)]) } == [7])
+    let failed = try await onThread { Result { try Self.block(form, losers, [Self.failing(3)]) } }
+    #expect(flowError(failed)?.oopses == [Oops(number: 3)])
+    let silent: AsyncFunction<Int> = { try await awaitCallback { _ in } }
+    let unanswered = try await onThread { Result { try Self.block(form, losers, [silent]) } }
+    #expect(flowError(unanswered)?.failures.map { EndCode($0) } == [.unanswered])
   }
 
-  @Test("A limit of less than one is refused, and nothing is called", arguments: forms)
-  func badLimit(_ form: Form) async throws {
-    let hand = Hand<Int>()
-    let code = try await codeOnThread { () throws(FlowError<Oops>) in
-      try form.block(0, .join, generous, nil, hand.functions(2))
-    }
-    #expect(code == .invalidArgument)
-    #expect(hand.started.events.isEmpty)
-  }
-
-  @Test(
-    "P98 a hundred thousand functions that answer inside their starts, one at a time, need the stack of one",
-    arguments: forms)
+  @Test("P98 a hundred thousand functions that answer inside their starts need the stack of one", arguments: forms)
   func many(_ form: Form) async throws {
     let count = 100_000
     // A stack that a recursion of so many would overflow at once.
     let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
-      Result { () throws(FlowError<Oops>) in
-        try form.block(1, .join, generous, nil, (0..<count).map { Self.number($0) })
-      }
+      Result { try Self.block(form, .join, (0..<count).map { Self.number($0) }, atMost: 1) }
     }
-    let values = try await thread.value().get()
-    let isOne = ["firstToSucceed", "race", "firstMatching"].contains(form.name)
-    #expect(isOne ? values == [0] : values == Array(0..<count))
+    #expect(try await thread.value().get() == (form.givesAll ? Array(0..<count) : [0]))
   }
 
   @Test("P98 a hundred thousand failures one after another, and a hundred thousand at a time")
   func manyFailures() async throws {
-    let count = 100_000
     for atMost in [1, Int.max] {
-      let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
-        flowCode { () throws(FlowError<Oops>) in
-          try firstToSucceed(atMost: atMost, until: generous, (0..<count).map { Self.failing($0) })
-        }
+      let code = try await codeOnThread {
+        try Self.block(Self.forms[0], .join, (0..<100_000).map { Self.failing($0) }, atMost: atMost)
       }
-      #expect(try await thread.value() == .allFailed)
+      #expect(code == .allFailed)
     }
   }
 
-  @Test("P90 one answers twice: the second answer takes nobody else's place")
-  func twice() {
-    let (ends, _) = Self.start(
-      Self.forms[1], .join,
-      [
-        { completion in
-          completion.succeed(1)
-          completion.succeed(2)
-        }, Self.number(3),
-      ])
-    #expect((try? ends.events.first?.get()) == [1, 3])
+  @Test("P92 the first success wins; the losers are told, and their late successes discarded", arguments: losers)
+  func firstWins(_ losers: Losers) async throws {
+    let (hand, census, discarded) = (Hand<Census.Token>(), Census(), Record<Int>())
+    let waiting = try startThread {
+      try waitForTask(until: generous) {
+        try await firstToSucceed(0..<3, losers: losers) { number in
+          try await awaitCallback(discard: { discarded.add($0.number) }, hand.function(number))
+        }
+      }
+      .number
+    }
+    await hand.started.wait(for: 3)
+    hand.succeed(1, census.token(1))
+    #expect(try await waiting.value().get() == 1)
+    await hand.cancelled.wait(for: 2)
+    #expect(hand.cancelled.events.sorted() == [0, 2])
+    hand.succeed(0, census.token(0))
+    hand.fail(2)
+    await census.gone.wait(for: 2)
+    #expect(discarded.events == [0] && census.alive == 0)
   }
 
-  @Test("P91 all fail: one error that carries each in the order of the functions")
-  func allFail() {
+  @Test("P95 hooks that throw, and hooks that answer: everything still ends once", arguments: forms, losers)
+  func hooks(_ form: Form, _ losers: Losers) async {
     let hand = Hand<Int>()
-    let (ends, _) = Self.start(Self.forms[0], .join, hand.functions(4))
-    for number in [3, 0, 1] { hand.fail(number) }
-    #expect(ends.events.isEmpty)
-    hand.drop(2)
-    let error = Self.error(ends.events.first)
-    #expect(error?.code == .allFailed)
-    #expect(error?.failures == [0, 1, 3].map { Oops(number: $0) })
-    #expect(error?.inputs == [0, 1, 3])
-  }
-
-  @Test(
-    "P92 the first success wins; join waits for the losers' answers, abandon does not; late successes are discarded")
-  func firstWins() {
-    for losers in Self.losers {
-      let (hand, discarded) = (Hand<Int>(), Record<Int>())
-      let (ends, _) = Self.start(Self.forms[0], losers, hand.functions(3), discard: { discarded.add($0) })
-      hand.succeed(1, 10)
-      #expect(hand.cancelled.events.sorted() == [0, 2])
-      #expect(ends.events.count == (losers == .abandon ? 1 : 0))
-      hand.succeed(0, 0)
-      hand.fail(2)
-      #expect(ends.events.count == 1)
-      #expect((try? ends.events.first?.get()) == [10])
-      #expect(discarded.events == [0])
+    let running = Task {
+      try await form.run(.max, losers, nil, (0..<3).map { hand.awaited($0, heeds: $0 == 1, hookThrows: true) })
     }
+    await hand.started.wait(for: 3)
+    running.cancel()
+    #expect(code(of: await running.result) == .cancelled)
+    await hand.cancelled.wait(for: 3)
+    #expect(hand.cancelled.events.sorted() == [0, 1, 2])
+    for number in [0, 2] { hand.drop(number) }
   }
 
-  @Test("P92 results that must be destroyed: none outlives its use")
-  func destroyed() async throws {
-    let census = Census()
-    for losers in Self.losers {
-      let hand = Hand<Census.Token>()
-      let waiting = try startThread {
-        try firstToSucceed(losers: losers, until: generous, hand.functions(3)).number
-      }
-      await hand.started.wait(for: 3)
-      hand.succeed(1, census.token(1))
-      hand.succeed(0, census.token(0))
-      hand.succeed(2, census.token(2))
-      #expect(try await waiting.value().get() == 1)
-    }
-    #expect(census.alive == 0)
-  }
-
-  @Test("P95 an error thrown in a cancel hook stops neither the others nor the result", arguments: forms, losers)
-  func throwingHook(_ form: Form, _ losers: Losers) {
-    let (hand, ran) = (Hand<Int>(), Record<Int>())
-    let functions: [Function] = (0..<3).map { number in
-      { completion in
-        completion.onCancel {
-          ran.add(number)
-          throw Oops(number: number)
-        }
-        hand.function(number)(completion)
-      }
-    }
-    let (ends, started) = Self.start(form, losers, functions)
-    started.cancel()
-    #expect(ran.events == [0, 1, 2])
-    #expect(hand.cancelled.events == [0, 1, 2])
-    for number in 0..<3 { hand.fail(number) }
-    #expect(ends.events.count == 1)
-    #expect(Self.error(ends.events.first)?.code == .cancelled || form.name == "allSettled")
-  }
-
-  @Test("Hooks that answer inside the cancellation: everything still ends once", arguments: forms, losers)
-  func answeringHooks(_ form: Form, _ losers: Losers) {
-    let kept = Record<Completion<Int, Oops>>()
-    let functions: [Function] = (0..<3).map { number in
-      { completion in
-        kept.add(completion)
-        completion.onCancel { completion.fail(Oops(number: number)) }
-      }
-    }
-    let (ends, started) = Self.start(form, losers, functions)
-    started.cancel()
-    #expect(ends.events.count == 1)
-  }
-
-  // MARK: Ends from outside
-
-  @Test("P93 cancelled at every step: before any end, after each of them", arguments: forms, losers)
-  func cancelled(_ form: Form, _ losers: Losers) {
-    for step in 0..<3 {
-      let (hand, discarded) = (Hand<Int>(), Record<Int>())
-      let (ends, started) = Self.start(form, losers, hand.functions(4), discard: { discarded.add($0) }, atMost: 2)
-      for number in 0..<step where form.name != "race" {
-        if form.name == "firstToSucceed" || form.name == "firstMatching" {
-          hand.fail(number)
-        } else {
-          hand.succeed(number, number)
-        }
-      }
-      let before = hand.started.events.count
-      started.cancel()
-      #expect(hand.cancelled.events.count == 2, "both that run are told")
-      #expect(ends.events.count == (losers == .abandon ? 1 : 0))
-      for number in 0..<4 { hand.succeed(number, 100 + number) }
-      #expect(ends.events.count == 1)
-      #expect(hand.started.events.count == before, "none is started any more")
-      if form.name != "allSettled" {
-        #expect(Self.error(ends.events.first)?.code == .cancelled)
-        #expect(discarded.events.count(where: { $0 >= 100 }) == 2)
-      }
-    }
-  }
-
-  @Test("The deadline: what runs is told and abandoned, and the error has the failures so far", arguments: losers)
+  @Test("The deadline: what runs is told and abandoned, and the wait ends", arguments: losers)
   func deadline(_ losers: Losers) async throws {
     let hand = Hand<Int>()
-    let error = try await onThread { () -> FlowError<Oops>? in
-      do throws(FlowError<Oops>) {
-        let functions = [Self.failing(0)] + hand.functions(2)
-        _ = try firstToSucceed(losers: losers, until: .after(.milliseconds(1)), functions)
-        return nil
-      } catch {
-        return error
+    let code = try await codeOnThread {
+      try waitForTask(until: .after(.milliseconds(1))) {
+        try await firstToSucceed([Self.failing(0), hand.awaited(0), hand.awaited(1)], losers: losers, call)
       }
     }
-    #expect(error?.code == .timedOut)
-    #expect(error?.failures == [Oops(number: 0)])
-    #expect(error?.failure == nil)
-    #expect(hand.cancelled.events == [0, 1])
-    #expect(Losers.abandonedCount >= 2)
-    hand.fail(0)
-    hand.drop(1)
+    #expect(code == .timedOut)
+    for number in hand.started.events { hand.drop(number) }
   }
 
-  @Test("allSettled at the deadline: the ends that are there, and timedOut for the others")
-  func settledAtDeadline() async throws {
+  @Test("P93 the blocked thread is cancelled: it ends at once, and all that run are told", arguments: forms, losers)
+  func threadCancelled(_ form: Form, _ losers: Losers) async throws {
     let hand = Hand<Int>()
-    let results = try await onThread {
-      try allSettled(until: .after(.milliseconds(1)), [Self.number(1), hand.function(0), Self.failing(2)])
-    }
-    #expect(results.map { try? $0.get() } == [1, nil, nil])
-    let codes = results.map { result -> FlowErrorCode? in
-      if case .failure(let error) = result { error.code } else { nil }
-    }
-    #expect(codes == [nil, .timedOut, .failed])
-    hand.drop(0)
-  }
-
-  @Test("P93 the blocked thread is cancelled: join waits for the losers' answers, abandon does not")
-  func threadCancelled() async throws {
-    let hand = Hand<Int>()
-    let joining = try startThread { try firstToSucceed(losers: .join, until: generous, hand.functions(2)) }
+    let waiting = try startThread { try Self.block(form, losers, (0..<2).map { hand.awaited($0) }) }
     await hand.started.wait(for: 2)
-    joining.cancel()
+    waiting.cancel()
+    #expect(code(of: try await waiting.value()) == .cancelled)
     await hand.cancelled.wait(for: 2)
-    #expect(joining.isRunning)
-    hand.fail(0)
-    hand.fail(1)
-    #expect(code(of: try await joining.value()) == .cancelled)
-
-    let other = Hand<Int>()
-    let abandoning = try startThread { try firstToSucceed(losers: .abandon, until: generous, other.functions(2)) }
-    await other.started.wait(for: 2)
-    abandoning.cancel()
-    #expect(code(of: try await abandoning.value()) == .cancelled)
-    other.drop(0)
-    other.drop(1)
+    for number in 0..<2 { hand.drop(number) }
   }
 
-  @Test(
-    "P97 one of them would deliver on the loop that waits: refused at once, and the others are cancelled",
-    arguments: forms)
+  @Test("P97 one of them would answer on the loop that waits: it fails at once instead of hanging", arguments: forms)
   func wouldDeadlock(_ form: Form) async throws {
     let loop = try ThreadLoop(name: "waiting")
     let hand = Hand<Int>()
-    let code = try await loop.performAndWait {
-      flowCode { () throws(FlowError<Oops>) in
-        try form.block(
-          .max, .join, generous, nil,
-          [hand.function(0), { completion in hand.function(1)(completion.deliver(on: .loop(loop))) }])
-      }
+    let delivering: AsyncFunction<Int> = {
+      try await awaitCallback { completion in hand.function(1)(completion.answers(on: .loop(loop))) }
     }
-    #expect(code == .wouldDeadlock)
-    #expect(hand.cancelled.events.contains(0))
-    hand.drop(0)
+    let result = try await loop.performAndWait { Result { try Self.block(form, .join, [delivering]) } }
+    #expect(flowError(result)?.failures.map { EndCode($0) } == [.wouldDeadlock])
+    #expect(hand.cancelled.events == [1])
     hand.drop(1)
+    // Once the thread is free it is an ordinary place.
+    let answer = Task { try await awaitCallback { $0.answers(on: .loop(loop)).succeed(3) } }
+    #expect(try await answer.value == 3)
     loop.stop()
   }
 
-  @Test("P97 in a task on a cooperative thread the blocking forms throw, and call nothing", arguments: forms)
+  @Test("P97 in a task on a cooperative thread the blocking bridge throws, and calls nothing", arguments: forms)
   func cooperative(_ form: Form) async {
     let hand = Hand<Int>()
-    let code = flowCode { () throws(FlowError<Oops>) in
-      try form.block(.max, .join, generous, nil, hand.functions(1))
-    }
+    let code = flowCode { try Self.block(form, .join, [hand.awaited(0)]) }
     #expect(code == .onCooperativeThread)
     #expect(hand.started.events.isEmpty)
   }
 
-  @Test("Combinators are callback functions, and can be parts of others; a cancellation goes down to the last of them")
-  func nested() {
+  @Test("Combinators are parts of others; a cancellation goes down to the last of them")
+  func nested() async {
     let hand = Hand<Int>()
-    let ends = Record<Result<[Int], FlowError<FlowError<FlowError<Oops>>>>>()
-    let started = startCallback(
-      allSucceed([firstToSucceed([hand.function(0), hand.function(1)]), race([hand.function(2), hand.function(3)])])
-    ) { ends.add($0) }
+    let running = Task {
+      try await allSucceed(
+        { @Sendable in try await firstToSucceed(hand.awaited(0), hand.awaited(1)) },
+        { @Sendable in try await race(hand.awaited(2), hand.awaited(3)) })
+    }
+    await hand.started.wait(for: 4)
     hand.succeed(1, 1)
-    hand.fail(0)
+    await hand.cancelled.wait(for: 1)
     #expect(hand.cancelled.events == [0])
-    started.cancel()
+    running.cancel()
+    await hand.cancelled.wait(for: 3)
     #expect(hand.cancelled.events.sorted() == [0, 2, 3])
-    hand.drop(2)
-    hand.drop(3)
-    #expect(ends.events.count == 1)
+    let end: Result<(Int, Int), any Error> = await running.result
+    #expect(code(of: end) == .cancelled)
+    for number in [0, 2, 3] { hand.drop(number) }
   }
 
   @Test("Many threads answer at once: each contest ends once, with all results")
   func threads() async throws {
     let pool = try ThreadPool(name: "answers", size: 4)
+    let functions: [AsyncFunction<Int>] = (0..<200).map { number in
+      { try await awaitCallback { completion in _ = try? pool.execute { completion.succeed(number) } } }
+    }
     for losers in Self.losers {
-      let functions: [Function] = (0..<200).map { number in
-        { completion in _ = try? pool.execute { completion.succeed(number) } }
-      }
-      #expect(try await onThread { try allSucceed(atMost: 7, until: generous, functions) } == Array(0..<200))
-      _ = try await onThread { try firstToSucceed(atMost: 7, losers: losers, until: generous, functions) }
+      #expect(try await onThread { try Self.block(Self.forms[1], losers, functions, atMost: 7) } == Array(0..<200))
+      _ = try await onThread { try Self.block(Self.forms[0], losers, functions, atMost: 7) }
     }
     pool.dispose()
   }

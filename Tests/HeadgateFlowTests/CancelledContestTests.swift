@@ -11,7 +11,6 @@ import Testing
 
   static let losers: [Losers] = [.join, .abandon]
   static let asyncForms = AsyncForm<Token>.all { $0.number.isMultiple(of: 2) }
-  static let callbackForms = CallbackForm<Token>.all { $0.number.isMultiple(of: 2) }
 
   /// What is done to a contest, and what the rules say about it.
   private struct Script {
@@ -20,27 +19,35 @@ import Testing
     let heeds: [Bool]
     let hookThrows: [Bool]
     private let steps: Int
-    private(set) var contest: Contest
+    private let settles: Bool
+    private let matches: Bool
+    private(set) var contest: Contest<Int>
     private(set) var running: [Int] = []
 
-    init(_ rule: (Int) -> ContestRule, _ random: inout SeededRandom) {
+    init(_ form: AsyncForm<Token>, _ random: inout SeededRandom) {
       count = Int.random(in: 1...5, using: &random)
       atMost = Int.random(in: 1...3, using: &random)
       heeds = (0..<count).map { _ in Bool.random(using: &random) }
       hookThrows = (0..<count).map { _ in Int.random(in: 0..<20, using: &random) == 0 }
       steps = Int.random(in: 0...count, using: &random)
-      contest = Contest(rule(count), count: count, atMost: atMost)
+      contest = Contest(count: count, needed: form.needed(count))
+      settles = form.settles
+      matches = form.name == "firstMatching"
       start()
     }
 
-    private mutating func start() { while let index = contest.start() { running.append(index) } }
+    private mutating func start() {
+      while running.count < atMost, let index = contest.start() { running.append(index) }
+    }
 
     /// The next to end before the cancellation, and whether by a success; nil: it is time for that, or all is decided.
     mutating func next(_ random: inout SeededRandom) -> (index: Int, isSuccess: Bool)? {
-      guard contest.started - running.count < steps, !contest.isSettled, !running.isEmpty else { return nil }
+      guard contest.started - running.count < steps, contest.verdict == nil, !running.isEmpty else { return nil }
       let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
       let isSuccess = Int.random(in: 0..<4, using: &random) > 0
-      _ = contest.end(index, isSuccess ? .success : .failure, matches: index.isMultiple(of: 2))
+      _ = contest.end(
+        index, isSuccess || settles ? .success(index) : .failure(Oops()),
+        counts: !matches || index.isMultiple(of: 2))
       start()
       return (index, isSuccess)
     }
@@ -52,7 +59,7 @@ import Testing
   func async(_ form: AsyncForm<Token>, _ losers: Losers) async {
     for seed in 0..<60 {
       var random = SeededRandom(seed: UInt64(seed))
-      var script = Script(form.rule, &random)
+      var script = Script(form, &random)
       let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
       let comment: Comment = "seed \(seed)"
       let running = Task { [script] in
@@ -71,7 +78,7 @@ import Testing
         end(index, isSuccess)
         await hand.started.wait(for: script.contest.started)
       }
-      let wasDecided = script.contest.isSettled
+      let wasDecided = script.contest.verdict != nil
       running.cancel()
       let stubborn = script.running.filter { !script.heeds[$0] }
       if losers == .join {
@@ -87,7 +94,7 @@ import Testing
       }
       await hand.ended.wait(for: script.contest.started)
       #expect(hand.started.events.count == script.contest.started, "none starts after it: \(comment)")
-      if !wasDecided, form.name != "allSettled", stubborn.isEmpty || losers == .abandon {
+      if !wasDecided, stubborn.isEmpty || losers == .abandon {
         #expect(code(of: result) == .cancelled, comment)
       }
       let kept = (try? result.get()) ?? []
@@ -100,70 +107,30 @@ import Testing
   }
 
   @Test(
-    "P93 P95 by callbacks, cancelled at every step, with hooks that answer and throw: each ends once, no success is lost",
-    arguments: callbackForms, losers)
-  func callbacks(_ form: CallbackForm<Token>, _ losers: Losers) {
-    for seed in 0..<200 {
-      var random = SeededRandom(seed: UInt64(seed))
-      var script = Script(form.rule, &random)
-      let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
-      let ends = Record<Result<[Int], FlowError<FlowError<Oops>>>>()
-      let comment: Comment = "seed \(seed)"
-      let functions = (0..<script.count).map {
-        hand.function($0, heeds: script.heeds[$0], hookThrows: script.hookThrows[$0])
-      }
-      let function = form.function(script.atMost, losers, { discarded.add($0.number) }, functions)
-      let started = startCallback(function) { result in ends.add(result.map { $0.map(\.number) }) }
-      var made = 0
-      func end(_ index: Int, _ isSuccess: Bool) {
-        guard isSuccess else { return hand.fail(index) }
-        made += hand.succeed(index, census.token(index)) ? 1 : 0
-      }
-      #expect(hand.started.events.count == script.contest.started, comment)
-      while let (index, isSuccess) = script.next(&random) {
-        end(index, isSuccess)
-        #expect(hand.started.events.count == script.contest.started, "as many as may run: \(comment)")
-      }
-      let wasDecided = script.contest.isSettled
-      started.cancel()
-      #expect(Set(hand.cancelled.events) == Set(script.running), "all that run are told, once: \(comment)")
-      #expect(hand.cancelled.events.count == script.running.count, comment)
-      let stubborn = script.running.filter { !script.heeds[$0] }
-      #expect(ends.events.count == (stubborn.isEmpty || losers == .abandon ? 1 : 0), comment)
-      for index in stubborn { end(index, Bool.random(using: &random)) }
-      #expect(ends.events.count == 1, comment)
-      #expect(hand.started.events.count == script.contest.started, "none starts after it: \(comment)")
-      if !wasDecided, form.name != "allSettled" {
-        if case .failure(let error)? = ends.events.first {
-          #expect(error.failure?.code == .cancelled, comment)
-        } else {
-          Issue.record("it succeeded: \(comment)")
-        }
-      }
-      let kept = (try? ends.events.first?.get()) ?? []
-      #expect((discarded.events + kept).sorted() == Array(Set(discarded.events + kept)).sorted(), comment)
-      #expect(discarded.events.count + kept.count == made, "each success once: \(comment)")
-      #expect(census.alive == 0, comment)
-    }
-  }
-
-  @Test("P93 the blocked thread is cancelled at every step: it ends, and no success is lost", arguments: callbackForms)
-  func blocking(_ form: CallbackForm<Token>) async throws {
+    "P93 P95 by callbacks from a thread that is cancelled at every step, with hooks that answer and throw: no success is lost",
+    arguments: asyncForms)
+  func blocking(_ form: AsyncForm<Token>) async throws {
     for seed in 0..<10 {
       var random = SeededRandom(seed: UInt64(seed))
-      var script = Script(form.rule, &random)
+      var script = Script(form, &random)
       let losers = Self.losers[seed % 2]
       let (hand, census, discarded) = (Hand<Token>(), Census(), Record<Int>())
-      let functions = (0..<script.count).map {
-        hand.function($0, heeds: script.heeds[$0], hookThrows: script.hookThrows[$0])
+      let discard: @Sendable (Token) -> Void = { discarded.add($0.number) }
+      let functions = (0..<script.count).map { index -> AsyncFunction<Token> in
+        let function = hand.function(index, heeds: script.heeds[index], hookThrows: script.hookThrows[index])
+        return { try await awaitCallback(discard: discard, function) }
       }
       let waiting = try startThread { [script] in
-        try form.block(script.atMost, losers, generous, { discarded.add($0.number) }, functions).map(\.number)
+        try waitForTask(until: generous, discard: { $0.forEach(discard) }) {
+          try await form.run(script.atMost, losers, discard, functions)
+        }
+        .map(\.number)
       }
       var made = 0
       await hand.started.wait(for: script.contest.started)
       while let (index, isSuccess) = script.next(&random) {
         if isSuccess { made += hand.succeed(index, census.token(index)) ? 1 : 0 } else { hand.fail(index) }
+        await hand.started.wait(for: script.contest.started)
       }
       waiting.cancel()
       await hand.cancelled.wait(for: script.running.count)
@@ -172,6 +139,7 @@ import Testing
       }
       let kept = (try? await waiting.value().get()) ?? []
       await discarded.wait(for: made - kept.count)
+      await census.gone.wait(for: made)
       #expect(discarded.events.count + kept.count == made && census.alive == 0, "seed \(seed)")
       #expect(hand.started.events.count == script.contest.started, "seed \(seed)")
     }

@@ -14,7 +14,7 @@ import Testing
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serialExecutor.asUnownedSerialExecutor() }
 
     func all(_ functions: [AsyncFunction<Int>]) async throws -> [Int] {
-      try await allSucceed(throwing: Oops.self, atMost: 2, functions)
+      try await allSucceed(functions, atMost: 2, call)
     }
   }
 
@@ -41,7 +41,7 @@ import Testing
   }
 
   private static func turn(_ number: Int, _ turns: Record<Int>, _ loop: ThreadLoop) -> AsyncFunction<Int> {
-    { () async throws(Oops) in
+    { () async throws in
       turns.add(number)
       if number == 0 { Task(executorPreference: loop.taskExecutor) { turns.add(-1) } }
       return number
@@ -54,11 +54,81 @@ import Testing
     let turns = Record<Int>()
     let functions = (0..<20).map { Self.turn($0, turns, loop) }
     let values = try await withTaskExecutorPreference(loop.taskExecutor) {
-      try await allSucceed(throwing: Oops.self, atMost: 1, functions)
+      try await allSucceed(functions, atMost: 1, call)
     }
     #expect(values == Array(0..<20))
     #expect(turns.events == [0, -1] + Array(1..<20))
     loop.stop()
+  }
+
+  @Test(
+    "Nothing that has not begun is called after a cancellation", arguments: ["hedged", "retry", "withDeadline", "map"])
+  func noneAfterACancel(_ form: String) async throws {
+    let loop = try ThreadLoop(name: "narrow")
+    let started = Record<Int>()
+    let running = LockedBox<Task<Void, any Error>?>(nil)
+    let cancel = { @Sendable in
+      running.withLock { $0 }?.cancel()
+      started.add(0)
+    }
+    let clock = CancellingClock(cancel)
+    let function = { @Sendable () async throws in started.add(1) }
+    let isReady = Gate()
+    let task = Task(executorPreference: loop.taskExecutor) {
+      await isReady.wait()
+      switch form {
+      // The first of those that begin one after another on the one thread.
+      case "hedged":
+        try await hedged(after: .zero, attempts: 3) { () async throws -> Void in
+          if started.events.isEmpty { cancel() } else { started.add(1) }
+          throw Oops()
+        }
+      case "retry":
+        let plan = RetryPlan(attempts: 3, backoff: .none, budget: nil, deadline: .after(.seconds(60)))
+        try await makeAttempts(of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }, function)
+      case "withDeadline":
+        try await withDeadline(.after(.seconds(60)), losers: .join, on: clock, function)
+      default:
+        // A source that does not heed the cancellation.
+        try await Endless(cancel).forEachConcurrently(limit: 3) { _ in started.add(1) }
+      }
+    }
+    running.withLock { $0 = task }
+    isReady.open()
+    #expect(code(of: await task.result) == .cancelled)
+    #expect(started.events == [0])
+    running.withLock { $0 = nil }
+    loop.stop()
+  }
+
+  /// Calls something before it gives each of its elements.
+  private struct Endless: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    private let call: @Sendable () -> Void
+
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+
+    func makeAsyncIterator() -> Endless { self }
+
+    func next() async -> Int? {
+      call()
+      return 0
+    }
+  }
+
+  /// A clock at which a task is cancelled between the start of a function's child task and its first turn.
+  private final class CancellingClock: TimerService {
+    private let cancel: @Sendable () -> Void
+
+    init(_ cancel: @escaping @Sendable () -> Void) { self.cancel = cancel }
+
+    var now: Deadline { .now }
+
+    func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
+      cancel()
+      return TimerThread.deadlines.schedule(at: deadline, action)
+    }
+
+    func cancel(_ timer: ScheduledTimer) -> Bool { false }
   }
 
   @Test("A decided contest cancels those that run at a limit, and starts none in their place", arguments: [2, 3])
@@ -66,7 +136,7 @@ import Testing
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task {
       try await firstToSucceed(
-        throwing: Oops.self, atMost: atMost, discard: { discarded.add($0) }, hand.asyncs(6, heeds: false))
+        hand.asyncs(6, heeds: false), atMost: atMost, discard: { discarded.add($0) }, call)
     }
     await hand.started.wait(for: atMost)
     hand.end(0, .failure(Oops(number: 0)))

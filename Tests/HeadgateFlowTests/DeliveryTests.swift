@@ -11,15 +11,16 @@ import Dispatch
 /// Where answers are delivered.
 @Suite struct DeliveryTests {
   private static func start(
-    on target: Delivery, discard: (@Sendable (Int) -> Void)? = nil, _ function: CallbackFunction<Int, Oops>,
+    on target: Delivery, discard: (@Sendable (Int) -> Void)? = nil, _ result: Result<Int, Oops>,
     _ where: @escaping @Sendable () -> Bool = { true }
   ) -> Record<String> {
     let heard = Record<String>()
-    startCallback(on: target, discard: discard, function) { result in
+    startTask(on: target, discard: discard, { try result.get() }) { result in
       let place = `where`() ? "there" : "elsewhere"
       switch result {
       case .success(let value): heard.add("\(value) \(place)")
-      case .failure(let error): heard.add("\(error.failure.map { "!\($0.number)" } ?? "\(error.code)") \(place)")
+      case .failure(let error as Oops): heard.add("!\(error.number) \(place)")
+      case .failure(let error): heard.add("\(EndCode(error)) \(place)")
       }
     }
     return heard
@@ -30,8 +31,7 @@ import Dispatch
     let loop = try ThreadLoop(name: "delivery")
     let pool = try ThreadPool(name: "delivery", size: 1)
     for (function, word) in [
-      ({ @Sendable (completion: Completion<Int, Oops>) in completion.succeed(1) }, "1"),
-      ({ @Sendable (completion: Completion<Int, Oops>) in completion.fail(Oops(number: 2)) }, "!2"),
+      (Result<Int, Oops>.success(1), "1"), (.failure(Oops(number: 2)), "!2"),
     ] {
       let onLoop = Self.start(on: .loop(loop), function) { loop.isCurrent }
       await onLoop.wait(for: 1)
@@ -57,7 +57,9 @@ import Dispatch
       let submitted = Self.start(on: .submitting { call in loop.perform { call() } }, function) { loop.isCurrent }
       await submitted.wait(for: 1)
       #expect(submitted.events == ["\(word) there"])
-      #expect(Self.start(on: .inline, function).events == ["\(word) there"])
+      let inline = Self.start(on: .inline, function)
+      await inline.wait(for: 1)
+      #expect(inline.events == ["\(word) there"])
     }
     loop.stop()
     pool.dispose()
@@ -66,31 +68,21 @@ import Dispatch
   @Test("A failure comes to the main actor from the step where it happened, among several that run at once")
   func failureOfStep() async {
     let (heard, hand) = (Record<String>(), Hand<Int>())
-    let flow = allSucceed([step("log in", hand.function(0)), step("upload", hand.function(1))])
-    startCallback(on: .mainActor, flow) { result in
+    startTask(on: .mainActor) {
+      try await allSucceed(
+        { @Sendable in try await step("log in") { try await hand.awaited(0)() } },
+        { @Sendable in try await step("upload") { try await hand.awaited(1)() } })
+    } receive: { result in
       MainActor.assumeIsolated {}
-      if case .failure(let error) = result {
-        heard.add("\(error.failure?.failure?.step ?? "-") at \(error.failure?.inputs ?? [])")
-      }
+      let error = flowError(result)
+      heard.add("\((error?.failure as? StepError)?.step ?? "-") at \(error?.inputs ?? [])")
     }
+    await hand.started.wait(for: 2)
     hand.fail(1)
-    hand.drop(0)
+    // The other one has no end before: it could be told first.
     await heard.wait(for: 1)
+    hand.drop(0)
     #expect(heard.events == ["upload at [1]"])
-  }
-
-  @Test("The answers of one thread come to a loop in the order in which they were given")
-  func order() async throws {
-    let loop = try ThreadLoop(name: "delivery")
-    let heard = Record<Int>()
-    for number in 0..<100 {
-      startCallback(on: .loop(loop), { (completion: Completion<Int, Oops>) in completion.succeed(number) }) {
-        heard.add((try? $0.get()) ?? -1)
-      }
-    }
-    await heard.wait(for: 100)
-    #expect(heard.events == Array(0..<100))
-    loop.stop()
   }
 
   @Test("A place that takes nothing any more: told once, as undeliverable, and a success is discarded")
@@ -99,7 +91,6 @@ import Dispatch
     loop.stop()
     let pool = try ThreadPool(name: "delivery", size: 1)
     pool.dispose()
-    let kept = Locked<[@Sendable () -> Void]>([])
     let targets: [Delivery] = [
       .loop(loop), .pool(pool), .submitting { _ in throw Oops(number: 8) }, .submitting { _ in },
       .submitting { call in
@@ -108,12 +99,14 @@ import Dispatch
       },
     ]
     let discarded = Record<Int>()
-    let heard = targets.enumerated().map { index, target in
-      Self.start(on: target, discard: { discarded.add($0) }, { $0.succeed(index) }).events
+    var heard: [[String]] = []
+    for (index, target) in targets.enumerated() {
+      let record = Self.start(on: target, discard: { discarded.add($0) }, .success(index))
+      await record.wait(for: 1)
+      heard.append(record.events)
     }
     #expect(heard == Array(repeating: ["undeliverable there"], count: 4) + [["4 there"]])
     #expect(discarded.events == [0, 1, 2, 3])
-    _ = kept
   }
 
   @Test("A loop that stops with the answer in its inbox, a pool that drops it: told, not lost")
@@ -131,8 +124,19 @@ import Dispatch
     }
     await inLoop.wait()
     await inPool.wait()
-    let onLoop = Self.start(on: .loop(loop), { $0.succeed(1) })
-    let onPool = Self.start(on: .pool(pool), { $0.succeed(2) })
+    let (isInLoop, isInPool) = (Gate(), Gate())
+    let toLoop: @Sendable (@escaping @Sendable () -> Void) throws -> Void = { call in
+      loop.perform { call() }
+      isInLoop.open()
+    }
+    let toPool: @Sendable (@escaping @Sendable () -> Void) throws -> Void = { call in
+      try pool.execute { call() }
+      isInPool.open()
+    }
+    let onLoop = Self.start(on: .submitting(toLoop), .success(1))
+    let onPool = Self.start(on: .submitting(toPool), .success(2))
+    await isInLoop.wait()
+    await isInPool.wait()
     #expect(onLoop.events.isEmpty && onPool.events.isEmpty)
     loop.stop()
     pool.dispose(.now)
@@ -152,20 +156,11 @@ import Dispatch
       _ = release.wait(until: generous)
     }
     await inside.wait()
-    let heard = try await onThread { Self.start(on: .pool(pool), { $0.succeed(1) }).events }
-    #expect(heard == ["undeliverable there"])
+    let heard = Self.start(on: .pool(pool), .success(1))
+    await heard.wait(for: 1)
+    #expect(heard.events == ["undeliverable there"])
     release.open()
     pool.dispose()
-  }
-
-  @Test("What waits is told where its answer could not be delivered, and why")
-  func waiting() async throws {
-    let error = await #expect(throws: FlowError<Oops>.self) {
-      try await awaitCallback { (completion: Completion<Int, Oops>) in
-        completion.deliver(on: .submitting { _ in throw Oops(number: 5) }).succeed(1)
-      }
-    }
-    #expect(error?.code == .undeliverable && error?.underlying as? Oops == Oops(number: 5))
   }
 
   @Test(
@@ -181,6 +176,7 @@ import Dispatch
     #expect(Delivery.loop(loop).needs(onLoop) && !Delivery.loop(loop).needs(elsewhere))
     #if canImport(Dispatch)
     #expect(Delivery.queue(.main).needs(main) && !Delivery.queue(.main).needs(onLoop))
+    #expect(!Delivery.queue(DispatchQueue(label: "duties")).needs(main))
     #endif
     loop.stop()
   }

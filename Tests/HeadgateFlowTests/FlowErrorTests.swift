@@ -6,30 +6,30 @@ import Testing
 @Suite struct FlowErrorTests {
   @Test("It says what was done, what ended it, whose failures there were, after how long, and what to do")
   func descriptions() {
-    let some = FlowError<Oops>(
+    let some = FlowError(
       .allFailed, failures: [Oops(number: 1), Oops(number: 2)], inputs: [0, 3], operation: "firstToSucceed of 4",
       waited: .milliseconds(1500))
     #expect(
       some.description
-        == "firstToSucceed of 4: all failed (0: Oops(number: 1); 3: Oops(number: 2)) after 1.5 s; look at the failures")
-    let one = FlowError<Oops>(.failed, failures: [Oops(number: 1)], deciding: 0, operation: "sendChunks", offset: 9)
-    #expect(one.description == "sendChunks: it failed at byte 9 (Oops(number: 1)) after 0.0 s; look at the failure")
-    let none = FlowError<Oops>(.timedOut, operation: "race of 2")
+        == "firstToSucceed of 4: all failed (0: Oops(number: 1); 3: Oops(number: 2)) after 1.5 s; see the failures")
+    let one = FlowError(.failed, failures: [Oops(number: 1)], deciding: 0, operation: "sendChunks", offset: 9)
+    #expect(one.description == "sendChunks: it failed at byte 9 (Oops(number: 1)) after 0.0 s; see the failure")
+    let none = FlowError(.timedOut, operation: "race of 2")
     #expect(none.description.hasPrefix("race of 2: the deadline passed after 0.0 s; "))
-    let many = FlowError<Oops>(
+    let many = FlowError(
       .allFailed, failures: (0..<9).map { Oops(number: $0) }, operation: "firstToSucceed of 9")
     #expect(many.description.contains("4: Oops(number: 4); and 4 more)"))
-    let cause = FlowError<Oops>(.sourceFailed, operation: "x", underlying: Oops(number: 7))
+    let cause = FlowError(.sourceFailed, operation: "x", underlyingError: Oops(number: 7))
     #expect(cause.description.contains("its source failed (Oops(number: 7))"))
   }
 
   @Test("Codes are equal by name, and each has one of its own")
   func codes() {
-    let codes: [FlowErrorCode] = [
-      .failed, .allFailed, .quorumMissed, .unanswered, .timedOut, .cancelled, .wouldDeadlock, .onCooperativeThread,
-      .noInput, .invalidArgument, .attemptsExhausted, .budgetExhausted, .sourceFailed, .sourceShrank, .undeliverable,
+    let codes: [FlowError.Code] = [
+      .failed, .allFailed, .quorumMissed, .unanswered, .timedOut, .noInput, .invalidArgument, .attemptsExhausted,
+      .budgetExhausted, .sourceFailed, .sourceShrank, .undeliverable,
     ]
     #expect(Set(codes).count == codes.count)
-    #expect(FlowErrorCode.failed == .failed && FlowErrorCode.failed != .allFailed)
+    #expect(FlowError.Code.failed == .failed && FlowError.Code.failed != .allFailed)
   }
 }

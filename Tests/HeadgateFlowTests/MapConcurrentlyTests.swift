@@ -15,7 +15,7 @@ import Testing
       let (limit, count) = (Int.random(in: 1...4, using: &random), Int.random(in: 0...8, using: &random))
       let isOrdered = Bool.random(using: &random)
       let failing = Int.random(in: 0...12, using: &random)
-      var window = MapWindow<Int, Oops>(limit: limit, isOrdered: isOrdered)
+      var window = MapWindow<Int>(limit: limit, isOrdered: isOrdered)
       var (running, endedInTime, given): ([Int], [Int], [Int]) = ([], [], [])
       var failed: Int?
       let comment: Comment = "seed \(seed): \(count) elements, limit \(limit), \(isOrdered), \(failing) fails"
@@ -33,11 +33,11 @@ import Testing
           case .output(let output, let index):
             #expect(output == index, comment)
             given.append(index)
-          case .failure(let code, let failure, let index, _):
-            #expect(code == .failed && failure?.number == failing && index == failing, comment)
+          case .failure(let failure, let index):
+            #expect((failure as? Oops)?.number == failing && index == failing, comment)
             failed = index
             isOver = true
-          case .end: isOver = true
+          case .end, .sourceFailed: isOver = true
           case .wait: break
           }
         }
@@ -53,7 +53,7 @@ import Testing
 
   @Test("What was taken keeps no place, though there is always something left to take", arguments: [true, false])
   func places(_ isOrdered: Bool) {
-    var window = MapWindow<Int, Oops>(limit: 8, isOrdered: isOrdered)
+    var window = MapWindow<Int>(limit: 8, isOrdered: isOrdered)
     for _ in 0..<8 { _ = window.pull() }
     for index in 0..<4 { _ = window.end(index, .success(index)) }
     for index in 4..<10_000 {
@@ -71,11 +71,11 @@ import Testing
   func ordered(_ isAsync: Bool) async throws {
     let hand = Hand<Int>()
     let running = Task {
-      let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in
+      let transform: @Sendable (Int) async throws -> Int = { number in
         try await hand.async(number)()
       }
       return isAsync
-        ? try await AsyncElements(base: 0..<3).mapConcurrently(limit: 3, transform)
+        ? try await AsyncSequenceAdapter(base: 0..<3).mapConcurrently(limit: 3, transform)
         : try await (0..<3).mapConcurrently(limit: 3, transform)
     }
     await hand.started.wait(for: 3)
@@ -87,9 +87,9 @@ import Testing
 
   @Test("P94 no elements; one; a hundred thousand; a bad limit")
   func counts() async throws {
-    let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in number + 1 }
+    let transform: @Sendable (Int) async throws -> Int = { number in number + 1 }
     for count in [0, 1, 100_000] {
-      let elements = AsyncElements(base: 0..<count)
+      let elements = AsyncSequenceAdapter(base: 0..<count)
       #expect(try await elements.mapConcurrently(limit: 8, transform) == Array(1..<count + 1))
       var sum = 0
       for try await number in (0..<count).mapConcurrently(limit: 8, yielding: .asCompleted, transform) { sum += number }
@@ -100,11 +100,11 @@ import Testing
       }
       #expect(inOrder == Array(1..<count + 1))
     }
-    await #expect(throws: FlowError<Oops>.self) {
-      try await AsyncElements(base: 0..<3).mapConcurrently(limit: 0, transform)
+    await #expect(throws: FlowError.self) {
+      try await AsyncSequenceAdapter(base: 0..<3).mapConcurrently(limit: 0, transform)
     }
     var iterator = (0..<3).mapConcurrently(limit: 0, yielding: .inOrder, transform).makeAsyncIterator()
-    let error = await #expect(throws: FlowError<Oops>.self) { try await iterator.next() }
+    let error = await #expect(throws: FlowError.self) { try await iterator.next() }
     #expect(error?.code == .invalidArgument)
     #expect(try await iterator.next() == nil)
   }
@@ -140,29 +140,29 @@ import Testing
     let (hand, waiting) = (Hand<Int>(), Hand<Int>())
     let source = Source(count: 5, hand: waiting)
     let running = Task {
-      try await source.mapConcurrently(limit: 3) { number async throws(Oops) in try await hand.async(number)() }
+      try await source.mapConcurrently(limit: 3) { number in try await hand.async(number)() }
     }
     await hand.started.wait(for: 1)
     await waiting.started.wait(for: 1)
     hand.end(0, .failure(Oops(number: 1)))
     let error = flowError(await running.result)
-    #expect(error?.code == .failed && error?.failure == Oops(number: 1) && error?.inputs == [0])
+    #expect(error?.code == .failed && error?.oops == Oops(number: 1) && error?.inputs == [0])
     #expect(waiting.cancelled.events == [99])
     #expect(waiting.ended.events == [99])
   }
 
   @Test("A source that fails: its error, after the results before it")
   func sourceFails() async throws {
-    let transform: @Sendable (Int) async throws(Oops) -> Int = { number async throws(Oops) in number }
-    let error = await #expect(throws: FlowError<Oops>.self) {
+    let transform: @Sendable (Int) async throws -> Int = { number in number }
+    let error = await #expect(throws: FlowError.self) {
       try await Source(count: 2, fails: true).mapConcurrently(limit: 2, transform)
     }
     #expect(error?.code == .sourceFailed)
-    #expect(error?.underlying as? Oops == Oops(number: 77))
+    #expect(error?.underlyingError as? Oops == Oops(number: 77))
     var given: [Int] = []
     var iterator = Source(count: 2, fails: true).mapConcurrently(limit: 1, yielding: .inOrder, transform)
       .makeAsyncIterator()
-    let later = await #expect(throws: FlowError<Oops>.self) {
+    let later = await #expect(throws: FlowError.self) {
       while let number = try await iterator.next() { given.append(number) }
     }
     #expect(later?.code == .sourceFailed && given == [0, 1])
@@ -174,7 +174,7 @@ import Testing
     let hand = Hand<Int>()
     let source = Source(count: 5)
     let running = Task {
-      try await source.mapConcurrently(limit: 2) { number async throws(Oops) in try await hand.async(number)() }
+      try await source.mapConcurrently(limit: 2) { number in try await hand.async(number)() }
     }
     await hand.started.wait(for: 2)
     running.cancel()
@@ -186,18 +186,35 @@ import Testing
   @Test("forEachConcurrently does something with each element, and stops at the first failure")
   func forEach() async throws {
     let done = Record<Int>()
-    try await (0..<5).forEachConcurrently(limit: 2) { number async throws(Oops) in done.add(number) }
-    try await AsyncElements(base: 5..<10).forEachConcurrently(limit: 2) { number async throws(Oops) in done.add(number)
+    try await (0..<5).forEachConcurrently(limit: 2) { number in done.add(number) }
+    try await AsyncSequenceAdapter(base: 5..<10).forEachConcurrently(limit: 2) { number in done.add(number)
     }
     #expect(done.events.sorted() == Array(0..<10))
-    let error = await #expect(throws: FlowError<Oops>.self) {
-      try await (0..<5).forEachConcurrently(limit: 1) { number async throws(Oops) in
+    let error = await #expect(throws: FlowError.self) {
+      try await (0..<5).forEachConcurrently(limit: 1) { number in
         if number == 2 { throw Oops(number: number) }
         done.add(number + 100)
       }
     }
-    #expect(error?.failure == Oops(number: 2))
+    #expect(error?.oops == Oops(number: 2))
     #expect(done.events.suffix(2) == [100, 101])
+  }
+
+  @Test("From a thread: results are taken as they come, and a failure ends it, over a function with a callback")
+  func fromAThread() async throws {
+    let seen = Record<Int>()
+    let result = try await onThread {
+      Result {
+        try waitForTask(until: generous) {
+          let doubled = (1...5).mapConcurrently(limit: 2, yielding: .inOrder) { number in
+            try await awaitCallback { number < 4 ? $0.succeed(number * 2) : $0.fail(Oops(number: number)) }
+          }
+          for try await number in doubled { seen.add(number) }
+        }
+      }
+    }
+    #expect(seen.events == [2, 4, 6])
+    #expect(flowError(result)?.oops == Oops(number: 4) && flowError(result)?.inputs == [3])
   }
 
   // MARK: Streams
@@ -205,7 +222,7 @@ import Testing
   @Test("Back-pressure: the source is read only as far as the results are taken, and not before the first is asked for")
   func backPressure() async throws {
     let source = Source(count: 100)
-    let stream = source.mapConcurrently(limit: 3, yielding: .inOrder) { number async throws(Oops) in number }
+    let stream = source.mapConcurrently(limit: 3, yielding: .inOrder) { number in number }
     var iterator = stream.makeAsyncIterator()
     #expect(source.read.events.isEmpty)
     #expect(try await iterator.next() == 0)
@@ -223,7 +240,7 @@ import Testing
       let given = Record<Int>()
       let running = Task {
         for try await number in (0..<3).mapConcurrently(
-          limit: 3, yielding: order, { number async throws(Oops) in try await hand.async(number)() })
+          limit: 3, yielding: order, { number in try await hand.async(number)() })
         {
           given.add(number)
         }
@@ -243,7 +260,7 @@ import Testing
   func letGo() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let stream = (0..<10).mapConcurrently(limit: 3, yielding: .asCompleted, discard: { discarded.add($0) }) {
-      number async throws(Oops) in try await hand.async(number, heeds: number != 2)()
+      number async throws in try await hand.async(number, heeds: number != 2)()
     }
     do {
       var iterator = stream.makeAsyncIterator()
@@ -265,7 +282,7 @@ import Testing
     let hand = Hand<Int>()
     let running = Task {
       for try await _ in (0..<10).mapConcurrently(
-        limit: 2, yielding: .inOrder, { number async throws(Oops) in try await hand.async(number)() })
+        limit: 2, yielding: .inOrder, { number in try await hand.async(number)() })
       {}
     }
     await hand.started.wait(for: 2)
@@ -284,9 +301,9 @@ import Testing
       let heeds = Bool.random(using: &random)
       let (hand, census, given, discarded) = (Hand<Census.Token>(), Census(), Record<Int>(), Record<Int>())
       let running = Task {
-        let stream = AsyncElements(base: 0..<9).mapConcurrently(
+        let stream = AsyncSequenceAdapter(base: 0..<9).mapConcurrently(
           limit: limit, yielding: order, discard: { discarded.add($0.number) }
-        ) { number async throws(Oops) in try await hand.async(number, heeds: heeds)() }
+        ) { number in try await hand.async(number, heeds: heeds)() }
         for try await token in stream { given.add(token.number) }
       }
       await hand.started.wait(for: limit)
@@ -312,8 +329,8 @@ import Testing
     for step in 0..<4 {
       let (hand, census, discarded) = (Hand<Census.Token>(), Census(), Record<Int>())
       let running = Task {
-        try await AsyncElements(base: 0..<9).mapConcurrently(limit: 2, discard: { discarded.add($0.number) }) {
-          number async throws(Oops) in try await hand.async(number, heeds: false)()
+        try await AsyncSequenceAdapter(base: 0..<9).mapConcurrently(limit: 2, discard: { discarded.add($0.number) }) {
+          number async throws in try await hand.async(number, heeds: false)()
         }
         .count
       }

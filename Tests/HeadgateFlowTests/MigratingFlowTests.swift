@@ -21,24 +21,23 @@ import Dispatch
     func page(_ name: String) async throws -> String { "\(name) page" }
   }
 
+  /// A call with a callback as a function.
+  @Sendable private static func load(_ name: String) async throws -> String {
+    try await awaitCallback { completion in Site().load(name) { page, error in completion(page, error) } }
+  }
+
+  @Sendable private static func count(_ name: String) async throws -> Int {
+    try await load(name).utf8.count
+  }
+
   @Test("DispatchSemaphore: waiting for a callback, for a task, for the first of several")
   func semaphores() async throws {
-    let site = Site()
-    func load(_ name: String) -> CallbackFunction<String, any Error> {
-      { completion in
-        site.load(name) { page, error in completion(page, error) }
-      }
-    }
-    let loads = (load("first"), load("second"), load("nothing"))
-    #expect(try await awaitCallback(load("first")) == "first page")
+    let (site, load) = (Site(), Self.load)
     let pages = try await onThread {
-      let load: @Sendable (String) -> CallbackFunction<String, any Error> = { name in
-        name == "first" ? loads.0 : name == "second" ? loads.1 : loads.2
-      }
       let limit = Deadline.after(.seconds(60))
       var pages: [String] = []
       do {
-        let page = try waitForCallback(until: limit, load("first"))
+        let page = try waitForCallback(until: limit) { completion in site.load("first") { completion($0, $1) } }
         pages.append(page)
       }
       do {
@@ -46,72 +45,63 @@ import Dispatch
         pages.append(page)
       }
       do {
-        let page = try firstToSucceed(until: limit, [load("nothing"), load("second")])
+        let page = try waitForTask(until: limit) { try await firstToSucceed(["nothing", "second"], load) }
         pages.append(page)
       }
       do {
-        let page = try firstMatching([load("first"), load("second")], until: limit) { $0.hasPrefix("second") }
+        let page = try waitForTask(until: limit) { try await firstToSucceed({ try await load("nothing") }, { "none" }) }
+        pages.append(page)
+      }
+      do {
+        let names = ["first", "second"]
+        let page = try waitForTask(until: limit) {
+          try await firstMatching(names, where: { $0.hasPrefix("second") }, load)
+        }
         pages.append(page)
       }
       return pages
     }
-    #expect(pages == ["first page", "first page", "second page", "second page"])
+    #expect(pages == ["first page", "first page", "second page", "none", "second page"])
   }
 
   @Test("DispatchGroup: all of several, with a limit, with a block for the end")
   func groups() async throws {
-    let site = Site()
-    let load: @Sendable (String) -> CallbackFunction<String, any Error> = { name in
-      { completion in
-        site.load(name) { page, error in completion(page, error) }
-      }
-    }
-    let names = ["first", "second", "third"]
+    let (load, names) = (Self.load, ["first", "second", "third"])
     let counts = try await onThread {
       let limit = Deadline.after(.seconds(60))
       var counts: [Int] = []
       do {
-        let pages = try allSucceed(until: limit, [load("first"), load("second")])
+        let pages = try waitForTask(until: limit) { try await allSucceed(names, load) }
         counts.append(pages.count)
       }
       do {
-        let ends = try allSettled(until: limit, [load("first"), load("nothing")])
+        let ends = try waitForTask(until: limit) { try await allSettled(["first", "nothing"], load) }
         counts.append(ends.count { (try? $0.get()) != nil })
       }
       do {
-        let pages = try allSucceed(atMost: 2, until: limit, names.map { load($0) })
+        let pages = try waitForTask(until: limit) { try await allSucceed(names, atMost: 2, load) }
         counts.append(pages.count)
       }
       return counts
     }
-    #expect(counts == [2, 1, 3])
+    #expect(counts == [3, 1, 3])
 
     let queue = DispatchQueue(label: "ends")
     let heard = Locked<[String]>([])
     let isOver = Gate()
     let started =
-      startCallback(on: .queue(queue), allSucceed([load("first"), load("second")])) { result in
+      startTask(on: .queue(queue), { try await allSucceed(names, load) }) { result in
         heard.withLock { $0 = (try? result.get()) ?? [] }
         isOver.open()
       }
     await isOver.wait()
     started.cancel()
-    #expect(heard.withLock { $0 } == ["first page", "second page"])
+    #expect(heard.withLock { $0 } == ["first page", "second page", "third page"])
   }
 
   @Test("Results of different types, results as they come, trying again, a second call, pieces of a file")
   func recipes() async throws {
-    let site = Site()
-    let load: @Sendable (String) -> CallbackFunction<String, any Error> = { name in
-      { completion in
-        site.load(name) { page, error in completion(page, error) }
-      }
-    }
-    let count: @Sendable (String) -> CallbackFunction<Int, any Error> = { name in
-      { completion in
-        site.load(name) { page, error in completion(page?.utf8.count, error) }
-      }
-    }
+    let (load, count) = (Self.load, Self.count)
     let names = ["first", "second", "third"]
     // Any file will do: this one.
     let path = #filePath
@@ -119,46 +109,44 @@ import Dispatch
       let limit = Deadline.after(.seconds(60))
       var heard: [String] = []
       do {
-        let (page, size) = try allSucceed(until: limit, load("first"), count("second"))
+        let (page, size) = try waitForTask(until: limit) {
+          try await allSucceed({ @Sendable in try await load("first") }, { @Sendable in try await count("second") })
+        }
         heard.append("\(page) \(size)")
       }
-      var pages: [String] = []
-      try names.mapConcurrently(limit: 2, yielding: .asCompleted, until: limit) { name, completion in
-        load(name)(completion)
-      } taking: { page in
-        pages.append(page)
+      let pages = Record<String>()
+      try waitForTask(until: limit) {
+        for try await page in names.mapConcurrently(limit: 2, yielding: .asCompleted, load) { pages.add(page) }
       }
-      heard += pages.sorted()
+      heard += pages.events.sorted()
       do {
-        let page = try retry(attempts: 3, until: limit, load("first"))
+        let page = try waitForTask(until: limit) { try await retry(attempts: 3) { try await load("first") } }
         heard.append(page)
       }
       do {
-        let page = try hedged(after: .seconds(1), until: limit, load("first"))
+        let page = try waitForTask(until: limit) { try await hedged(after: .seconds(1)) { try await load("first") } }
         heard.append(page)
       }
       do {
         let sent = Locked(0)
-        let total =
-          try sendChunks(ofFile: path, size: 100_000, until: limit) {
-            (chunk, completion: Completion<Void, any Error>) in
-            sent.withLock { $0 += chunk.bytes.count }
-            completion.succeed()
+        let total = try waitForTask(until: limit) {
+          try await sendChunks(ofFile: path, size: 100_000) { chunk in
+            try await awaitCallback { completion in
+              sent.withLock { $0 += chunk.bytes.count }
+              completion.succeed()
+            }
           }
+        }
         heard.append("\(total == sent.withLock { $0 })")
-      }
-      do {
-        let page = callbackFunction { try await site.page("first") }
-        heard.append(try waitForCallback(until: limit, page))
       }
       return heard
     }
     #expect(
       heard == [
-        "first page 11", "first page", "second page", "third page", "first page", "first page", "true", "first page",
+        "first page 11", "first page", "second page", "third page", "first page", "first page", "true",
       ])
     let shown = Record<String>()
-    startCallback(on: .mainActor, step("load", load("first"))) { result in
+    startTask(on: .mainActor, { try await step("load") { try await load("first") } }) { result in
       MainActor.assumeIsolated {}
       shown.add((try? result.get()) ?? "")
     }

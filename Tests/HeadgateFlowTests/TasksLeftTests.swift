@@ -24,7 +24,7 @@ import Glibc
   /// A function that is a new one each time that it is called.
   private static func numbered(_ hand: Hand<Int>, from first: Int, heeds: Bool = true) -> AsyncFunction<Int> {
     let next = Locked(first)
-    return { () async throws(Oops) in
+    return { () async throws in
       try await hand.async(
         next.withLock {
           $0 += 1; return $0 - 1
@@ -58,10 +58,11 @@ import Glibc
       hedge.cancel()
       _ = await hedge.result
       #expect(hand.ended.events.count == 3 && Losers.abandonedCount == 0)
-      let plan = RetryPlan<Oops>(
+      let plan = RetryPlan(
         attempts: 2, backoff: .none, budget: nil, deadline: clock.now + .seconds(1))
       let again = Task {
-        try await makeAttempts(of: plan, on: clock, while: { _ in true }, delay: { _ in nil }, hand.async(2))
+        try await makeAttempts(
+          of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }, hand.async(2))
       }
       await hand.started.wait(for: 4)
       await clock.timers(1)
@@ -69,7 +70,7 @@ import Glibc
       _ = await again.result
       #expect(hand.ended.events.count == 4 && Losers.abandonedCount == 0)
       let gathering = Task {
-        try await AsyncElements(base: 0..<9).mapConcurrently(limit: 2) { number async throws(Oops) in
+        try await AsyncSequenceAdapter(base: 0..<9).mapConcurrently(limit: 2) { number async throws in
           try await hand.async(10 + number)()
         }
       }
@@ -96,15 +97,17 @@ import Glibc
         hand.end(2, .success(2))
         #expect(await TasksLeftTests.comesTo(0), "\(form.name)")
       }
-      for form in CallbackContestTests.forms {
+      for form in AsyncContestTests.forms {
         let hand = Hand<Int>()
-        _ = startCallback(form.function(.max, .abandon, nil, hand.functions(3))) { _ in }
-        #expect(Losers.abandonedCount == 0)
-        let waiting = try startThread { try form.block(.max, .abandon, generous, nil, hand.functions(3)) }
-        await hand.started.wait(for: 6)
+        let waiting = try startThread {
+          try waitForTask { try await form.run(.max, .join, nil, (0..<3).map { hand.awaited($0) }) }
+        }
+        await hand.started.wait(for: 3)
         waiting.cancel()
         _ = try await waiting.value()
-        #expect(Losers.abandonedCount == 3, "\(form.name)")
+        await hand.cancelled.wait(for: 3)
+        // The task is counted until its children, which end at once, have.
+        #expect(await TasksLeftTests.comesTo(3), "\(form.name)")
         for number in 0..<3 { hand.drop(number) }
         #expect(await TasksLeftTests.comesTo(0), "\(form.name)")
       }
@@ -140,40 +143,25 @@ import Glibc
       hedge.cancel()
       _ = await hedge.result
       await check("hedged", 2, [20, 21])
-      _ = try? await onThread { try retry(until: .after(.milliseconds(1)), hand.function(3)) }
-      await check("retry", 1, [3])
       _ = try? await onThread { try waitForTask(until: .after(.milliseconds(1)), hand.async(4, heeds: false)) }
-      await hand.started.wait(for: 6)
+      await hand.started.wait(for: 5)
       await check("waitForTask", 1, [4])
       _ = try? await onThread { try waitForCallback(until: .distantPast, hand.function(5)) }
       await check("waitForCallback", 1, [5])
-      let mapped = Hand<Int>()
-      let map = try startThread {
-        try (0..<2).mapConcurrently(limit: 2, yielding: .inOrder, losers: .abandon, until: generous) {
-          number, completion in
-          mapped.function(number)(completion)
-        } taking: { _ in
-        }
-      }
-      await mapped.started.wait(for: 2)
-      map.cancel()
-      _ = try await map.value()
-      #expect(await TasksLeftTests.comesTo(2), "mapConcurrently")
-      for number in 0..<2 { mapped.drop(number) }
-      #expect(await TasksLeftTests.comesTo(0), "mapConcurrently")
     }
   }
 
   #if canImport(Glibc)
-  @Test("A blocking form holds exactly its caller's thread, however many functions it waits for")
+  @Test("The blocking bridge holds exactly its caller's thread, however many functions it waits for")
   func blockingThreads() async {
     await #expect(processExitsWith: .success) {
-      func threads(_ form: CallbackForm<Int>, callers: Int, functions: Int) async throws -> Int {
+      func threads(callers: Int, functions: Int) async throws -> Int {
         let hand = Hand<Int>()
         let waiting = try (0..<callers).map { caller in
           try startThread {
-            try form.block(
-              .max, .join, generous, nil, (0..<functions).map { hand.function(caller * functions + $0) })
+            try waitForTask {
+              try await allSucceed(0..<functions) { try await hand.awaited(caller * functions + $0)() }
+            }
           }
         }
         await hand.started.wait(for: callers * functions)
@@ -184,11 +172,9 @@ import Glibc
       }
       // One that ends may be seen yet, and the cooperative threads come one by one.
       let slack = sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2
-      for form in CallbackContestTests.forms {
-        let few = try await threads(form, callers: 1, functions: 10)
-        let many = try await threads(form, callers: 21, functions: 200)
-        #expect((20 - slack...20 + slack).contains(many - few), "\(form.name): \(few), \(many)")
-      }
+      let few = try await threads(callers: 1, functions: 10)
+      let many = try await threads(callers: 21, functions: 200)
+      #expect((20 - slack...20 + slack).contains(many - few), "\(few), \(many)")
     }
   }
 
@@ -203,10 +189,10 @@ import Glibc
             case 0: _ = try? await awaitCallback(hand.function(number))
             case 1: _ = try? await withDeadline(clock.now + .seconds(9), losers: .join, on: clock, hand.async(number))
             case 2:
-              let plan = RetryPlan<Oops>(
+              let plan = RetryPlan(
                 attempts: 9, backoff: .constant(.seconds(9)), budget: nil, deadline: .distantFuture)
-              _ = try? await makeAttempts(of: plan, on: clock, while: { _ in true }, delay: { _ in nil }) {
-                () async throws(Oops) in
+              _ = try? await makeAttempts(of: plan, on: clock, while: { (_: any Error) in true }, delay: { _ in nil }) {
+                () async throws in
                 hand.started.add(number)
                 throw Oops()
               }
@@ -214,7 +200,7 @@ import Glibc
               _ = try? await hedged(
                 after: .seconds(9), attempts: 2, losers: .join, on: clock, discard: nil, hand.async(number))
             default:
-              var iterator = [number].mapConcurrently(limit: 1, yielding: .inOrder) { number async throws(Oops) in
+              var iterator = [number].mapConcurrently(limit: 1, yielding: .inOrder) { number async throws in
                 try await hand.async(number)()
               }
               .makeAsyncIterator()

@@ -11,7 +11,7 @@ import Testing
   @Test("P90 answered at once on the calling thread, and later on another one")
   func answered() async throws {
     let value = try await onThread { () throws in
-      try waitForCallback { (completion: Completion<Int, Oops>) in completion.succeed(1) }
+      try waitForCallback { (completion: Completion<Int>) in completion.succeed(1) }
     }
     #expect(value == 1)
 
@@ -22,24 +22,17 @@ import Testing
     #expect(try await waiting.value().get() == 2)
   }
 
-  @Test("A failure comes with its type")
+  @Test("A failure comes as it is")
   func failed() async throws {
-    let error = try await onThread { () -> FlowError<Oops>? in
-      do throws(FlowError<Oops>) {
-        _ = try waitForCallback { (completion: Completion<Int, Oops>) in completion.fail(Oops(number: 3)) }
-        return nil
-      } catch {
-        return error
-      }
+    let result = try await onThread {
+      Result { try waitForCallback { (completion: Completion<Int>) in completion.fail(Oops(number: 3)) } }
     }
-    #expect(error?.code == .failed)
-    #expect(error?.failure == Oops(number: 3))
-    #expect(error?.description.contains("waitForCallback: it failed") == true)
+    #expect(error(of: result) as? Oops == Oops(number: 3))
   }
 
   @Test("P90 never answered and let go of: known at once, with no deadline")
   func unanswered() async throws {
-    let code = try await codeOnThread { try waitForCallback { (_: Completion<Int, Oops>) in } }
+    let code = try await codeOnThread { try waitForCallback { (_: Completion<Int>) in } }
     #expect(code == .unanswered)
   }
 
@@ -60,7 +53,7 @@ import Testing
   @Test("An answer that is there when the deadline has passed counts; a deadline in the past still calls the function")
   func answeredAtDeadline() async throws {
     let value = try await onThread {
-      try waitForCallback(until: .distantPast) { (completion: Completion<Int, Oops>) in completion.succeed(1) }
+      try waitForCallback(until: .distantPast) { (completion: Completion<Int>) in completion.succeed(1) }
     }
     #expect(value == 1)
   }
@@ -68,9 +61,9 @@ import Testing
   @Test("What a hook answers at the deadline is late: the wait timed out")
   func answerInHook() async throws {
     let discarded = Record<Int>()
-    let kept = Locked<Completion<Int, Oops>?>(nil)
+    let kept = Locked<Completion<Int>?>(nil)
     let code = try await codeOnThread {
-      try waitForCallback(until: .distantPast, discard: { discarded.add($0) }) { (completion: Completion<Int, Oops>) in
+      try waitForCallback(until: .distantPast, discard: { discarded.add($0) }) { (completion: Completion<Int>) in
         completion.onCancel { completion.succeed(9) }
         kept.withLock { $0 = completion }
       }
@@ -117,15 +110,15 @@ import Testing
     let known = flowCode { try waitForCallback(calledOn: .loop(loop), hand.function(0)) }
     let started = hand.started.events
     let told = flowCode {
-      try waitForCallback { (completion: Completion<Int, Oops>) in
+      try waitForCallback { (completion: Completion<Int>) in
         hand.function(1)(completion)
-        completion.deliver(on: .loop(loop))
+        completion.answers(on: .loop(loop))
       }
     }
     // Another loop's delivery is no reason.
     let delivered = flowValue {
-      try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
-        completion.deliver(on: .loop(other)).succeed(4)
+      try waitForCallback(until: generous) { (completion: Completion<Int>) in
+        completion.answers(on: .loop(other)).succeed(4)
       }
     }
     return [
@@ -134,18 +127,37 @@ import Testing
     ]
   }
 
+  @Test("P97 a refused wait says so, also if the function's cancel hook answers, and a success of that is discarded")
+  func refusedWithAnAnswer() async throws {
+    let loop = try ThreadLoop(name: "waiting")
+    let discarded = Record<Int>()
+    let codes = try await loop.performAndWait {
+      [Result<Int, Oops>.failure(.cancelled), .success(5)].map { answer in
+        flowCode {
+          try waitForCallback(discard: { discarded.add($0) }) { (completion: Completion<Int>) in
+            completion.onCancel { completion(answer) }
+            completion.answers(on: .loop(loop))
+          }
+        }
+      }
+    }
+    #expect(codes == [.wouldDeadlock, .wouldDeadlock])
+    #expect(discarded.events == [5])
+    loop.stop()
+  }
+
   @Test("P97 on the only thread of a pool that would have to deliver: refused; with two threads it is not")
   func pool() async throws {
     let one = try ThreadPool(name: "one", size: 1)
     let two = try ThreadPool(name: "two", size: 2)
     let refused = try one.submit {
-      flowCode { try waitForCallback(calledOn: .pool(one)) { (_: Completion<Int, Oops>) in } }
+      flowCode { try waitForCallback(calledOn: .pool(one)) { (_: Completion<Int>) in } }
     }
     #expect(try await refused.value == .wouldDeadlock)
     let delivered = try two.submit {
       flowValue {
-        try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in
-          completion.deliver(on: .pool(two)).succeed(2)
+        try waitForCallback(until: generous) { (completion: Completion<Int>) in
+          completion.answers(on: .pool(two)).succeed(2)
         }
       }
     }
@@ -158,17 +170,17 @@ import Testing
 
   @Test("The async form: at once, later, a failure, let go of")
   func suspended() async throws {
-    #expect(try await awaitCallback { (completion: Completion<Int, Oops>) in completion.succeed(1) } == 1)
+    #expect(try await awaitCallback { (completion: Completion<Int>) in completion.succeed(1) } == 1)
     let hand = Hand<Int>()
     async let later = awaitCallback(hand.function(0))
     await hand.started.wait(for: 1)
     hand.succeed(0, 2)
     #expect(try await later == 2)
-    await #expect(throws: FlowError<Oops>.self) {
-      try await awaitCallback { (completion: Completion<Int, Oops>) in completion.fail(Oops()) }
+    await #expect(throws: Oops()) {
+      try await awaitCallback { (completion: Completion<Int>) in completion.fail(Oops()) }
     }
-    let error = await #expect(throws: FlowError<Oops>.self) {
-      _ = try await awaitCallback { (_: Completion<Int, Oops>) in }
+    let error = await #expect(throws: FlowError.self) {
+      _ = try await awaitCallback { (_: Completion<Int>) in }
     }
     #expect(error?.code == .unanswered)
   }
@@ -204,7 +216,9 @@ import Testing
   @Test("The async form ends at its deadline, by the clock it is given")
   func deadline() async {
     let (clock, hand) = (ManualClock(), Hand<Int>())
-    let waiting = Task { try await awaitCallback(until: clock.now + .seconds(3), on: clock, hand.function(0)) }
+    let waiting = Task {
+      try await awaitCallback(until: clock.now + .seconds(3), on: clock, discard: nil, hand.function(0))
+    }
     await clock.timers(1)
     clock.advance(by: .seconds(3))
     #expect(code(of: await waiting.result) == .timedOut)
@@ -212,11 +226,35 @@ import Testing
     hand.drop(0)
   }
 
+  @Test("Joined: a cancelled wait goes on until the function has answered; what it succeeds with is the result")
+  func joined() async throws {
+    for succeeds in [true, false] {
+      let hand = Hand<Int>()
+      let waiting = Task { try await awaitCallback(losers: .join, hand.function(0)) }
+      await hand.started.wait(for: 1)
+      waiting.cancel()
+      await hand.cancelled.wait(for: 1)
+      if succeeds { hand.succeed(0, 5) } else { hand.fail(0) }
+      let result = await waiting.result
+      #expect(succeeds ? (try? result.get()) == 5 : code(of: result) == .cancelled)
+    }
+    let (clock, hand, discarded) = (ManualClock(), Hand<Int>(), Record<Int>())
+    let late = Task {
+      try await awaitCallback(
+        until: clock.now + .seconds(3), losers: .join, on: clock, discard: { discarded.add($0) }, hand.function(0))
+    }
+    await clock.timers(1)
+    clock.advance(by: .seconds(3))
+    await hand.cancelled.wait(for: 1)
+    hand.succeed(0, 6)
+    #expect(code(of: await late.result) == .timedOut && discarded.events == [6])
+  }
+
   @Test("A hundred thousand calls one after another need no more than one")
   func many() async throws {
     var sum = 0
     for number in 0..<100_000 {
-      sum += try await awaitCallback { (completion: Completion<Int, Oops>) in completion.succeed(number) }
+      sum += try await awaitCallback { (completion: Completion<Int>) in completion.succeed(number) }
     }
     #expect(sum == 4_999_950_000)
   }
@@ -224,18 +262,3 @@ import Testing
   /// A blocking call made from async code, as a program might by way of a synchronous function.
   private static func blocking<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 }
-
-/// The code of what a body throws.
-func flowCode<Value>(_ body: () throws -> Value) -> FlowErrorCode? { code(of: Result { try body() }) }
-
-func flowValue<Value>(_ body: () throws -> Value) -> Value? { try? body() }
-
-func codeOnThread<Value>(_ body: @escaping @Sendable () throws -> Value) async throws -> FlowErrorCode? {
-  try await onThread { flowCode(body) }
-}
-
-func flowError<Value>(_ result: Result<Value, any Error>) -> FlowError<Oops>? {
-  if case .failure(let error) = result { error as? FlowError<Oops> } else { nil }
-}
-
-func code<Value>(of result: Result<Value, any Error>) -> FlowErrorCode? { flowError(result)?.code }

@@ -18,16 +18,11 @@ import Testing
 @Suite struct WaitForTaskTests {
   @Test("An async function is waited for: its result, its failure")
   func ends() async throws {
-    #expect(try await onThread { try waitForTask(until: generous) { () async throws(Oops) in 1 } } == 1)
-    let error = try await onThread { () -> FlowError<Oops>? in
-      do throws(FlowError<Oops>) {
-        try waitForTask(until: generous) { () async throws(Oops) in throw Oops(number: 2) }
-        return nil
-      } catch {
-        return error
-      }
+    #expect(try await onThread { try waitForTask(until: generous) { () async throws in 1 } } == 1)
+    let result = try await onThread {
+      Result { try waitForTask(until: generous) { () async throws(Oops) -> Int in throw Oops(number: 2) } }
     }
-    #expect(error?.failure == Oops(number: 2))
+    #expect(error(of: result) as? Oops == Oops(number: 2))
   }
 
   @Test("At the deadline the task is cancelled and abandoned, and what it returns is discarded")
@@ -51,45 +46,42 @@ import Testing
     #expect(code == .wouldDeadlock)
   }
 
-  @MainActor private static func waitOnMain() -> FlowErrorCode? {
-    flowCode { try waitForTask { @MainActor () async throws(Oops) in 1 } }
+  @MainActor private static func waitOnMain() -> EndCode? {
+    flowCode { try waitForTask { @MainActor () async throws in 1 } }
   }
 
   @Test("P97 isolated to an actor of a loop, on that loop: refused; on another one it is waited for")
   func actorOfLoop() async throws {
     let (loop, other) = (try LoopActor.loop.get(), try ThreadLoop(name: "other"))
-    let wait: @Sendable () -> Result<Int, FlowError<Oops>> = {
-      Result { () throws(FlowError<Oops>) in
-        try waitForTask(until: generous) { @LoopActor () async throws(Oops) in 1 }
+    let wait: @Sendable () -> Result<Int, any Error> = {
+      Result {
+        try waitForTask(until: generous) { @LoopActor () async throws in 1 }
       }
     }
     let refused = try await loop.performAndWait { wait() }
-    #expect(throws: FlowError<Oops>.self) { try refused.get() }
-    if case .failure(let error) = refused { #expect(error.code == .wouldDeadlock) }
+    #expect(code(of: refused) == .wouldDeadlock)
     #expect(try await other.performAndWait { wait() }.get() == 1)
     other.stop()
   }
 
   @Test("Isolated to the main actor, on another thread: waited for")
   func mainActorElsewhere() async throws {
-    let value = try await onThread { try waitForTask(until: generous) { @MainActor () async throws(Oops) in 1 } }
+    let value = try await onThread { try waitForTask(until: generous) { @MainActor () async throws in 1 } }
     #expect(value == 1)
   }
 
-  @Test("An async function as a callback function: called, cancelled by the hook")
-  func asCallback() async throws {
-    let function = callbackFunction { () async throws(Oops) in 5 }
-    #expect(try await awaitCallback(function) == 5)
-    #expect(try await onThread { try waitForCallback(until: generous, function) } == 5)
-
-    let (hand, ends) = (Hand<Int>(), Record<FlowErrorCode>())
-    let started = startCallback(callbackFunction(hand.async(0))) { result in
-      if case .failure(let error) = result { ends.add(error.code) }
-    }
+  @Test("Started: its end is told, and a cancellation goes down to it")
+  func started() async {
+    let (hand, ends) = (Hand<Int>(), Record<Int?>())
+    startTask(hand.async(0)) { ends.add(try? $0.get()) }
     await hand.started.wait(for: 1)
-    started.cancel()
+    hand.end(0, .success(5))
     await ends.wait(for: 1)
-    #expect(ends.events == [.failed])
-    #expect(hand.cancelled.events == [0])
+    let cancelled = Record<Bool>()
+    let task = startTask(hand.async(1)) { cancelled.add(error(of: $0) as? Oops == .cancelled) }
+    await hand.started.wait(for: 2)
+    task.cancel()
+    await task.value
+    #expect(ends.events == [5] && cancelled.events == [true] && hand.cancelled.events == [1])
   }
 }

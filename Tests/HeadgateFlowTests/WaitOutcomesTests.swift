@@ -33,8 +33,8 @@ import Testing
 
   /// A function that has that manner, holds a token itself, and keeps completions that are to be used late.
   private static func function(
-    _ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token, Oops>?>
-  ) -> CallbackFunction<Token, Oops> {
+    _ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token>?>
+  ) -> CallbackFunction<Token> {
     let held = census.token(99)
     return { completion in
       switch manner {
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  private static func late(_ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token, Oops>?>) {
+  private static func late(_ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token>?>) {
     let completion = kept.withLock { $0.take() }
     if manner == .afterTheDeadline || manner == .twiceAfterTheDeadline { completion?.succeed(census.token(1)) }
     if manner == .twiceAfterTheDeadline { completion?.succeed(census.token(2)) }
@@ -67,7 +67,7 @@ import Testing
 
   @Test("P90 blocking: one outcome, surplus successes are discarded, and nothing is left", arguments: Manner.allCases)
   func blocking(_ manner: Manner) async throws {
-    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token, Oops>?>(nil))
+    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token>?>(nil))
     let isLate = manner.outcome == "timed_out"
     let outcome = try await onThread {
       Self.word {
@@ -87,41 +87,22 @@ import Testing
 
   @Test("P90 async: one outcome, surplus successes are discarded, and nothing is left", arguments: Manner.allCases)
   func async(_ manner: Manner) async {
-    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token, Oops>?>(nil))
+    let (census, discarded, kept) = (Census(), Record<Int>(), LockedBox<Completion<Token>?>(nil))
     let isLate = manner.outcome == "timed_out"
     let outcome: String
-    do throws(FlowError<Oops>) {
+    do {
       let token = try await awaitCallback(
         until: isLate ? .distantPast : .distantFuture, discard: { discarded.add($0.number) },
         Self.function(manner, census, kept))
       outcome = "\(token.number)"
     } catch {
-      outcome = error.code.description
+      outcome = EndCode(error).description
     }
     #expect(outcome == manner.outcome)
     Self.late(manner, census, kept)
     #expect(discarded.events == manner.discarded)
     await census.gone.wait(for: manner.outcome == "unanswered" ? 1 : 1 + max(manner.discarded.count, 1))
     #expect(census.alive == 0)
-  }
-
-  @Test("P90 P95 started: told once, of a second answer nothing; a hook that throws; nothing is left")
-  func started() {
-    let (census, heard, discarded) = (Census(), Record<Int?>(), Record<Int>())
-    let hand = Hand<Token>()
-    let call = startCallback(discard: { discarded.add($0.number) }, hand.function(0, hookThrows: true)) {
-      heard.add((try? $0.get())?.number)
-    }
-    call.cancel()
-    call.cancel()
-    #expect(hand.cancelled.events == [0] && heard.events.isEmpty)
-    hand.succeed(0, census.token(1))
-    call.cancel()
-    #expect(heard.events == [1] && census.alive == 0)
-    startCallback(discard: { discarded.add($0.number) }, step("twice", Self.function(.twice, census, LockedBox(nil)))) {
-      heard.add((try? $0.get())?.number)
-    }
-    #expect(heard.events == [1, 1] && discarded.events == [2] && census.alive == 0, "through a step, too")
   }
 
   @Test("P95 a hook that throws at the deadline of a wait, and at its cancellation: they end all the same")
@@ -143,10 +124,10 @@ import Testing
   @Test("P98 a hundred thousand blocking waits one after another need the stack of one")
   func many() async throws {
     let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
-      () throws(FlowError<Oops>) in
+      () in
       var sum = 0
       for number in 0..<100_000 {
-        sum += try waitForCallback(until: generous) { (completion: Completion<Int, Oops>) in completion.succeed(number)
+        sum += try waitForCallback(until: generous) { (completion: Completion<Int>) in completion.succeed(number)
         }
       }
       return sum
@@ -187,45 +168,32 @@ import Testing
     #expect(refused == .onCooperativeThread && hand.started.events == [0])
   }
 
-  @Test("P97 retries, hedges and files are refused in a task, and where they would have to deliver themselves")
+  @Test("P97 retries, hedges and all others fail at once where they would have to be answered by the thread that waits")
   func others() async throws {
     let hand = Hand<Int>()
-    #expect(Self.refused { try retry(until: generous, hand.function(0)) } == .onCooperativeThread)
-    #expect(Self.refused { try hedged(after: .zero, until: generous, hand.function(0)) } == .onCooperativeThread)
-    #expect(
-      Self.refused {
-        try sendChunks(ofFile: "/dev/null", until: generous) { (_, _: Completion<Void, Oops>) in }
-      } == .onCooperativeThread)
-    #expect(hand.started.events.isEmpty)
     let loop = try ThreadLoop(name: "waiting")
-    let delivering: CallbackFunction<Int, Oops> = { hand.function(1)($0.deliver(on: .loop(loop))) }
-    let codes = try await loop.performAndWait {
-      [
-        flowCode { try retry(until: generous, delivering) },
-        flowCode { try hedged(after: .zero, attempts: 1, losers: .join, until: generous, delivering) },
-        Self.codeOf { () throws(FlowError<FlowError<Oops>>) in
-          try waitForCallback(until: generous, withDeadline(generous, delivering))
-        },
-        Self.codeOf { () throws(FlowError<StepError>) in
-          try waitForCallback(until: generous, step("deep", delivering))
-        },
-        flowCode { try allSucceed(until: generous, delivering, { @Sendable in $0.succeed("text") }) },
-      ]
+    let answering: AsyncFunction<Int> = {
+      try await awaitCallback { hand.function(1)($0.answers(on: .loop(loop))) }
     }
-    // Of the deadline it is the failure that its own error carries.
-    #expect(codes == [.wouldDeadlock, .wouldDeadlock, .failed, .wouldDeadlock, .wouldDeadlock])
+    let flows: [AsyncFunction<Int>] = [
+      { try await retry(attempts: 1, answering) }, { try await hedged(after: .zero, attempts: 1, answering) },
+      { try await withDeadline(generous, answering) },
+      { try await withDeadline(generous, losers: .abandon, answering) },
+      { try await step("deep") { try await answering() } },
+      { try await allSucceed(answering, { @Sendable in "text" }).0 },
+      { try await [1].mapConcurrently(limit: 1) { _ in try await answering() }[0] },
+    ]
+    let results = try await loop.performAndWait {
+      flows.map { flow in Result { try waitForTask(until: generous, flow) } }
+    }
+    for (index, result) in results.enumerated() {
+      var cause = error(of: result)
+      while let next = (cause as? FlowError)?.failures.first ?? (cause as? StepError)?.cause { cause = next }
+      #expect((cause as? WaitError)?.code == .wouldDeadlock, "\(index)")
+    }
     hand.drop(1)
     loop.stop()
   }
 
-  private static func codeOf<Value, Failure>(_ body: () throws(FlowError<Failure>) -> Value) -> FlowErrorCode? {
-    do throws(FlowError<Failure>) {
-      _ = try body()
-      return nil
-    } catch {
-      return error.code
-    }
-  }
-
-  private static func refused<Value>(_ body: () throws -> Value) -> FlowErrorCode? { flowCode(body) }
+  private static func refused<Value>(_ body: () throws -> Value) -> EndCode? { flowCode(body) }
 }

@@ -1,62 +1,83 @@
+// The bridge for threads that may block: it can wait for every async function of this library.
+
 import HeadgateThreads
 
-/// Calls a callback function, and blocks the calling thread until it has answered: what people made of a semaphore.
+/// Calls a callback function and blocks the calling thread until it answers: the usual construct with a semaphore.
 ///
 ///     let page = try waitForCallback(until: .after(.seconds(10))) { completion in
 ///       session.load(url) { data, error in completion(data, error) }
 ///     }
 ///
-/// The wait holds the calling thread and no other. However the function answers there is one outcome: see
-/// ``Completion``. An answer that is there when the deadline passes counts.
+/// Only the calling thread is blocked. There is exactly one outcome, however the function answers: see ``Completion``.
+/// An answer that is available when the deadline passes counts.
 ///
 /// - Parameters:
-///   - deadline: When to give up. The function is told through its cancel hooks, and this returns at once.
-///   - target: Where the function is going to answer, if that is known: the wait is refused where that is the calling
+///   - deadline: When to stop waiting. The function's cancel hooks are called, and the call returns at once.
+///   - target: Where the function is going to answer, if that is known. The wait is refused if that is the calling
 ///     thread itself.
-///   - discard: Gets a success that comes when nobody waits any more, if it has to be closed or destroyed.
-///   - function: What is called, here and now.
-/// - Returns: What the function succeeded with.
-/// - Throws: ``FlowError``: `failed` with the function's failure, `unanswered`, `timedOut`, `cancelled` (the thread
-///   was), `undeliverable`; `onCooperativeThread` where a task of Swift's runs on a thread that is not ours, and
-///   `wouldDeadlock` where the calling thread is what would have to deliver the answer; then nothing was called in the
-///   first case, and the function was cancelled in the second if it has said so itself.
+///   - discard: Receives a success that arrives after the wait has ended, for example to close or destroy it.
+///   - function: The function, which is called at once on the calling thread.
+/// - Returns: The value that the function succeeded with.
+/// - Throws: The function's error. ``FlowError``: `unanswered`. `WaitError`: `timedOut`; `cancelled` if the thread was
+///   cancelled; `onCooperativeThread` on a thread that runs Swift tasks and is not one of Headgate's; `wouldDeadlock`
+///   if the calling thread would have to deliver the answer. In the case of `onCooperativeThread`, and of
+///   `wouldDeadlock` because of `target`, the function is not called. If the function itself announced the place, it is
+///   cancelled.
 @available(*, noasync, message: "blocks the thread; use awaitCallback")
-public func waitForCallback<Success: Sendable, Failure: Error>(
+public func waitForCallback<Success: Sendable>(
   until deadline: Deadline = .distantFuture, calledOn target: Delivery = .inline,
-  discard: (@Sendable (Success) -> Void)? = nil, _ function: CallbackFunction<Success, Failure>
-) throws(FlowError<Failure>) -> Success {
-  let start = Deadline.now
-  return try CallWait.block(until: deadline, calledOn: target, discard: discard, function)
-    .value("waitForCallback", since: start)
+  discard: (@Sendable (Success) -> Void)? = nil, _ function: CallbackFunction<Success>
+) throws -> Success {
+  try block("waitForCallback", until: deadline, calledOn: target, discard, function)
 }
 
-/// Calls a callback function, and suspends the task until it has answered. No thread is held.
+/// Runs an async function in a task and blocks the calling thread until it has ended.
 ///
-/// Cancelling the task runs the function's cancel hooks and ends the wait at once, whether the function heeds it or not;
-/// what it still does is counted in ``Losers/abandonedCount``. In a task that is cancelled already nothing is called.
+///     let pages = try waitForTask(until: .after(.seconds(10))) { try await allSucceed(urls, load) }
+///
+/// For threads that may block: one of your own, or a dispatch queue's. The task inherits the caller's task-local
+/// values, and is cancelled if the wait ends first. If it ignores that, it continues and counts in
+/// ``Losers/abandonedCount``.
 ///
 /// - Parameters:
-///   - deadline: When to give up; the function is told through its cancel hooks.
-///   - discard: Gets a success that comes when nobody waits any more.
-///   - function: What is called, here and now. It must not block.
-/// - Returns: What the function succeeded with.
-/// - Throws: ``FlowError``: `failed` with the function's failure, `unanswered`, `timedOut`, `cancelled`, `undeliverable`.
-nonisolated(nonsending)
-  public func awaitCallback<Success: Sendable, Failure: Error>(
-    until deadline: Deadline = .distantFuture, discard: (@Sendable (Success) -> Void)? = nil,
-    _ function: CallbackFunction<Success, Failure>
-  ) async throws(FlowError<Failure>) -> Success
-{
-  try await awaitCallback(until: deadline, on: TimerThread.shared, discard: discard, function)
+///   - deadline: When to stop waiting.
+///   - priority: The task's priority; nil for the caller's.
+///   - discard: Receives a success that arrives after the wait has ended.
+///   - operation: The function to run. A function isolated to the main actor is refused on the main thread, one
+///     isolated to an actor of a loop on that loop's thread. Hops that it makes later cannot be detected; only the
+///     deadline ends such a wait.
+/// - Returns: The value that the function returned.
+/// - Throws: The function's error. `WaitError`: `timedOut`, `cancelled` if the thread was cancelled, `wouldDeadlock`,
+///   `onCooperativeThread`.
+@available(*, noasync, message: "blocks the thread; call the function")
+public func waitForTask<Success: Sendable>(
+  until deadline: Deadline = .distantFuture, priority: TaskPriority? = nil,
+  discard: (@Sendable (Success) -> Void)? = nil,
+  _ operation: @escaping @isolated(any) @Sendable () async throws -> Success
+) throws -> Success {
+  if let actor = operation.isolation, ThreadDuties.current.include(actor) {
+    // Checked first, because it also applies to threads that may block.
+    throw WaitError(.wouldDeadlock, operation: "waitForTask")
+  }
+  return try block("waitForTask", until: deadline, discard, callbackFunction(priority: priority, operation))
 }
 
-nonisolated(nonsending)
-  func awaitCallback<Success: Sendable, Failure: Error>(
-    until deadline: Deadline, on timers: any TimerService, discard: (@Sendable (Success) -> Void)? = nil,
-    _ function: CallbackFunction<Success, Failure>
-  ) async throws(FlowError<Failure>) -> Success
-{
-  let start = timers.now
-  let outcome = await CallWait.suspend(until: deadline, on: timers, discard: discard, function)
-  return try outcome.value("awaitCallback", since: start)
+@available(*, noasync)
+private func block<Success: Sendable>(
+  _ operation: String, until deadline: Deadline, calledOn target: Delivery = .inline,
+  _ discard: (@Sendable (Success) -> Void)?, _ function: CallbackFunction<Success>
+) throws -> Success {
+  guard !WorkerThread.mustNotBlock else { throw WaitError(.onCooperativeThread, operation: operation) }
+  let start = Deadline.now
+  let blocked = BlockedThread()
+  guard !blocked.isNeeded(by: target) else { throw WaitError(.wouldDeadlock, operation: operation) }
+  defer { blocked.end() }
+  let call = CallbackCall<Success>(blocked: blocked, discard: discard)
+  BlockedThread.$current.withValue(blocked) { function(Completion(call)) }
+  let waiter = Waiter.ofThread()
+  let outcome = call.listen(waiter) ? waiter.wait(until: deadline) : .woken
+  if let answer = call.leave() { return try answer.get() }
+  // The hooks run after the wait has ended, so an answer of theirs comes too late, on any thread.
+  call.cancel()
+  throw WaitError(outcome == .cancelled ? .cancelled : .timedOut, operation: operation, waited: .now - start)
 }

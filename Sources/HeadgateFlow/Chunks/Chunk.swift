@@ -1,41 +1,41 @@
 import HeadgateThreads
 
-/// A piece of a file or of a stream of bytes.
+/// A chunk of a file or of a byte stream.
 public struct Chunk: Hashable, Sendable {
-  /// Where it begins, in bytes from the start of the source.
+  /// Its start, in bytes from the start of the source.
   public let offset: Int
 
   /// Its bytes; never empty.
   public let bytes: [UInt8]
 
-  /// How long the source is, in bytes; nil for a stream, which does not tell.
+  /// The length of the source in bytes; nil for a stream, whose length is unknown.
   public let total: Int?
 
-  /// Where it ends, in bytes from the start of the source.
+  /// Its end, in bytes from the start of the source.
   public var end: Int { offset + bytes.count }
 }
 
-/// How much has been sent.
+/// The progress of a transfer.
 public struct ChunkProgress: Hashable, Sendable {
-  /// How many bytes of the source are behind us, those included that were skipped at the start.
+  /// How many bytes of the source have been sent, including those skipped at the start.
   public let sent: Int
 
-  /// How long the source is, in bytes; nil for a stream.
+  /// The length of the source in bytes; nil for a stream.
   public let total: Int?
 }
 
-/// A file that can't be read.
+/// A file that cannot be read.
 public struct ChunkFileError: HeadgateError, Hashable {
   /// The file's path.
   public let path: String
 
-  /// What was tried: `open`, `read`.
+  /// The operation that failed: `open`, `read`.
   public let operation: String
 
   /// The system's error number.
   public let errno: Int32
 
-  /// What was tried, as a word: `open_failed`.
+  /// The failure as a word: `open_failed`.
   public var codeName: String { "\(operation)_failed" }
 
   /// For people.

@@ -6,9 +6,9 @@ import Glibc
 import Musl
 #endif
 
-/// A file that is read piece by piece, as long as it was when it was opened. Its calls block.
+/// A file that is read in chunks, up to its length when it was opened. Its calls block.
 final class ChunkFile: Sendable {
-  /// How long it was, in bytes.
+  /// Its length in bytes when it was opened.
   let total: Int
   private let path: String
   private let descriptor: Int32
@@ -29,7 +29,7 @@ final class ChunkFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// So many bytes from an offset, fewer where the file ends before.
+  /// Reads `count` bytes from an offset, or fewer if the file ends earlier.
   func read(_ count: Int, at offset: Int) throws(ChunkFileError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     var filled = 0

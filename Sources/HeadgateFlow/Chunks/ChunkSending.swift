@@ -1,64 +1,51 @@
 import HeadgateThreads
 
-/// How far the sending of something in pieces has come, and the errors that say so.
-struct ChunkSending<Failure: Error> {
-  /// How many bytes are behind us.
+/// The state of a transfer in chunks: its progress, and errors that contain it.
+struct ChunkSending {
+  /// How many bytes have been sent.
   private(set) var offset: Int
+  let size: Int
+  let total: Int?
+  let deadline: Deadline
+  let progress: (@Sendable (ChunkProgress) -> Void)?
   private let start = Deadline.now
 
-  init(from offset: Int) { self.offset = offset }
-
-  /// Where the next piece is, of so many bytes; nil at the end.
-  func next(of total: Int, _ size: Int) -> Range<Int>? {
-    offset < total ? offset..<offset + min(size, total - offset) : nil
+  init(
+    from offset: Int, _ size: Int, of total: Int?, until deadline: Deadline,
+    _ progress: (@Sendable (ChunkProgress) -> Void)?
+  ) throws {
+    self.offset = offset
+    self.size = size
+    self.total = total
+    self.deadline = deadline
+    self.progress = progress
+    guard size > 0, offset >= 0, offset <= total ?? .max else { throw error(.invalidArgument) }
   }
 
-  /// Reads on a thread that may block.
-  nonisolated(nonsending) func read<Value: Sendable>(
-    _ call: @escaping @Sendable () throws(ChunkFileError) -> Value
-  ) async throws(FlowError<Failure>) -> Value {
-    do throws(PoolTaskError<ChunkFileError>) {
-      return try await ThreadPool.blocking { () throws(ChunkFileError) in try call() }
-    } catch {
-      if error.code == .cancelled { throw self.error(.cancelled) }
-      throw self.error(.sourceFailed, error.failure ?? error)
-    }
+  /// The range of the next chunk; nil at the end.
+  var next: Range<Int>? {
+    guard let total, offset < total else { return nil }
+    return offset..<offset + min(size, total - offset)
   }
 
-  /// Reads on the calling thread.
-  func readHere<Value>(_ call: () throws(ChunkFileError) -> Value) throws(FlowError<Failure>) -> Value {
-    do throws(ChunkFileError) { return try call() } catch { throw self.error(.sourceFailed, error) }
-  }
-
-  nonisolated(nonsending) func send<Piece: Sendable>(
-    _ piece: Piece, until deadline: Deadline, _ send: @escaping @Sendable (Piece) async throws(Failure) -> Void
-  ) async -> CallWait<Void, Failure>.Outcome {
-    if Task.isCancelled { return .left(.cancelled) }
-    guard deadline == .distantFuture else {
-      return await cutShort(at: deadline, on: TimerThread.shared, discard: nil) { () async throws(Failure) in
-        try await send(piece)
-      }
-    }
-    do throws(Failure) {
-      return .ended(.success(try await send(piece)))
-    } catch {
-      return .ended(.failure(error))
-    }
-  }
-
-  /// A piece was sent up to its end, or not.
-  mutating func end(_ end: Int, _ outcome: CallWait<Void, Failure>.Outcome) throws(FlowError<Failure>) {
-    switch outcome {
-    case .ended(.success): offset = end
-    case .ended(.failure(let failure)):
+  /// Sends one chunk, which ends at `end`.
+  nonisolated(nonsending) mutating func send<Piece: Sendable>(
+    _ piece: Piece, upTo end: Int, _ send: @escaping @Sendable (Piece) async throws -> Void
+  ) async throws {
+    try Task.checkCancellation()
+    let sending = { @Sendable in try await send(piece) }
+    switch await TimedEnd.of(sending, until: deadline, on: TimerThread.deadlines, nil) {
+    case .success: offset = end
+    case .failure(let failure):
       throw FlowError(
         .failed, failures: [failure], deciding: 0, operation: "sendChunks", waited: .now - start, offset: offset)
-    case .ended(.missing(let code, let underlying)): throw error(code, underlying)
-    case .left(let code): throw error(code)
+    case .timedOut: throw error(.timedOut)
+    case .cancelled: throw CancellationError()
     }
+    progress?(ChunkProgress(sent: offset, total: total))
   }
 
-  func error(_ code: FlowErrorCode, _ underlying: (any Error)? = nil) -> FlowError<Failure> {
-    FlowError(code, operation: "sendChunks", waited: .now - start, offset: offset, underlying: underlying)
+  func error(_ code: FlowError.Code, _ underlyingError: (any Error)? = nil) -> FlowError {
+    FlowError(code, operation: "sendChunks", waited: .now - start, offset: offset, underlyingError: underlyingError)
   }
 }

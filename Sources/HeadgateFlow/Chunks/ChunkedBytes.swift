@@ -1,12 +1,12 @@
-/// A stream of bytes cut anew, to pieces of one size; only the last may be shorter. Never an empty piece.
+/// A byte stream divided into chunks of one size; only the last may be shorter. Chunks are never empty.
 ///
-/// Holds one piece of the source and one of its own at a time. What the source throws comes after the bytes before it,
-/// as far as they fill a piece.
+/// Holds one element of the source and one chunk at a time. An error of the source is thrown after all complete chunks
+/// before it.
 public struct ChunkedBytes<Base: AsyncSequence>: AsyncSequence
 where Base.Element: Collection, Base.Element.Element == UInt8 {
-  /// A piece.
+  /// A chunk.
   public typealias Element = [UInt8]
-  /// What the source throws.
+  /// The error type of the source.
   public typealias Failure = Base.Failure
 
   let base: Base
@@ -17,10 +17,10 @@ where Base.Element: Collection, Base.Element.Element == UInt8 {
     self.size = Swift.max(size, 1)
   }
 
-  /// An iterator from wherever the source's begins.
+  /// Creates an iterator over the source's bytes.
   public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeAsyncIterator(), size: size) }
 
-  /// Cuts the pieces.
+  /// Produces the chunks.
   public struct Iterator: AsyncIteratorProtocol {
     private var base: Base.AsyncIterator
     private let size: Int
@@ -34,23 +34,23 @@ where Base.Element: Collection, Base.Element.Element == UInt8 {
       self.size = size
     }
 
-    /// Leaves out so many bytes, before the first piece is asked for.
+    /// Skips `count` bytes at the start. Called before the first chunk is requested.
     mutating func skip(_ count: Int) { toSkip = count }
 
-    /// Whether the source ended before so many had come.
+    /// Whether the source ended before all bytes to skip had arrived.
     var wasTooShort: Bool { isAtEnd && toSkip > 0 }
 
-    /// The next piece; nil after the last.
+    /// The next chunk; nil after the last.
     public mutating func next() async throws(Base.Failure) -> [UInt8]? { try await next(isolation: nil) }
 
-    /// The next piece, under the caller's isolation.
+    /// The next chunk, under the caller's isolation.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(Base.Failure) -> [UInt8]? {
       while !isAtEnd, buffer.count - start < size {
         guard let element = try await base.next(isolation: actor) else {
           isAtEnd = true
           break
         }
-        // Less than a piece is moved to the front, whatever came before it.
+        // Only the remainder, less than a chunk, is moved to the front.
         buffer.removeFirst(start)
         start = 0
         buffer.append(contentsOf: element)
@@ -68,12 +68,12 @@ where Base.Element: Collection, Base.Element.Element == UInt8 {
 extension ChunkedBytes: Sendable where Base: Sendable {}
 
 extension AsyncSequence where Element: Collection, Element.Element == UInt8 {
-  /// The bytes in pieces of `size`, at least 1, however they were cut before; only the last may be shorter.
+  /// The bytes in chunks of `size`, at least 1, however the source divides them. Only the last may be shorter.
   public func chunked(size: Int) -> ChunkedBytes<Self> { ChunkedBytes(self, size: size) }
 }
 
 extension AsyncSequence where Element == UInt8 {
-  /// The bytes in pieces of `size`, at least 1; only the last may be shorter.
+  /// The bytes in chunks of `size`, at least 1. Only the last may be shorter.
   public func chunked(size: Int) -> ChunkedBytes<AsyncMapSequence<Self, CollectionOfOne<UInt8>>> {
     map { CollectionOfOne($0) }.chunked(size: size)
   }

@@ -1,40 +1,39 @@
 import HeadgateThreads
 
-/// The step of a flow in which it failed, and what with.
+/// The step of a flow that failed, and its error.
 public struct StepError: HeadgateError {
   /// The step's name.
   public let step: String
 
-  /// What it failed with; a `StepError` again, where a step is made of steps.
-  public let underlying: any Error
+  private let failure: any Error
 
   /// How long the step had taken.
   public let waited: Duration
 
   /// The names of the steps from the outermost to the one that failed.
-  public var path: [String] { [step] + ((underlying as? StepError)?.path ?? []) }
+  public var path: [String] { [step] + ((failure as? StepError)?.path ?? []) }
 
-  /// What the innermost step failed with.
-  public var cause: any Error { (underlying as? StepError)?.cause ?? underlying }
+  /// The error of the innermost step.
+  public var cause: any Error { (failure as? StepError)?.cause ?? failure }
 
-  /// An error of a step.
-  public init(_ step: String, _ underlying: any Error, waited: Duration = .zero) {
+  /// Creates an error of a step.
+  public init(_ step: String, _ failure: any Error, waited: Duration = .zero) {
     self.step = step
-    self.underlying = underlying
+    self.failure = failure
     self.waited = waited
   }
 
-  /// `step_failed`, or the name of its cause's code where that has one.
+  /// The code name of the cause, or `step_failed` if the cause has none.
   public var codeName: String { (cause as? any HeadgateError)?.codeName ?? "step_failed" }
 
-  /// What it failed with.
-  public var underlyingError: (any Error)? { underlying }
+  /// The error of the step; another `StepError` if the step consists of steps. Never nil.
+  public var underlyingError: (any Error)? { failure }
 
-  /// For people: `upload > part 3: …`, and after how long.
+  /// For people: `upload > part 3: …`, and how long it took.
   public var description: String { "\(path.joined(separator: " > ")): \(cause) after \(waited.inSeconds) s" }
 }
 
-/// Runs a part of a flow under a name, which its errors then carry.
+/// Runs a part of a flow under a name that its errors carry.
 ///
 ///     do throws(StepError) {
 ///       let session = try await step("log in") { try await logIn() }
@@ -45,9 +44,9 @@ public struct StepError: HeadgateError {
 ///
 /// - Parameters:
 ///   - name: The step's name, for people.
-///   - body: What to do; on the caller's actor.
-/// - Returns: What the body returned.
-/// - Throws: ``StepError`` with what the body threw.
+///   - body: The step; runs on the caller's actor.
+/// - Returns: The value that the body returned.
+/// - Throws: ``StepError`` with the body's error.
 nonisolated(nonsending)
   public func step<Success: ~Copyable, Failure: Error>(
     _ name: String, _ body: nonisolated(nonsending) () async throws(Failure) -> sending Success
@@ -61,7 +60,7 @@ nonisolated(nonsending)
   }
 }
 
-/// Runs a part of a flow that suspends nothing under a name, which its errors then carry. As the async form.
+/// Runs a synchronous part of a flow under a name that its errors carry. Otherwise like the async form.
 public func step<Success: ~Copyable, Failure: Error>(
   _ name: String, _ body: () throws(Failure) -> sending Success
 ) throws(StepError) -> sending Success {
@@ -70,24 +69,5 @@ public func step<Success: ~Copyable, Failure: Error>(
     return try body()
   } catch {
     throw StepError(name, error, waited: .now - start)
-  }
-}
-
-/// A callback function under a name, which its failures then carry. Letting go of the completion stays what it is.
-public func step<Success: Sendable, Failure: Error>(
-  _ name: String, _ function: @escaping CallbackFunction<Success, Failure>
-) -> CallbackFunction<Success, StepError> {
-  { completion in
-    let start = Deadline.now
-    function(
-      completion.beneath { (end: CallEnd<Success, Failure>) -> CallEnd<Success, StepError> in
-        switch end {
-        case .success(let value): .success(value)
-        case .failure(let failure): .failure(StepError(name, failure, waited: .now - start))
-        case .missing(let code, let error): .missing(code, error)
-        }
-      } discard: {
-        completion.call.drop($0)
-      })
   }
 }

@@ -1,15 +1,15 @@
 import HeadgateThreads
 
-/// A concurrent map under way: one task pulls from the source and starts a child for each element, another takes the
-/// results. The puller waits while so much is running or waits to be taken as the limit says.
-final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
-  typealias Window = MapWindow<Output, Failure>
+/// A concurrent map in progress: one task pulls from the source and starts a child task for each element, another takes
+/// the results. The puller waits while the number of running and untaken elements reaches the limit.
+final class ConcurrentMap<Output: Sendable>: Sendable {
+  typealias Window = MapWindow<Output>
 
   private struct State {
     var window: Window
     var puller: Waiter?
     var taker: Waiter?
-    /// The pulling task is under way, and whether nobody waits for it any more.
+    /// Whether the pulling task is running, and whether its result is no longer wanted.
     var isPulling = true
     var isAbandoned = false
   }
@@ -23,12 +23,12 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
     self.discard = discard
   }
 
-  // MARK: The side of the source
+  // MARK: The source's side
 
-  /// Pulls all elements and transforms them in child tasks; ends when all of them have ended. In a task of its own, which
-  /// is cancelled to end it before.
+  /// Pulls all elements and transforms them in child tasks; ends when all of them have ended. It runs in a separate
+  /// task, which is cancelled to stop it early.
   func pull<Base: AsyncSequence>(
-    _ base: Base, _ transform: @escaping @Sendable (Base.Element) async throws(Failure) -> Output
+    _ base: Base, _ transform: @escaping @Sendable (Base.Element) async throws -> Output
   ) async where Base.Element: Sendable {
     await withDiscardingTaskGroup { group in
       var iterator = base.makeAsyncIterator()
@@ -38,9 +38,13 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
             endSource(nil)
             break
           }
-          let index = state.withLock { $0.window.pull() }
+          // A source that ignores its cancellation may deliver an element after the end.
+          let number = state.withLock { $0.window.mayPull ? $0.window.pull() : nil }
+          guard let index = number else { break }
           group.addTask {
-            do throws(Failure) {
+            do {
+              // If it is cancelled before it runs, the transform is not started.
+              try Task.checkCancellation()
               self.end(index, .success(try await transform(element)))
             } catch {
               self.end(index, .failure(error))
@@ -59,7 +63,7 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
     if wasAbandoned { AbandonedCount.process.end() }
   }
 
-  /// Suspends until another element may be pulled. False: none is needed any more.
+  /// Suspends until another element may be pulled. Returns false if no more are needed.
   private func mayPull() async -> Bool {
     while !Task.isCancelled {
       let waiter = Waiter.ofTask()
@@ -79,13 +83,13 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
     event { $0.window.endSource(error) }
   }
 
-  private func end(_ index: Int, _ result: Result<Output, Failure>) {
-    var leftover: Result<Output, Failure>?
+  private func end(_ index: Int, _ result: Result<Output, any Error>) {
+    var leftover: Result<Output, any Error>?
     event { leftover = $0.window.end(index, result) }
     if case .success(let output)? = leftover { discard?(output) }
   }
 
-  /// Takes in an event, and wakes whom it may concern.
+  /// Applies an event, and wakes the tasks that it may concern.
   private func event(_ change: (inout State) -> Void) {
     let waiters = state.withLock { state in
       change(&state)
@@ -95,12 +99,10 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
     waiters.1?.end(.woken)
   }
 
-  // MARK: The side of the results
+  // MARK: The results' side
 
-  /// The next result and the number of its element; nil after the last, and after an error.
-  nonisolated(nonsending) func next(_ operation: String) async throws(FlowError<Failure>) -> (
-    index: Int, output: Output
-  )? {
+  /// The next result and its element's number; nil after the last, and after an error.
+  nonisolated(nonsending) func next() async throws -> (index: Int, output: Output)? {
     while true {
       let waiter = Waiter.ofTask()
       let (taken, puller) = state.withLock { state -> (Window.Taken, Waiter?) in
@@ -115,26 +117,31 @@ final class ConcurrentMap<Output: Sendable, Failure: Error>: Sendable {
       switch taken {
       case .output(let output, let index): return (index, output)
       case .end: return nil
-      case .failure(let code, let failure, let index, let underlying):
+      case .failure(let failure, let index):
+        if Task.isCancelled { throw CancellationError() }
         throw FlowError(
-          code, failures: failure.map { [$0] } ?? [], inputs: failure == nil ? [] : [index],
-          deciding: failure == nil ? nil : 0, operation: operation, waited: .now - start, underlying: underlying)
+          .failed, failures: [failure], inputs: [index], deciding: 0, operation: "mapConcurrently",
+          waited: .now - start)
+      case .sourceFailed(let error):
+        if Task.isCancelled { throw CancellationError() }
+        throw FlowError(
+          .sourceFailed, operation: "mapConcurrently", waited: .now - start, underlyingError: error)
       case .wait:
         guard await waiter.wait(until: .distantFuture) == .cancelled else { continue }
         stop()
-        throw FlowError(.cancelled, operation: operation, waited: .now - start)
+        throw CancellationError()
       }
     }
   }
 
-  /// Nobody takes anything any more.
+  /// Called when no more results will be taken.
   func stop() {
-    var rest: [Result<Output, Failure>] = []
+    var rest: [Result<Output, any Error>] = []
     event { rest = $0.window.stop() }
     for case .success(let output) in rest { discard?(output) }
   }
 
-  /// Nobody waits for the pulling task either: it counts as abandoned until it has ended.
+  /// Called when the pulling task is not waited for either: it counts as abandoned until it has ended.
   func abandon() {
     stop()
     let isRunning = state.withLock { state in

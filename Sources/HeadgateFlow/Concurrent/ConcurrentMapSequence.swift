@@ -1,63 +1,60 @@
 import HeadgateThreads
 
-/// In which order results are given.
+/// The order in which results are returned.
 public struct ResultOrder: Hashable, Sendable, CustomStringConvertible {
   /// Its name.
   public let description: String
 
   private init(_ name: String) { description = name }
 
-  /// In the order of the elements: a slow one holds back those behind it.
+  /// In the order of the elements: a slow one delays those behind it.
   public static let inOrder = ResultOrder("in order")
 
-  /// In the order in which they are there.
+  /// In the order in which they complete.
   public static let asCompleted = ResultOrder("as completed")
 }
 
-/// The results of a transform that runs for several elements at the same time, as they are asked for.
+/// The results of a transform that runs for several elements concurrently, produced on demand.
 ///
-/// Made by `mapConcurrently(limit:yielding:)`. Each iteration runs the transforms anew. Nothing runs before the first
-/// `next`; from there on at most `limit` elements are under way or wait to be taken, so that a slow taker slows the
-/// source down. When the iterator is let go of, or its task is cancelled, all is cancelled; what ignores that goes on and
-/// counts in ``Losers/abandonedCount``. Results that nobody takes go to `discard`. Without elements there are no results; a
-/// hundred thousand elements, or endless ones, need no more memory than `limit` of them.
+/// Created by `mapConcurrently(limit:yielding:)`. Each iteration runs the transforms again. Nothing runs before the
+/// first `next`. From then on at most `limit` elements are running or waiting to be taken, so a slow consumer slows
+/// down the source (back-pressure). When the iterator is released or its task is cancelled, everything is cancelled;
+/// work that ignores the cancellation continues and counts in ``Losers/abandonedCount``. Results that come too late are
+/// passed to `discard`. Memory is bounded by `limit` elements, even for an endless source.
 ///
-/// Throws ``FlowError``: `failed` with the failure of a transform, in its turn, after which there is nothing more;
-/// `sourceFailed` after the results of all elements that came before; `cancelled`.
-public struct ConcurrentMapSequence<Base: AsyncSequence & Sendable, Output: Sendable, TransformFailure: Error>:
-  AsyncSequence, Sendable
+/// Throws ``FlowError``: `failed` with a transform's error, in its turn, which ends the sequence; `sourceFailed` after
+/// the results of all earlier elements. `CancellationError` if the task was cancelled.
+public struct ConcurrentMapSequence<Base: AsyncSequence & Sendable, Output: Sendable>: AsyncSequence, Sendable
 where Base.Element: Sendable {
-  /// What a transform returns.
+  /// The result type of the transform.
   public typealias Element = Output
-  /// What ends the iteration.
-  public typealias Failure = FlowError<TransformFailure>
+  /// The error type of the iteration.
+  public typealias Failure = any Error
 
   let base: Base
   let limit: Int
   let order: ResultOrder
   let discard: (@Sendable (Output) -> Void)?
-  let transform: @Sendable (Base.Element) async throws(TransformFailure) -> Output
+  let transform: @Sendable (Base.Element) async throws -> Output
 
-  /// An iterator; nothing runs before its first `next`.
+  /// Creates an iterator; nothing runs before its first `next`.
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
   /// Takes the results one after another.
   public struct Iterator: AsyncIteratorProtocol {
     private let sequence: ConcurrentMapSequence
-    private var run: ConcurrentMapRun<Output, TransformFailure>?
+    private var run: ConcurrentMapRun<Output>?
     private var hasFailed = false
 
     init(sequence: ConcurrentMapSequence) { self.sequence = sequence }
 
     /// The next result; nil after the last, and after an error.
-    public mutating func next() async throws(FlowError<TransformFailure>) -> Output? {
+    public mutating func next() async throws -> Output? {
       try await next(isolation: nil)
     }
 
     /// The next result, under the caller's isolation.
-    public mutating func next(
-      isolation actor: isolated (any Actor)?
-    ) async throws(FlowError<TransformFailure>) -> Output? {
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Output? {
       guard sequence.limit > 0 else {
         defer { hasFailed = true }
         if hasFailed { return nil }
@@ -65,18 +62,18 @@ where Base.Element: Sendable {
       }
       let run = self.run ?? ConcurrentMapRun(sequence)
       self.run = run
-      return try await run.map.next("mapConcurrently")?.output
+      return try await run.map.next()?.output
     }
   }
 }
 
 /// The task of one iteration, which ends with the iterator.
-private final class ConcurrentMapRun<Output: Sendable, Failure: Error>: Sendable {
-  let map: ConcurrentMap<Output, Failure>
+private final class ConcurrentMapRun<Output: Sendable>: Sendable {
+  let map: ConcurrentMap<Output>
   private let task: Task<Void, Never>
 
-  init<Base>(_ sequence: ConcurrentMapSequence<Base, Output, Failure>) {
-    let map = ConcurrentMap<Output, Failure>(
+  init<Base>(_ sequence: ConcurrentMapSequence<Base, Output>) {
+    let map = ConcurrentMap<Output>(
       limit: sequence.limit, isOrdered: sequence.order == .inOrder, discard: sequence.discard)
     self.map = map
     task = Task { await map.pull(sequence.base, sequence.transform) }
@@ -88,14 +85,14 @@ private final class ConcurrentMapRun<Output: Sendable, Failure: Error>: Sendable
   }
 }
 
-/// A sequence as an asynchronous one.
-public struct AsyncElements<Base: Sequence & Sendable>: AsyncSequence, Sendable where Base.Element: Sendable {
+/// A sequence as an asynchronous sequence.
+public struct AsyncSequenceAdapter<Base: Sequence & Sendable>: AsyncSequence, Sendable where Base.Element: Sendable {
   let base: Base
 
-  /// An iterator from the start.
+  /// Creates an iterator from the start.
   public func makeAsyncIterator() -> Iterator { Iterator(base: base.makeIterator()) }
 
-  /// Gives the elements; never suspends.
+  /// Returns the elements; never suspends.
   public struct Iterator: AsyncIteratorProtocol {
     var base: Base.Iterator
 
@@ -105,55 +102,56 @@ public struct AsyncElements<Base: Sequence & Sendable>: AsyncSequence, Sendable 
 }
 
 extension Sequence where Self: Sendable, Element: Sendable {
-  /// The results of a transform that runs for several elements at the same time, as an asynchronous sequence.
+  /// The results of a transform that runs for several elements concurrently, as an asynchronous sequence.
   ///
   ///     for try await page in urls.mapConcurrently(limit: 8, yielding: .asCompleted, { try await client.page($0) }) { … }
   ///
   /// - Parameters:
-  ///   - limit: How many elements are under way, or wait to be taken, at a time; 1 or more (else the first `next` throws).
-  ///   - order: In which order results are given.
-  ///   - discard: Gets each result that nobody takes any more.
-  ///   - transform: What is done with each element.
-  /// - Returns: The sequence. The source is read only as far as the results are asked for.
-  public func mapConcurrently<Output: Sendable, Failure: Error>(
+  ///   - limit: How many elements may be running or waiting to be taken at a time; 1 or more (otherwise the first
+  ///     `next` throws).
+  ///   - order: The order of the results.
+  ///   - discard: Receives each result that comes too late.
+  ///   - transform: The function to apply to each element.
+  /// - Returns: The sequence. The source is read only as far as results are requested.
+  public func mapConcurrently<Output: Sendable>(
     limit: Int, yielding order: ResultOrder, discard: (@Sendable (Output) -> Void)? = nil,
-    _ transform: @escaping @Sendable (Element) async throws(Failure) -> Output
-  ) -> ConcurrentMapSequence<AsyncElements<Self>, Output, Failure> {
+    _ transform: @escaping @Sendable (Element) async throws -> Output
+  ) -> ConcurrentMapSequence<AsyncSequenceAdapter<Self>, Output> {
     ConcurrentMapSequence(
-      base: AsyncElements(base: self), limit: limit, order: order, discard: discard, transform: transform)
+      base: AsyncSequenceAdapter(base: self), limit: limit, order: order, discard: discard, transform: transform)
   }
 }
 
 extension AsyncSequence where Self: Sendable, Element: Sendable {
-  /// The results of a transform that runs for several elements at the same time. As the form for sequences; the source
-  /// is iterated in a task of its own.
-  public func mapConcurrently<Output: Sendable, TransformFailure: Error>(
+  /// The results of a transform that runs for several elements concurrently. Like the form for sequences; the source is
+  /// iterated in a separate task.
+  public func mapConcurrently<Output: Sendable>(
     limit: Int, yielding order: ResultOrder, discard: (@Sendable (Output) -> Void)? = nil,
-    _ transform: @escaping @Sendable (Element) async throws(TransformFailure) -> Output
-  ) -> ConcurrentMapSequence<Self, Output, TransformFailure> {
+    _ transform: @escaping @Sendable (Element) async throws -> Output
+  ) -> ConcurrentMapSequence<Self, Output> {
     ConcurrentMapSequence(base: self, limit: limit, order: order, discard: discard, transform: transform)
   }
 
-  /// Transforms all elements, several at the same time, and returns the results in the order of the elements; the first
-  /// failure, of a transform or of the source, cancels the rest and the source.
+  /// Transforms all elements concurrently and returns the results in the order of the elements. The first failure, of a
+  /// transform or of the source, cancels the rest and the source.
   ///
   /// Structured: source and transforms run in child tasks, which have ended when this returns.
   ///
   /// - Parameters:
-  ///   - limit: How many run at a time; 1 or more. The source is asked for an element only when there is room.
-  ///   - discard: Gets each result if there is a failure.
-  ///   - transform: What is done with each element.
+  ///   - limit: How many run at a time; 1 or more. The source is asked for an element only if it can start at once.
+  ///   - discard: Receives each result if there is a failure.
+  ///   - transform: The function to apply to each element.
   /// - Returns: The results.
-  /// - Throws: ``FlowError``: `failed` with the first failure in time and the number of its element, `sourceFailed`,
-  ///   `cancelled`, `invalidArgument`.
+  /// - Throws: ``FlowError``: `failed` with the first failure to occur and its element's number, `sourceFailed`,
+  ///   `invalidArgument`. `CancellationError` if the task was cancelled.
   nonisolated(nonsending)
-    public func mapConcurrently<Output: Sendable, TransformFailure: Error>(
+    public func mapConcurrently<Output: Sendable>(
       limit: Int, discard: (@Sendable (Output) -> Void)? = nil,
-      _ transform: @escaping @Sendable (Element) async throws(TransformFailure) -> Output
-    ) async throws(FlowError<TransformFailure>) -> [Output]
+      _ transform: @escaping @Sendable (Element) async throws -> Output
+    ) async throws -> [Output]
   {
     var outputs: [Output?] = []
-    do throws(FlowError<TransformFailure>) {
+    do {
       try await eachConcurrently(limit, discard, transform) { index, output in
         while outputs.count <= index { outputs.append(nil) }
         outputs[index] = output
@@ -165,36 +163,32 @@ extension AsyncSequence where Self: Sendable, Element: Sendable {
     return outputs.compactMap { $0 }
   }
 
-  /// Does something with each element, several at the same time; the first failure cancels the rest and the source.
-  /// Structured, as `mapConcurrently`, without results.
+  /// Calls a function for each element concurrently. The first failure cancels the rest and the source. Structured,
+  /// like `mapConcurrently`, without results.
   nonisolated(nonsending)
-    public func forEachConcurrently<BodyFailure: Error>(
-      limit: Int, _ body: @escaping @Sendable (Element) async throws(BodyFailure) -> Void
-    ) async throws(FlowError<BodyFailure>)
+    public func forEachConcurrently(
+      limit: Int, _ body: @escaping @Sendable (Element) async throws -> Void
+    ) async throws
   {
     try await eachConcurrently(limit, nil, body) { _, _ in }
   }
 
   nonisolated(nonsending)
-    private func eachConcurrently<Output: Sendable, TransformFailure: Error>(
+    private func eachConcurrently<Output: Sendable>(
       _ limit: Int, _ discard: (@Sendable (Output) -> Void)?,
-      _ transform: @escaping @Sendable (Element) async throws(TransformFailure) -> Output, _ take: (Int, Output) -> Void
-    ) async throws(FlowError<TransformFailure>)
+      _ transform: @escaping @Sendable (Element) async throws -> Output, _ take: (Int, Output) -> Void
+    ) async throws
   {
     guard limit > 0 else { throw FlowError(.invalidArgument, operation: "mapConcurrently") }
-    // As completed, so that a failure is seen at once.
-    let map = ConcurrentMap<Output, TransformFailure>(limit: limit, isOrdered: false, discard: discard)
-    let error = await withTaskGroup(of: Void.self) { group -> FlowError<TransformFailure>? in
+    // In order of completion, so that a failure is noticed at once.
+    let map = ConcurrentMap<Output>(limit: limit, isOrdered: false, discard: discard)
+    try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await map.pull(self, transform) }
-      do throws(FlowError<TransformFailure>) {
-        while let (index, output) = try await map.next("mapConcurrently") { take(index, output) }
-        return nil
-      } catch {
+      defer {
         map.stop()
         group.cancelAll()
-        return error
       }
+      while let (index, output) = try await map.next() { take(index, output) }
     }
-    if let error { throw error }
   }
 }

@@ -1,17 +1,19 @@
-// The rules of a concurrent map over a source that brings its elements one by one, as a value: who may pull, who takes
-// what, and when it is over.
+// The rules of a concurrent map over a source that delivers its elements one by one, as a value: when to pull, which
+// result to return, and when the map has ended.
 
 import DequeModule
 
-/// How far a concurrent map has come: what was pulled and is not taken yet never exceeds the limit.
-struct MapWindow<Output, Failure: Error> {
-  /// What the taker gets.
+/// The progress of a concurrent map. The number of elements pulled but not taken never exceeds the limit.
+struct MapWindow<Output> {
+  /// The answer to a consumer.
   enum Taken {
     case output(Output, index: Int)
-    case failure(FlowErrorCode, Failure?, index: Int, underlying: (any Error)?)
-    /// All was taken.
+    case failure(any Error, index: Int)
+    /// The source failed; all earlier results were taken.
+    case sourceFailed(any Error)
+    /// All results were taken.
     case end
-    /// Nothing yet.
+    /// No result is available yet.
     case wait
   }
 
@@ -25,15 +27,15 @@ struct MapWindow<Output, Failure: Error> {
   let isOrdered: Bool
 
   private var source = Source.open
-  /// Elements that were pulled, and results that were taken.
+  /// The numbers of elements pulled and of results taken.
   private(set) var pulled = 0
   private(set) var taken = 0
-  /// What is being transformed.
+  /// The number of transforms in progress.
   private(set) var running = 0
-  // What has ended and was not taken: in order by number, else in the order of the ends.
-  private var ended: [Int: Result<Output, Failure>] = [:]
-  private var line: Deque<(Int, Result<Output, Failure>)> = []
-  /// A failure ends it: nothing is pulled any more, and after it nothing is given.
+  // Results not yet taken: by number if ordered, otherwise in the order of completion.
+  private var ended: [Int: Result<Output, any Error>] = [:]
+  private var line: Deque<(Int, Result<Output, any Error>)> = []
+  /// Set by a failure: nothing more is pulled, and the failure is the last result.
   private(set) var isStopped = false
   private var isOver = false
 
@@ -48,12 +50,12 @@ struct MapWindow<Output, Failure: Error> {
     return pulled - taken < limit
   }
 
-  /// Whether the one who pulls has nothing to do any more, whatever is taken.
+  /// Whether the puller has finished, whatever the consumer takes.
   var needsNoPull: Bool {
     if case .open = source { isStopped } else { true }
   }
 
-  /// An element has come and its transform starts. Returns its number.
+  /// An element has arrived and its transform starts. Returns its number.
   mutating func pull() -> Int {
     defer { pulled += 1 }
     running += 1
@@ -63,8 +65,8 @@ struct MapWindow<Output, Failure: Error> {
   /// The source has no more elements, or fails.
   mutating func endSource(_ error: (any Error)?) { source = error.map { .failed($0) } ?? .exhausted }
 
-  /// A transform has ended. Returns its result if nobody will take it any more.
-  mutating func end(_ index: Int, _ result: Result<Output, Failure>) -> Result<Output, Failure>? {
+  /// A transform has ended. Returns its result if it comes too late.
+  mutating func end(_ index: Int, _ result: Result<Output, any Error>) -> Result<Output, any Error>? {
     running -= 1
     guard !isOver else { return result }
     if case .failure = result { isStopped = true }
@@ -72,7 +74,7 @@ struct MapWindow<Output, Failure: Error> {
     return nil
   }
 
-  /// What comes next for the taker. After a failure or the end: the end.
+  /// The next result for the consumer. After a failure or the end, always the end.
   mutating func take() -> Taken {
     guard !isOver else { return .end }
     if let (index, result) = takeEnded() {
@@ -81,31 +83,31 @@ struct MapWindow<Output, Failure: Error> {
       case .success(let output): return .output(output, index: index)
       case .failure(let failure):
         isOver = true
-        return .failure(.failed, failure, index: index, underlying: nil)
+        return .failure(failure, index: index)
       }
     }
     guard running == 0, pulled == taken else { return .wait }
     switch source {
-    // A failure that is to come has been pulled, so what is stopped here was stopped from outside.
+    // A pending failure would count as pulled, so the map was stopped from outside.
     case .open: return .wait
     case .exhausted:
       isOver = true
       return .end
     case .failed(let error):
       isOver = true
-      return .failure(.sourceFailed, nil, index: pulled, underlying: error)
+      return .sourceFailed(error)
     }
   }
 
-  private mutating func takeEnded() -> (Int, Result<Output, Failure>)? {
+  private mutating func takeEnded() -> (Int, Result<Output, any Error>)? {
     isOrdered ? ended.removeValue(forKey: taken).map { (taken, $0) } : line.popFirst()
   }
 
-  /// How many results it holds: no more than the limit, however long it goes on.
+  /// The number of results held: never more than the limit.
   var places: Int { ended.count + line.count }
 
-  /// It is ended from outside. Returns the results that nobody takes any more.
-  mutating func stop() -> [Result<Output, Failure>] {
+  /// Stops the map from outside. Returns the results that were not taken.
+  mutating func stop() -> [Result<Output, any Error>] {
     isStopped = true
     isOver = true
     let rest = ended.values.map { $0 } + line.map { $0.1 }

@@ -1,68 +1,91 @@
 import HeadgateThreads
 
-/// Runs functions at the same time, and returns all their results in the order of the functions; the first failure
-/// cancels the rest.
+/// Runs a function for several inputs concurrently, and returns all results in the order of the inputs. The first
+/// failure cancels the rest.
 ///
-///     let pages = try await allSucceed(throwing: LoadError.self, loads)
+///     let pages = try await allSucceed(urls) { url in try await client.page(url) }
 ///
-/// They start in their order. An empty array gives an empty array. O(1) for each start and end, and O(n) memory.
+/// The functions start in the order of the inputs, each in a child task. Stack use does not depend on their number.
+/// After the decision, or once the task is cancelled, no further function starts, and running ones are cancelled.
+/// Without inputs the result is empty.
 ///
-/// One function is as good as many, and a hundred thousand need the stack of one. Cancelled at whatever step, it starts
-/// nothing more, and what runs is cancelled. What ignores that is waited for or not, as `losers` says; what it succeeds with
-/// goes to `discard`. An error thrown in a cancel hook goes to the log and stops nothing.
+/// This function and the related ones (`firstToSucceed`, `race`, `quorum` and so on) end in the same way. From a thread
+/// that may block, call them inside `waitForTask`; to receive the result in a closure, inside `startTask`. To run
+/// callback functions, wrap them in `awaitCallback`.
 ///
 /// - Parameters:
-///   - failure: What the functions throw, a type of its own. Functions that throw any error go to the form without it.
+///   - inputs: The inputs.
 ///   - atMost: How many run at a time; 1 or more.
-///   - losers: What becomes of those that still run at the first failure, or when the task is cancelled.
-///   - discard: Gets each success if there is no result, also one that was there before the failure.
-///   - functions: What to run.
-/// - Returns: The results, each at the place of its function.
-/// - Throws: ``FlowError``: `failed` with the first failure in time (see ``FlowError/inputs`` for whose it is),
-///   `cancelled` (the task was), `invalidArgument`.
+///   - losers: What happens to those still running at the first failure, or when the task is cancelled.
+///   - discard: Receives each success if there is no result, including successes before the failure.
+///   - function: The function to run.
+/// - Returns: The results, each at its input's position.
+/// - Throws: ``FlowError``: `failed` with the first failure to occur (``FlowError/inputs`` has its input),
+///   `invalidArgument`. `CancellationError` if the task was cancelled.
 nonisolated(nonsending)
-  public func allSucceed<Success: Sendable, Failure: Error>(
-    throwing failure: Failure.Type, atMost: Int = .max, losers: Losers = .join,
-    discard: (@Sendable (Success) -> Void)? = nil,
-    _ functions: [@Sendable () async throws(Failure) -> Success]
-  ) async throws(FlowError<Failure>) -> [Success]
+  public func allSucceed<Input: Sendable, Success: Sendable>(
+    _ inputs: some Sequence<Input>, atMost: Int = .max, losers: Losers = .join,
+    discard: (@Sendable (Success) -> Void)? = nil, _ function: @escaping @Sendable (Input) async throws -> Success
+  ) async throws -> [Success]
 {
-  try await allPlan(functions.count, atMost, losers, discard).run(functions)
+  let inputs = Array(inputs)
+  return try await ContestPlan("allSucceed", atMost, losers, discard).run(inputs, needed: inputs.count, function)
+    .winners(or: .failed)
 }
 
-/// Calls callback functions, and blocks the calling thread until all have succeeded or one has failed.
+/// Runs functions with different result types concurrently, and returns all results. The first failure cancels the
+/// rest.
 ///
-/// As the async form; the wait holds the calling thread and no other. ``Losers/join`` waits for the answers of those that
-/// were cancelled, but not beyond the deadline.
+///     let (user, news) = try await allSucceed(
+///       { @Sendable in try await client.user() }, { @Sendable in try await client.news() })
+///
+/// Otherwise like the form for inputs. There is no `discard`, since the results have no common type. A result that must
+/// be closed should be a class that does so in its deinitializer.
 ///
 /// - Parameters:
-///   - atMost: How many run at a time; 1 or more.
-///   - losers: What becomes of those that still run when one has failed.
-///   - deadline: When to give up: what runs is cancelled and abandoned.
-///   - discard: Gets each success if there is no result.
-///   - functions: What to call. They may answer inside the call, on any thread, or never.
-/// - Returns: The results, each at the place of its function.
-/// - Throws: ``FlowError``: as the async form, and `unanswered`, `timedOut`, `wouldDeadlock`, `onCooperativeThread`.
-@available(*, noasync, message: "blocks the thread; use the form without until")
-public func allSucceed<Success: Sendable, Failure: Error>(
-  atMost: Int = .max, losers: Losers = .join, until deadline: Deadline,
-  discard: (@Sendable (Success) -> Void)? = nil, _ functions: [CallbackFunction<Success, Failure>]
-) throws(FlowError<Failure>) -> [Success] {
-  try allPlan(functions.count, atMost, losers, discard).block(until: deadline) { functions[$0]($1) }
+///   - losers: What happens to those still running at the first failure, or when the task is cancelled.
+///   - function: The functions to run.
+/// - Returns: The results, each at its function's position.
+/// - Throws: Like the form for inputs.
+nonisolated(nonsending)
+  public func allSucceed<each Success: Sendable>(
+    losers: Losers = .join, _ function: repeat @escaping @Sendable () async throws -> each Success
+  ) async throws -> (repeat each Success)
+{
+  let slots = (repeat ResultSlot<each Success>())
+  defer { repeat (each slots).close() }
+  var functions: [@Sendable () async throws -> Void] = []
+  repeat functions.append((each slots).filled(by: each function))
+  _ = try await allSucceed(functions, losers: losers) { try await $0() }
+  return (repeat try (each slots).take())
 }
 
-/// The same as a callback function: it blocks nobody, can be started with
-/// ``startCallback(on:discard:_:_:)``, and can be a part of another combinator.
-public func allSucceed<Success: Sendable, Failure: Error>(
-  atMost: Int = .max, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
-  _ functions: [CallbackFunction<Success, Failure>]
-) -> CallbackFunction<[Success], FlowError<Failure>> {
-  allPlan(functions.count, atMost, losers, discard).asCallback { functions[$0]($1) }
-}
+/// The result of one of several functions with different result types.
+///
+/// Closed once the outcome is known, because an abandoned function that is still running retains the slots of all
+/// functions.
+final class ResultSlot<Success: Sendable>: Sendable {
+  private let content = Locked<(value: Success?, isClosed: Bool)>((nil, false))
 
-func allPlan<Success: Sendable, Failure: Error>(
-  _ count: Int, _ atMost: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?,
-  name: String = "allSucceed"
-) -> ContestPlan<Success, Failure, [Success]> {
-  ContestPlan(name, .allSucceed, .values, count: count, atMost: atMost, losers: losers, discard: discard)
+  func filled(by function: @escaping @Sendable () async throws -> Success) -> @Sendable () async throws -> Void {
+    {
+      let value = try await function()
+      self.content.withLock { content in if !content.isClosed { content.value = value } }
+    }
+  }
+
+  /// Returns the result, once, after its function has succeeded.
+  func take() throws -> Success {
+    guard let value = content.withLock({ $0.value.take() }) else { throw CancellationError() }
+    return value
+  }
+
+  /// Releases a stored result, without the lock, and ignores later ones.
+  func close() {
+    let rest = content.withLock { content in
+      content.isClosed = true
+      return content.value.take()
+    }
+    _ = consume rest
+  }
 }

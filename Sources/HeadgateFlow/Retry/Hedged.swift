@@ -1,152 +1,132 @@
 import HeadgateThreads
 
-/// Runs a function, and again when it has not ended after a while; the first success wins and the rest is cancelled.
+/// Runs a function, and starts it again if it has not ended after a while. The first success is the result, and the
+/// rest is cancelled.
 ///
 ///     let page = try await hedged(after: .milliseconds(50)) { try await replica.page(url) }
 ///
-/// A failed attempt brings the next one on at once; a hundred thousand that do need the stack of one. Only for what may
-/// be done twice. Cancelled at whatever step, it makes no further attempt, and those that run are cancelled; an error
-/// thrown in a cancel hook of the form for callbacks goes to the log and stops nothing.
+/// A failed attempt starts the next one at once. Stack use does not depend on the number of attempts. Use it
+/// only for operations that may run twice. If the task is cancelled, no further attempt starts, and running ones are
+/// cancelled.
 ///
 /// - Parameters:
-///   - delay: How long after the first attempt the second one starts, after the second the third, and so on; with zero
-///     all start at once.
-///   - attempts: How many there are at most; 1 to 100,000. All are made ready at the start, and take memory.
-///   - losers: What becomes of the others at the first success, or when the task is cancelled.
-///   - discard: Gets each success that is not the result.
-///   - operation: What to run.
-/// - Returns: The first success.
-/// - Throws: ``FlowError``: `allFailed` with the failures of all attempts, `cancelled` (the task was), `invalidArgument`.
+///   - delay: The time from the first attempt to the second, from the second to the third, and so on. With zero, all
+///     start at once.
+///   - attempts: The maximum number of attempts; 1 or more.
+///   - losers: What happens to the others at the first success, or when the task is cancelled.
+///   - discard: Receives each success that is not the result.
+///   - operation: The function to run.
+/// - Returns: The first success, even if it arrives while the task is being cancelled.
+/// - Throws: ``FlowError``: `allFailed` with the failures of all attempts, `invalidArgument`. `CancellationError` if
+///   the task was cancelled.
 nonisolated(nonsending)
-  public func hedged<Success: Sendable, Failure: Error>(
+  public func hedged<Success: Sendable>(
     after delay: Duration, attempts: Int = 2, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
-    _ operation: @escaping @Sendable () async throws(Failure) -> Success
-  ) async throws(FlowError<Failure>) -> Success
+    _ operation: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success
 {
   try await hedged(
-    after: delay, attempts: attempts, losers: losers, on: TimerThread.shared, discard: discard, operation)
+    after: delay, attempts: attempts, losers: losers, on: TimerThread.deadlines, discard: discard, operation)
 }
 
 nonisolated(nonsending)
-  func hedged<Success: Sendable, Failure: Error>(
+  func hedged<Success: Sendable>(
     after delay: Duration, attempts: Int, losers: Losers, on timers: any TimerService,
-    discard: (@Sendable (Success) -> Void)?, _ operation: @escaping @Sendable () async throws(Failure) -> Success
-  ) async throws(FlowError<Failure>) -> Success
+    discard: (@Sendable (Success) -> Void)?, _ operation: @escaping @Sendable () async throws -> Success
+  ) async throws -> Success
 {
-  let plan = hedgePlan(attempts, losers, discard) as ContestPlan<Success, Failure, Success>
-  let title = ContestTitle("hedged", of: attempts)
-  guard losers == .join, !plan.isInvalid else {
-    let calls = hedgedCallback(plan, after: delay, on: timers, callbackFunction(operation))
-    return try await CallWait.suspend(until: .distantFuture, on: timers, settles: true, calls)
-      .settled(title.operation, since: title.start)
-  }
-  let starts = HedgeStarts()
-  let start = timers.now
-  return try await plan.join(title) { index, slots in
-    let waiter = Waiter.ofTask()
-    if index > 0 {
-      starts.call(at: index) { waiter.end(.woken) }
-      let moment = turn(index, start, delay)
-      guard await waiter.wait(until: moment, on: timers) != .cancelled else { return .missing }
-    }
-    do throws(Failure) {
-      return slots.putSuccess(try await operation(), at: index)
-    } catch {
-      let end = slots.putFailure(error, at: index)
-      // What ends because it was cancelled brings nothing on.
-      if !Task.isCancelled { starts.openNext() }
-      return end
-    }
-  }
-}
-
-/// Calls a callback function, and again when it has not answered after a while, and blocks the calling thread until the
-/// first success.
-///
-/// As the async form; the wait holds the calling thread and no other.
-///
-/// - Parameters:
-///   - delay: How long after one attempt the next one starts.
-///   - attempts: How many there are at most; 1 to 100,000.
-///   - losers: What becomes of the others at the first success.
-///   - deadline: When to give up: what runs is cancelled and abandoned.
-///   - discard: Gets each success that is not the result.
-///   - function: What to call.
-/// - Returns: The first success.
-/// - Throws: ``FlowError``: as the async form, and `timedOut`, `wouldDeadlock`, `onCooperativeThread`.
-@available(*, noasync, message: "blocks the thread; use the form for async functions")
-public func hedged<Success: Sendable, Failure: Error>(
-  after delay: Duration, attempts: Int = 2, losers: Losers = .join, until deadline: Deadline,
-  discard: (@Sendable (Success) -> Void)? = nil, _ function: @escaping CallbackFunction<Success, Failure>
-) throws(FlowError<Failure>) -> Success {
-  let title = ContestTitle("hedged", of: attempts)
-  let plan = hedgePlan(attempts, losers, discard) as ContestPlan<Success, Failure, Success>
-  return try CallWait.block(
-    until: deadline, settles: true, hedgedCallback(plan, after: delay, on: TimerThread.shared, function)
-  )
-  .settled(title.operation, since: title.start)
-}
-
-/// The same as a callback function: it blocks nobody, can be started with
-/// ``startCallback(on:discard:_:_:)``, and can be a part of another combinator.
-public func hedged<Success: Sendable, Failure: Error>(
-  after delay: Duration, attempts: Int = 2, losers: Losers = .join, discard: (@Sendable (Success) -> Void)? = nil,
-  _ function: @escaping CallbackFunction<Success, Failure>
-) -> CallbackFunction<Success, FlowError<Failure>> {
-  hedgedCallback(hedgePlan(attempts, losers, discard), after: delay, on: TimerThread.shared, function)
-}
-
-func hedgePlan<Success: Sendable, Failure: Error>(
-  _ attempts: Int, _ losers: Losers, _ discard: (@Sendable (Success) -> Void)?
-) -> ContestPlan<Success, Failure, Success> {
-  // All count as started; each but the first waits for its turn before it does anything. None may be: it is refused.
-  ContestPlan(
-    "hedged", .firstToSucceed, .winner, count: max(attempts, 0), atMost: attempts > 100_000 ? 0 : attempts,
-    losers: losers, discard: discard)
-}
-
-func hedgedCallback<Success: Sendable, Failure: Error>(
-  _ plan: ContestPlan<Success, Failure, Success>, after delay: Duration, on timers: any TimerService,
-  _ function: @escaping CallbackFunction<Success, Failure>
-) -> CallbackFunction<Success, FlowError<Failure>> {
-  { completion in
-    let starts = HedgeStarts()
-    let start = timers.now
-    let calls = plan.asCallback { index, completion in
-      let timer = LockedBox<ScheduledTimer?>(nil)
-      let attempt = completion.beneath { (end: CallEnd<Success, Failure>) -> CallEnd<Success, Failure> in
-        timer.withLock { $0.take() }?.cancel()
-        // What ends because it was cancelled brings nothing on.
-        if end.isFailure, !completion.isCancelled { starts.openNext() }
-        return end
-      } discard: {
-        completion.call.drop($0)
+  var hedge = Hedge(attempts: attempts, delay: delay, start: timers.now)
+  guard attempts > 0 else { throw hedge.error(.invalidArgument, now: timers.now) }
+  let operation = { @Sendable (_: Int) in try await operation() }
+  let function = losers == .join ? operation : abandonable(discard, operation)
+  return try await withThrowingTaskGroup(of: HedgeEvent<Success>.self) { group in
+    // One child task is the timer for the next attempt; all others are attempts.
+    var isTimed = false
+    var result: Success?
+    while result == nil, !Task.isCancelled, !hedge.isOver {
+      while let index = hedge.next(at: timers.now) {
+        group.addTask {
+          do {
+            // If it is cancelled before it runs, it does not count as an attempt.
+            try Task.checkCancellation()
+            return .ended(index, .success(try await function(index)))
+          } catch {
+            return .ended(index, .failure(error))
+          }
+        }
       }
-      guard index > 0 else { return function(attempt) }
-      let scheduled = timers.schedule(at: turn(index, start, delay)) { starts.open(index) }
-      timer.withLock { $0 = scheduled }
-      // Letting go of the start lets go of its completion, which ends it.
-      attempt.onCancel { starts.drop(index) }
-      starts.call(at: index) {
-        function(attempt)
-        return true
+      if let turn = hedge.turn, !isTimed {
+        isTimed = true
+        group.addTask {
+          _ = await Waiter.ofTask().wait(until: turn, on: timers)
+          return .turn
+        }
+      }
+      switch try await group.next() {
+      case .ended(_, .success(let value)): result = value
+      case .ended(let index, .failure(let failure)): if !Task.isCancelled { hedge.fail(index, failure) }
+      case .turn, nil: isTimed = false
       }
     }
-    calls(completion)
+    group.cancelAll()
+    for try await case .ended(_, .success(let value)) in group {
+      if result == nil { result = value } else { discard?(value) }
+    }
+    if let result { return result }
+    guard hedge.isOver else { throw CancellationError() }
+    throw hedge.error(.allFailed, now: timers.now)
   }
 }
 
-/// When an attempt starts by itself. Saturates.
-private func turn(_ index: Int, _ start: Deadline, _ delay: Duration) -> Deadline {
-  let (distance, overflow) = max(delay, .zero).wholeNanoseconds.multipliedReportingOverflow(by: Int64(index))
-  return overflow ? .distantFuture : start.advanced(byNanoseconds: distance)
+private enum HedgeEvent<Success: Sendable>: Sendable {
+  case ended(Int, Result<Success, any Error>)
+  /// The timer for the next attempt has fired.
+  case turn
 }
 
-extension CallEnd {
-  fileprivate var isFailure: Bool {
-    switch self {
-    case .failure, .missing: true
-    case .success: false
-    }
+/// The attempts of a hedge as a value: each starts at its time, or when an earlier one has failed.
+struct Hedge {
+  let attempts: Int
+  let delay: Duration
+  let start: Deadline
+  private var started = 0
+  /// How many attempts must have started, whatever the time.
+  private var wanted = 1
+  private var failures: [Int: any Error] = [:]
+
+  init(attempts: Int, delay: Duration, start: Deadline) {
+    self.attempts = attempts
+    self.delay = max(delay, .zero)
+    self.start = start
+  }
+
+  /// Whether all attempts have failed.
+  var isOver: Bool { failures.count == attempts }
+
+  /// When the next attempt starts if none fails before; nil if there is no next attempt. Saturates.
+  var turn: Deadline? {
+    guard started < attempts else { return nil }
+    let (distance, overflow) = delay.wholeNanoseconds.multipliedReportingOverflow(by: Int64(started))
+    return overflow ? .distantFuture : start.advanced(byNanoseconds: distance)
+  }
+
+  /// The number of the attempt to start now; nil if none is due.
+  mutating func next(at now: Deadline) -> Int? {
+    guard let turn, started < wanted || turn <= now else { return nil }
+    defer { started += 1 }
+    return started
+  }
+
+  /// Records a failed attempt, which starts the next one.
+  mutating func fail(_ index: Int, _ failure: any Error) {
+    failures[index] = failure
+    wanted = started + 1
+  }
+
+  func error(_ code: FlowError.Code, now: Deadline) -> FlowError {
+    let inputs = failures.keys.sorted()
+    return FlowError(
+      code, failures: inputs.compactMap { failures[$0] }, inputs: inputs, operation: "hedged of \(attempts)",
+      waited: now - start)
   }
 }

@@ -1,11 +1,11 @@
 import HeadgateThreads
 import Synchronization
 
-/// What keeps retries from multiplying the load on a service that is down: each first attempt brings a part of a token,
-/// each retry takes a whole one, and without a token there is no retry.
+/// Keeps retries from multiplying the load on a service that is down. Each first attempt deposits a fraction of a
+/// token, each retry takes a whole one, and without a token there is no retry.
 ///
-/// One budget for all calls to one service. By default retries add 10 % to the load, beyond a few that are allowed
-/// from the start. Any number of threads and tasks may use it at once; each call is one atomic operation.
+/// Share one budget among all calls to a service. By default retries add at most 10 % to the load, beyond a small
+/// initial reserve. Any number of threads and tasks may use it concurrently; each call is lock-free.
 public final class RetryBudget: Sendable {
   private static let token = 1_000_000
 
@@ -14,12 +14,12 @@ public final class RetryBudget: Sendable {
   // In millionths of a token.
   private let balance: AtomicCell<Int>
 
-  /// A budget. Values out of range are taken for the nearest that are in it.
+  /// Creates a budget. Values out of range are clamped.
   ///
   /// - Parameters:
-  ///   - ratio: How many retries each first attempt brings: 0.1 for one in ten; 0 to 1,000.
-  ///   - reserve: How many retries there are at first; not negative.
-  ///   - limit: The most that are saved up; at least `reserve`.
+  ///   - ratio: The retries that each first attempt allows: 0.1 for one in ten; 0 to 1,000.
+  ///   - reserve: The initial number of retries; not negative.
+  ///   - limit: The maximum number of retries saved up; at least `reserve`.
   public init(ratio: Double = 0.1, reserve: Int = 10, limit: Int = 100) {
     let bound = 1_000_000_000
     let reserve = min(max(reserve, 0), bound)
@@ -28,10 +28,10 @@ public final class RetryBudget: Sendable {
     balance = AtomicCell(reserve * Self.token)
   }
 
-  /// How many retries there are at this moment.
+  /// The number of retries currently available.
   public var available: Int { balance.load(ordering: .relaxed) / Self.token }
 
-  /// A first attempt is made.
+  /// Records a first attempt.
   public func deposit() {
     var old = balance.load(ordering: .relaxed)
     while true {
@@ -41,7 +41,7 @@ public final class RetryBudget: Sendable {
     }
   }
 
-  /// Takes a retry. False: there is none.
+  /// Takes a retry. Returns false if none is available.
   public func withdraw() -> Bool {
     var old = balance.load(ordering: .relaxed)
     while old >= Self.token {

@@ -1,13 +1,13 @@
 import HeadgateThreads
 
-/// Whether a failed attempt is followed by another, and when: the rules of a retry, as a value.
-struct RetryPlan<Failure: Error>: Sendable {
-  /// Of endless retries only so many of the last failures are kept.
-  static var keptFailures: Int { 16 }
+/// The rules of a retry as a value: whether and when a failed attempt is followed by another.
+struct RetryPlan: Sendable {
+  /// How many of the last failures are kept, which bounds the memory of endless retries.
+  static let keptFailures = 16
 
   enum Verdict: Equatable {
     case again(after: Duration)
-    case end(FlowErrorCode)
+    case end(FlowError.Code)
   }
 
   let attempts: Int
@@ -16,7 +16,7 @@ struct RetryPlan<Failure: Error>: Sendable {
   let deadline: Deadline
 
   private(set) var failed = 0
-  private(set) var failures: [Failure] = []
+  private(set) var failures: [any Error] = []
 
   init(attempts: Int, backoff: Backoff, budget: RetryBudget?, deadline: Deadline) {
     self.attempts = attempts
@@ -25,13 +25,13 @@ struct RetryPlan<Failure: Error>: Sendable {
     self.deadline = deadline
   }
 
-  /// An attempt has failed.
+  /// Records a failed attempt.
   ///
   /// - Parameters:
-  ///   - isRetryable: Whether another one makes sense.
-  ///   - asked: How long the failure says to wait; nil for the back-off's own wait.
+  ///   - isRetryable: Whether another attempt makes sense.
+  ///   - asked: The wait that the failure asks for; nil for the back-off's wait.
   mutating func fail(
-    _ failure: Failure, isRetryable: Bool, asked: Duration?, now: Deadline,
+    _ failure: any Error, isRetryable: Bool, asked: Duration?, now: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> Verdict {
     failed += 1
@@ -40,14 +40,14 @@ struct RetryPlan<Failure: Error>: Sendable {
     guard isRetryable else { return .end(.failed) }
     guard failed < attempts else { return .end(.attemptsExhausted) }
     let delay = max(asked ?? backoff.delay(after: failed, using: &random), .zero)
-    // Who can't be back in time need not wait for it.
+    // Don't start a wait that would outlast the deadline.
     guard now + delay < deadline else { return .end(.timedOut) }
-    // Last, so that no token is taken for nothing.
+    // Checked last, so that no token is wasted.
     if let budget, !budget.withdraw() { return .end(.budgetExhausted) }
     return .again(after: delay)
   }
 
-  func error(_ code: FlowErrorCode, since start: Deadline, now: Deadline) -> FlowError<Failure> {
+  func error(_ code: FlowError.Code, since start: Deadline, now: Deadline) -> FlowError {
     let decides = [.failed, .attemptsExhausted, .budgetExhausted].contains(code)
     return FlowError(
       code, failures: failures, inputs: Array(failed - failures.count..<failed),

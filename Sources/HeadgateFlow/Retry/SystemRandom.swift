@@ -1,7 +1,7 @@
-/// The system's random numbers from a generator that takes up memory.
+/// The system's random numbers, from a generator with a non-zero size.
 ///
-/// The standard library's has no size, so a variable of it has no place of its own: passed `inout` it may bear the address
-/// of anything, and the thread sanitizer has taken two of them on two threads for one.
+/// The standard library's generator has size zero, so a variable of it has no memory of its own. Passed `inout`, it may
+/// have the address of anything, and the thread sanitizer has mistaken two of them on two threads for one.
 package struct SystemRandom: RandomNumberGenerator {
   private var last: UInt64 = 0
 

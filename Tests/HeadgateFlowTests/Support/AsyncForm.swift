@@ -3,69 +3,58 @@ import Testing
 
 @testable import HeadgateFlow
 
-typealias AsyncFunction<Success> = @Sendable () async throws(Oops) -> Success
+typealias AsyncFunction<Success> = @Sendable () async throws -> Success
+
+/// What the combinators do with functions as inputs.
+@Sendable func call<Success: Sendable>(_ function: AsyncFunction<Success>) async throws -> Success {
+  try await function()
+}
 
 /// A combinator brought to one shape, so that a rule is tested for all of them.
 struct AsyncForm<Success: Sendable>: Sendable, CustomTestStringConvertible {
   let name: String
-  let rule: @Sendable (Int) -> ContestRule
-  let run:
-    @Sendable (Int, Losers, (@Sendable (Success) -> Void)?, [AsyncFunction<Success>]) async throws(FlowError<Oops>) ->
-      [Success]
+  /// How many successes, or (`settles`) ends, decide among so many.
+  let needed: @Sendable (Int) -> Int
+  let settles: Bool
+  let run: @Sendable (Int, Losers, (@Sendable (Success) -> Void)?, [AsyncFunction<Success>]) async throws -> [Success]
 
   var testDescription: String { name }
+
+  /// Whether all results are given, and without functions an empty one.
+  var givesAll: Bool { needed(2) == 2 }
 
   /// - Parameter matches: What `firstMatching` looks for.
   static func all(matching matches: @escaping @Sendable (Success) -> Bool) -> [AsyncForm] {
     [
-      AsyncForm(name: "firstToSucceed", rule: { _ in .firstToSucceed }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        [try await firstToSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
+      AsyncForm(name: "firstToSucceed", needed: { _ in 1 }, settles: false) { atMost, losers, discard, functions in
+        [try await firstToSucceed(functions, atMost: atMost, losers: losers, discard: discard, call)]
       },
-      AsyncForm(name: "allSucceed", rule: { _ in .allSucceed }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        try await allSucceed(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
+      AsyncForm(name: "allSucceed", needed: { $0 }, settles: false) { atMost, losers, discard, functions in
+        try await allSucceed(functions, atMost: atMost, losers: losers, discard: discard, call)
       },
-      AsyncForm(name: "race", rule: { _ in .race }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        [try await race(throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)]
+      AsyncForm(name: "race", needed: { _ in 1 }, settles: true) { atMost, losers, discard, functions in
+        [try await race(functions, atMost: atMost, losers: losers, discard: discard, call)]
       },
-      AsyncForm(name: "quorum", rule: { .quorum($0) }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        try await quorum(
-          throwing: Oops.self, functions.count, of: functions, atMost: atMost, losers: losers, discard: discard)
+      AsyncForm(name: "quorum", needed: { $0 }, settles: false) { atMost, losers, discard, functions in
+        try await quorum(functions.count, of: functions, atMost: atMost, losers: losers, discard: discard, call)
       },
-      AsyncForm(name: "firstMatching", rule: { _ in .firstMatching }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        [
-          try await firstMatching(
-            throwing: Oops.self, functions, atMost: atMost, losers: losers, discard: discard, matches)
-        ]
+      AsyncForm(name: "firstMatching", needed: { _ in 1 }, settles: false) { atMost, losers, discard, functions in
+        [try await firstMatching(functions, where: matches, atMost: atMost, losers: losers, discard: discard, call)]
       },
-      AsyncForm(name: "allSettled", rule: { _ in .allSettled }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        let results = try await allSettled(
-          throwing: Oops.self, atMost: atMost, losers: losers, discard: discard, functions)
-        return try allOrFirstFailure(results, discard)
-      },
-      AsyncForm(name: "mapConcurrently", rule: { _ in .allSucceed }) {
-        atMost, losers, discard, functions async throws(FlowError<Oops>) in
-        try await functions.mapConcurrently(limit: atMost, losers: losers, discard: discard) {
-          function async throws(Oops) in try await function()
+      AsyncForm(name: "allSettled", needed: { $0 }, settles: true) { atMost, losers, discard, functions in
+        let results = try await allSettled(functions, atMost: atMost, losers: losers, discard: discard, call)
+        let values = results.compactMap { try? $0.get() }
+        for (index, result) in results.enumerated() {
+          if case .failure(let error) = result {
+            if let discard { values.forEach(discard) }
+            throw FlowError(.failed, failures: [error], inputs: [index], deciding: 0, operation: "allSettled")
+          }
         }
+        return values
+      },
+      AsyncForm(name: "mapConcurrently", needed: { $0 }, settles: false) { atMost, losers, discard, functions in
+        try await functions.mapConcurrently(limit: atMost, losers: losers, discard: discard, call)
       },
     ]
   }
-}
-
-/// The successes if all are; else the first failure, and the successes are discarded.
-func allOrFirstFailure<Success>(
-  _ results: [Result<Success, FlowError<Oops>>], _ discard: ((Success) -> Void)?
-) throws(FlowError<Oops>) -> [Success] {
-  let values = results.compactMap { try? $0.get() }
-  for case .failure(let error) in results {
-    if let discard { values.forEach(discard) }
-    throw error
-  }
-  return values
 }

@@ -1,6 +1,8 @@
 import HeadgateThreads
 import Testing
 
+@testable import HeadgateFlow
+
 /// How long a test waits for what must come, before it fails instead of hanging.
 var generous: Deadline { .after(.seconds(60)) }
 
@@ -82,3 +84,56 @@ func startThread<Value: Sendable>(
 ) throws -> ManagedThread<Result<Value, any Error>, Never> {
   try ManagedThread.spawn(name: "test-body") { Result { try body() } }
 }
+
+// MARK: Errors
+
+/// How something ended, in one word, whatever kind of error says so.
+struct EndCode: Hashable, CustomStringConvertible {
+  let description: String
+
+  static let cancelled = EndCode(description: "cancelled")
+  static let timedOut = EndCode(description: "timed_out")
+  static let failed = EndCode(description: "failed")
+  static let allFailed = EndCode(description: "all_failed")
+  static let quorumMissed = EndCode(description: "quorum_missed")
+  static let attemptsExhausted = EndCode(description: "attempts_exhausted")
+  static let unanswered = EndCode(description: "unanswered")
+  static let undeliverable = EndCode(description: "undeliverable")
+  static let noInput = EndCode(description: "no_input")
+  static let invalidArgument = EndCode(description: "invalid_argument")
+  static let wouldDeadlock = EndCode(description: "would_deadlock")
+  static let onCooperativeThread = EndCode(description: "on_cooperative_thread")
+
+  init(description: String) { self.description = description }
+
+  init(_ error: any Error) {
+    description =
+      switch error {
+      case is CancellationError: "cancelled"
+      case let error as any HeadgateError: error.codeName
+      default: "\(error)"
+      }
+  }
+}
+
+extension FlowError {
+  var oops: Oops? { failure as? Oops }
+  var oopses: [Oops] { failures.compactMap { $0 as? Oops } }
+}
+
+/// The code of what a body throws.
+func flowCode<Value>(_ body: () throws -> Value) -> EndCode? { code(of: Result { try body() }) }
+
+func flowValue<Value>(_ body: () throws -> Value) -> Value? { try? body() }
+
+func codeOnThread<Value>(_ body: @escaping @Sendable () throws -> Value) async throws -> EndCode? {
+  try await onThread { flowCode(body) }
+}
+
+func error<Value, Failure>(of result: Result<Value, Failure>) -> (any Error)? {
+  if case .failure(let error) = result { error } else { nil }
+}
+
+func flowError<Value, Failure>(_ result: Result<Value, Failure>) -> FlowError? { error(of: result) as? FlowError }
+
+func code<Value, Failure>(of result: Result<Value, Failure>) -> EndCode? { error(of: result).map(EndCode.init) }

@@ -4,7 +4,7 @@ import HeadgateThreads
 /// Functions that do what a test tells them to, by number: callback functions and async ones.
 final class Hand<Success: Sendable>: Sendable {
   private struct State {
-    var completions: [Int: Completion<Success, Oops>] = [:]
+    var completions: [Int: Completion<Success>] = [:]
     var continuations: [Int: CheckedContinuation<Result<Success, Oops>, Never>] = [:]
     var early: Set<Int> = []
     // Async functions that have begun, and ends of those that have not: they may begin in any order.
@@ -23,7 +23,7 @@ final class Hand<Success: Sendable>: Sendable {
 
   /// Keeps its completion until the test answers; `heeds`: fails with `Oops.cancelled` when it is cancelled. Its hook
   /// throws if it is to.
-  func function(_ number: Int, heeds: Bool = false, hookThrows: Bool = false) -> CallbackFunction<Success, Oops> {
+  func function(_ number: Int, heeds: Bool = false, hookThrows: Bool = false) -> CallbackFunction<Success> {
     { completion in
       completion.onCancel {
         self.cancelled.add(number)
@@ -35,9 +35,15 @@ final class Hand<Success: Sendable>: Sendable {
     }
   }
 
-  func functions(_ count: Int) -> [CallbackFunction<Success, Oops>] { (0..<count).map { function($0) } }
+  /// A callback function as an async one.
+  func awaited(
+    _ number: Int, heeds: Bool = false, hookThrows: Bool = false, losers: Losers = .abandon
+  ) -> @Sendable () async throws -> Success {
+    let function = function(number, heeds: heeds, hookThrows: hookThrows)
+    return { try await awaitCallback(losers: losers, function) }
+  }
 
-  private func take(_ number: Int) -> Completion<Success, Oops>? {
+  private func take(_ number: Int) -> Completion<Success>? {
     state.withLock { $0.completions.removeValue(forKey: number) }
   }
 
@@ -57,8 +63,8 @@ final class Hand<Success: Sendable>: Sendable {
   // MARK: Async functions
 
   /// Suspends until the test ends it; `heeds`: throws `Oops.cancelled` when it is cancelled.
-  func async(_ number: Int, heeds: Bool = true) -> @Sendable () async throws(Oops) -> Success {
-    { () async throws(Oops) in
+  func async(_ number: Int, heeds: Bool = true) -> @Sendable () async throws -> Success {
+    { () async throws in
       let result = await withTaskCancellationHandler {
         await withContinuation { continuation in
           let end = self.state.withLock { state -> Result<Success, Oops>? in
@@ -85,7 +91,7 @@ final class Hand<Success: Sendable>: Sendable {
     }
   }
 
-  func asyncs(_ count: Int, heeds: Bool = true) -> [@Sendable () async throws(Oops) -> Success] {
+  func asyncs(_ count: Int, heeds: Bool = true) -> [@Sendable () async throws -> Success] {
     (0..<count).map { async($0, heeds: heeds) }
   }
 

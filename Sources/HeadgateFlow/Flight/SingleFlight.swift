@@ -1,0 +1,140 @@
+import HeadgateThreads
+
+/// Coalesces identical work: callers that request it while it is in progress share its result.
+///
+///     let profiles = SingleFlight<UserID, Profile>()
+///     let profile = try await profiles.run(id) { try await service.profile(of: id) }
+///
+/// A hundred tasks that request one profile at the same time cause one request. The result is not cached: a request
+/// after the work has ended starts it again. Idea and name come from Go's `golang.org/x/sync/singleflight`. In
+/// addition, a cancelled caller leaves at once, and the last one to leave cancels the work.
+///
+/// Each call is O(1) on average. Any number of threads and tasks may use it concurrently.
+public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+  private let flights = Locked(FlightTable<Key, FlightHandle<Value>>())
+  private let whenJoined: (@Sendable (Key) -> Void)?
+
+  /// Creates an instance without work in progress.
+  public convenience init() { self.init(whenJoined: nil) }
+
+  /// - Parameter whenJoined: Called by each caller before it waits.
+  init(whenJoined: (@Sendable (Key) -> Void)?) { self.whenJoined = whenJoined }
+
+  /// Returns the result of the work in progress for a key; starts the work if there is none.
+  ///
+  /// The work runs in a separate task, with the task-local values of the caller that started it, and with the highest
+  /// priority of its callers, where the system can raise it. It is cancelled when all of its callers are cancelled. A
+  /// later call then starts new work, while the old work may still be ending.
+  ///
+  /// Work that requests its own key, directly or in tasks and work that it starts, would wait for itself, and is
+  /// refused. Two pieces of work that wait for each other, but were started by others, are not detected: a cancellation
+  /// or a deadline must end that.
+  ///
+  /// - Parameters:
+  ///   - key: Identifies the work.
+  ///   - work: The work. It is called only if none is in progress.
+  /// - Returns: The value that the work returned, the same for all callers.
+  /// - Throws: The error that the work threw, the same for all callers. `CancellationError`, at once, if the task was
+  ///   cancelled. ``FlowError`` with `wouldDeadlock` for work that requests its own key.
+  public nonisolated(nonsending) func run(
+    _ key: Key, _ work: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    try Task.checkCancellation()
+    let waiter = Waiter.ofTask()
+    let path = FlightPath.current
+    let (entry, handle) = flights.withLock { $0.join(key, waiter, path: path) { FlightHandle() } }
+    switch entry {
+    case .refused: throw FlowError(.wouldDeadlock, operation: "SingleFlight")
+    case .began(let number): begin(number, handle, work, path)
+    case .joined: handle.raise(to: Task.currentPriority)
+    }
+    whenJoined?(key)
+    if await waiter.wait(until: .distantFuture) == .cancelled {
+      // Without callers the work is no longer needed.
+      if flights.withLock({ $0.leave(entry.number, waiter) }) { handle.cancel() }
+      throw CancellationError()
+    }
+    guard let result = handle.result.value else { throw CancellationError() }
+    return try result.get()
+  }
+
+  /// Lets the work in progress for a key continue for its callers, but makes later callers start new work. Use it after
+  /// a change that the work may not have seen.
+  ///
+  /// - Returns: Whether work was in progress.
+  @discardableResult
+  public func forget(_ key: Key) -> Bool { flights.withLock { $0.forget(key) } }
+
+  /// The number of pieces of work in progress that have a waiting caller.
+  public var count: Int { flights.withLock { $0.count } }
+
+  private func begin(
+    _ number: FlightNumber, _ handle: FlightHandle<Value>, _ work: @escaping @Sendable () async throws -> Value,
+    _ path: [FlightNumber]
+  ) {
+    handle.start(
+      FlightPath.$current.withValue(path + [number]) {
+        Task {
+          let result: Result<Value, any Error>
+          do { result = .success(try await work()) } catch { result = .failure(error) }
+          handle.result.set(result)
+          for waiter in self.flights.withLock({ $0.end(number) }) { waiter.wake() }
+        }
+      })
+  }
+}
+
+/// The work that the current task belongs to, outermost first.
+enum FlightPath {
+  @TaskLocal static var current: [FlightNumber] = []
+}
+
+/// One piece of work: its task, and its result once available.
+private final class FlightHandle<Value: Sendable>: Sendable {
+  private enum State {
+    case isStarting(TaskPriority?)
+    case runs(Task<Void, Never>)
+    case isCancelled
+  }
+
+  let result = OneShot<Result<Value, any Error>>()
+  private let state = Locked(State.isStarting(nil))
+
+  /// Stores the task and applies what was requested before it was created.
+  func start(_ task: Task<Void, Never>) {
+    let before = state.withLock { state in
+      defer { if case .isStarting = state { state = .runs(task) } }
+      return state
+    }
+    switch before {
+    case .isCancelled: task.cancel()
+    case .isStarting(let priority?): Self.raise(task, to: priority)
+    case .isStarting(nil), .runs: break
+    }
+  }
+
+  func cancel() {
+    let before = state.withLock { state in
+      defer { state = .isCancelled }
+      return state
+    }
+    if case .runs(let task) = before { task.cancel() }
+  }
+
+  /// Raises the work's priority for a new caller.
+  func raise(to priority: TaskPriority) {
+    let task = state.withLock { state -> Task<Void, Never>? in
+      switch state {
+      case .isStarting(let wanted): state = .isStarting(max(wanted ?? priority, priority))
+      case .runs(let task): return task
+      case .isCancelled: break
+      }
+      return nil
+    }
+    if let task { Self.raise(task, to: priority) }
+  }
+
+  private static func raise(_ task: Task<Void, Never>, to priority: TaskPriority) {
+    if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) { task.escalatePriority(to: priority) }
+  }
+}
