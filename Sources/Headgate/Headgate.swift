@@ -1,6 +1,6 @@
-// The umbrella: one import for what most programs need, the types of requests and responses included. `race`, `retry`,
-// `step` and their kin are names that a program may well have itself: they come with `import HeadgateFlow` only, but for
-// the two types that a `RetryPolicy` is made of.
+// The umbrella module: one import for what most programs need, including the types of requests and responses. `race`,
+// `retry`, `step` and similar names may collide with a program's own, so they require `import HeadgateFlow`. The
+// exceptions are the two types that a `RetryPolicy` uses.
 
 @_exported import HTTPTypes
 @_exported import HeadgateDispatch

@@ -7,7 +7,7 @@ import HeadgateURLSession
 import HeadgateCurl
 #endif
 
-/// What carries requests unless a program says otherwise: URLSession on Apple's systems, libcurl elsewhere.
+/// The default transport: URLSession on Apple's systems, libcurl elsewhere.
 private func platformTransport() throws(DispatchError) -> any Transport {
   #if canImport(Darwin)
   URLSessionTransport()
@@ -17,14 +17,14 @@ private func platformTransport() throws(DispatchError) -> any Transport {
 }
 
 extension URLDispatcher {
-  /// The dispatcher of the process, over the platform's transport with standard limits.
+  /// The shared dispatcher of the process, over the platform's transport with standard limits.
   ///
-  /// Made at its first use. After ``disposeShared()`` the next use makes a fresh one, with standard limits; both go through
-  /// one gate, so that what the old one still closes counts with what the new one opens. If the system has no thread or
-  /// descriptor left to give, a dispatcher is returned whose every request fails with that error, and the next use
-  /// tries again.
+  /// Created at its first use. After ``disposeShared()`` the next use creates a new one with standard limits. Both
+  /// share one gate, so that sockets which the old one is still closing count toward the limits of the new one. If
+  /// the system has no thread or descriptor left, the result is a dispatcher whose requests all fail with that error,
+  /// and the next use tries again.
   public static var shared: URLDispatcher {
-    // What standard limits let start is started with no lock held.
+    // Requests that the standard limits admit are started with no lock held.
     var start: (@Sendable () -> Void)?
     defer { start?() }
     return sharedDispatcher.withLock { shared in
@@ -41,11 +41,11 @@ extension URLDispatcher {
     }
   }
 
-  /// Ends the shared dispatcher, if there is one: what waits and what runs fails with `shutDown`, and so does what waits for
-  /// a bare permit of its gate.
+  /// Ends the shared dispatcher, if there is one: its waiting and running requests fail with `shutDown`, and so do
+  /// waiting requests for bare permits of its gate.
   public static func disposeShared() {
     let (disposed, permits) = sharedDispatcher.withLock { shared in
-      // Those of the next one, which may be made from here on, are not among them.
+      // Read under the lock, so that permit requests of the next dispatcher are not included.
       (shared.take(), sharedGate.permitRequests)
     }
     guard let disposed else { return }
@@ -53,15 +53,14 @@ extension URLDispatcher {
     for permit in permits { permit.asked(toEndBecause: DispatchError(.shutDown)) }
   }
 
-  /// A dispatcher over the platform's transport.
+  /// Creates a dispatcher over the platform's transport.
   ///
   /// - Parameters:
-  ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
-  ///   - observers: Who hears of its requests, such as the metrics and traces of `HeadgateInstruments`.
-  ///   - interceptors: Who changes its requests before they start, such as `BearerTokens`.
-  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
-  ///     `standardBodyMemory`.
-  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give.
+  ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
+  ///   - observers: Receive the events of its requests, for example the metrics and traces of `HeadgateInstruments`.
+  ///   - interceptors: Change its requests before they start, for example `BearerTokens`.
+  ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see `standardBodyMemory`.
+  /// - Throws: `DispatchError` with `transportFailed` if the system has no thread or descriptor left.
   public convenience init(
     limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
@@ -74,14 +73,14 @@ extension URLDispatcher {
 
 private let sharedDispatcher = Locked<URLDispatcher?>(nil)
 
-// The gate of every shared dispatcher, one after another.
+// The gate of all shared dispatchers, one after another.
 private let sharedGate = EndPointGate()
 
-/// Stands in for a transport that could not be made.
+/// Replaces a transport that could not be created.
 private struct FailingTransport: Transport {
   let failure: DispatchError
 
-  // All: a request is not to be refused for another reason.
+  // All, so that no request fails for another reason.
   var capabilities: TransportCapabilities { TransportCapabilities(rawValue: .max) }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {

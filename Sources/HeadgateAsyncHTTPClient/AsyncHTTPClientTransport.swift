@@ -5,8 +5,8 @@ import HeadgateThreads
 import NIOCore
 import NIOSSL
 
-/// Carries requests over async-http-client: the transport of servers that run on SwiftNIO already. It is there with the
-/// package trait `AsyncHTTPClient`:
+/// Carries requests over async-http-client. The transport for servers that use SwiftNIO already. Requires the package
+/// trait `AsyncHTTPClient`:
 ///
 /// ```swift
 /// .package(path: "../headgate", traits: ["AsyncHTTPClient"])
@@ -16,32 +16,32 @@ import NIOSSL
 /// await dispatcher.shutDown()
 /// ```
 ///
-/// One event loop of the group drives every exchange and calls whom the dispatcher calls from a transport's thread, so
-/// what runs there must not block. The client's own queue, time-outs and redirects are out of use: it gets no request but
-/// those that hold a permit, and ends none by itself. HTTP/1.1 is spoken. No proxy is used, whatever the environment says.
+/// One event loop of the group drives every exchange and makes the dispatcher's callbacks, so code that runs there
+/// must not block. The client's own queue, timeouts and redirects are disabled: it only gets requests that hold a
+/// permit, and never ends one by itself. It speaks HTTP/1.1. No proxy is used, even if the environment names one.
 ///
-/// What async-http-client can't tell or do: its connections to an end-point, idle ones included, are as many as the
-/// end-point's limit, but two sockets may be open for a moment where a name has two kinds of addresses, and those of an
-/// old limit may outlive it until their requests have ended; `connectTimeout` ends a request, but not the attempt to connect
-/// (``Configuration/connectTimeout`` does), and name look-up, connection and TLS handshake are one phase and one time; when no connection can be made, all requests that wait for one at that
-/// end-point fail; a server is never asked first whether it wants a body (a request whose `expectsContinue` is true is refused). Bodies are
-/// inflated (gzip, deflate) wherever they come compressed, in memory some thousand times what one read of the socket
-/// brought.
+/// Limitations of async-http-client: Its connections to an end-point, including idle ones, keep to the end-point's
+/// limit, except that two sockets may be open for a moment for a name with both kinds of addresses, and that
+/// connections made under an old limit stay until their requests have ended. `connectTimeout` ends a request, but not
+/// the connection attempt (``Configuration/connectTimeout`` does). Name look-up, connection and TLS handshake are one
+/// phase with one time. If no connection can be made, all requests waiting for one to that end-point fail. A server
+/// is never asked before a body is sent: a request whose `expectsContinue` is true is refused. Compressed bodies
+/// (gzip, deflate) are always decompressed; in memory, one read of the socket may grow a thousandfold.
 public final class AsyncHTTPClientTransport: Transport {
-  /// How the transport behaves.
+  /// The settings of a transport.
   public struct Configuration: Sendable {
-    /// Whose certificates are believed, by which certificate servers know this client, and which versions of TLS are
-    /// spoken. The system's authorities and TLS 1.2 at least unless set; an authority of one's own is
-    /// `tls.trustRoots = .file("authority.pem")`. Only `tls.certificateVerification = .none` switches verification off.
+    /// Trusted authorities, client certificate and TLS versions. Default: the system's authorities and TLS 1.2 or
+    /// later. For a custom authority set `tls.trustRoots = .file("authority.pem")`. Only `tls.certificateVerification
+    /// = .none` disables verification.
     public var tls: TLSConfiguration
-    /// The longest that the making of a connection may take, TLS handshake and all. A request's own `connectTimeout` ends
-    /// the request sooner, but not the attempt, which goes on for whoever needs a connection next: it counts as one of the
-    /// end-point's, and the shutdown waits for it. Less than a millisecond is one.
+    /// The maximum time to make a connection, including the TLS handshake. A request's own `connectTimeout` ends the
+    /// request sooner, but not the attempt, which continues for the next request that needs a connection: it counts
+    /// as one of the end-point's connections, and the shutdown waits for it. At least one millisecond.
     public var connectTimeout = Duration.seconds(30)
-    /// What the server is told of the client, unless the request has its own `User-Agent`.
+    /// The `User-Agent`, unless the request has its own.
     public var userAgent = "headgate/0.1"
 
-    /// The standard behaviour.
+    /// Creates a configuration with default settings.
     public init() {
       tls = .makeClientConfiguration()
       tls.minimumTLSVersion = .tlsv12
@@ -55,19 +55,20 @@ public final class AsyncHTTPClientTransport: Transport {
   private let leases = Locked<SocketLeases?>(nil)
   private let executor: LoopExecutor
 
-  /// A transport.
+  /// Creates a transport.
   ///
   /// - Parameters:
-  ///   - configuration: How it behaves.
-  ///   - group: Event loops, of which it uses one. They stay the caller's, who may shut them down after the transport:
-  ///     what is under way on a loop that has gone never ends. The process's own, which stay, unless given.
-  /// - Throws: `DispatchError` with `tlsFailed` when a file of certificates or a key can't be read.
+  ///   - configuration: The settings.
+  ///   - group: Event loops, of which one is used. The caller owns the group and may shut it down after the
+  ///     transport: exchanges on a stopped loop never end. Default: the process's own group, which is never shut
+  ///     down.
+  /// - Throws: `DispatchError` with `tlsFailed` if a certificate or key file can't be read.
   public init(
     configuration: Configuration = Configuration(), group: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
   ) throws(DispatchError) {
-    // What the client would find out at the first request.
+    // Otherwise the client would report an error only at the first request.
     do { _ = try NIOSSLContext(configuration: configuration.tls) } catch {
-      throw DispatchError(.tlsFailed, phase: .securing, detail: "\(error)", underlying: error)
+      throw DispatchError(.tlsFailed, phase: .securing, detail: "\(error)", underlyingError: error)
     }
     self.configuration = configuration
     let loop = group.next()
@@ -79,8 +80,8 @@ public final class AsyncHTTPClientTransport: Transport {
 
   deinit { clients.shutDown {} }
 
-  /// Back-pressure, Unix-domain sockets, client certificates, authorities of one's own, trailers, bodies that are sent as
-  /// they are made, and a limit on the time to connect.
+  /// Back-pressure, Unix-domain sockets, client certificates, custom authorities, trailers, streaming uploads, and
+  /// connect timeouts.
   public var capabilities: TransportCapabilities {
     [
       .backPressure, .unixSockets, .clientCertificate, .ownAuthority, .trailers, .streamingUpload, .connectTimeout,
@@ -99,21 +100,21 @@ public final class AsyncHTTPClientTransport: Transport {
     return transfer
   }
 
-  /// Notes whose limits say how many connections a client may have. When they change, the connections of limits that hold
-  /// no longer are closed, once no request is under way on them.
+  /// Stores the gate's sockets, whose limits set the number of connections of a client. When the limits change,
+  /// connections under outdated limits are closed, once no request uses them.
   public func use(_ sockets: GateSockets) {
     self.sockets.withLock { $0 = sockets }
     let joined = sockets.join(LimitsListener(clients, sockets))
     leases.withLock { $0 = joined }
   }
 
-  /// Closes all connections; then calls `whenClosed`. The event loops are left alone.
+  /// Closes all connections, then calls `whenClosed`. The event loops keep running.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
     leases.withLock { $0.take() }?.leave()
     clients.shutDown(whenClosed: whenClosed)
   }
 
-  /// Hears when the gate's limits change. It leases no sockets: async-http-client opens them by itself.
+  /// Receives changes of the gate's limits. It leases no sockets: async-http-client opens them by itself.
   private final class LimitsListener: SocketHolder {
     private let clients: LentClients
     private let sockets: GateSockets
@@ -127,7 +128,7 @@ public final class AsyncHTTPClientTransport: Transport {
 }
 
 extension GateLimits {
-  /// Every number of connections that some end-point may have.
+  /// All connection limits that apply to some end-point.
   fileprivate var connections: Set<Int> {
     Set([endPoint.connections] + overrides.values.map(\.connections) + rules.values.map(\.connections))
   }

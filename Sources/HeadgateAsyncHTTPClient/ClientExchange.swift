@@ -6,34 +6,34 @@ import HeadgateThreads
 import NIOCore
 import NIOHTTP1
 
-/// One exchange under way: the dispatcher's hold on a task of async-http-client.
+/// An exchange under way, which controls a task of async-http-client.
 ///
-/// Of the client's two interfaces this is the asynchronous one. Its body is read piece by piece, and what is not asked for
-/// stays at the socket; a cancelled task ends it wherever it is. The other one, with a delegate, would save the task, but
-/// it does not end a request that was answered before its body was sent, and can't be cancelled while a piece of it waits
-/// for the socket without a promise that nobody keeps, which stops a debug build (1.37).
+/// It uses the client's async interface: the body is read piece by piece, unread data stays at the socket, and
+/// cancelling the task ends it at any point. Rejected: the interface with a delegate. It would save the task, but it
+/// does not end a request that was answered before its body was sent, and a cancel while a piece of the body waits
+/// for the socket leaks a promise, which traps in debug builds (1.37).
 final class ClientExchange: ExchangeControl {
   private struct State: Sendable {
     var task: Task<Void, Never>?
     var timer: ScheduledTimer?
     var hold: ConnectionHold?
-    // The connection carried another request before.
+    // The connection carried an earlier request.
     var isReused = false
-    // Sent when the connection has let go of this exchange, or nobody waits for that any more.
-    var released = Signal()
+    // Set when the connection has released this exchange, or when nothing waits for that any more.
+    var released = OneShot<Void>()
     var isCancelled = false
-    // The attempt has ended, and what it may have left is closed: nothing of it is sent any more.
+    // The attempt has ended and its connection is being closed: nothing more is sent.
     var isEnding = false
     var isOver = false
-    // A status of 300 and more has come.
+    // A status of 300 or more has arrived.
     var isAnswered = false
-    // The body of an answer that was whole before all of the request had left.
+    // The body of a response that was complete before the whole request was sent.
     var answer: ByteBuffer?
-    // A resume counts while the consumer is being told something, and while it rests.
+    // A resume is recorded while the consumer is being called, and while it is paused.
     var isTelling = false
     var isResumed = false
-    var resting: Signal?
-    // Why the exchange ends itself.
+    var resting: OneShot<Void>?
+    // The error with which the exchange ended itself.
     var verdict: DispatchError?
     var trailers: HTTPFields?
     var phase = DispatchError.Phase.connecting
@@ -57,7 +57,7 @@ final class ClientExchange: ExchangeControl {
   var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
   func start(with loan: LentClients.Loan, userAgent: String, on executor: LoopExecutor) {
-    // Detached: nothing of the caller's task, its priority or its values, is meant for it.
+    // Detached, because priority and task-local values of the caller's task must not apply.
     let task = Task.detached(executorPreference: executor) { [self] in
       let number = registry.add(self)
       let failure = await run(HTTPClientRequest(exchange, number: number, userAgent: userAgent), loan)
@@ -78,9 +78,9 @@ final class ClientExchange: ExchangeControl {
       return (state.task, state.resting.take(), state.released, state.hold)
     }
     task?.cancel()
-    resting?.send()
-    released.send()
-    // The client closes it too, by way of another task.
+    resting?.set()
+    released.set()
+    // The client closes it too, but from another task.
     hold?.close(for: self)
   }
 
@@ -89,7 +89,7 @@ final class ClientExchange: ExchangeControl {
       if state.isTelling { state.isResumed = true }
       return state.resting.take()
     }
-    resting?.send()
+    resting?.set()
   }
 
   // MARK: The task
@@ -98,7 +98,7 @@ final class ClientExchange: ExchangeControl {
     var rounds = 0
     while true {
       let failure = await attempt(request, loan.client)
-      // What broke off may still be sending; the permit must not go back before.
+      // A failed attempt may still be sending. The permit must not be returned before that ends.
       let hold = state.withLock { state in
         state.isEnding = true
         return state.hold
@@ -130,8 +130,8 @@ final class ClientExchange: ExchangeControl {
         guard await tell({ piece.withUnsafeReadableBytes { events.received($0) } }) else { return cancelled }
       }
     } catch {
-      // The answer is whole, or will be, and the rest of the request's body is not wanted. What is still on its way to here
-      // is lost to the error, which may come as one of the connection's and before the answer's end.
+      // The response is or will be complete, and the rest of the request's body is not needed. The error, possibly
+      // one of the connection, may arrive before the end of the response and discards data still on its way.
       let (isEarly, released) = state.withLock { ($0.phase == .receiving && body != nil, $0.released) }
       if isEarly { await released.wait() }
       let answer = state.withLock { isEarly ? $0.answer.take() : nil }
@@ -141,14 +141,14 @@ final class ClientExchange: ExchangeControl {
         guard await tell({ rest.withUnsafeReadableBytes { events.received($0) } }) else { return cancelled }
       }
     }
-    // To a task that was cancelled the body just ends.
+    // For a cancelled task the body simply ends.
     let (isCancelled, verdict, trailers, released) = state.withLock {
       ($0.isCancelled, $0.verdict, $0.trailers.take(), $0.released)
     }
     if let verdict { return verdict }
     if isCancelled { return cancelled }
     if let trailers, !trailers.isEmpty { events.received(trailers: trailers) }
-    // A success may come while the body is still being sent.
+    // A success may arrive while the body is still being sent.
     await released.wait()
     return nil
   }
@@ -159,10 +159,10 @@ final class ClientExchange: ExchangeControl {
       state.answer = nil
       state.isReused = false
       state.isEnding = false
-      if !state.isCancelled { state.released = Signal() }
+      if !state.isCancelled { state.released = OneShot<Void>() }
     }
     guard let limit = exchange.request.connectTimeout else { return }
-    let timer = TimerThread.shared.schedule(at: .now + limit) { [weak self] in self?.connectTimedOut() }
+    let timer = TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.connectTimedOut() }
     let late = state.withLock { state in
       if state.isOver { return true }
       state.timer = timer
@@ -180,8 +180,8 @@ final class ClientExchange: ExchangeControl {
     task?.cancel()
   }
 
-  /// Whether the request met a connection that the server had closed while it was idle: then nothing became of it, and
-  /// another connection is asked.
+  /// Whether the request met a connection that the server had closed while it was idle. If so, it was not processed,
+  /// and another connection is tried.
   private func isMissed(_ failure: DispatchError) -> Bool {
     let (isUnsent, isReused) = state.withLock { state in
       (state.hold == nil, state.isReused && state.times.firstByte == .zero && !state.isCancelled)
@@ -208,7 +208,7 @@ final class ClientExchange: ExchangeControl {
         isConnectionReused: isReused))
   }
 
-  /// Tells the consumer something, and rests if it asks for that. False: it wants no more.
+  /// Calls the consumer, and waits if it pauses. Returns false if it wants no more.
   private func tell(_ what: () -> BodyFlow) async -> Bool {
     let isWanted = state.withLock { state in
       (state.isTelling, state.isResumed) = (true, false)
@@ -221,10 +221,10 @@ final class ClientExchange: ExchangeControl {
       return true
     case .abort: return false
     case .pause:
-      let resting = state.withLock { state -> Signal? in
+      let resting = state.withLock { state -> OneShot<Void>? in
         state.isTelling = false
         guard !state.isResumed, !state.isCancelled else { return nil }
-        let resting = Signal()
+        let resting = OneShot<Void>()
         state.resting = resting
         return resting
       }
@@ -244,7 +244,7 @@ final class ClientExchange: ExchangeControl {
     return DispatchError(client: error, isConnected: isConnected, phase: phase)
   }
 
-  /// Tells of the end, once.
+  /// Reports the end, once.
   func end(_ failure: DispatchError?) {
     let elapsed = Deadline.now - started
     let (times, timer) = state.withLock { state -> (ExchangeTimes?, ScheduledTimer?) in
@@ -261,8 +261,9 @@ final class ClientExchange: ExchangeControl {
 
   // MARK: The connection's side
 
-  /// The request is about to be sent. False: it must not be, since it was cancelled or has ended. The client sends it all the
-  /// same where a cancel finds it on its way from the queue to its connection (1.37), and the permit may be gone by then.
+  /// The request is about to be sent. Returns false if it must not be, because it was cancelled or has ended. If a
+  /// cancel arrives between the client's queue and the connection, the client sends the request anyway (1.37), and
+  /// the permit may have been returned by then.
   func isOnConnection(_ hold: ConnectionHold, isNew: Bool) -> Bool {
     let elapsed = Deadline.now - started
     let (isWanted, timer) = state.withLock { state -> (Bool, ScheduledTimer?) in
@@ -270,13 +271,13 @@ final class ClientExchange: ExchangeControl {
       state.hold = hold
       state.isReused = !isNew
       state.phase = .awaitingHead
-      // The handshake's end is all that there is to be seen of a connection with TLS.
+      // With TLS, the end of the handshake is the only observable time.
       if isNew, exchange.request.isSecure { state.times.tls = elapsed }
       if isNew, !exchange.request.isSecure { state.times.connect = elapsed }
       return (true, state.timer.take())
     }
     timer?.cancel()
-    // The client does not ask for what has no bytes.
+    // The client does not ask for an empty body.
     if isWanted, let body, body.length == 0 { body.sentAll() }
     return isWanted
   }
@@ -291,12 +292,12 @@ final class ClientExchange: ExchangeControl {
 
   func leftConnection() {
     let released = state.withLock { $0.released }
-    released.send()
+    released.set()
   }
 }
 
 extension HTTPRequest.Method {
-  /// Whether a request may be sent again that perhaps was carried out: RFC 9110 section 9.2.2.
+  /// Whether a request that may have been processed can be sent again: RFC 9110 section 9.2.2.
   fileprivate var isIdempotent: Bool { [.get, .head, .put, .delete, .options, .trace].contains(self) }
 }
 #endif

@@ -8,10 +8,10 @@ import NIOPosix
 import NIOSSL
 
 extension DispatchError {
-  /// What async-http-client and what is beneath it say, in the dispatcher's words.
+  /// Maps errors of async-http-client and the libraries below it to a `DispatchError`.
   init(client error: any Error, isConnected: Bool, phase: Phase) {
     let (code, phase) = Self.verdict(error, isConnected, phase)
-    self.init(code, phase: phase, detail: Self.words(error), underlying: error)
+    self.init(code, phase: phase, detail: Self.words(error), underlyingError: error)
   }
 
   private static func verdict(_ error: any Error, _ isConnected: Bool, _ phase: Phase) -> (Code, Phase) {

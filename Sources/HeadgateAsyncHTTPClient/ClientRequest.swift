@@ -5,7 +5,7 @@ import HeadgateDispatch
 import NIOHTTP1
 
 extension HTTPClientRequest {
-  /// The request as async-http-client sends it, but for its body.
+  /// The request for async-http-client, without its body.
   init(_ exchange: Exchange, number: Int, userAgent: String) {
     let request = exchange.request
     self.init(url: request.url)
@@ -13,12 +13,12 @@ extension HTTPClientRequest {
     for field in request.headerFields where !field.name.isTransports && field.name != .cookie {
       headers.add(name: field.name.rawName, value: field.value)
     }
-    // One field, which HTTPFields holds taken apart: servers read the first one only.
+    // HTTPFields stores cookies separately, but many servers read only the first Cookie field.
     if let cookies = request.headerFields[.cookie] { headers.add(name: "Cookie", value: cookies) }
-    // The client itself writes IPv6 addresses without brackets, and nothing for a socket.
+    // The client writes IPv6 addresses without brackets, and no host for a socket.
     if !headers.contains(name: "Host") { headers.add(name: "Host", value: request.authority) }
     if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: userAgent) }
-    // What may be paused must come as it is: nobody can stop in the middle of an inflated block.
+    // A body that may be paused must not be compressed: decompression can't pause within an inflated block.
     if !headers.contains(name: "Accept-Encoding") {
       headers.add(name: "Accept-Encoding", value: exchange.mayPause ? "identity" : "gzip, deflate")
     }
@@ -27,7 +27,7 @@ extension HTTPClientRequest {
 }
 
 extension DispatchRequest {
-  /// Host and port as a `Host` field has them: no user, no zone, `localhost` for a Unix-domain socket.
+  /// The value of the `Host` field: no user, no zone, `localhost` for a Unix-domain socket.
   fileprivate var authority: String {
     if endPoint.isUnixSocket { return "localhost" }
     let standard = isSecure ? 443 : 80
@@ -37,7 +37,7 @@ extension DispatchRequest {
 }
 
 extension HTTPFields {
-  /// The client's fields, in their order; one whose name can't be one is left out.
+  /// The client's fields, in order; fields with invalid names are dropped.
   init(_ headers: HTTPHeaders) {
     self.init()
     reserveCapacity(headers.count)

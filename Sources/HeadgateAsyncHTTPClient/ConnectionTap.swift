@@ -3,9 +3,9 @@ import HeadgateThreads
 import NIOCore
 import NIOHTTP1
 
-/// Which exchange is meant by the number that its request carries as far as the connection.
+/// Maps the number in a request's internal header field to its exchange.
 final class ExchangeRegistry: Sendable {
-  /// A field that no server sees: the connection's tap takes it out.
+  /// A field that no server sees: the tap in the connection's pipeline removes it.
   static let fieldName = "headgate-exchange"
 
   private struct State {
@@ -28,20 +28,21 @@ final class ExchangeRegistry: Sendable {
   func exchange(_ number: Int) -> ClientExchange? { state.withLock { $0.exchanges[number] } }
 }
 
-/// Sits in a connection's pipeline between the HTTP decoder and async-http-client, and tells the exchange that is on the
-/// connection what the client's interface does not: when its request is on a connection (which ends the time to connect),
-/// the trailers, and when the connection is done with it.
+/// A handler between the HTTP decoder and async-http-client in a connection's pipeline. It reports to the present
+/// exchange what the client's interface does not: when its request gets a connection (the end of the connect
+/// timeout), the trailers, and when the connection is done with it.
 ///
-/// It also sees to the answer that comes before the request's body was sent. The client stops sending at a status of 300
-/// and more, reads the answer and closes, but lets the task hang for good that waits to send (1.37). So the answer's end is
-/// given to it as an error, after the last byte of the body; an error does resume that task.
+/// It also handles responses that arrive before the request's body was sent. At a status of 300 or more the client
+/// stops sending, reads the response and closes, but never resumes the task that waits to send (1.37). So the end of
+/// such a response is passed to the client as an error, after the last byte of the body; an error does resume that
+/// task.
 final class ConnectionTap: ChannelDuplexHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias InboundOut = HTTPClientResponsePart
   typealias OutboundIn = HTTPClientRequestPart
   typealias OutboundOut = HTTPClientRequestPart
 
-  /// The answer was whole, and the request was not.
+  /// The response was complete, but the request was not.
   struct AnswerIsWhole: Error {}
 
   private let registry: ExchangeRegistry
@@ -50,20 +51,20 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var isUsed = false
   // Nothing more is sent: the connection is about to be closed.
   private var isRefused = false
-  // Of the current exchange.
+  // For the present exchange.
   private var isRequestSent = false
   private var isAnswered = false
   private var isCutShort = false
   private var owesError = false
   private var isRequestWritten = false
-  // The body of an answer that came before all of the request had left, up to a megabyte: the client drops what its
-  // consumer has not begun to read when a write fails.
+  // The body of a response that arrived before the whole request was sent, up to a megabyte. If a write fails, the
+  // client discards data that its consumer has not begun to read.
   private var earlyBody: ByteBuffer?
   private static let mostKept = 1 << 20
 
   private init(_ registry: ExchangeRegistry) { self.registry = registry }
 
-  /// Puts one into a new connection, which the client has set up but not used.
+  /// Adds a tap to a new connection, which the client has set up but not used yet.
   static func add(to channel: any Channel, _ registry: ExchangeRegistry) -> EventLoopFuture<Void> {
     do {
       let pipeline = channel.pipeline.syncOperations
@@ -83,7 +84,7 @@ final class ConnectionTap: ChannelDuplexHandler {
     exchange?.leftConnection()
   }
 
-  /// Closes the connection if the exchange is still on it.
+  /// Closes the connection if the exchange still uses it.
   func close(for exchange: ClientExchange) {
     guard current === exchange else { return }
     context?.close(promise: nil)
@@ -104,7 +105,7 @@ final class ConnectionTap: ChannelDuplexHandler {
       (isRequestWritten, earlyBody) = (false, nil)
       current = number.flatMap { registry.exchange($0) }
       let hold = ConnectionHold(loop: context.eventLoop, tap: NIOLoopBound(self, eventLoop: context.eventLoop))
-      // Without an exchange, or with one that wants no more, nothing may reach the server.
+      // Without an exchange, or if the exchange has ended, nothing may reach the server.
       guard let current, current.isOnConnection(hold, isNew: !isUsed) else {
         promise?.fail(ChannelError.ioOnClosedChannel)
         return refuse(on: context.eventLoop)
@@ -115,7 +116,7 @@ final class ConnectionTap: ChannelDuplexHandler {
       context.write(data, promise: promise)
     case .end:
       isRequestSent = true
-      // The next exchange may begin before the call that writes returns.
+      // The next exchange may begin before the call to write returns.
       let done = isAnswered ? current.take() : nil
       let written = context.eventLoop.makePromise(of: Void.self)
       let tap = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -126,8 +127,8 @@ final class ConnectionTap: ChannelDuplexHandler {
     }
   }
 
-  /// Sends nothing of a request that nobody wants, and closes the connection: after the present call, in the middle of which
-  /// the client does not expect it.
+  /// Drops a request that is no longer wanted and closes the connection, after the present call, during which the
+  /// client does not expect that.
   private func refuse(on loop: any EventLoop) {
     current = nil
     isRefused = true
@@ -135,7 +136,7 @@ final class ConnectionTap: ChannelDuplexHandler {
     loop.execute { tap.value.context?.close(promise: nil) }
   }
 
-  // MARK: The answer
+  // MARK: The response
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
@@ -169,7 +170,7 @@ final class ConnectionTap: ChannelDuplexHandler {
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
-    // What came of the body goes on from here, and is lost to an error that overtakes it.
+    // Body data received so far is passed on first: an error that overtakes it would discard it.
     context.fireChannelReadComplete()
     if owesError {
       owesError = false
@@ -185,12 +186,12 @@ final class ConnectionTap: ChannelDuplexHandler {
   }
 }
 
-/// An exchange's hold on the connection that it is on.
+/// A handle with which an exchange closes its connection.
 struct ConnectionHold: Sendable {
   fileprivate let loop: any EventLoop
   fileprivate let tap: NIOLoopBound<ConnectionTap>
 
-  /// Closes the connection if the exchange is still on it: at once on the loop, from elsewhere when the loop comes to it.
+  /// Closes the connection if the exchange still uses it: at once on the loop, otherwise asynchronously.
   func close(for exchange: ClientExchange) {
     if loop.inEventLoop { tap.value.close(for: exchange) } else { loop.execute { tap.value.close(for: exchange) } }
   }

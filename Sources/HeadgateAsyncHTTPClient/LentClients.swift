@@ -4,20 +4,21 @@ import HeadgateThreads
 import NIOCore
 import NIOHTTPCompression
 
-/// The clients, one for each number of connections that an end-point may have.
+/// The clients, one for each connection limit in use.
 ///
-/// async-http-client has one limit for all hosts, fixed when a client is made: hence a client for each limit. One whose
-/// limit holds no longer is shut down when the last exchange has given it back, since a shutdown would cancel it.
+/// async-http-client has one limit for all hosts, fixed when a client is created, hence one client for each limit. A
+/// client with an outdated limit is shut down when the last exchange has returned it, because a shutdown would cancel
+/// exchanges.
 final class LentClients: Sendable {
-  /// A client for the time of one exchange.
+  /// A client, for the duration of one exchange.
   struct Loan: Sendable {
     let client: HTTPClient
-    /// How many connections it opens to an end-point at most.
+    /// The maximum number of connections to an end-point.
     let connections: Int
     fileprivate let number: Int
     fileprivate let clients: LentClients
 
-    /// Gives it back, once.
+    /// Returns the client. Call once.
     func giveBack() { clients.takeBack(number) }
   }
 
@@ -28,14 +29,14 @@ final class LentClients: Sendable {
 
   private struct State {
     var entries: [Int: Entry] = [:]
-    // By the number of connections, which one is lent.
+    // The number of the current client for each connection limit.
     var lent: [Int: Int] = [:]
     var lastNumber = 0
     var closing = 0
     var isShutDown = false
     var whenClosed: [@Sendable () -> Void] = []
 
-    /// Those that are neither lent any more nor under way, to be shut down.
+    /// Removes the clients that are neither current nor in use, to be shut down.
     mutating func takeUnused() -> [HTTPClient] {
       let kept = Set(lent.values)
       var unused: [HTTPClient] = []
@@ -53,7 +54,7 @@ final class LentClients: Sendable {
 
   init(make: @escaping @Sendable (Int) -> HTTPClient) { self.make = make }
 
-  /// A client that opens so many connections to an end-point at most; nil after the shutdown.
+  /// A client with this connection limit; nil after the shutdown.
   func lend(connections: Int) -> Loan? {
     state.withLock { state in
       guard !state.isShutDown else { return nil }
@@ -80,7 +81,7 @@ final class LentClients: Sendable {
       })
   }
 
-  /// Lends no client but those of these limits from now on, and shuts the others down when they are given back.
+  /// Keeps only clients with these limits. The others are shut down when they are returned.
   func keepOnly(_ limits: Set<Int>) {
     close(
       state.withLock { state in
@@ -89,7 +90,7 @@ final class LentClients: Sendable {
       })
   }
 
-  /// Shuts all of them down, with what is under way; then calls `whenClosed`.
+  /// Shuts down all clients, which cancels their exchanges, then calls `whenClosed`.
   func shutDown(whenClosed: @escaping @Sendable () -> Void) {
     let (clients, isClosed) = state.withLock { state -> ([HTTPClient], Bool) in
       state.isShutDown = true
@@ -119,7 +120,7 @@ final class LentClients: Sendable {
 }
 
 extension LentClients {
-  /// A client that leaves to the dispatcher what is the dispatcher's.
+  /// Creates a client with everything disabled that the dispatcher does.
   static func client(
     of configuration: AsyncHTTPClientTransport.Configuration, connections: Int, on loop: any EventLoop,
     _ registry: ExchangeRegistry
@@ -129,11 +130,11 @@ extension LentClients {
       timeout: .init(connect: .nanoseconds(max(1_000_000, configuration.connectTimeout.wholeNanoseconds))),
       decompression: .enabled(limit: .none))
     own.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections
-    // It would try again until its own time-out, and only then say that nobody is there.
+    // Otherwise the client would retry until its own timeout before it reports that a server is unreachable.
     own.connectionPool.retryConnectionEstablishment = false
     own.httpVersion = .http1Only
     own.networkFrameworkWaitForConnectivity = false
-    // Observers see the request; two spans would tell of one exchange.
+    // The dispatcher's observers see the request; tracing here would create a second span.
     own.tracing.tracer = nil
     own.http1_1ConnectionDebugInitializer = { ConnectionTap.add(to: $0, registry) }
     return HTTPClient(eventLoopGroup: loop, configuration: own)

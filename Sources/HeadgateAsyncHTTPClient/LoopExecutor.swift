@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
 import NIOCore
 
-/// Runs the tasks of exchanges on the event loop that has their sockets, so that nothing hops between threads on its way.
+/// Runs the tasks of exchanges on the event loop of their sockets, to avoid switches between threads.
 final class LoopExecutor: TaskExecutor {
   private let loop: any EventLoop
 

@@ -3,7 +3,7 @@ import HeadgateDispatch
 import HeadgateThreads
 import NIOCore
 
-/// A request's body as async-http-client asks for it: a piece whenever the socket has room.
+/// A request's body as async-http-client reads it: a piece whenever the socket has room.
 struct OutgoingBody: AsyncSequence, Sendable {
   let reader: BodyReader
 
@@ -18,10 +18,10 @@ struct OutgoingBody: AsyncSequence, Sendable {
 
 /// Reads the body for one attempt to send it.
 ///
-/// The client asks in a task of its own, which may be in here when the attempt is over. So an attempt closes its reader
-/// before another one begins, and from then on nothing is taken from the body in its name.
+/// The client reads in a task of its own, which may still be in `next` when the attempt is over. So an attempt closes
+/// its reader before the next one begins, and after that the reader takes nothing from the body.
 final class BodyReader: Sendable {
-  /// The body could not be had, or nobody wants it any more.
+  /// The body could not be read, or is no longer needed.
   struct Broken: Error {}
 
   private static let pieceSize = 64 * 1024
@@ -29,14 +29,14 @@ final class BodyReader: Sendable {
   private struct State {
     var isClosed = false
     var isReading = false
-    var waiting: Signal?
-    var closing: Signal?
+    var waiting: OneShot<Void>?
+    var closing: OneShot<Void>?
   }
 
   private let source: RequestBodySource
-  // Whether the server has said that it does not want the body.
+  // Whether the server has refused the body.
   private let isAnswered: @Sendable () -> Bool
-  private let closed = Signal()
+  private let closed = OneShot<Void>()
   private let state = Locked(State())
 
   init(_ source: RequestBodySource, isAnswered: @escaping @Sendable () -> Bool) {
@@ -46,7 +46,7 @@ final class BodyReader: Sendable {
 
   func next() async throws -> ByteBuffer? {
     while true {
-      let ready = Signal()
+      let ready = OneShot<Void>()
       var piece = ByteBuffer()
       guard begins(ready) else { throw Broken() }
       let read = read(into: &piece, ready)
@@ -56,25 +56,25 @@ final class BodyReader: Sendable {
       case .end: return nil
       case .wait: await ready.wait()
       case .failed:
-        // A failure now would take the rest of the answer away.
+        // An error now would discard the rest of the response.
         if isAnswered() { await closed.wait() }
         throw Broken()
       }
     }
   }
 
-  private func read(into piece: inout ByteBuffer, _ ready: Signal) -> BodyRead {
+  private func read(into piece: inout ByteBuffer, _ ready: OneShot<Void>) -> BodyRead {
     var read = BodyRead.end
     piece.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.pieceSize) { buffer in
       let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(Self.pieceSize))
-      read = source.read(into: room) { ready.send() }
+      read = source.read(into: room) { ready.set() }
       if case .bytes(let count) = read { return count }
       return 0
     }
     return read
   }
 
-  private func begins(_ ready: Signal) -> Bool {
+  private func begins(_ ready: OneShot<Void>) -> Bool {
     state.withLock { state in
       guard !state.isClosed else { return false }
       (state.isReading, state.waiting) = (true, ready)
@@ -88,19 +88,19 @@ final class BodyReader: Sendable {
       if read != .wait { state.waiting = nil }
       return (!state.isClosed, state.closing.take())
     }
-    closing?.send()
+    closing?.set()
     return goesOn
   }
 
-  /// Ends the reading. Suspends while a read is under way on another thread, which never takes long.
+  /// Stops reading. Suspends while a read is under way on another thread, which is always short.
   func close() async {
-    let (waiting, closing) = state.withLock { state -> (Signal?, Signal?) in
+    let (waiting, closing) = state.withLock { state -> (OneShot<Void>?, OneShot<Void>?) in
       state.isClosed = true
-      if state.isReading { state.closing = Signal() }
+      if state.isReading { state.closing = OneShot<Void>() }
       return (state.waiting.take(), state.closing)
     }
-    waiting?.send()
-    closed.send()
+    waiting?.set()
+    closed.set()
     await closing?.wait()
   }
 }

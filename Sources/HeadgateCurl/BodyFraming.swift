@@ -1,50 +1,50 @@
-// Where a body ends: RFC 9112 section 6.3. libcurl takes the last of several lengths, and the leading digits of one that is
-// not a number. With such a head two readers see two different messages, so it is refused.
+// Where a body ends: RFC 9112 section 6.3. libcurl takes the last of several lengths, and the leading digits of an
+// invalid number. Two readers would see different messages in such a response, so it is rejected.
 
-/// What the fields of a head say of the body's length.
+/// What the fields of a head say about the body's length.
 struct BodyFraming {
-  /// What a line says.
+  /// The meaning of a line.
   enum Line {
-    /// Nothing of the length.
+    /// Not about the body's length.
     case other
     case taken
-    /// Something that can't be: why.
+    /// Invalid, with the reason.
     case malformed(String)
   }
 
-  /// The declared length in bytes; nil when there is none.
+  /// The declared length in bytes; nil if there is none.
   private(set) var length: Int64?
-  /// Whether the body comes in chunks, the last of which shows its end.
+  /// Whether the body is chunked, so that the last chunk marks its end.
   private(set) var isChunked = false
 
-  /// Whether nothing but the connection's end shows that of the body.
+  /// Whether only the end of the connection marks the end of the body.
   var endsWithConnection: Bool { length == nil && !isChunked }
 
-  /// Looks at a line of the head.
+  /// Processes a line of the head.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
-    // For most lines the place of the colon decides.
+    // The position of the colon rules out most lines.
     if Self.has(line, "content-length:") { return takeLength(line.dropFirst(15)) }
     guard Self.has(line, "transfer-encoding:") else { return .other }
     return takeCoding(line.dropFirst(18))
   }
 
-  // libcurl decodes any coding that it knows, asked for or not, and takes it to be complete wherever it ends.
+  // libcurl decodes every coding that it supports, requested or not, and treats a truncated body as complete.
   private mutating func takeCoding(_ value: Slice<UnsafeRawBufferPointer>) -> Line {
-    let coding = String(decoding: value, as: UTF8.self).trimmingSpace().lowercased()
+    let coding = value.trimmingSpace().lowercased()
     guard coding == "chunked", !isChunked else {
-      return .malformed("the transfer coding \"\(coding)\" was not asked for")
+      return .malformed("the transfer coding \"\(coding)\" was not requested")
     }
     isChunked = true
     return length == nil ? .taken : Self.both
   }
 
   // Section 6.1: such a message ought to be handled as an error.
-  private static let both = Line.malformed("a body length is given beside chunks")
+  private static let both = Line.malformed("a body length is given for a chunked body")
 
-  // RFC 9110 section 8.6 lets a list of the same length pass: a proxy may have joined two fields.
+  // RFC 9110 section 8.6 allows a list of equal lengths, since a proxy may have joined two fields.
   private mutating func takeLength(_ value: Slice<UnsafeRawBufferPointer>) -> Line {
     for part in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-      let text = String(decoding: part, as: UTF8.self).trimmingSpace()
+      let text = part.trimmingSpace()
       guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
         let number = Int64(text)
       else { return .malformed("\"\(text)\" is not a valid body length") }
@@ -56,7 +56,7 @@ struct BodyFraming {
     return isChunked ? Self.both : .taken
   }
 
-  /// Whether a line begins with a name in small letters, however the line writes it.
+  /// Whether a line begins with a name, ignoring case. The name is given in lower case.
   private static func has(_ line: UnsafeRawBufferPointer, _ name: StaticString) -> Bool {
     let count = name.utf8CodeUnitCount
     guard line.count >= count, line[count - 1] == UInt8(ascii: ":") else { return false }
@@ -65,10 +65,12 @@ struct BodyFraming {
   }
 }
 
-extension String {
+extension Slice<UnsafeRawBufferPointer> {
   fileprivate func trimmingSpace() -> String {
     func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A }
-    let end = utf8.reversed().drop(while: isSpace).count
-    return String(decoding: utf8.prefix(end).drop(while: isSpace), as: UTF8.self)
+    guard let first = firstIndex(where: { !isSpace($0) }), let last = lastIndex(where: { !isSpace($0) }) else {
+      return ""
+    }
+    return String(decoding: self[first...last], as: UTF8.self)
   }
 }

@@ -10,25 +10,26 @@ import Glibc
 import Musl
 #endif
 
-/// Cookies that servers set, and get back with later requests: by choice, as the `cookies` of a transport's
+/// Cookies that servers set, sent back with later requests. Enabled by the `cookies` property of a transport's
 /// configuration.
 ///
-/// libcurl keeps them, by the rules of RFC 6265 and the list of public suffixes where it was built with that. A jar may
-/// serve several transports, and all loops of each; it has a lock of its own. A request with a `Cookie` field of its
-/// own sends that beside the jar's. Unix-domain sockets neither set nor get any: they all have the host `localhost`.
+/// libcurl stores them, by the rules of RFC 6265 and the public suffix list, if it was built with that. A jar may
+/// serve several transports and all of their loops; it has its own lock. A request with a `Cookie` field of its own
+/// sends that in addition. Servers behind Unix-domain sockets neither set nor receive cookies, because all have the
+/// host `localhost`.
 public final class CookieJar: @unchecked Sendable, Hashable {
-  // Unchecked: libcurl takes its share's locks, which are ours, round everything that it does with the share, and
-  // `access` is used under `guarded` only.
+  // Unchecked: libcurl takes the share's locks, which are ours, for all its work with the share, and `access` is used
+  // only under `guarded`.
 
-  // Freed in deinit: every handle that uses it belongs to a transport's loop, which keeps the jar.
+  // Freed in deinit: every handle that uses the share belongs to a transport's loop, which retains the jar.
   let share: UnsafeMutableRawPointer
   private let access: UnsafeMutableRawPointer
   private let guarded = Locked(())
   private let locks: JarLocks
 
-  /// An empty jar.
+  /// Creates an empty jar.
   ///
-  /// - Throws: `DispatchError` with `transportFailed` when there is no memory for it.
+  /// - Throws: `DispatchError` with `transportFailed` if memory is exhausted.
   public init() throws(DispatchError) {
     CurlLoop.initializeLibrary
     guard let share = curl_share_init() else {
@@ -39,7 +40,7 @@ public final class CookieJar: @unchecked Sendable, Hashable {
       throw DispatchError(.transportFailed, detail: "no memory for a cookie jar")
     }
     (self.share, self.access, locks) = (share, access, JarLocks())
-    // Unretained: the jar keeps its locks for longer than the share.
+    // Unretained: the jar keeps its locks longer than the share.
     ccurl_share_set_locks(
       share, JarLocks.lock, JarLocks.unlock, Unmanaged.passUnretained(locks).toOpaque())
     ccurl_share_cookies(share)
@@ -47,10 +48,10 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     ccurl_set_string(access, CURLOPT_COOKIEFILE, "")
   }
 
-  /// A jar with the cookies of a file, in Netscape's format, as curl writes it.
+  /// Creates a jar with the cookies of a file in Netscape's format, as written by curl.
   ///
-  /// - Parameter file: Its path. Lines that are no cookies are passed over.
-  /// - Throws: `DispatchError` with `fileFailed` when it can't be read.
+  /// - Parameter file: Its path. Invalid lines are skipped.
+  /// - Throws: `DispatchError` with `fileFailed` if the file can't be read.
   public convenience init(file: String) throws(DispatchError) {
     try self.init()
     guard let stream = fopen(file, "re") else { throw CookieJar.failure(file, "read") }
@@ -69,8 +70,8 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     curl_share_cleanup(share)
   }
 
-  /// The cookies, one a line of Netscape's format: domain, whether for names below it too, path, whether over TLS only,
-  /// when it ends (seconds since 1970, 0 with the session), name, value, with tabs in between. O(n).
+  /// The cookies, one line each, in Netscape's format: domain, whether subdomains are included, path, whether TLS is
+  /// required, expiry (seconds since 1970, 0 for the session), name and value, separated by tabs. O(n).
   public var lines: [String] {
     guarded.withLock { _ in
       guard let list = ccurl_get_cookies(access) else { return [] }
@@ -79,40 +80,40 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     }
   }
 
-  /// Adds a cookie: a line as in ``lines``, or a whole `Set-Cookie: …` field. What is neither is passed over.
+  /// Adds a cookie: a line as in ``lines``, or a complete `Set-Cookie: …` field. Other text is ignored.
   public func add(_ line: String) {
     let line = line.last?.isNewline == true ? String(line.dropLast()) : line
     let isComment = line.hasPrefix("#") && !line.hasPrefix("#HttpOnly_")
-    // libcurl takes a few words for commands.
+    // libcurl interprets some words as commands.
     guard !isComment, line.contains("\t") || line.lowercased().hasPrefix("set-cookie:") else { return }
     guarded.withLock { _ in _ = ccurl_set_string(access, CURLOPT_COOKIELIST, line) }
   }
 
-  /// Takes all cookies out.
+  /// Removes all cookies.
   public func removeAll() { guarded.withLock { _ in _ = ccurl_set_string(access, CURLOPT_COOKIELIST, "ALL") } }
 
-  /// Writes all cookies to a file in Netscape's format, which takes the place of one with this name when it is whole
-  /// and on the disk. Only its owner may read it.
+  /// Writes all cookies to a file in Netscape's format. An existing file is replaced once the new one is complete and
+  /// on disk. Only its owner may read it.
   ///
-  /// It is written under a random name in the same folder first, which nobody else can have made: what others have
-  /// planted there is neither followed nor written to. A symbolic link of the final name is itself replaced, not what
-  /// it points to. When it fails, the file of the final name is as it was, and nothing is left behind.
+  /// The file is first written under a random name in the same folder, which is created exclusively: existing files
+  /// and links are neither followed nor written to. If the final name is a symbolic link, the link itself is
+  /// replaced, not its target. After an error the old file is unchanged, and no temporary file is left.
   ///
-  /// - Parameter file: Its path: of a regular file, a link, or of nothing yet.
-  /// - Throws: `DispatchError` with `fileFailed` when it can't be written, or when the path is that of a device, a pipe
-  ///   or a folder.
+  /// - Parameter file: The path of a regular file or a link, or one that does not exist yet.
+  /// - Throws: `DispatchError` with `fileFailed` if the file can't be written, or if the path is a device, a pipe or
+  ///   a folder.
   public func save(to file: String) throws(DispatchError) {
     let text = "# Netscape HTTP Cookie File\n\n" + lines.map { $0 + "\n" }.joined()
     var info = stat()
-    // Replaced by a file, /dev/stdout or a pipe would be lost to all who use it.
+    // Replacing /dev/stdout or a pipe by a file would destroy it for all its users.
     guard stat(file, &info) != 0 || info.st_mode & S_IFMT == S_IFREG else {
-      throw DispatchError(.fileFailed, detail: "the cookies can't be written to \"\(file)\": it is no regular file")
+      throw DispatchError(.fileFailed, detail: "the cookies can't be written to \"\(file)\": it is not a regular file")
     }
     let part = CookieJar.randomName(beside: file)
     let descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw CookieJar.failure(file, "written") }
     let isWritten = CookieJar.write(Array(text.utf8), to: descriptor) && CookieJar.isSynchronized(descriptor)
-    // Told by the first that went wrong: what follows it may set the number anew.
+    // `errno` is read after the first error, since the calls below may change it.
     let failure = isWritten ? nil : CookieJar.failure(file, "written")
     let isClosed = close(descriptor) == 0
     guard failure == nil, isClosed, rename(part, file) == 0 else {
@@ -122,7 +123,7 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     }
   }
 
-  // A name of its own, not one that grows from the file's: that may be as long as a name can be.
+  // Not derived from the file's name, which may already have the maximum length.
   private static func randomName(beside file: String) -> String {
     let name = Array(file.utf8)
     let folder = name.lastIndex(of: UInt8(ascii: "/")).map { name[...$0] } ?? []
@@ -140,7 +141,7 @@ public final class CookieJar: @unchecked Sendable, Hashable {
     return true
   }
 
-  // Some file systems, of networks for the most part, know of no such thing. That is no failure.
+  // Some file systems, mostly network ones, do not support fsync. That is not an error.
   private static func isSynchronized(_ descriptor: Int32) -> Bool {
     fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP
   }
@@ -150,24 +151,24 @@ public final class CookieJar: @unchecked Sendable, Hashable {
       .fileFailed, detail: "the cookies in \"\(file)\" can't be \(what): \(String(cString: strerror(errno)))")
   }
 
-  /// Whether both are one jar.
+  /// Whether both are the same object.
   public static func == (left: CookieJar, right: CookieJar) -> Bool { left === right }
 
-  /// Feeds the jar's identity.
+  /// Hashes the identity of the jar.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-// Named so that the method above can reach the system's call of the same name.
+// An alias, because the method above hides the system call of the same name.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(descriptor, bytes.baseAddress, bytes.count)
 }
 
-/// The locks that libcurl asks for: one for each kind of data, since it takes that of the share inside that of the
-/// cookies.
+/// The locks that libcurl requires: one for each kind of data, because it takes the share's lock while it holds the
+/// cookies'.
 private final class JarLocks: Sendable {
   private let locks = (0..<16).map { _ in CallbackLock() }
 
-  // Unretained: the jar keeps the object for longer than libcurl may call with it.
+  // Unretained: the jar outlives all of libcurl's calls.
   private static func find(_ kind: curl_lock_data, _ pointer: UnsafeMutableRawPointer?) -> CallbackLock? {
     guard let pointer else { return nil }
     let locks = Unmanaged<JarLocks>.fromOpaque(pointer).takeUnretainedValue().locks

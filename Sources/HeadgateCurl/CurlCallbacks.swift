@@ -9,9 +9,9 @@ import Glibc
 import Musl
 #endif
 
-/// What libcurl calls, on the loop's thread. Each finds its exchange through the handle's own pointer.
+/// libcurl's callbacks, called on the loop's thread. Each finds its exchange through the handle's private pointer.
 enum CurlCallbacks {
-  // Unretained: the loop keeps handle and exchange for as long as libcurl may call with them (see CurlEasy.prepare).
+  // Unretained: the loop keeps handle and exchange as long as libcurl may use them (see CurlEasy.prepare).
   static func transfer(_ pointer: UnsafeMutableRawPointer) -> CurlTransfer? {
     easy(pointer).transfer?.takeUnretainedValue()
   }
@@ -22,20 +22,25 @@ enum CurlCallbacks {
 
   static let write: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    return transfer(pointer)?.received(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+    let easy = easy(pointer)
+    guard let transfer = easy.transfer?.takeUnretainedValue() else { return 0 }
+    let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    if easy.head.isDone { return transfer.received(piece) }
+    // A line of the head. The function below gets it too, after libcurl has stored it: see CurlVersion.
+    return transfer.received(easy.head.preview(piece)) ? piece.count : 0
   }
 
   static let header: ccurl_data_function = { bytes, size, count, pointer in
     guard let bytes, let pointer else { return 0 }
-    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
     let easy = easy(pointer)
-    let isTaken = easy.transfer?.takeUnretainedValue().received(headLine: line, in: &easy.headBuffer)
-    return isTaken == true ? line.count : 0
+    guard let transfer = easy.transfer?.takeUnretainedValue() else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer.received(easy.head.append(line)) ? line.count : 0
   }
 
   static let openSocket: curl_opensocket_callback = { pointer, _, address in
     guard let pointer, let address, let transfer = transfer(pointer) else { return -1 }
-    // Once an address was refused none of the others is tried.
+    // After an address was refused, the others are not tried.
     guard transfer.fault == nil, transfer.maySend, transfer.mayReach(numericHost(address)) else { return -1 }
     transfer.reached(.connecting)
     guard transfer.sockets?.mayOpen(for: transfer) ?? true else {
@@ -93,10 +98,10 @@ enum CurlCallbacks {
   }
 }
 
-/// An address in its numeric form; nil where it is no IP address.
+/// An address in numeric form; nil if it is not an IP address.
 private func numericHost(_ address: UnsafePointer<curl_sockaddr>) -> String? {
   var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-  // libcurl has `addrlen` bytes of the address where the field `addr` stands, of whatever family.
+  // libcurl stores `addrlen` bytes of the address in the field `addr`, whatever its family.
   let isKnown = withUnsafePointer(to: &UnsafeMutablePointer(mutating: address).pointee.addr) { pointer in
     getnameinfo(
       pointer, socklen_t(address.pointee.addrlen), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0

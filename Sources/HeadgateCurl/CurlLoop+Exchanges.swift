@@ -29,7 +29,7 @@ extension CurlLoop {
     handOver(transfer)
   }
 
-  /// Hands an exchange to libcurl: for the first time, or anew after it was taken back.
+  /// Passes an exchange to libcurl, for the first time or again.
   private func handOver(_ transfer: CurlTransfer) {
     guard let easy = spareHandles.popLast() ?? CurlEasy(configuration) else {
       return end(transfer, DispatchError(.transportFailed, detail: "no memory for a handle"))
@@ -41,7 +41,7 @@ extension CurlLoop {
     add(transfer, easy)
   }
 
-  // Looking through so many exchanges costs next to nothing.
+  // Searching this many exchanges costs almost nothing.
   private static let many = 64
 
   private func use(of transfer: CurlTransfer) -> CurlMulti.Use {
@@ -59,15 +59,15 @@ extension CurlLoop {
     }
   }
 
-  /// Gives up the connection that is being made and dials other addresses. The first socket is closed before the second
-  /// is opened: two at once could be one more than the end-point tolerates.
+  /// Abandons the connection attempt and dials other addresses. The first socket is closed before the second is
+  /// opened: two at once could exceed the end-point's limit.
   func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
     guard !transfer.isOver, let easy = transfer.easy else { return }
     transfer.dialling = dialling
     restart(transfer, easy)
   }
 
-  /// Takes an exchange back from libcurl, with its socket, and begins it anew.
+  /// Takes an exchange back from libcurl, with its socket, and starts it again.
   private func restart(_ transfer: CurlTransfer, _ easy: CurlEasy) {
     guard rewinds(transfer) else { return }
     takeBack(easy, from: transfer)
@@ -81,7 +81,7 @@ extension CurlLoop {
     isInsideCurl = false
   }
 
-  /// Whether the request can be begun anew: its body, if it has one, from its start. Ends the exchange otherwise.
+  /// Rewinds the request's body, if any. Ends the exchange if that is impossible.
   private func rewinds(_ transfer: CurlTransfer) -> Bool {
     if transfer.upload?.rewind(to: 0) ?? true { return true }
     end(transfer, CurlFailure.error(CURLE_SEND_FAIL_REWIND, of: transfer))
@@ -92,18 +92,15 @@ extension CurlLoop {
     remove(transfer, easy)
     transfer.easy = nil
     easy.forgetTransfer()
-    guard spareHandles.count < 64, canReuseHandles || easy.renew() else { return }
-    spareHandles.append(easy)
+    // A handle that has used a cookie jar keeps its own copy of the cookies, and would send them to Unix-domain
+    // sockets, which must not get any.
+    if configuration.cookies == nil, spareHandles.count < 64 { spareHandles.append(easy) }
   }
-
-  /// Whether a handle may serve one exchange after another. One that has used a cookie jar keeps cookies to itself, and
-  /// would send them where it has no jar: over a Unix-domain socket.
-  private var canReuseHandles: Bool { CurlVersion.canReuseHandles && configuration.cookies == nil }
 
   func abandon(_ transfer: CurlTransfer) {
     guard !transfer.isOver else { return }
     guard transfer.sockets != nil else {
-      // It waits in the inbox behind this: it is never begun.
+      // Its start command is still in the inbox behind this one, and will be ignored.
       transfer.isOver = true
       return transfer.events.ended(ExchangeEnd(failure: DispatchError(.cancelled, phase: .connecting)))
     }
@@ -117,31 +114,33 @@ extension CurlLoop {
     unpause(transfer, easy)
   }
 
-  /// The body has more to send, or is not wanted any more.
+  /// The body has more data to send, or is no longer needed.
   func goOnSending(_ transfer: CurlTransfer) {
     guard !transfer.isOver, let easy = transfer.easy, let upload = transfer.upload else { return }
-    // What is left of the body is not sent: the connection is closed with it.
+    // The rest of the body is not sent, so the connection is closed.
     if upload.endsHere { return end(transfer, transfer.isCutShort()) }
     guard upload.isHeld else { return }
     upload.isHeld = false
     unpause(transfer, easy)
   }
 
-  /// Tells libcurl what of the exchange is to go on: each direction is paused by itself.
+  /// Tells libcurl which directions continue. Each direction is paused separately.
   private func unpause(_ transfer: CurlTransfer, _ easy: CurlEasy) {
     let receiving = transfer.isHeldBack ? CURLPAUSE_RECV : CURLPAUSE_RECV_CONT
     let sending = transfer.upload?.isHeld == true ? CURLPAUSE_SEND : CURLPAUSE_SEND_CONT
     isInsideCurl = true
     let result = curl_easy_pause(easy.handle, receiving | sending)
     isInsideCurl = false
-    // What was held back is delivered in there; if the consumer refused it, libcurl leaves the ending to us.
+    // Data held back is delivered inside this call. If the consumer aborts, libcurl leaves it to us to end the
+    // exchange.
     guard result != CURLE_OK || transfer.isAborted else { return }
     if let failure = CurlFailure.error(result, of: transfer) { end(transfer, failure) }
   }
 
-  /// Takes the exchanges that libcurl is done with. True if there were any: their successors may have work at once.
+  /// Takes the exchanges that libcurl has finished. Returns whether there were any: their successors may have work at
+  /// once.
   func finishTransfers() -> Bool {
-    // Both, whatever the first one had.
+    // `||` must not skip the remaining handles.
     multis.reduce(false) { found, multi in finishTransfers(of: multi) || found }
   }
 
@@ -168,7 +167,7 @@ extension CurlLoop {
     return found
   }
 
-  /// libcurl is done with an exchange, for better or worse.
+  /// libcurl has finished an exchange, with or without an error.
   private func finish(_ transfer: CurlTransfer, _ result: CURLcode) {
     guard let upload = transfer.upload, let easy = transfer.easy, upload.isQuestionRefused else {
       transfer.noteEnd(result)
@@ -186,11 +185,13 @@ extension CurlLoop {
   private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
     transfer.isOver = true
     var times = ExchangeTimes()
+    var trailers: [UInt8] = []
     let wasBegun = transfer.sockets != nil
     if failure != nil { transfer.upload?.isGivenUp = true }
     if let easy = transfer.easy {
       times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay)
-      // For one that is not done this closes its connection, before the permit goes back.
+      if failure == nil { trailers = easy.head.trailers }
+      // For an unfinished exchange this closes the connection, before the permit is returned.
       takeBack(easy, from: transfer)
     }
     transfer.fallback.take()?.cancel()
@@ -209,14 +210,14 @@ extension CurlLoop {
     }
     if transfer.isHeld { held[ObjectIdentifier(transfer)] = nil }
     if wasBegun { running -= 1 }
-    if failure == nil { transfer.tellTrailers() }
+    transfer.received(trailers: trailers)
     transfer.events.ended(
       ExchangeEnd(failure: failure, times: times, metClosedConnection: transfer.metClosedConnection && failure != nil))
-    // The retain of `begin`, given back once: `sockets` is nil from here on.
+    // Balances the retain in `begin`, once: `sockets` is nil from here on.
     if wasBegun { Unmanaged.passUnretained(transfer).release() }
   }
 
-  // MARK: The line before the sockets
+  // MARK: Waiting for sockets
 
   private func hold(_ transfer: CurlTransfer) {
     transfer.isHeld = true
@@ -226,9 +227,9 @@ extension CurlLoop {
     transfer.events.waitsForSocket()
   }
 
-  /// Whether libcurl has given up on an exchange that servers were not willing to take: over HTTP/2 one that ends its
-  /// connection (GOAWAY) says how far it has come, and the streams beyond that are begun again on another. libcurl does so
-  /// five times, which many streams at once and a server with short connections can use up.
+  /// Whether libcurl has given up on an exchange that servers did not accept. An HTTP/2 server that closes a
+  /// connection (GOAWAY) says which streams it has processed, and the others are started again on another connection.
+  /// libcurl does so five times, which many concurrent streams and a server with short connections can exhaust.
   private func mustGoRound(_ transfer: CurlTransfer) -> Bool {
     guard transfer.offersHTTP2, !transfer.headIsDone, transfer.rounds < 10,
       transfer.easy?.message.hasPrefix("Connection died, tried 5 times") == true
@@ -237,7 +238,7 @@ extension CurlLoop {
     return true
   }
 
-  /// libcurl had to do without the socket that it wanted for an exchange: it waits in the line.
+  /// libcurl was refused a socket for an exchange, which now waits in the line.
   private func putBack(_ transfer: CurlTransfer) {
     guard let easy = transfer.easy, let place = transfer.sockets else { return }
     guard rewinds(transfer) else { return }
@@ -251,7 +252,7 @@ extension CurlLoop {
     lineChanged(place)
   }
 
-  /// An exchange's connection stands.
+  /// An exchange's connection is established.
   func isConnected(_ transfer: CurlTransfer, localPort: Int) {
     guard let place = transfer.sockets else { return }
     place.connected(localPort: localPort, by: transfer)
@@ -259,20 +260,20 @@ extension CurlLoop {
     lineChanged(place)
   }
 
-  /// A response shows what the server speaks with those that offer HTTP/2.
+  /// A response shows which HTTP version the server speaks with exchanges that offer HTTP/2.
   func learned(isHTTP2: Bool, from transfer: CurlTransfer) {
     transfer.sockets?.line.learned(http2: isHTTP2)
     transfer.events.multiplexes(isHTTP2)
   }
 
-  /// Something has changed in front of an end-point's sockets.
+  /// Notes that an end-point's line must be checked.
   func lineChanged(_ place: EndPointSockets) {
     guard !place.line.isEmpty || place.waitsForSocket, !place.hasChanged else { return }
     place.hasChanged = true
     changed.append(place)
   }
 
-  /// Lets on who may go on from the lines. True if there was somebody.
+  /// Starts the exchanges that may leave the lines. Returns whether there were any.
   func launchWaiting() -> Bool {
     var found = false
     while let place = changed.popLast() {

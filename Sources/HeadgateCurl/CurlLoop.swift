@@ -5,13 +5,13 @@ import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
 
-/// libcurl's multi interface on a thread of its own: curl_multi_socket_action over a poller. What happens to an exchange is
-/// in CurlLoop+Exchanges.swift.
+/// libcurl's multi interface on its own thread: curl_multi_socket_action over a poller. The exchanges are handled in
+/// CurlLoop+Exchanges.swift.
 ///
-/// Other threads leave commands in an inbox and wake the loop once for a batch. What starts on the loop's own thread,
-/// because a permit was freed there, is started at once.
-// Unchecked: `inbox` is locked, `threadNumber` and the poller's `wake` are safe from any thread, and everything else is
-// touched by the loop's thread only.
+/// Other threads put commands into an inbox and wake the loop once for a batch. An exchange started on the loop's own
+/// thread, because a permit was freed there, starts at once.
+// Unchecked: `inbox` is locked, `threadNumber` and the poller's `wake` are thread-safe, and everything else is used
+// only on the loop's thread.
 final class CurlLoop: @unchecked Sendable {
   private enum Command {
     case start(CurlTransfer)
@@ -20,7 +20,7 @@ final class CurlLoop: @unchecked Sendable {
     case sendOn(CurlTransfer)
     case fallBack(CurlTransfer)
     case use(SocketLeases)
-    case retry(SocketRoute)
+    case reserved(SocketRoute)
     case reviewIdle
     case job(LoopJob)
   }
@@ -34,42 +34,42 @@ final class CurlLoop: @unchecked Sendable {
   }
 
   let configuration: CurlTransport.Configuration
-  let maxHeadBytes: Int
   let proxies: ProxyChoice
   private let poller: Poller
   private let inbox = Locked(Inbox())
   private let threadNumber = Atomic<UInt>(0)
 
-  // One for each use of connections, in their order.
+  // One for each `CurlMulti.Use`, in order.
   var multis: [CurlMulti] = []
-  // The exchanges under way. libcurl holds bare pointers to them: each has a retain of its own from `begin` to `end`.
+  // The number of exchanges under way. libcurl holds raw pointers to them, so each is retained from `begin` to `end`.
   var running = 0
   var spareHandles: [CurlEasy] = []
   private var sockets: [EndPoint: EndPointSockets] = [:]
-  // The last one that was asked for: most requests go where the one before them went.
+  // The most recently used one: consecutive requests often have the same end-point.
   private var lastPlace: EndPointSockets?
   private var watches = WatchTable()
-  // Those that wait for a socket.
+  // Exchanges that wait for a socket.
   var held: [ObjectIdentifier: CurlTransfer] = [:]
-  // Those in front of whose line something has changed.
+  // Sockets whose line must be checked.
   var changed: [EndPointSockets] = []
-  /// The pieces of tasks that are to run here; see CurlTaskExecutor.swift.
+  /// Jobs of tasks to run here; see CurlTaskExecutor.swift.
   var jobs: Deque<LoopJob> = []
   var isInsideCurl = false
-  /// What it leases its sockets by; nil while no dispatcher uses it: then there are no limits.
+  /// The gate's leases for sockets. Nil while no dispatcher uses the transport; then there are no limits.
   private(set) var leases: SocketLeases?
 
   init(_ configuration: CurlTransport.Configuration, _ proxies: ProxyChoice) throws(DispatchError) {
     self.configuration = configuration
-    maxHeadBytes = configuration.maxHeadBytes
     self.proxies = proxies
     Self.initializeLibrary
     do {
       poller = try Poller()
     } catch {
-      throw DispatchError(.transportFailed, detail: "no descriptors left (error \(error.errno))", underlying: error)
+      throw DispatchError(
+        .transportFailed, detail: "no descriptors left (error \(error.errno))", underlyingError: error)
     }
-    // The loop outlives their callbacks: they are cleaned up on the loop's thread, before that ends.
+    // `CurlMulti` holds the loop unowned. That is safe: the handles are cleaned up on the loop's thread before it
+    // ends.
     multis = CurlMulti.Use.allCases.compactMap { CurlMulti($0, self) }
     guard multis.count == CurlMulti.Use.allCases.count else {
       for multi in multis { multi.cleanUp() }
@@ -79,7 +79,7 @@ final class CurlLoop: @unchecked Sendable {
       _ = try WorkerThread(name: "headgate-curl", serves: true) { [self] in run() }
     } catch {
       for multi in multis { multi.cleanUp() }
-      throw DispatchError(.transportFailed, detail: error.description, underlying: error)
+      throw DispatchError(.transportFailed, detail: error.description, underlyingError: error)
     }
   }
 
@@ -100,12 +100,12 @@ final class CurlLoop: @unchecked Sendable {
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func use(_ leases: SocketLeases) { _ = send(.use(leases)) }
 
-  /// Takes a job. On the loop's own thread it needs neither a lock nor a wake-up.
+  /// Accepts a job. On the loop's own thread it needs neither a lock nor a wake-up.
   func accept(_ job: LoopJob) {
     if isLoopThread { jobs.append(job) } else if !send(.job(job)) { job.job.runElsewhere() }
   }
 
-  /// Ends the loop once no exchange runs on it; `whenClosed` is called when all its sockets are closed.
+  /// Ends the loop when no exchange runs on it. `whenClosed` is called after all its sockets are closed.
   func shutDown(_ whenClosed: @escaping @Sendable () -> Void = {}) {
     let isOver = inbox.withLock { inbox in
       inbox.isClosing = true
@@ -123,7 +123,7 @@ final class CurlLoop: @unchecked Sendable {
       inbox.commands.append(command)
       return (true, inbox.commands.count == 1)
     }
-    // One wake-up for a batch: a command that comes while others wait finds the loop woken.
+    // One wake-up for a batch: if commands are already waiting, the loop has been woken.
     if isFirst { poller.wake() }
     return isTaken
   }
@@ -144,7 +144,7 @@ final class CurlLoop: @unchecked Sendable {
       }
       let hadEnds = finishTransfers()
       if launchWaiting() || hadEnds || hadCommands { continue }
-      // Last, when the exchanges that took the place of ended ones are on their way.
+      // Jobs run last, after the successors of finished exchanges were started.
       runJobs()
       if isDone() { break }
       let deadline = jobs.isEmpty ? multis.reduce(.distantFuture) { min($0, $1.timer) } : .now
@@ -155,15 +155,15 @@ final class CurlLoop: @unchecked Sendable {
           continue
         }
         var mask: Int32 = 0
-        // A socket that could be written to is read first: an answer that ends the sending may have come, and behind it
-        // the end of the connection, of which a write would take notice first.
+        // A writable socket is first checked for input: a response that ends the upload may have arrived, followed by
+        // the end of the connection, which a write would report first.
         if event.readable || event.writable && hasArrived(at: event.descriptor) { mask |= CURL_CSELECT_IN }
         if event.writable { mask |= CURL_CSELECT_OUT }
         if event.closed && !event.readable { mask |= CURL_CSELECT_ERR }
         action(event.descriptor, mask, on: multis[watches.use(of: event.descriptor).rawValue])
       }
     }
-    // A later thread may get this one's number: it must not take itself for the loop.
+    // A later thread may get the same number and must not be mistaken for the loop.
     threadNumber.store(0, ordering: .relaxed)
     handOverJobs()
     spareHandles = []
@@ -177,8 +177,8 @@ final class CurlLoop: @unchecked Sendable {
     for call in whenClosed { call() }
   }
 
-  /// Whether it was told to end and no exchange is left. From then on no command is taken. Jobs don't count: they may
-  /// enqueue others for ever, and run elsewhere after this.
+  /// Whether the loop is closing and has no exchanges left. If so, it accepts no more commands. Jobs don't count:
+  /// they may enqueue others without end, and run elsewhere afterwards.
   private func isDone() -> Bool {
     guard running == 0 else { return false }
     return inbox.withLock { inbox in
@@ -187,8 +187,8 @@ final class CurlLoop: @unchecked Sendable {
     }
   }
 
-  /// Does what other threads asked for. True if exchanges may have work at once; jobs run later in the turn, or a thread that
-  /// enqueues many would keep the loop here.
+  /// Executes the commands of other threads. Returns whether exchanges may have work at once. Jobs run later in the
+  /// turn, so that a thread that enqueues many can't occupy the loop here.
   private func takeCommands() -> Bool {
     var jobCount = 0
     let commands = inbox.withLock { inbox in
@@ -204,7 +204,7 @@ final class CurlLoop: @unchecked Sendable {
       case .fallBack(let transfer):
         if transfer.dialling == .any, transfer.phase == .connecting { dialAgain(transfer, .ipv4) }
       case .use(let leases): self.leases = leases
-      case .retry(let route):
+      case .reserved(let route):
         if let place = sockets[route.peer] {
           place.reserve(route)
           lineChanged(place)
@@ -227,8 +227,9 @@ final class CurlLoop: @unchecked Sendable {
     isInsideCurl = false
   }
 
-  /// An idle connection was closed by its server, or has sent bytes unasked: those must not answer the next
-  /// request. Over HTTP/2, which it may be until a response shows otherwise, servers may speak at any time.
+  /// An idle connection was closed by its server, or has received unexpected bytes, which must not be read as the
+  /// next response. An HTTP/2 server may send at any time; a connection counts as HTTP/2 until a response shows
+  /// otherwise.
   private func spokeUnasked(_ descriptor: Int32) {
     guard let place = watches.place(of: descriptor) else { return }
     if watches.use(of: descriptor) == .shared, place.line.speech != .http1 { return }
@@ -247,7 +248,7 @@ final class CurlLoop: @unchecked Sendable {
     return place
   }
 
-  /// Makes room under a limit that keeps a socket from being opened. False: there is nothing idle to close for it.
+  /// Closes an idle connection to make room under a limit that prevents a new socket. Returns false if there is none.
   func endIdle(for bound: SocketLedger.Bound, _ route: SocketRoute) -> Bool {
     switch bound {
     case .total:
@@ -267,7 +268,7 @@ final class CurlLoop: @unchecked Sendable {
     case CURL_POLL_INOUT: interest = [.read, .write]
     default: return watches.unwant(descriptor, poller)
     }
-    // A connection from the pool belongs to the same end-point, so it is known there too.
+    // A reused connection belongs to the same end-point, so `uses` finds it too.
     let place = transfer?.uses(descriptor) == true ? transfer?.sockets : nil
     watches.want(descriptor, interest, of: place, use: multi.use, poller)
   }
@@ -285,6 +286,6 @@ final class CurlLoop: @unchecked Sendable {
 // MARK: - The gate's sockets
 
 extension CurlLoop: SocketHolder {
-  func socketIsReserved(_ route: SocketRoute) { _ = send(.retry(route)) }
+  func socketIsReserved(_ route: SocketRoute) { _ = send(.reserved(route)) }
   func reviewIdleConnections() { _ = send(.reviewIdle) }
 }

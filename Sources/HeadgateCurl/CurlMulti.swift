@@ -2,26 +2,26 @@ import CCurl
 import HeadgateDispatch
 import HeadgateThreads
 
-/// One of libcurl's multi handles with its timer. Touched by its loop's thread only.
+/// A libcurl multi handle with its timer. Used only on its loop's thread.
 ///
-/// A loop has one for each use: each has connections of its own.
+/// A loop has one handle for each use, with separate connections.
 final class CurlMulti {
-  /// What an exchange's connection is used for.
+  /// How an exchange uses its connection.
   enum Use: Int, CaseIterable {
-    /// By one exchange at a time.
+    /// One exchange at a time.
     case own
-    /// By many, over HTTP/2. libcurl remembers for a host, and not for a connection, whether requests may share one
-    /// (7.88), and an HTTP/1.1 connection beside those of HTTP/2 would keep all others from sharing.
+    /// Shared by many exchanges, over HTTP/2. libcurl 7.88 remembers for a host, not for a connection, whether
+    /// requests may share it, so an HTTP/1.1 connection among those of HTTP/2 would keep all others from sharing.
     case shared
-    /// By a stream that stands beside many. libcurl looks through all connections to a host, used ones included, whenever a
-    /// request begins: two thousand streams would make every short one take two and a half times as long.
+    /// A stream among many. libcurl searches all connections to a host, also those in use, when a request begins: two
+    /// thousand streams would make each short request take 2.5 times as long.
     case besideMany
   }
 
   let handle: UnsafeMutableRawPointer
   let use: Use
   var timer = Deadline.distantFuture
-  // Unowned: the loop owns this object, and is alive whenever libcurl runs.
+  // Unowned: the loop owns this object and exists whenever libcurl runs.
   unowned let loop: CurlLoop
 
   init?(_ use: Use, _ loop: CurlLoop) {
@@ -29,20 +29,20 @@ final class CurlMulti {
     self.handle = handle
     self.use = use
     self.loop = loop
-    // The loop keeps this object until it has cleaned the handle up.
+    // Unretained: the loop keeps this object until it has cleaned up the handle.
     let pointer = Unmanaged.passUnretained(self).toOpaque()
     ccurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, pointer)
     ccurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, pointer)
     ccurl_multi_set_socket_function(handle, CurlCallbacks.watchSocket)
     ccurl_multi_set_timer_function(handle, CurlCallbacks.setTimer)
-    // How many connections are kept is the gate's affair, for all loops and transports together.
+    // The gate decides how many connections are kept, for all loops and transports together.
     ccurl_multi_set_long(handle, CURLMOPT_MAXCONNECTS, Int(Int32.max))
   }
 
   func setTimer(_ milliseconds: Int) {
     switch milliseconds {
     case ..<0: timer = .distantFuture
-    // At once, which is nearly always what is asked: the clock need not be read for that.
+    // At once, the most common case, which needs no look at the clock.
     case 0: timer = .distantPast
     default: timer = .now.advanced(byNanoseconds: Int64(min(milliseconds, 1 << 40)) * 1_000_000)
     }

@@ -1,26 +1,26 @@
 import HeadgateDispatch
 
-/// A proxy that requests go through.
+/// A proxy for requests.
 ///
-/// Plain requests are sent to it; those over TLS, and all through a SOCKS proxy, go through a tunnel to their end-point,
-/// so that the proxy sees nothing of them but host and port. Its credentials go to the proxy and to nobody else, and what
-/// is meant for the end-point is not sent to the proxy when a tunnel is asked for. HTTP/1.1 is spoken through it.
+/// Plain requests are sent to the proxy. Requests over TLS, and all requests through a SOCKS proxy, use a tunnel to
+/// their end-point, so that the proxy sees only host and port. The proxy's credentials are sent to the proxy only,
+/// and header fields for the end-point are not sent with the tunnel request. HTTP/1.1 is used through a proxy.
 ///
-/// A request through a proxy needs the permit of its end-point, as without one: never more of them are under way there
-/// than its limit says. The sockets lead to the proxy and count there: `maxConnections` in all, for all end-points behind
-/// it, idle ones included; those of its tunnels that lead to one end-point keep to that one's limit too. A request that
-/// has its permit and finds no socket waits for one, which counts as waiting.
+/// A request through a proxy needs the permit of its end-point, as without one, so the end-point's limit holds. Its
+/// socket leads to the proxy and counts there: at most `maxConnections` in total, for all end-points behind it,
+/// including idle ones. Tunnels to an end-point also count toward that end-point's limit. A request with a permit but
+/// no socket waits for one, which counts as waiting.
 public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
-  /// Where the proxy is.
+  /// The address of the proxy.
   public var endPoint: EndPoint { parts.endPoint }
-  /// The most sockets open to it, idle ones included: 32 unless given, as browsers have it.
+  /// The maximum number of open sockets to the proxy, including idle ones. Default: 32, as in browsers.
   public var maxConnections: Int { parts.maxConnections }
 
   var scheme: String { parts.scheme }
   var user: String { parts.user }
   var password: String { parts.password }
 
-  // An object: every request has its proxy with it, and is asked for it at several steps of its way.
+  // A reference, since every request carries its proxy along.
   private let parts: Parts
 
   private final class Parts: Sendable {
@@ -36,19 +36,19 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// A proxy by its URL.
+  /// Creates a proxy from its URL.
   ///
   /// - Parameters:
-  ///   - url: `scheme://user:password@host:port`. The scheme is `http` (which it is if none is given), `https`, `socks4`,
-  ///     `socks4a`, `socks5` or `socks5h`; the port is 443 for `https` and 1080 for all others unless given.
-  ///   - maxConnections: Sockets to it, 1 or more.
-  /// - Throws: `DispatchError` with `proxyFailed` when the URL is none of a proxy, or the number is below 1.
+  ///   - url: `scheme://user:password@host:port`. The scheme is `http` (the default), `https`, `socks4`, `socks4a`,
+  ///     `socks5` or `socks5h`. The default port is 443 for `https` and 1080 for all others.
+  ///   - maxConnections: The maximum number of sockets to it, 1 or more.
+  /// - Throws: `DispatchError` with `proxyFailed` if the URL is not valid for a proxy, or if the number is below 1.
   public init(_ url: String, maxConnections: Int = 32) throws(DispatchError) {
     func bad(_ why: String) -> DispatchError {
-      // The text may hold a password.
-      DispatchError(.proxyFailed, phase: .connecting, detail: "the proxy's URL can't be used: \(why)")
+      // The URL is not shown, since it may contain a password.
+      DispatchError(.proxyFailed, phase: .connecting, detail: "the proxy's URL is not valid: \(why)")
     }
-    guard maxConnections >= 1 else { throw bad("its sockets must be at least 1, not \(maxConnections)") }
+    guard maxConnections >= 1 else { throw bad("maxConnections must be at least 1, not \(maxConnections)") }
     var rest = Substring(url)
     var scheme = "http"
     if let mark = rest.firstRange(of: "://") {
@@ -56,22 +56,22 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
       rest = rest[mark.upperBound...]
     }
     guard ["http", "https", "socks4", "socks4a", "socks5", "socks5h"].contains(scheme) else {
-      throw bad("the scheme \(scheme) is none of a proxy's (http, https, socks4, socks4a, socks5, socks5h)")
+      throw bad("the scheme \(scheme) is not one of http, https, socks4, socks4a, socks5, socks5h")
     }
     rest = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     var (user, password) = ("", "")
     if let mark = rest.lastIndex(of: "@") {
       let parts = rest[..<mark].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard let name = URLText.unescaped(parts[0]), let word = parts.count > 1 ? URLText.unescaped(parts[1]) : "" else {
-        throw bad("its user or password is badly percent-encoded")
+        throw bad("the percent-encoding of user or password is invalid")
       }
       (user, password) = (name, word)
       rest = rest[rest.index(after: mark)...]
     }
     var port = scheme == "https" ? 443 : 1080
-    // A colon after the last bracket.
+    // The colon must follow the last bracket.
     if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
-      guard let number = Int(rest[rest.index(after: colon)...]) else { throw bad("its port is no number") }
+      guard let number = Int(rest[rest.index(after: colon)...]) else { throw bad("the port is not a number") }
       port = number
       rest = rest[..<colon]
     }
@@ -83,48 +83,48 @@ public struct CurlProxy: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Its scheme, host and port, without any credentials.
+  /// Scheme, host and port, without credentials.
   public var description: String { "\(scheme)://\(endPoint)" }
 
-  /// Whether all parts are the same.
+  /// Whether all properties are equal.
   public static func == (left: CurlProxy, right: CurlProxy) -> Bool {
     left.parts === right.parts
       || left.endPoint == right.endPoint && left.maxConnections == right.maxConnections && left.scheme == right.scheme
         && left.user == right.user && left.password == right.password
   }
 
-  /// Feeds where it is.
+  /// Hashes the end-point.
   public func hash(into hasher: inout Hasher) { hasher.combine(endPoint) }
 
-  /// Whether a request goes through a tunnel, so that its connection belongs to its end-point.
+  /// Whether a request uses a tunnel, so that its connection belongs to its end-point.
   func tunnels(to request: DispatchRequest) -> Bool { request.isSecure || scheme.hasPrefix("socks") }
 }
 
-/// Which requests go through which proxy.
+/// Which requests use which proxy.
 public struct CurlProxyRule: Sendable, Hashable {
   enum Value: Hashable { case none, environment(String?), fixed(CurlProxy, String) }
   let value: Value
 
-  /// No proxy, whatever the environment says.
+  /// No proxy. Ignores the environment.
   public static let none = CurlProxyRule(value: .none)
 
-  /// As the process's environment says when the transport is made: `http_proxy` (only so, in small letters: a server's
-  /// gateway may set the other from a request's field) for plain requests, `https_proxy` or `HTTPS_PROXY` for those over
-  /// TLS, `all_proxy` or `ALL_PROXY` for what has none of its own, and `no_proxy` or `NO_PROXY` for hosts without one:
-  /// names, which stand for all below them too, addresses, ranges of addresses (`10.0.0.0/8`), with commas in between, or
-  /// `*` for all.
+  /// Reads the process's environment when the transport is created: `http_proxy` for plain requests (lower case only,
+  /// because a CGI server may set the other from a request's field); `https_proxy` or `HTTPS_PROXY` for requests over
+  /// TLS; `all_proxy` or `ALL_PROXY` as the fallback for both; `no_proxy` or `NO_PROXY` for exceptions. Exceptions
+  /// are separated by commas: names, which include their subdomains, addresses, address ranges (`10.0.0.0/8`), or `*`
+  /// for all hosts.
   public static let environment = CurlProxyRule(value: .environment(nil))
 
-  /// As the environment says, but for the hosts without a proxy.
+  /// Reads the environment, with other exceptions.
   ///
-  /// - Parameter hosts: Hosts without a proxy, in the place of `no_proxy`.
+  /// - Parameter hosts: Hosts without a proxy, in place of `no_proxy`.
   public static func environment(except hosts: String) -> CurlProxyRule { CurlProxyRule(value: .environment(hosts)) }
 
   /// One proxy for all requests.
   ///
   /// - Parameters:
   ///   - proxy: The proxy.
-  ///   - hosts: Hosts without it, written as for `no_proxy`.
+  ///   - hosts: Hosts that don't use it, written like `no_proxy`.
   public static func through(_ proxy: CurlProxy, except hosts: String = "") -> CurlProxyRule {
     CurlProxyRule(value: .fixed(proxy, hosts))
   }

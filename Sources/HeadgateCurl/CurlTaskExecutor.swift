@@ -1,10 +1,10 @@
 import DequeModule
 import HeadgateThreads
 
-/// Runs tasks on the threads of a transport, between the turns that serve its sockets.
+/// Runs tasks on a transport's threads, between the turns that serve its sockets.
 ///
-/// A job that is enqueued on one of these threads stays on it; any other goes to the first of them. A task is resumed where
-/// its response came, and so it stays on the thread of the end-point that it asked last.
+/// A job enqueued on one of these threads stays there; others go to the first thread. A task resumes where its
+/// response arrived, so it stays on the thread of the end-point that it used last.
 final class CurlTaskExecutor: TaskExecutor {
   private let loops: [CurlLoop]
 
@@ -19,7 +19,7 @@ final class CurlTaskExecutor: TaskExecutor {
   func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 }
 
-/// A piece of a task, and the executor that took it: Swift's reference to that keeps nothing alive while the job runs.
+/// A job and its executor. Swift's unowned reference does not keep the executor alive while the job runs.
 struct LoopJob: Sendable {
   let job: UnownedJob
   let executor: CurlTaskExecutor
@@ -28,13 +28,13 @@ struct LoopJob: Sendable {
 }
 
 extension CurlLoop {
-  // Short enough that no socket waits long, and long enough that a look at the sockets costs next to nothing each.
+  // Few enough that no socket waits long, and enough that checking the sockets costs almost nothing for each job.
   private static let mostJobs = 100
 
-  /// Runs jobs that were ready before this turn of the loop. What they enqueue comes in a later turn, after a look at the
-  /// sockets: jobs that enqueue jobs for ever keep no exchange waiting.
+  /// Runs the jobs that were ready before this turn. Jobs that they enqueue run in a later turn, after a look at the
+  /// sockets, so that jobs can't starve the exchanges.
   ///
-  /// Called outside of libcurl and of all deliveries, so that they may start and cancel exchanges.
+  /// Called outside of libcurl and of all deliveries, so that jobs may start and cancel exchanges.
   func runJobs() {
     guard !jobs.isEmpty else { return }
     withAutoreleasePool {
@@ -42,7 +42,7 @@ extension CurlLoop {
     }
   }
 
-  /// Has the jobs that are left run elsewhere. Called at the loop's end, when no more can come.
+  /// Moves the remaining jobs to the global executor. Called at the loop's end, when no more can come.
   func handOverJobs() {
     while let job = jobs.popFirst() { job.job.runElsewhere() }
   }

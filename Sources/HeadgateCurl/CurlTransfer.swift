@@ -6,67 +6,66 @@ import HeadgateThreads
 import Synchronization
 
 /// One exchange on libcurl.
-// Unchecked: everything that varies is touched by the loop's thread only, but for the two atomics.
+// Unchecked: all variables are used only on the loop's thread, except the two atomics.
 final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   let exchange: Exchange
   let events: any ExchangeEvents
-  /// The proxy that it goes through.
+  /// The proxy, if any.
   let proxy: CurlProxy?
-  /// Whether it may use HTTP/2: over TLS, and if it neither is long nor can be paused. What a paused stream holds back on
-  /// a shared connection libcurl keeps in memory, up to 32 MB for each (7.88). It also takes an HTTP/2 response to be
-  /// complete at the end of a body with a declared length, before any trailers.
+  /// Whether it may use HTTP/2: only over TLS, and if it is neither long nor pausable. libcurl (7.88) keeps a paused
+  /// stream of a shared connection in memory, up to 32 MB each. It also ends an HTTP/2 response with a declared
+  /// length before any trailers.
   let offersHTTP2: Bool
-  /// Where its connection leads.
+  /// The destination of its connection.
   let route: SocketRoute
   private let loop: CurlLoop
   private let phaseNumber = Atomic<UInt8>(0)
 
-  /// The handle while the exchange is under way.
+  /// The handle, while the exchange is under way.
   var easy: CurlEasy?
   /// The multi handle that the handle was added to.
   var multi: CurlMulti?
   var sockets: EndPointSockets?
-  /// The request's body; nil when it has none.
+  /// The request's body; nil if it has none.
   let upload: CurlUpload?
   /// The socket that it uses.
   var use: EndPointSockets.Socket?
-  /// How often it was begun again because libcurl had tried often enough.
+  /// How often it was started again after libcurl had given up retrying.
   var rounds = 0
-  /// It waits in the line before the sockets, or has done so.
+  /// Whether it waits in the line for a socket, and whether it ever has.
   var isHeld = false
   var hasWaited = false
-  /// libcurl wanted to open a socket for it, and was not allowed to.
+  /// libcurl was refused a socket for it.
   var wasRefused = false
-  /// Sockets that were opened for it: more than one when an address did not answer.
+  /// The sockets opened for it. More than one if an address did not respond.
   var opened: [Int32] = []
-  /// Which addresses of its host's name it dials.
+  /// Which addresses of its host it dials.
   var dialling = Dialling.any
-  /// Goes over to IPv4 when an IPv6 address has not answered.
+  /// Switches to IPv4 if an IPv6 address does not respond.
   var fallback: ScheduledTimer?
   var begun = Deadline.now
-  /// The consumer wants no more for now; libcurl learns of it when it next has something.
+  /// The consumer has paused it. libcurl is told when it next has data.
   var isPaused = false
-  /// libcurl was told, and holds data back.
+  /// libcurl has been told and holds data back.
   var isHeldBack = false
-  /// The consumer wants no more at all.
+  /// The consumer has aborted it.
   var isAborted = false
   var isOver = false
-  /// What ended the exchange from here, in the middle of what libcurl did.
+  /// An error detected here during a callback of libcurl.
   private(set) var fault: DispatchError?
-  /// The request was handed to a connection, all of it or a part.
+  /// The request was passed to a connection, at least in part.
   private(set) var isSent = false
-  /// Its connection, which had been kept open, was closed before anything came.
+  /// Its reused connection was closed before a response began.
   private(set) var metClosedConnection = false
-  private var hasHeard = false
-  /// Its connection, which had been kept open, had bytes to read before the request was sent: nothing was sent there.
+  /// Its reused connection had bytes to read before the request was sent. Nothing was sent.
   private(set) var metBytes = false
-  /// Whether no connection that stands will do.
+  /// Whether it must not reuse a connection.
   private(set) var needsNewConnection: Bool
-  /// Whether the request asks for a compressed body, which is then inflated here.
+  /// Whether the request asks for a compressed body, which is decompressed here.
   let asksForGzip: Bool
   private var gzip: GzipBody?
-
-  private(set) var head = HeadLines()
+  // Input bytes already decompressed when the consumer paused within a piece: libcurl delivers them again.
+  private var inflated = 0
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ loop: CurlLoop) {
     self.exchange = exchange
@@ -90,34 +89,34 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     upload = exchange.body.flatMap { exchange.request.method == .head ? nil : CurlUpload($0, exchange.request) }
   }
 
-  /// The addresses that an exchange dials, one after another.
+  /// The addresses to dial.
   enum Dialling {
-    /// All, in the order of the look-up.
+    /// All, in the order of the name look-up.
     case any
     /// IPv4 only, after an IPv6 address took half of the time.
     case ipv4
-    /// All again: the name has no IPv4 address.
+    /// All again, because the name has no IPv4 address.
     case anyAtLast
   }
 
-  /// libcurl is about to dial an IPv6 address. It would give it the whole of `connectTimeout`, without a look at the
-  /// IPv4 addresses of the name (seen with 7.88).
+  /// libcurl is about to dial an IPv6 address. It would spend the whole `connectTimeout` on it and not try the IPv4
+  /// addresses (observed with 7.88).
   func dialsIPv6() {
     guard dialling == .any, fallback == nil, !exchange.request.endPoint.isIPv6 else { return }
     let half = (exchange.request.connectTimeout ?? .seconds(30)) / 2
-    fallback = TimerThread.shared.schedule(at: .now + half) { [self] in loop.fallBack(self) }
+    fallback = TimerThread.deadlines.schedule(at: .now + half) { [self] in loop.fallBack(self) }
   }
 
-  /// What is left of the request's `connectTimeout`.
+  /// The time left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
-  /// Why it can't be carried as its request asks for; nil when it can.
+  /// Why the request's requirements can't be met; nil if they can.
   var refusal: DispatchError? {
     let request = exchange.request
     guard request.requires.contains(.http2), !offersHTTP2 else { return nil }
     return DispatchError(
       .unsupported, phase: .connecting,
-      detail: "over libcurl only short responses into memory go by HTTP/2, without trailers and not through a proxy")
+      detail: "over libcurl HTTP/2 is used only for short responses into memory, without trailers and without a proxy")
   }
 
   func cancel() { loop.cancel(self) }
@@ -132,7 +131,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   var phase: DispatchError.Phase { Self.phases[Int(phaseNumber.load(ordering: .relaxed))] }
 
-  /// Whether the request is on its way, or its response.
+  /// Whether the request or the response is being transferred.
   var isOnItsWay: Bool {
     let step = phaseNumber.load(ordering: .relaxed)
     return step == Step.awaitingHead.rawValue || step == Step.receiving.rawValue
@@ -140,20 +139,21 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   enum Step: UInt8 { case name, connecting, securing, awaitingHead, receiving, held }
 
-  /// libcurl is about to get it, for the first time or anew.
+  /// Called before the exchange is passed to libcurl, for the first time or again.
   func begins() {
-    (wasRefused, isSent, hasHeard, metBytes, fault) = (false, false, false, false, nil)
+    (wasRefused, isSent, metBytes, fault) = (false, false, false, nil)
     opened = []
   }
 
-  /// Its connection stands, and the request is about to be sent. False: it must not be.
+  /// Its connection is established, and the request is about to be sent. Returns false if it must not be.
   ///
-  /// - Parameter address: The numeric address that it leads to, valid during the call.
+  /// - Parameter address: The peer's numeric address, valid during the call.
   func isConnected(to address: UnsafePointer<CChar>?, localPort: Int) -> Bool {
     guard maySend, mayReach(address.map { String(cString: $0) }) else { return false }
     loop.isConnected(self, localPort: localPort)
-    // Bytes that came on a kept connection before the request is sent can't be its answer, but would be taken for it. Over
-    // HTTP/2, which it may be until a response shows otherwise, they are the connection's own or another stream's.
+    // Bytes received on a reused connection before the request is sent can't be its response, but would be read as
+    // such. On HTTP/2 they belong to the connection or another stream; a connection counts as HTTP/2 until a response
+    // shows otherwise.
     if opened.isEmpty, !offersHTTP2 || sockets?.line.speech == .http1, use?.hasArrived == true {
       metBytes = true
       needsNewConnection = true
@@ -168,9 +168,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 
   private var speaksHTTP2: Bool { offersHTTP2 && sockets?.line.speech == .http2 }
 
-  /// Whether libcurl may send the request. By itself it would send a request again that met a closed connection, whatever
-  /// the method; that decision is the dispatcher's. Over HTTP/2 libcurl does not say whether the server refused the stream
-  /// or lost it, and a server that ends a connection refuses many: there libcurl may repeat what may be repeated.
+  /// Whether libcurl may send the request. libcurl itself would resend a request after a closed connection, whatever
+  /// its method; that decision is the dispatcher's. Over HTTP/2 libcurl does not say whether the server refused a
+  /// stream or lost it, and a server that closes a connection refuses many streams, so there libcurl may resend
+  /// requests that can be repeated.
   var maySend: Bool {
     guard isSent else { return true }
     if speaksHTTP2, exchange.request.mayBeRepeated { return true }
@@ -178,10 +179,10 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return false
   }
 
-  /// libcurl is done with the exchange. While a body is on its way it does not try to send the request again, so that the
-  /// callbacks have not noticed a closed connection.
+  /// Called when libcurl has finished the exchange. While a body is being sent libcurl does not resend the request,
+  /// so the callbacks have not detected a closed connection.
   func noteEnd(_ result: CURLcode) {
-    guard isSent, !hasHeard, opened.isEmpty else { return }
+    guard isSent, easy?.head.taken == 0, opened.isEmpty else { return }
     switch result {
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
       metClosedConnection = true
@@ -189,31 +190,30 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     }
   }
 
-  /// Whether an address is one that the request may lead to. A proxy's always is.
+  /// Whether the request may connect to an address. Always true for a proxy's.
   func mayReach(_ address: @autoclosure () -> String?) -> Bool {
     guard exchange.refusesPrivateAddresses, proxy == nil else { return true }
     let address = address() ?? ""
     guard AddressScope.isPrivate(address) ?? true else { return true }
     fault = DispatchError(
       .redirectRefused, phase: .connecting,
-      detail: "a public server's redirect leads to the private address \(address)")
+      detail: "a public server redirected to the private address \(address)")
     return false
   }
 
   func reached(_ step: Step) { phaseNumber.store(step.rawValue, ordering: .relaxed) }
 
-  /// libcurl watches a socket for this exchange. False: it is none of its end-point's connections.
+  /// libcurl watches a socket for this exchange. Returns false if it is not a connection of its end-point.
   func uses(_ descriptor: Int32) -> Bool {
     if let upload { sockets?.uploads[descriptor] = upload }
     return sockets?.used(descriptor, by: self) ?? false
   }
 
-  // MARK: What libcurl brings
+  // MARK: Data from libcurl
 
-  /// A line of the head, or of the trailer. False ends the exchange.
-  func received(headLine line: UnsafeRawBufferPointer, in buffer: inout HeadBuffer) -> Bool {
-    hasHeard = true
-    switch head.append(line, atMost: loop.maxHeadBytes, in: &buffer) {
+  /// A line of the head or the trailers. Returning false ends the exchange.
+  func received(_ line: HeadLines.Line) -> Bool {
+    switch line {
     case .inside:
       if exchange.request.idleTimeout != nil { events.heard() }
       return true
@@ -223,20 +223,17 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       let response = ResponseHead(
         statusCode: status, block: block, isFromPrivateAddress: (300...399).contains(status) ? isPeerPrivate : nil,
         isConnectionReused: opened.isEmpty)
-      if let upload, !upload.answered(response) {
-        head = HeadLines()
-        return false
-      }
+      if let upload, !upload.answered(response) { return false }
       reached(.receiving)
       guard beginBody(response) else { return false }
-      if offersHTTP2 { loop.learned(isHTTP2: head.isHTTP2, from: self) }
+      if offersHTTP2 { loop.learned(isHTTP2: easy?.head.isHTTP2 == true, from: self) }
       let goesOn = follow(events.received(response))
       if upload?.endsHere == true { sendOn() }
       return goesOn
     }
   }
 
-  var headIsDone: Bool { head.isDone }
+  var headIsDone: Bool { easy?.head.isDone == true }
 
   private func end(_ code: DispatchError.Code, _ detail: String = "") -> Bool {
     upload?.isGivenUp = true
@@ -244,66 +241,74 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     return false
   }
 
-  /// Whether the response comes from a private address; nil where a proxy stands between.
+  /// Whether the response comes from a private address; nil behind a proxy.
   private var isPeerPrivate: Bool? {
     let endPoint = exchange.request.endPoint
     if endPoint.isUnixSocket { return true }
     return AddressScope.isPrivate(endPoint.host) ?? (proxy == nil ? easy?.peer.flatMap(AddressScope.isPrivate) : nil)
   }
 
-  /// Prepares for a compressed body. False: it is compressed in a way that was not asked for.
+  /// Sets up decompression if necessary. Returns false for an encoding that was not requested.
   private func beginBody(_ head: ResponseHead) -> Bool {
     guard asksForGzip, let coding = head[.contentEncoding]?.lowercased() else { return true }
-    // libcurl knows "none" too.
+    // libcurl accepts "none" too.
     if ["", "identity", "none"].contains(coding) { return true }
-    // These have no body.
-    if exchange.request.method == .head || [204, 304].contains(head.statusCode) || self.head.framing.length == 0 {
+    // Such responses have no body.
+    if exchange.request.method == .head || [204, 304].contains(head.statusCode) || easy?.head.framing.length == 0 {
       return true
     }
     guard coding == "gzip" || coding == "x-gzip" else {
-      return end(.badResponse, "the body is encoded as \"\(coding)\", which was not asked for")
+      return end(.badResponse, "the body's encoding \"\(coding)\" was not requested")
     }
     gzip = GzipBody()
-    return gzip != nil || end(.transportFailed, "no memory to inflate the body")
+    return gzip != nil || end(.transportFailed, "no memory to decompress the body")
   }
 
-  /// Why a response is incomplete although libcurl reported success; nil when it is complete.
+  /// Why a response is incomplete although libcurl reported success; nil if it is complete.
   func isCutShort() -> DispatchError? {
     guard let gzip, !gzip.isWhole else { return nil }
-    // Without a declared length it may well be the connection that broke.
+    // Without a declared length, the connection may have been lost.
     return DispatchError(
-      head.framing.endsWithConnection && !head.isHTTP2 ? .connectionLost : .badResponse, phase: .receiving,
-      detail: "the compressed body ends in the middle")
+      easy?.head.endsWithConnection == true ? .connectionLost : .badResponse, phase: .receiving,
+      detail: "the compressed body is truncated")
   }
 
-  /// What came after the body, where something did.
-  func tellTrailers() {
-    guard !head.trailers.isEmpty else { return }
-    let fields = HeaderBlock.fields(in: head.trailers)
+  /// Reports the trailers, if any.
+  func received(trailers: [UInt8]) {
+    let fields = trailers.isEmpty ? [:] : HeaderBlock.fields(in: trailers)
     if !fields.isEmpty { events.received(trailers: fields) }
   }
 
-  /// A piece of the body. Returns what libcurl wants to hear: all, none (which ends the exchange) or "later".
+  /// A piece of the body. Returns libcurl's result: all bytes, none (ends the exchange), or pause.
   func received(_ bytes: UnsafeRawBufferPointer) -> Int {
     if isPaused {
       isHeldBack = true
       return Int(CURL_WRITEFUNC_PAUSE)
     }
+    let known = min(inflated, bytes.count)
+    let goesOn = deliver(UnsafeRawBufferPointer(rebasing: bytes[known...]))
+    if goesOn, isPaused, gzip != nil {
+      isHeldBack = true
+      return Int(CURL_WRITEFUNC_PAUSE)
+    }
+    inflated -= known
     upload?.answerBrought(bytes.count)
-    let goesOn = deliver(bytes)
     if upload?.endsHere == true { sendOn() }
     return goesOn ? bytes.count : 0
   }
 
-  /// Hands a piece of the body on, inflated if need be. False ends the exchange.
-  func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  /// Passes a piece of the body on, decompressed if necessary, until the consumer pauses: decompression can multiply
+  /// its size by a thousand. Returning false ends the exchange.
+  private func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let gzip else { return follow(events.received(bytes)) }
     var goesOn = true
-    let isGzip = gzip.inflate(bytes) { piece in
+    let taken = gzip.inflate(bytes) { piece in
       goesOn = follow(events.received(piece))
-      return goesOn
+      return goesOn && !isPaused
     }
-    return isGzip ? goesOn : end(.badResponse, "the body is not gzip, though the head says it is")
+    guard let taken else { return end(.badResponse, "the body is not gzip, although the head says so") }
+    if isPaused { inflated += taken }
+    return goesOn
   }
 
   func follow(_ flow: BodyFlow) -> Bool {
@@ -317,6 +322,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 }
 
 extension Exchange {
-  /// Whether it may keep its connection for long, which nobody is to share with it then.
+  /// Whether it may occupy its connection for long, so that others should not share it.
   var mayStay: Bool { mayPause || isLong }
 }

@@ -3,71 +3,69 @@ import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
 
-/// Carries requests over libcurl: the transport of Linux and of the command.
+/// Carries requests over libcurl. The transport for Linux and for the command-line tool.
 ///
-/// One thread (or more, if asked for), with libcurl's multi interface over epoll (kqueue on macOS), drives every exchange;
-/// a permit that is freed there starts the next request there. TLS is verified unless told otherwise; name look-ups run on
-/// threads of libcurl's own and never stop the loop.
+/// One thread (or more, if configured) drives all exchanges with libcurl's multi interface over epoll (kqueue on
+/// macOS). A permit freed there starts the next request there. TLS certificates are verified unless configured
+/// otherwise. Name look-ups run on threads of libcurl and never block the loop.
 ///
-/// Open sockets to an end-point, idle and closing ones included, never exceed its limit, whatever other transports share
-/// the gate. For that, addresses of a name
-/// are tried one after another: of a name whose IPv6 address does not answer, the IPv4 address is tried when half of
-/// the request's `connectTimeout` has passed.
+/// Open sockets to an end-point, including idle and closing ones, never exceed its limit, even if several transports
+/// share the gate. For this reason the addresses of a name are tried one after another: if an IPv6 address does not
+/// respond, the IPv4 address is tried after half of the request's `connectTimeout`.
 ///
-/// **HTTP/2** is spoken where a server offers it in the TLS handshake, HTTP/1.1 everywhere else. Requests then share
-/// connections: the first one to an end-point makes one, and the others wait for its handshake. Give an end-point more
-/// `requests` than `connections` to make use of it. Long requests, and responses that their consumer may hold
-/// (streams, files, delegates), have an HTTP/1.1 connection of their own: a long one would slow all that share with
-/// it, and libcurl would keep what is held back in memory; one that becomes long on its way stays where it is. A
-/// request that has its permit and finds neither a connection to share nor room for a socket waits for one; that
-/// counts as waiting. Over HTTP/2 libcurl brings no trailers of a body whose length the server declares: a request
-/// whose `requires` has `trailers` goes by HTTP/1.1.
+/// **HTTP/2** is used if a server offers it in the TLS handshake, HTTP/1.1 otherwise. Requests then share
+/// connections: the first request to an end-point opens one, and the others wait for its handshake. To benefit, give
+/// an end-point more `requests` than `connections`. Long requests, and responses that their consumer may pause
+/// (streams, files, delegates), get an HTTP/1.1 connection of their own: a long one would slow down the others on a
+/// shared connection, and libcurl would keep paused data in memory. A request that becomes long while it runs stays
+/// on its connection. A request that has its permit, but neither a connection to share nor room for a socket, waits
+/// for one; that counts as waiting. Over HTTP/2, libcurl delivers no trailers after a body of declared length: a
+/// request that `requires` `trailers` uses HTTP/1.1.
 ///
-/// **Proxies** are used as the environment says, unless told otherwise: see ``CurlProxy``. **Unix-domain sockets** are
-/// asked by `http+unix://` URLs, over HTTP/1.1 and with the host `localhost`. **Cookies** are kept if the configuration has
-/// a ``CookieJar``. Netrc files are not used.
+/// **Proxies** are taken from the environment unless configured otherwise: see ``CurlProxy``. **Unix-domain sockets**
+/// are addressed by `http+unix://` URLs, over HTTP/1.1 and with the host `localhost`. **Cookies** are stored if the
+/// configuration has a ``CookieJar``. Netrc files are not used.
 public final class CurlTransport: Transport {
-  /// How the transport behaves.
+  /// The settings of a transport.
   public struct Configuration: Sendable {
-    /// Whose certificates are believed.
+    /// The certificate authorities to trust.
     public var trust = CurlTrust.system
-    /// By what certificate servers know this client; none unless set.
+    /// The client's certificate. Default: none.
     public var clientCertificate: CurlClientCertificate?
-    /// The oldest version of TLS that is spoken.
+    /// The minimum version of TLS.
     public var minimumTLS = CurlTLSVersion.tls12
-    /// Which versions of HTTP are spoken.
+    /// The versions of HTTP in use.
     public var httpVersion = CurlHTTPVersion.best
-    /// Which requests go through which proxy.
+    /// Which requests use which proxy.
     public var proxy = CurlProxyRule.environment
-    /// Where cookies are kept; nil, which it is unless set: nowhere, and none are sent.
+    /// Stores cookies. Default: nil, which neither stores nor sends cookies.
     public var cookies: CookieJar?
-    /// What the server is told of the client, unless the request has its own `User-Agent`.
+    /// The `User-Agent`, unless the request has its own.
     public var userAgent = "headgate/0.1"
-    /// Whether servers are asked for bodies that gzip has compressed, which are inflated as they come: yes unless set. A
-    /// request with its own `Accept-Encoding` gets what it asks for, as it comes.
+    /// Whether to ask for bodies compressed with gzip, which are decompressed as they arrive. Default: true. A
+    /// request with its own `Accept-Encoding` gets the body as sent.
     public var acceptsCompression = true
-    /// The largest head of a response, in bytes: 256 KB unless set. Trailers may be as large again.
+    /// The maximum size of a response's head in bytes. Default: 256 KB. Trailers have the same limit.
     public var maxHeadBytes = 256 * 1024
 
-    /// The standard behaviour.
+    /// Creates a configuration with default settings.
     public init() {}
   }
 
   private let loops: [CurlLoop]
-  // What the loops lease their sockets by.
+  // The loops' socket leases.
   private let leases = Locked<[SocketLeases]>([])
   private let executor: CurlTaskExecutor
 
-  /// Starts the transport's threads.
+  /// Creates a transport and starts its threads.
   ///
   /// - Parameters:
-  ///   - configuration: How it behaves.
-  ///   - loops: How many threads, 1 to 64. Each end-point belongs to one of them, and so do all its sockets; one is enough
-  ///     for some ten thousand requests a second. With a proxy there is one, whatever is asked: its sockets are one
-  ///     end-point's.
-  /// - Throws: `DispatchError` with `transportFailed` when the system has no thread or descriptor to give or `loops` is out
-  ///   of range, with `tlsFailed` when a file of certificates can't be read, with `proxyFailed` when a proxy's URL can't be
-  ///   used.
+  ///   - configuration: The settings.
+  ///   - loops: The number of threads, 1 to 64. Each end-point, with all of its sockets, belongs to one of them. One
+  ///     thread is enough for some ten thousand requests per second. With a proxy there is always one thread, because
+  ///     its sockets belong to one end-point.
+  /// - Throws: `DispatchError`: `transportFailed` if the system has no threads or descriptors left, or if `loops` is
+  ///   out of range; `tlsFailed` if a certificate file can't be read; `proxyFailed` if a proxy's URL is not valid.
   public init(
     configuration: Configuration = Configuration(), loops: Int = 1
   ) throws(DispatchError) {
@@ -90,7 +88,7 @@ public final class CurlTransport: Transport {
 
   deinit { for loop in loops { loop.shutDown() } }
 
-  /// All but `TransportCapabilities.serverTrustChallenge`: whom to trust is a matter of the configuration.
+  /// All capabilities, except HTTP/2 if the configuration disables it.
   public var capabilities: TransportCapabilities {
     let http2: TransportCapabilities = loops.first?.configuration.httpVersion == .best ? .http2 : []
     return http2.union([
@@ -99,12 +97,12 @@ public final class CurlTransport: Transport {
     ])
   }
 
-  /// Runs tasks on the transport's threads, between the turns that serve their sockets. With several loops a task stays on
-  /// the thread that resumes it, which is that of the end-point whose response it waited for; what comes from another
-  /// thread begins on the first one. What comes after the transport's end runs on the global executor.
+  /// An executor that runs tasks on the transport's threads, between the turns that serve their sockets. With several
+  /// threads, a task stays on the thread that resumes it, which belongs to the end-point whose response it awaited;
+  /// tasks from other threads start on the first one. After the transport's end, jobs run on the global executor.
   public var taskExecutor: (any TaskExecutor)? { executor }
 
-  /// Starts an exchange, at once when called on the thread that its end-point belongs to.
+  /// Starts an exchange; immediately if called on the thread of its end-point.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let loop = loop(of: exchange.request.endPoint)
     let transfer = CurlTransfer(exchange, events, loop)
@@ -120,30 +118,30 @@ public final class CurlTransport: Transport {
     loops.count == 1 ? loops[0] : loops[Int(UInt(bitPattern: endPoint.hashValue) % UInt(loops.count))]
   }
 
-  /// Leases every socket from the gate's.
+  /// Leases all sockets from the gate from now on.
   public func use(_ sockets: GateSockets) {
     let joined = loops.map { sockets.join($0) }
     leases.withLock { $0 = joined }
     for (loop, leases) in zip(loops, joined) { loop.use(leases) }
   }
 
-  /// Ends the threads once nothing runs on them, and closes all idle connections; then calls `whenClosed`.
+  /// Ends the threads when nothing runs on them, closes all idle connections, then calls `whenClosed`.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
     let left = Countdown(loops.count)
     for loop in loops { loop.shutDown { if left.countDown() { whenClosed() } } }
   }
 
-  /// Sockets that are open to an end-point at this moment, idle ones included. Those of requests through a proxy are open to
+  /// The number of open sockets to an end-point, including idle ones. Sockets of requests through a proxy count at
   /// the proxy.
   public func openSockets(to endPoint: EndPoint) -> Int {
     leases.withLock { $0 }.reduce(0) { $0 + $1.openCount(to: endPoint) }
   }
 
-  /// The version of libcurl that is in use, for reports.
+  /// The version of the loaded libcurl, for reports.
   public static var libraryVersion: String { String(cString: curl_version()) }
 }
 
-/// Counts those that have yet to end.
+/// Counts down the loops that are still open.
 private final class Countdown: Sendable {
   private let left: Atomic<Int>
 

@@ -8,14 +8,14 @@ import Glibc
 import Musl
 #endif
 
-/// The URL of one of libcurl's easy handles, taken apart (CURLOPT_CURLU).
+/// The parsed URL of a libcurl easy handle (CURLOPT_CURLU).
 ///
-/// The text of CURLOPT_URL libcurl parses and writes anew for each transfer, which is an eighth of all its work for a small
-/// response (7.88). Of a URL that is taken apart it copies the parts; and a request to where the one before it went changes
-/// only path and query.
+/// With CURLOPT_URL, libcurl (7.88) parses and rewrites the text for each transfer, which is an eighth of its work
+/// for a small response. Of a parsed URL it only copies the parts, and for a request to the same origin only path and
+/// query change.
 struct CurlURL: ~Copyable {
   let handle: OpaquePointer
-  // Scheme, host and port of what the handle holds, as they were written.
+  // Scheme, host and port of the handle's URL, as written.
   private var origin: [UInt8] = []
   private var hasQuery = false
 
@@ -26,7 +26,8 @@ struct CurlURL: ~Copyable {
 
   deinit { curl_url_cleanup(handle) }
 
-  /// Takes over a whole `http` or `https` URL. False when libcurl can't read it: then the handle holds something else.
+  /// Sets a complete `http` or `https` URL. Returns false if libcurl can't parse it; then the handle's URL is
+  /// undefined.
   mutating func set(_ url: String) -> Bool {
     var url = url
     return url.withUTF8 { text in
@@ -56,8 +57,8 @@ struct CurlURL: ~Copyable {
     return isSet
   }
 
-  /// Path and query, if the rest is what the handle holds and libcurl would leave them as they are: set by itself a part
-  /// is not resolved, and its escapes are written in small letters.
+  /// Path and query, if the origin is unchanged and libcurl would leave them as they are. Parts set individually are
+  /// not normalized (dot segments), and their escapes become lower case.
   private func plainTarget(of text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
     guard !origin.isEmpty, text.count > origin.count, text[origin.count] == UInt8(ascii: "/"),
       text.starts(with: origin)
@@ -71,7 +72,7 @@ struct CurlURL: ~Copyable {
     return target
   }
 
-  /// All before the path.
+  /// The text before the path.
   private static func origin(of text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
     var slashes = 0
     return Array(
@@ -81,12 +82,12 @@ struct CurlURL: ~Copyable {
       })
   }
 
-  /// Calls with the bytes and a zero behind them.
+  /// Calls `body` with a NUL-terminated copy.
   private static func with(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafePointer<CChar>) -> CURLUcode)
     -> CURLUcode
   {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { buffer in
-      // Both are as large as the bytes, the buffer by one larger; CChar and UInt8 have the same layout.
+      // The buffer is one byte larger than the source; CChar and UInt8 have the same layout.
       if let from = bytes.baseAddress, let to = buffer.baseAddress { memcpy(to, from, bytes.count) }
       buffer[bytes.count] = 0
       return buffer.baseAddress.map { body($0) } ?? CURLUE_OUT_OF_MEMORY

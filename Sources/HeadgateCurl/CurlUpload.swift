@@ -10,37 +10,38 @@ import Glibc
 import Musl
 #endif
 
-/// The request's body of one exchange on its way to libcurl, and what the server says before it has all of it.
+/// The request's body of one exchange, and a response that arrives before the body is complete.
 ///
-/// libcurl itself stops sending when the answer is a redirect or an error, reads that to its end and closes the
-/// connection, since half a body is on it; but not where the server has said that it closes the connection anyway. What is
-/// here is the rest: that case, a success that comes early, and a server that does not know of `Expect`. Touched by the
-/// loop's thread only.
+/// When the response is a redirect or an error, libcurl itself stops sending, reads the response to its end, and
+/// closes the connection, which has an incomplete body on it. It does not do so if the server announced that it
+/// closes the connection. This class handles that case, an early success, and servers that don't support `Expect`.
+/// Used only on the loop's thread.
 final class CurlUpload {
-  /// Up to so many bytes libcurl gets a copy, which leaves together with the head.
+  /// Bodies up to this size are copied by libcurl and sent together with the head.
   private static let mostCopied = 64 * 1024
-  /// Without a word of the request's own, a server is asked before it gets more than this.
+  /// By default, the server is asked first (`Expect`) for bodies larger than this.
   private static let mostUnasked: Int64 = 1 << 20
 
   let source: RequestBodySource
-  /// Whether the server is asked first.
+  /// Whether to send `Expect: 100-continue`.
   private(set) var expectsContinue: Bool
-  /// The bytes of a body that libcurl is to copy.
+  /// The bytes of a body that libcurl copies.
   let copied: [UInt8]?
-  /// libcurl was told to wait for the body.
+  /// libcurl was told to wait for data.
   var isHeld = false
-  /// The exchange ends without a response.
+  /// The exchange ends without a complete response.
   var isGivenUp = false
 
   private var sent: Int64 = 0
   private var hasEnded = false
-  // What is still to come of an answer that came before the body was sent; nil when there is none or it does not say.
+  // The bytes left of a response that arrived before the body was sent; nil if there is none, or if its length is
+  // unknown.
   private var answerLeft: Int64?
   private var answerCloses = false
-  // The answer is a redirect or an error: nothing more is sent.
+  // The response is a redirect or an error, so sending stops.
   private var isRefused = false
-  // A head of 417. libcurl (7.88) sends such a request again on the connection that may have a part of the body on it, and
-  // never asks again with that handle: the exchange is ended before it can, and begun again here.
+  // A 417 response. libcurl (7.88) resends such a request on the same connection, which may contain part of the body,
+  // and never sends `Expect` with that handle again. So the exchange is ended before that, and started again here.
   private var refusal: ResponseHead?
 
   init(_ source: RequestBodySource, _ request: DispatchRequest) {
@@ -52,13 +53,13 @@ final class CurlUpload {
     copied = expects ? nil : source.whole.flatMap { $0.count <= Self.mostCopied ? $0 : nil }
   }
 
-  /// What libcurl must be told of the question; nil where it asks by itself.
+  /// The `Expect` line to pass to libcurl; nil if libcurl adds the field by itself.
   var expectField: String? {
     if !expectsContinue { return "Expect:" }
     return (source.length ?? .max) > Self.mostUnasked ? nil : "Expect: 100-continue"
   }
 
-  /// The request is about to be sent, on a connection that stands.
+  /// The request is about to be sent on an established connection.
   func begins() {
     isHeld = false
     guard let length = source.length, length == 0 || copied != nil, sent < length || length == 0 else { return }
@@ -68,15 +69,15 @@ final class CurlUpload {
 
   private var isSent: Bool { hasEnded || sent == source.length }
 
-  /// Whether some of it was sent, and not all.
+  /// Whether the body was sent in part.
   var isPartlySent: Bool { sent > 0 && !isSent }
 
-  /// Whether what the system has yet to send is worth the wait: all of the body, for an exchange that ended well.
+  /// Whether to wait for data that the system still has to send: the whole body of an exchange that succeeded.
   var mustArrive: Bool { isSent && !isGivenUp }
 
-  // MARK: What libcurl asks
+  // MARK: Calls from libcurl
 
-  /// Fills libcurl's buffer. Returns what it wants to hear: how many bytes, none at the end, or "later".
+  /// Fills libcurl's buffer. Returns libcurl's result: the number of bytes, 0 at the end, or pause.
   func send(into buffer: UnsafeMutableRawBufferPointer, _ wake: @escaping @Sendable () -> Void) -> Int {
     guard !isRefused else { return stop() }
     switch source.read(into: buffer, whenReady: wake) {
@@ -93,25 +94,26 @@ final class CurlUpload {
     }
   }
 
-  /// The end of the sending, in the middle of the body. For libcurl that is the body's end, which with a declared length
-  /// can't look whole to the server. A chunked one could: it is held instead, until the answer is whole. If even that
-  /// can't be known, the end of the chunks goes to a server that has answered and closes.
+  /// Stops sending within the body. libcurl takes this for the body's end. With a declared length the server can't
+  /// mistake it for a complete body. A chunked body would look complete, so it is paused until the response is
+  /// complete. If the response's length is unknown too, the final chunk is sent to a server that has responded and
+  /// will close the connection.
   private func stop() -> Int {
     guard source.length == nil, answerLeft != nil else { return 0 }
     isHeld = true
     return Int(CURL_READFUNC_PAUSE)
   }
 
-  /// The connection broke before the server said anything: libcurl wants to send the body anew on another.
+  /// The connection broke before a response began: libcurl wants to resend the body on another connection.
   func rewind(to offset: Int64) -> Bool {
     guard offset == 0, source.rewind() else { return false }
     (sent, hasEnded) = (0, false)
     return true
   }
 
-  // MARK: What the server answers
+  // MARK: Responses
 
-  /// A final head came. False: the exchange is to be ended, since the server did not understand the question.
+  /// A final head arrived. Returns false if the exchange must end because the server does not support `Expect`.
   func answered(_ head: ResponseHead) -> Bool {
     if head.statusCode == 417, expectsContinue {
       refusal = head
@@ -124,19 +126,19 @@ final class CurlUpload {
     return true
   }
 
-  /// A piece of the answer's body came.
+  /// A piece of the response's body arrived.
   func answerBrought(_ count: Int) { answerLeft? -= Int64(count) }
 
-  /// The answer is whole, though the body was not sent: a connection that breaks now takes nothing away.
+  /// Whether the response was complete before the body was sent. If the connection breaks now, nothing is lost.
   var isAnswered: Bool { !isSent && answerLeft == 0 }
 
-  /// And the server wants no more of it.
+  /// Whether the server, in addition, closes the connection.
   var endsHere: Bool { isAnswered && answerCloses }
 
-  /// Whether the exchange was ended for the question's sake.
+  /// Whether the exchange was ended because of `Expect`.
   var isQuestionRefused: Bool { refusal != nil }
 
-  /// Whether the request can be sent again, without the question.
+  /// Prepares to send the request again without `Expect`. Returns false if that is impossible.
   func asksNoMore() -> Bool {
     guard rewind(to: 0) else { return false }
     refusal = nil
@@ -144,7 +146,7 @@ final class CurlUpload {
     return true
   }
 
-  /// The answer to the question, where the request can't be sent again.
+  /// The 417 response, to deliver if the request can't be sent again.
   func takeRefusal() -> ResponseHead? { refusal.take() }
 }
 
@@ -154,7 +156,7 @@ extension CurlTransfer {
     upload?.send(into: buffer) { [self] in sendOn() } ?? 0
   }
 
-  /// Tells of the answer to the question, where the request can't be sent again: its head is all there is.
+  /// Delivers the head of the 417 response if the request can't be sent again. Its body is not available.
   func tellRefusal() {
     guard let head = upload?.takeRefusal() else { return }
     reached(.receiving)
@@ -178,10 +180,10 @@ extension CurlCallbacks {
 }
 
 extension CurlEasy {
-  /// Tells libcurl of the body, and of the method that goes with it.
+  /// Passes the body and the method to libcurl.
   func set(_ upload: CurlUpload, _ method: HTTPRequest.Method) {
     if let copied = upload.copied {
-      // libcurl takes a copy, after the size was said. A null pointer would mean that a callback is to be asked.
+      // libcurl copies the bytes after the size is set. A null pointer would make it call the read callback.
       ccurl_set_offset(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(copied.count))
       _ = copied.withUnsafeBytes { bytes in
         if let base = bytes.baseAddress, !bytes.isEmpty {
@@ -192,7 +194,7 @@ extension CurlEasy {
       }
       if method != .post { ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue) }
     } else {
-      // A length below zero is not known: the body goes chunked.
+      // A negative length means unknown: the body is sent chunked.
       ccurl_set_long(handle, CURLOPT_UPLOAD, 1)
       ccurl_set_offset(handle, CURLOPT_INFILESIZE_LARGE, curl_off_t(upload.source.length ?? -1))
       ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, method.rawValue)
@@ -202,7 +204,7 @@ extension CurlEasy {
   }
 }
 
-/// Whether a socket has bytes to be read.
+/// Whether a socket has bytes to read.
 func hasArrived(at descriptor: Int32) -> Bool {
   var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
   return poll(&wanted, 1, 0) > 0 && wanted.revents & Int16(POLLIN) != 0

@@ -10,36 +10,37 @@ import Glibc
 import Musl
 #endif
 
-/// The sockets of one end-point, or of one proxy. Touched by the loop's thread only.
+/// The sockets of one end-point or proxy. Used only on the loop's thread.
 final class EndPointSockets {
   let endPoint: EndPoint
-  /// Its IPv6 address did not answer while an IPv4 one did: the next connections don't try.
+  /// An IPv6 address did not respond and an IPv4 address did: new connections skip IPv6.
   var prefersIPv4 = false
-  /// Bodies on their way, by the connection that they are sent over.
+  /// Bodies being sent, by their sockets.
   var uploads: [Int32: CurlUpload] = [:]
-  /// Exchanges that know this object: libcurl holds a bare pointer to it.
+  /// The number of exchanges that use this object; libcurl holds a raw pointer to it.
   var users = 0
-  /// Who waits for a socket.
+  /// The exchanges waiting for a socket.
   var line = SocketLine<ObjectIdentifier>()
-  /// The loop was told to look at the line.
+  /// The loop will check the line.
   var hasChanged = false
 
-  /// A socket, as its exchanges hold it. An object: its users change with each exchange, and a dictionary's values are changed
-  /// at the price of allocations.
+  /// A socket. A class, because its user count changes with each exchange, and changing a dictionary's value in place
+  /// would allocate.
   final class Socket {
     fileprivate let descriptor: Int32
-    // Tells the socket from a later one of the same number.
+    // Distinguishes the socket from a later one with the same descriptor.
     fileprivate let inode: UInt64
     fileprivate let route: SocketRoute
-    // What it was leased by.
+    // Where it was leased.
     fileprivate let leases: SocketLeases?
-    // How many exchanges use it. A connection may go from one to the next before the first one's end is told.
+    // The number of exchanges that use it. A connection may pass to the next exchange before the end of the previous
+    // one is reported.
     fileprivate var users = 0
-    // 0 until the connection stands.
+    // 0 until the connection is established.
     fileprivate var localPort = 0
     fileprivate var isOpen = true
 
-    /// Whether there are bytes to be read, or an end.
+    /// Whether there are bytes or an end of stream to read.
     var hasArrived: Bool { HeadgateCurl.hasArrived(at: descriptor) }
 
     fileprivate func giveBack() { leases?.giveBack(route) }
@@ -50,16 +51,16 @@ final class EndPointSockets {
   }
 
   private var open: [Int32: Socket] = [:]
-  // The routes by which it waits for a socket from the gate, and those of them by which one is reserved.
+  // The routes waiting for a socket from the gate, and those for which one is reserved.
   private var waiting: Set<SocketRoute> = []
   private var reserved: Set<SocketRoute> = []
-  // Exchanges that were refused a socket, and that libcurl has not given back yet.
+  // Exchanges that were refused a socket and that libcurl has not returned yet.
   private var refused: Set<ObjectIdentifier> = []
-  // Those whose connections stand, by their local ports.
+  // Sockets with established connections, by local port.
   private var byPort: [Int: Socket] = [:]
-  // Descriptors that were shut down and libcurl has not closed yet: it still holds a pointer to this object.
+  // Descriptors that were shut down but not closed by libcurl yet: it still holds a pointer to this object.
   private var ended: Set<Int32> = []
-  // Unowned: the loop owns this object, and is alive whenever libcurl runs.
+  // Unowned: the loop owns this object and exists whenever libcurl runs.
   private unowned let loop: CurlLoop
 
   init(_ endPoint: EndPoint, _ loop: CurlLoop) {
@@ -67,10 +68,10 @@ final class EndPointSockets {
     self.loop = loop
   }
 
-  /// Nothing refers to it any more.
+  /// Whether nothing refers to the object any more.
   var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty && waiting.isEmpty }
 
-  /// Whether libcurl may open a socket for an exchange: then one is leased. Ends idle ones for it.
+  /// Whether libcurl may open a socket for an exchange. If so, one has been leased. Closes idle sockets to make room.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
     let member = ObjectIdentifier(transfer)
     let isFree = line.mayDial(member, offers: transfer.offersHTTP2)
@@ -81,7 +82,7 @@ final class EndPointSockets {
 
   private func lease(_ route: SocketRoute) -> Bool {
     guard let leases = loop.leases else { return true }
-    // First the loop's own idle connections make room: no other holder need be asked for that.
+    // The loop's own idle connections are closed first, without asking other holders.
     var answer = leases.tryLease(route, waits: false)
     while case .full(let bound) = answer, loop.endIdle(for: bound, route) {
       answer = leases.tryLease(route, waits: false)
@@ -92,7 +93,7 @@ final class EndPointSockets {
     return answer == .leased
   }
 
-  /// The socket that was leased for an exchange could not be made.
+  /// The socket leased for an exchange could not be created.
   func notOpened(for transfer: CurlTransfer) { loop.leases?.giveBack(transfer.route) }
 
   // MARK: The line
@@ -100,23 +101,23 @@ final class EndPointSockets {
   /// Whether it waits for a socket from the gate.
   var waitsForSocket: Bool { !waiting.isEmpty }
 
-  /// An exchange that was refused a socket is back in the line, or is over.
+  /// An exchange that was refused a socket is back in the line, or has ended.
   func isBack(_ transfer: CurlTransfer) { refused.remove(ObjectIdentifier(transfer)) }
 
-  /// The gate has reserved a socket. The exchange that needs it may be on its way back to the line.
+  /// The gate has reserved a socket. The exchange that needs it may not be back in the line yet.
   func reserve(_ route: SocketRoute) {
     guard waiting.contains(route) else { return loop.leases?.stopWaiting(route) ?? () }
     reserved.insert(route)
     line.socketsChanged()
   }
 
-  /// Takes out who goes on now: first those for whom a socket is reserved.
+  /// Removes the next exchange to start. Exchanges with a reserved socket go first.
   func next() -> ObjectIdentifier? {
     for route in reserved where line.promote(where: { loop.held[$0]?.route == route }) { break }
     return line.next()
   }
 
-  /// Gives its place before the gate's sockets up where no exchange needs it any more.
+  /// Stops waiting at the gate for sockets that no exchange needs any more.
   func stopWaitingInVain() {
     guard !waiting.isEmpty, refused.isEmpty, !line.isTrying else { return }
     for route in waiting where !line.contains(where: { loop.held[$0]?.route == route }) {
@@ -130,14 +131,14 @@ final class EndPointSockets {
 
   /// libcurl has opened a socket for an exchange.
   func opened(_ descriptor: Int32, for transfer: CurlTransfer) {
-    // First, since the number may have been that of one that was closed without a word.
+    // First, because libcurl may have closed an earlier socket with this descriptor without notice.
     forget(descriptor)
     open[descriptor] = Socket(descriptor, inode: Self.inode(descriptor), transfer.route, loop.leases)
     loop.didOpen(descriptor, of: self)
     used(descriptor, by: transfer)
   }
 
-  /// An exchange uses a socket, and no other one. False: the socket is none of these.
+  /// Records that an exchange uses this socket and no other. Returns false if the socket is unknown.
   @discardableResult
   func used(_ descriptor: Int32, by transfer: CurlTransfer) -> Bool {
     if let use = transfer.use, use.isOpen, use.descriptor == descriptor { return true }
@@ -148,10 +149,10 @@ final class EndPointSockets {
     return true
   }
 
-  /// An exchange has its connection. Of one that stood libcurl tells by its local port only, before it has the socket
-  /// watched: without this the first bytes of the answer could look unasked for.
+  /// An exchange has its connection. For a reused connection libcurl reports only the local port before it watches
+  /// the socket. Without this, the first bytes of the response could be mistaken for unexpected ones.
   func connected(localPort port: Int, by transfer: CurlTransfer) {
-    // Those of Unix-domain sockets have none.
+    // Unix-domain sockets have no ports.
     guard port > 0 else { return }
     if let socket = transfer.use, socket.isOpen, socket.localPort == 0 {
       socket.localPort = port
@@ -161,13 +162,12 @@ final class EndPointSockets {
     }
   }
 
-  /// An exchange has ended: the connection is idle unless another uses it too.
+  /// An exchange has ended. Its connection is idle unless another exchange uses it too.
   func released(by transfer: CurlTransfer) {
     if let socket = transfer.use.take() { socket.users -= 1 }
   }
 
-  /// Forgets those of some sockets that libcurl has closed without a word, as it does (7.88) with those that never
-  /// connected.
+  /// Forgets sockets that libcurl has closed without notice, as it does (7.88) with sockets that never connected.
   func sweep(_ descriptors: [Int32]) {
     for descriptor in descriptors {
       if let socket = open[descriptor], Self.inode(descriptor) != socket.inode { forget(descriptor) }
@@ -179,49 +179,49 @@ final class EndPointSockets {
     return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
   }
 
-  /// libcurl is done with a socket.
+  /// libcurl closes a socket.
   func close(_ descriptor: Int32) {
     let upload = uploads.removeValue(forKey: descriptor)
     ended.remove(descriptor)
     let socket = take(descriptor)
     loop.willClose(descriptor)
-    // What is left of a body that was given up would keep the socket open at a server that does not read, while the permit
-    // goes on.
+    // Unsent data of an aborted body would keep the socket open if the server does not read, although the permit is
+    // passed on. So the connection is reset.
     if let upload, !upload.mustArrive, Self.hasUnsentBytes(descriptor) {
       var atOnce = linger(l_onoff: 1, l_linger: 0)
       setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &atOnce, socklen_t(MemoryLayout<linger>.size))
     }
     systemClose(descriptor)
-    // Last: another thread may open the next one at once.
+    // Last, because another thread may open the next socket at once.
     socket?.giveBack()
     loop.forgetIfUnused(self)
   }
 
-  /// Ends the idle connections that the gate needs elsewhere, or that are beyond a lowered limit.
+  /// Closes idle connections that the gate needs elsewhere, or that exceed a lowered limit.
   func reviewIdle() {
     guard let leases = loop.leases, leases.hasShortage else { return }
     for (descriptor, socket) in open where socket.users == 0 && leases.mustClose(socket.route) { endIdle(descriptor) }
   }
 
-  /// Ends an idle connection to make room for another socket. Also where libcurl wants another one although one is idle,
-  /// because that one does not fit (plain http to a port that speaks TLS now). False: there is none.
+  /// Closes an idle connection to make room for another socket. Needed even if libcurl could have used an idle one:
+  /// it may not fit (plain http to a port that now speaks TLS). Returns false if there is none.
   func endIdle(where isMeant: (SocketRoute) -> Bool) -> Bool {
     guard let idle = open.values.first(where: { $0.users == 0 && isMeant($0.route) }) else { return false }
     endIdle(idle.descriptor)
     return true
   }
 
-  /// Forgets all that libcurl has closed without a word. True if there were any.
+  /// Forgets all sockets that libcurl has closed without notice. Returns whether there were any.
   func sweep() -> Bool {
     let count = open.count
     sweep(Array(open.keys))
     return open.count < count
   }
 
-  /// libcurl offers no call that ends an idle connection: it is shut down beneath it, so that the server sees its end, and
-  /// libcurl closes the socket when it next looks.
+  /// libcurl has no call to close an idle connection. So the socket is shut down: the server sees its end, and
+  /// libcurl closes it the next time it looks.
   private func endIdle(_ descriptor: Int32) {
-    // The number of one that was closed without a word may be another's by now.
+    // If the socket was closed without notice, the descriptor may belong to another one now.
     if let socket = open[descriptor], Self.inode(descriptor) == socket.inode {
       shutdown(descriptor, Int32(SHUT_RDWR))
       ended.insert(descriptor)
@@ -229,16 +229,16 @@ final class EndPointSockets {
     forget(descriptor)
   }
 
-  /// Ends a connection on which something has arrived, if no exchange uses it, and throws away what has. As long as there
-  /// are bytes to be read libcurl (7.88) takes a connection that was shut down for a good one.
+  /// Closes a connection that received data while no exchange uses it, and discards the data. While there are bytes
+  /// to read, libcurl (7.88) considers a connection usable even after a shutdown.
   func dropIdle(_ descriptor: Int32) {
-    // Those of Unix-domain sockets have no ports to be known by.
+    // Unix-domain sockets have no port, so it is not known which exchange uses them.
     guard open[descriptor]?.users == 0, !endPoint.isUnixSocket else { return }
     #if !canImport(Darwin)
     var byte = UInt8(0)
     guard recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0 else { return endIdle(descriptor) }
-    // Without an address `connect` takes a connection off its socket, with all that has arrived. The error that this
-    // leaves behind is taken too: libcurl would meet it in the place of the end.
+    // `connect` with AF_UNSPEC disconnects the socket and discards received data. It leaves an error behind, which is
+    // cleared: libcurl would see it instead of the end.
     var nowhere = sockaddr()
     nowhere.sa_family = sa_family_t(AF_UNSPEC)
     connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
@@ -254,12 +254,12 @@ final class EndPointSockets {
     var size = socklen_t(MemoryLayout<Int32>.size)
     return getsockopt(descriptor, SOL_SOCKET, SO_NWRITE, &count, &size) == 0 && count > 0
     #else
-    // SIOCOUTQNSD: those that were not sent yet. What is sent and not acknowledged is on its way.
+    // SIOCOUTQNSD: bytes not sent yet. Bytes sent but not acknowledged are not counted.
     return ioctl(descriptor, UInt(0x894B), &count) == 0 && count > 0
     #endif
   }
 
-  /// Forgets a socket whose end the server sees already.
+  /// Forgets a socket that is closed for the server already.
   private func forget(_ descriptor: Int32) { take(descriptor)?.giveBack() }
 
   private func take(_ descriptor: Int32) -> Socket? {

@@ -8,8 +8,8 @@ import Glibc
 import Musl
 #endif
 
-/// The proxies of a transport. What the environment says is read once and here, and not by libcurl: whose sockets are
-/// whose has to be known before one is opened.
+/// The proxies of a transport. The environment is read here, once, rather than by libcurl: before a socket is opened,
+/// it must be known at which end-point it counts.
 struct ProxyChoice: Sendable {
   private var plain: CurlProxy?
   private var secure: CurlProxy?
@@ -38,7 +38,7 @@ struct ProxyChoice: Sendable {
       do {
         return try CurlProxy(url)
       } catch {
-        throw DispatchError(.proxyFailed, phase: .connecting, detail: "in the environment's \(name): \(error.detail)")
+        throw DispatchError(.proxyFailed, phase: .connecting, detail: "environment variable \(name): \(error.detail)")
       }
     }
     plain = try proxy(["http_proxy", "all_proxy", "ALL_PROXY"])
@@ -46,10 +46,10 @@ struct ProxyChoice: Sendable {
     exceptions = ProxyExceptions(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
   }
 
-  /// Whether no request goes through any.
+  /// Whether there are no proxies.
   var isEmpty: Bool { plain == nil && secure == nil }
 
-  /// The proxy that a request goes through; nil for none.
+  /// The proxy for a request; nil for none.
   func proxy(for request: DispatchRequest) -> CurlProxy? {
     guard let proxy = request.isSecure ? secure : plain, !request.endPoint.isUnixSocket,
       !exceptions.contains(request.endPoint.host)
@@ -57,7 +57,7 @@ struct ProxyChoice: Sendable {
     return proxy
   }
 
-  /// Whether sockets to it are a proxy's.
+  /// Whether an end-point is a proxy.
   func isProxy(_ endPoint: EndPoint) -> Bool { plain?.endPoint == endPoint || secure?.endPoint == endPoint }
 }
 
@@ -88,17 +88,17 @@ struct ProxyExceptions: Sendable {
   }
 }
 
-/// An address, or all that begin with the same bits: `10.0.0.0/8`.
+/// An address, or a range of addresses with a common prefix: `10.0.0.0/8`.
 private struct AddressRange: Sendable {
   private let bytes: [UInt8]
   private let bits: Int
 
-  /// Nil: the text is no address.
+  /// Nil if the text is not an address.
   init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     var host = parts[0]
     if host.first == "[", host.last == "]" { host = host.dropFirst().dropLast() }
-    // The zone of an address tells only this machine something.
+    // A zone has a meaning only on this machine.
     host = host.prefix { $0 != "%" }
     var four = in_addr()
     var six = in6_addr()

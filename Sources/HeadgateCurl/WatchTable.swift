@@ -1,31 +1,31 @@
 import HeadgateThreads
 
-/// What the poller watches. libcurl asks to forget a socket whenever an exchange ends and to watch it again for the
-/// next one: two system calls a request. An idle socket stays watched instead, for what libcurl last wanted; the next
-/// exchange on it nearly always wants the same.
+/// The sockets that the poller watches. libcurl stops watching a socket when an exchange ends and watches it again
+/// for the next one: two system calls for each request. Here an idle socket stays watched, for the events that
+/// libcurl last wanted; the next exchange almost always wants the same.
 ///
-/// That holds for connections only, whose closing is told. The pipes of its name look-ups libcurl closes without a
-/// word, and a number that the system gives out anew must not look as if it were watched.
+/// This applies only to connections, whose closing is reported. libcurl closes the pipes of its name look-ups without
+/// notice, and a reused descriptor must not look as if it were watched.
 struct WatchTable {
   private struct Watch {
     var interest: PollInterest?
     var isWanted = false
-    // The end-point's, for a connection.
+    // The end-point's sockets, for a connection.
     var place: EndPointSockets?
     var isConnection: Bool { place != nil }
-    // Which of the loop's multi handles it belongs to.
+    // The loop's multi handle that it belongs to.
     var use = CurlMulti.Use.own
   }
 
   private var watches: [Watch] = []
 
-  /// A connection's socket was made. Whatever had its number before is gone.
+  /// A connection's socket was created. Discards the state of an earlier socket with this descriptor.
   mutating func opened(_ descriptor: Int32, of place: EndPointSockets) {
     makeRoom(descriptor)
     watches[Int(descriptor)] = Watch(place: place)
   }
 
-  /// libcurl wants to hear of a socket, which is a connection's or another's.
+  /// libcurl wants events of a socket, which may be a connection or something else.
   mutating func want(
     _ descriptor: Int32, _ interest: PollInterest, of place: EndPointSockets?, use: CurlMulti.Use, _ poller: Poller
   ) {
@@ -39,7 +39,7 @@ struct WatchTable {
     watches[index].interest = interest
   }
 
-  /// libcurl wants to hear of it no more. A connection stays watched.
+  /// libcurl wants no more events of a socket. A connection stays watched.
   mutating func unwant(_ descriptor: Int32, _ poller: Poller) {
     guard Int(descriptor) < watches.count else { return }
     if watches[Int(descriptor)].isConnection {
@@ -53,7 +53,7 @@ struct WatchTable {
     while watches.count <= Int(descriptor) { watches.append(Watch()) }
   }
 
-  /// Something happened on a socket. False: nobody wants to know, and it is watched no longer.
+  /// A socket has an event. Returns false, and stops watching it, if libcurl does not want the event.
   mutating func isWanted(_ descriptor: Int32, _ poller: Poller) -> Bool {
     guard Int(descriptor) < watches.count else { return false }
     if watches[Int(descriptor)].isWanted { return true }
@@ -62,15 +62,15 @@ struct WatchTable {
     return false
   }
 
-  /// The end-point of a connection.
+  /// The end-point's sockets of a connection.
   func place(of descriptor: Int32) -> EndPointSockets? {
     Int(descriptor) < watches.count ? watches[Int(descriptor)].place : nil
   }
 
-  /// Whose socket it is, of one that is wanted.
+  /// The multi handle of a socket that is wanted.
   func use(of descriptor: Int32) -> CurlMulti.Use { watches[Int(descriptor)].use }
 
-  /// The socket is about to be closed, which makes the kernel forget it too.
+  /// A socket is about to be closed, which also removes it from the kernel's poller.
   mutating func close(_ descriptor: Int32, _ poller: Poller) {
     guard Int(descriptor) < watches.count else { return }
     if watches[Int(descriptor)].interest != nil { poller.remove(descriptor) }

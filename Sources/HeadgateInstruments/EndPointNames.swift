@@ -1,10 +1,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// The end-points that metrics tell apart: the first so many. All others count as one, so that a program which visits the
-/// whole web does not fill its metrics' back-end.
+/// The end-points that metrics distinguish: the first `most` ones. All others share one name, so that a crawler does
+/// not create an unlimited number of time series in the metrics backend.
 final class EndPointNames: Sendable {
-  /// An end-point among the metrics' attributes.
+  /// An end-point in the attributes of metrics.
   enum Name: Hashable, Sendable {
     case own(EndPoint)
     case other

@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// Keeps what a metrics' back-end has made, by its attributes: making one anew for each value would cost a look-up in the
-/// back-end, or more.
+/// Caches the instruments of a metrics backend by their attributes. Creating one for each value would cost at least a
+/// look-up in the backend.
 final class InstrumentCache<Key: Hashable & Sendable, Instrument: Sendable>: Sendable {
   private let made = Locked<[Key: Instrument]>([:])
   private let make: @Sendable (Key) -> Instrument
@@ -10,7 +10,8 @@ final class InstrumentCache<Key: Hashable & Sendable, Instrument: Sendable>: Sen
 
   subscript(key: Key) -> Instrument {
     if let known = made.withLock({ $0[key] }) { return known }
-    // The back-end is code of others: not under the lock. Two threads may make one at the same time, and keep the first.
+    // The backend is foreign code, so it is not called under the lock. If two threads create an instrument at the
+    // same time, the first one is kept.
     let new = make(key)
     return made.withLock { made in
       if let first = made[key] { return first }

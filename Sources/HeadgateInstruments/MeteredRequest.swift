@@ -3,9 +3,8 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// One request on its way into the metrics.
-// Unchecked: a request's calls come one at a time, each handed over to the next under the dispatcher's lock, and nothing
-// else touches what varies.
+/// Reports one request to the metrics.
+// Unchecked: a request's calls come one at a time, ordered by the dispatcher's lock, and nothing else uses the variables.
 final class MeteredRequest: RequestObserver, @unchecked Sendable {
   private let metrics: MetricsObserver
   private let submitted: Deadline
@@ -27,7 +26,8 @@ final class MeteredRequest: RequestObserver, @unchecked Sendable {
   func waitingEnded(_ end: SpanEnd) {
     guard let (place, since) = waits.take() else { return }
     metrics.queueLengths[MetricsObserver.Place(endPoint: place.endPoint)].decrement()
-    metrics.queueTimes[place].recordNanoseconds(end.at.nanoseconds(since: since))
+    let wait = MetricsObserver.Wait(place: place, reason: end.waitReason?.kind.description)
+    metrics.queueTimes[wait].recordNanoseconds(end.at.nanoseconds(since: since))
   }
 
   func exchangeStarted(_ start: ExchangeStart) {

@@ -3,34 +3,42 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Tells swift-metrics what a dispatcher's requests do, by OpenTelemetry's names.
+/// Reports a dispatcher's requests to swift-metrics, with OpenTelemetry's names.
 ///
 ///     MetricsSystem.bootstrap(backend)
 ///     let dispatcher = try URLDispatcher(observers: [MetricsObserver()])
 ///
-/// | metric | kind | what |
+/// | metric | kind | meaning |
 /// |---|---|---|
-/// | `http.client.request.duration` | timer | from the submission to the end, waiting included |
-/// | `http.client.request.time_in_queue` | timer | each wait for a permit, those of no time at all too |
+/// | `http.client.request.duration` | timer | from submission to end, waiting included |
+/// | `http.client.request.time_in_queue` | timer | each wait for a permit, including waits of zero |
 /// | `http.client.active_requests` | meter | requests that hold a permit and are under way |
 /// | `headgate.client.queue.length` | meter | requests that wait for a permit |
-/// | `headgate.client.limit` | meter | how many requests at once the limit allows, as of the last that was started |
-/// | `headgate.client.requests.refused` | counter | ended unsent, because too many waited or the long lane was full |
-/// | `headgate.client.requests.shed` | counter | ended unsent, because they gave way to others |
+/// | `headgate.client.limit` | meter | the limit for concurrent requests when the latest one started |
+/// | `headgate.client.requests.refused` | counter | not sent, because the queue or the long lane was full |
+/// | `headgate.client.requests.shed` | counter | not sent, because others displaced them from a full queue |
 ///
-/// All carry `server.address` and `server.port`, those of requests also `http.request.method`; the duration carries
-/// `http.response.status_code` where there was one and `error.type` where something went wrong (the code of the
-/// `DispatchError`, or the status from 400 on), and the refusals `error.type`. A request that was
-/// redirected counts where each exchange and each wait was, and in its duration where it ended.
+/// All metrics have the attributes `server.address` and `server.port`; those of requests also `http.request.method`.
+/// The duration has `http.response.status_code`, if there was a response, and `error.type` after an error (the code
+/// of the `DispatchError`, or a status of 400 and more). Refusals have `error.type`. A redirected request counts at
+/// the end-point of each exchange and each wait; its duration counts at the last one. The time in the queue has
+/// `headgate.wait.reason` if the request had to wait: the kind of its `WaitReason` at that moment.
 ///
-/// What these can be is bounded: no URL, path or tag is among them; unknown methods are `_OTHER`; and beyond
-/// `maxEndPoints` all further end-points are `_OTHER` together, without a port, for as long as the observer lives.
+/// The attributes are bounded: they contain no URL, path or tag; unknown methods are `_OTHER`; and all end-points
+/// beyond the first `maxEndPoints` are `_OTHER`, without a port, for the lifetime of the observer.
 public final class MetricsObserver: DispatchObserver {
   struct Place: Hashable, Sendable {
     let endPoint: EndPointNames.Name
     var method: String?
 
     var attributes: [(String, String)] { (method.map { [("http.request.method", $0)] } ?? []) + endPoint.attributes }
+  }
+
+  struct Wait: Hashable, Sendable {
+    let place: Place
+    let reason: String?
+
+    var attributes: [(String, String)] { place.attributes + (reason.map { [("headgate.wait.reason", $0)] } ?? []) }
   }
 
   struct Outcome: Hashable, Sendable {
@@ -46,18 +54,18 @@ public final class MetricsObserver: DispatchObserver {
 
   let names: EndPointNames
   let durations: InstrumentCache<Outcome, CoreMetrics.Timer>
-  let queueTimes: InstrumentCache<Place, CoreMetrics.Timer>
+  let queueTimes: InstrumentCache<Wait, CoreMetrics.Timer>
   let active: InstrumentCache<Place, Meter>
   let queueLengths: InstrumentCache<Place, Meter>
   let limits: InstrumentCache<Place, Meter>
   let refusals: InstrumentCache<Outcome, Counter>
   let shed: InstrumentCache<Outcome, Counter>
 
-  /// An observer for any number of dispatchers.
+  /// Creates an observer for any number of dispatchers.
   ///
   /// - Parameters:
-  ///   - factory: The metrics' back-end; the one that the process was set up with unless given.
-  ///   - maxEndPoints: How many end-points are told apart, 0 or more: the first so many.
+  ///   - factory: The metrics backend. Default: the one with which the process was bootstrapped.
+  ///   - maxEndPoints: The maximum number of end-points to distinguish, 0 or more.
   public init(factory: any MetricsFactory = MetricsSystem.factory, maxEndPoints: Int = 200) {
     @Sendable func timer(_ label: String, _ attributes: [(String, String)]) -> CoreMetrics.Timer {
       CoreMetrics.Timer(label: label, dimensions: attributes, preferredDisplayUnit: .seconds, factory: factory)
@@ -80,7 +88,7 @@ public final class MetricsObserver: DispatchObserver {
     }
   }
 
-  /// Hears of every request.
+  /// Starts the metrics of a request.
   public func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     MeteredRequest(self, start)
   }

@@ -3,9 +3,8 @@ import HeadgateDispatch
 import HeadgateThreads
 import Tracing
 
-/// One request as spans.
-// Unchecked: a request's calls come one at a time, each handed over to the next under the dispatcher's lock, and nothing
-// else touches what varies.
+/// Records one request as spans.
+// Unchecked: a request's calls come one at a time, ordered by the dispatcher's lock, and nothing else uses the variables.
 final class TracedRequest: RequestObserver, @unchecked Sendable {
   private let tracer: any Tracer
   private let span: any Span
@@ -109,17 +108,17 @@ final class TracedRequest: RequestObserver, @unchecked Sendable {
     span.end(at: clock.instant(of: moment))
   }
 
-  /// Says whether it went wrong. The error itself is not recorded: its detail may have parts of a URL.
+  /// Sets the span's status. The error itself is not recorded, because its detail may contain parts of a URL.
   private func conclude(_ span: any Span, _ error: DispatchError?, _ status: Int?) {
     guard let type = HTTPAttributes.errorType(error, status: status) else { return }
     span.updateAttributes { $0["error.type"] = type }
-    // A status explains itself.
+    // For a status no message is needed.
     span.setStatus(SpanStatus(code: .error, message: error.map { "\($0.code), \($0.phase)" }))
   }
 }
 
-/// The dispatcher's monotonic moments as time of day: read off once for each request, so that no span of it is bent when
-/// somebody sets the clock.
+/// Converts monotonic times to wall-clock times. The offset is read once for each request, so that setting the system
+/// clock does not distort its spans.
 private struct WallClock {
   private let moment: Deadline
   private let time: UInt64

@@ -3,7 +3,8 @@ import HeadgateDispatch
 import HeadgateThreads
 import Tracing
 
-/// Makes a span of each of a dispatcher's requests, for swift-distributed-tracing, by OpenTelemetry's names and rules.
+/// Creates a span for each request of a dispatcher, for swift-distributed-tracing, with OpenTelemetry's names and
+/// rules.
 ///
 ///     InstrumentationSystem.bootstrap(tracer)
 ///     let dispatcher = try URLDispatcher(observers: [TracingObserver()])
@@ -17,29 +18,29 @@ import Tracing
 /// `-- exchange
 /// ```
 ///
-/// The context of the request's span is injected into its header fields, once, by the tracer (`traceparent` for one that
-/// speaks W3C); it goes along at redirects and retries. The span is an error when the request is, and when its status is
-/// 400 or more; then `error.type` is the error's code or the status. `http.request.resend_count` says how often the
-/// request was sent again. The seconds until the name was known, the connection stood and TLS was ready are
-/// `headgate.exchange.name`, `.connect` and `.tls` of the exchange, each counted from its start.
+/// The tracer injects the context of the request's span into its header fields, once (as `traceparent` for a W3C
+/// tracer); redirects and retries keep it. The span has an error status if the request fails or its status is 400 or
+/// more; then `error.type` is the error's code or the status. `http.request.resend_count` is the number of times that
+/// the request was sent again. An exchange has the attributes `headgate.exchange.name`, `.connect` and `.tls`: the
+/// seconds from its start until the name was resolved, the connection was established, and TLS was ready.
 ///
-/// `url.full` has no user information, and `REDACTED` for each value in its query but those that are named at the making.
-/// Secrets in a URL's path can't be told from what is none.
+/// `url.full` contains no user information, and `REDACTED` for query values except those of `shownQueryNames`. Paths
+/// are not redacted.
 public struct TracingObserver: DispatchObserver {
   private let tracer: (any Tracer)?
   private let shownQueryNames: Set<String>
 
-  /// An observer for any number of dispatchers.
+  /// Creates an observer for any number of dispatchers.
   ///
   /// - Parameters:
-  ///   - tracer: Who makes the spans and injects their context. Nil: the tracer in force where a request is submitted.
-  ///   - shownQueryNames: The parameters whose values may be seen in `url.full`.
+  ///   - tracer: Creates the spans and injects their context. Nil: the tracer in effect where a request is submitted.
+  ///   - shownQueryNames: The query parameters whose values are shown in `url.full`.
   public init(tracer: (any Tracer)? = nil, shownQueryNames: Set<String> = []) {
     self.tracer = tracer
     self.shownQueryNames = shownQueryNames
   }
 
-  /// Starts the span, and puts its context into the request.
+  /// Starts the span and injects its context into the request.
   public func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     let tracer = tracer ?? InstrumentationSystem.tracer
     let request = TracedRequest(tracer, start, shownQueryNames)
@@ -52,7 +53,7 @@ public struct TracingObserver: DispatchObserver {
     if self.tracer != nil {
       tracer.inject(context, into: &fields, using: FieldInjector())
     } else {
-      // Baggage and the like may have instruments of their own beside the tracer.
+      // Other instruments, such as those for baggage, may be installed beside the tracer.
       InstrumentationSystem.instrument.inject(context, into: &fields, using: FieldInjector())
     }
     for field in fields {

@@ -1,58 +1,58 @@
 import HeadgateThreads
 
-/// A scripted HTTP/1.1 server on the loopback interface, which counts for itself what is open at once.
+/// A scripted HTTP/1.1 server on the loopback interface that counts open connections and requests.
 ///
-/// It proves from the server's side that a client keeps to its limits: closes that have arrived are counted before
+/// It proves from the server's side that a client keeps to its limits. Closes that have arrived are counted before
 /// connections that arrive after them, so a client that closes one socket and then opens another is never seen with
-/// two. A client that has shut down its sending side counts as gone.
+/// two. A connection whose client has shut down its sending side counts as closed.
 ///
-/// The path of a request says how it is answered, and `?delay=MS` works on each:
+/// The path of a request determines the response. Every path accepts `?delay=MS`:
 ///
-/// | path | answer |
+/// | path | response |
 /// |---|---|
 /// | `/` | 200 with ``OriginScript/body`` |
 /// | `/bytes/N` | 200 with N bytes of ``OriginAnswer/patternByte(at:)`` |
 /// | `/status/CODE` | that status (200 to 999); `?retry-after=VALUE` adds the header |
-/// | `/delay/MS` | 200 after so many milliseconds |
+/// | `/delay/MS` | 200 after a delay in milliseconds |
 /// | `/redirect?to=URL` | 302 (`&code=`) to the percent-decoded URL, with a small body (`&size=`) |
 /// | `/stream?chunks=N&every=MS&size=BYTES` | N chunks (0: endless) |
 /// | `/hold` | held until ``release()``, then 200 |
-/// | `/silence` | none |
+/// | `/silence` | no response |
 /// | `/reset` | the connection is reset; `?after=N` after N bytes of a longer body |
 /// | `/trickle?bytes=N&every=MS` | 200, one byte at a time |
-/// | `/short?declared=N&sent=M` | 200 whose body breaks off |
+/// | `/short?declared=N&sent=M` | 200 with a truncated body |
 /// | `/close` | 200 with `Connection: close` |
-/// | `/echo` | 200 with the request's body, and its head as `X-Method` and `X-Echo-NAME` |
+/// | `/echo` | 200 with the request's body, its method as `X-Method` and its fields as `X-Echo-NAME` |
 /// | `/headers?bytes=N` | 200 with N more bytes of header lines |
 /// | `/gzip?bytes=N` | 200 with N zero bytes, compressed by gzip |
 /// | `/garbage` | bytes that are not HTTP |
-/// | `/torn` | a head that breaks off |
+/// | `/torn` | an incomplete head |
 /// | `/spaced` | a status line with two spaces |
-/// | `/early?after=N` | 413 (`&status=`) once N bytes of the request's body are read, then the end of the connection, at once with `&abrupt=1`; with `&to=URL` a redirect |
-/// | `/sink` | 200 with the number of bytes in the request's body; `?pause=N` reads no more than N or a little more before ``release()`` |
+/// | `/early?after=N` | 413 (`&status=`) after N bytes of the request's body, then the connection closes, at once with `&abrupt=1`; with `&to=URL` a redirect |
+/// | `/sink` | 200 with the number of bytes in the request's body; `?pause=N` stops reading after about N bytes until ``release()`` |
 ///
-/// Any other path is answered with 404, a bad parameter with 400. All answers but `/early` wait for the whole request.
+/// Other paths get 404, invalid parameters 400. All responses but `/early` wait for the whole request.
 ///
-/// One thread serves all end-points. It ends with ``stop()`` or when the origin is let go.
+/// One thread serves all end-points. It ends with ``stop()``, or when the origin is released.
 public final class Origin: Sendable {
-  /// The ports that the origin listens on, one for each end-point.
+  /// The ports, one for each end-point.
   public let ports: [UInt16]
 
   private let shared: OriginShared
   private let thread: WorkerThread
 
-  /// Starts an origin with so many end-points, each on a free port of 127.0.0.1.
+  /// Starts an origin with a number of end-points, each on a free port of 127.0.0.1.
   ///
-  /// - Throws: ``OriginError`` when `endPoints` is less than one, or when the system has no ports, descriptors or
-  ///   threads to give.
+  /// - Throws: ``OriginError`` if `endPoints` is less than one, or if the system has no ports, descriptors or threads
+  ///   left.
   public convenience init(endPoints: Int = 1, script: OriginScript = OriginScript()) throws(OriginError) {
     try self.init(ports: Array(repeating: 0, count: max(0, endPoints)), script: script)
   }
 
-  /// Starts an origin on these ports of 127.0.0.1, where 0 stands for any free one.
+  /// Starts an origin on these ports of 127.0.0.1. 0 means any free port.
   ///
-  /// - Throws: ``OriginError`` when there are no ports in the list or one of them can't be had, or when the system has
-  ///   no descriptors or threads to give.
+  /// - Throws: ``OriginError`` if the list is empty, if a port is not available, or if the system has no descriptors
+  ///   or threads left.
   public init(ports wanted: [UInt16], script: OriginScript = OriginScript()) throws(OriginError) {
     guard !wanted.isEmpty else { throw OriginError(.noEndPoints) }
     var listeners: [Int32] = []
@@ -79,7 +79,7 @@ public final class Origin: Sendable {
     do throws(PollerError) { poller = try Poller() } catch { throw OriginError(.resources, errno: error.errno) }
     let shared = OriginShared(poller: poller, endPoints: listeners.count, script: script)
     do throws(ThreadError) {
-      // The thread keeps what is shared and not the origin, so that the origin can be let go while it runs.
+      // The thread retains the shared state rather than the origin, so that the origin can be released while it runs.
       let thread = try WorkerThread(name: "headgate-origin") { OriginLoop(shared, listeners).run() }
       return (shared, thread)
     } catch {
@@ -92,36 +92,37 @@ public final class Origin: Sendable {
   /// The port of the first end-point.
   public var port: UInt16 { ports[0] }
 
-  /// The URL of a path (which may have a query) at an end-point. An end-point that doesn't exist gets port 0, which no
-  /// client can reach.
+  /// The URL of a path, which may have a query, at an end-point. An invalid index yields port 0, which no client can
+  /// reach.
   public func url(_ path: String = "/", endPoint index: Int = 0) -> String {
     "http://127.0.0.1:\(ports.indices.contains(index) ? ports[index] : 0)\(path.hasPrefix("/") ? "" : "/")\(path)"
   }
 
-  /// What an end-point has seen up to now; all zero for one that doesn't exist. From any thread.
+  /// The counts of an end-point; all zero for an invalid index. Thread-safe.
   public func counts(endPoint index: Int = 0) -> OriginCounts { shared.counts(index) }
 
-  /// Starts the counts of all end-points afresh: totals at zero, peaks at what is open now. From any thread.
+  /// Resets the counts of all end-points: totals to zero, peaks to the present values. Thread-safe.
   public func resetCounts() {
     shared.resetCounts()
     shared.post(.recount)
   }
 
-  /// Replaces the script. Requests and connections that come after this call meet the new one. From any thread.
+  /// Replaces the script. Applies to later requests and connections. Thread-safe.
   public func setScript(_ script: OriginScript) { shared.script = script }
 
-  /// Answers all requests that `/hold` keeps, and reads on where `/sink` pauses. Requests that are sent after this call are held anew. From any thread.
+  /// Answers all requests held by `/hold`, and resumes reading for `/sink`. Does not affect later requests.
+  /// Thread-safe.
   public func release() { shared.post(.release(epoch: shared.nextRelease())) }
 
   /// Waits until the counts of an end-point fulfil a condition.
   ///
   /// - Parameters:
-  ///   - condition: Called now and on every change of the counts, so that one that holds for an instant only is seen
-  ///     too. Runs on the thread that serves all connections; it must return soon and must not wait for the origin.
-  ///   - index: The end-point; the counts of one that doesn't exist are zero for ever.
+  ///   - condition: Called now and after every change of the counts, so that a momentary state is not missed. Runs on
+  ///     the thread that serves all connections; it must return soon and must not wait for the origin.
+  ///   - index: The end-point. The counts for an invalid index are always zero.
   ///   - deadline: When to give up.
-  /// - Returns: Whether the condition came to hold; false when the deadline passed, the task was cancelled or the
-  ///   origin stopped before.
+  /// - Returns: Whether the condition was fulfilled; false if the deadline passed, the task was cancelled, or the
+  ///   origin stopped.
   public func waitUntil(
     _ condition: @escaping @Sendable (OriginCounts) -> Bool,
     endPoint index: Int = 0,
@@ -142,7 +143,7 @@ public final class Origin: Sendable {
         guard shared.post(.wait(waiter)) else {
           return continuation.resume(returning: condition(shared.counts(index)))
         }
-        // A cancellation from before came too early for the thread to know what it meant.
+        // The thread ignored a cancellation before this, because it did not know the wait yet.
         if Task.isCancelled { shared.post(.cancelWait(number)) }
       }
     } onCancel: {
@@ -152,8 +153,8 @@ public final class Origin: Sendable {
 
   /// Closes all connections and ports and ends the thread. Later calls do nothing.
   ///
-  /// Returns when all is closed, which takes no longer than the thread's present turn; on that thread itself (in a hook
-  /// or a condition) it returns at once and all is closed right after.
+  /// Returns when everything is closed, which takes no longer than the thread's present turn. On that thread itself
+  /// (in a hook or a condition) it returns at once, and everything is closed right after.
   public func stop() {
     shared.post(.stop)
     if !shared.isOnThread { thread.join() }

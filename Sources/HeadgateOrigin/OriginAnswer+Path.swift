@@ -1,10 +1,10 @@
-/// A parameter or a part of the path that says nothing sensible.
+/// An invalid parameter or path component.
 private struct BadParameter: Error {
   let name: String
 }
 
 extension OriginAnswer {
-  /// What the path and the query of a request ask for; 404 for an unknown path, 400 for a bad parameter.
+  /// The response for a path and query; 404 for an unknown path, 400 for an invalid parameter.
   init(for request: OriginRequest, script: OriginScript) {
     do throws(BadParameter) {
       self = try .scripted(request, script) ?? .text("no such path\n", status: 404)
@@ -92,7 +92,7 @@ extension OriginAnswer {
   }
 
   private static func redirect(_ request: OriginRequest) throws(BadParameter) -> OriginAnswer {
-    // A line end in the location would make header lines of what follows it.
+    // A line end in the location would start further header lines.
     guard let location = request.parameter("to"), !location.utf8.contains(where: \.isControl)
     else { throw BadParameter(name: "to") }
     let code = try request.number("code", default: 302, upTo: 399)
@@ -102,14 +102,15 @@ extension OriginAnswer {
     return answer
   }
 
-  /// Header lines of so many bytes together, line ends included; none for less than the shortest line, 12 bytes.
+  /// Header lines of `count` bytes in total, including line ends; none if that is less than the shortest line, 12
+  /// bytes.
   static func filler(count: Int) -> [OriginHeader] {
     let line = 1024
     let around = "X-Filler: \r\n".utf8.count
     var headers: [OriginHeader] = []
     var left = count
     while left >= around {
-      // The last line takes what would be too short for one of its own.
+      // The last line includes a rest too short for a line of its own.
       let size = left < line + around ? left : line
       headers.append(OriginHeader("X-Filler", String(repeating: "f", count: size - around)))
       left -= size
@@ -118,7 +119,7 @@ extension OriginAnswer {
   }
 }
 
-/// The most that a number in a path or a query may be.
+/// The maximum of a number in a path or a query.
 private let numberLimit = 1 << 40
 
 private func number(

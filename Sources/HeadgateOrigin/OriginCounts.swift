@@ -1,45 +1,45 @@
-/// What one end-point of an ``Origin`` has seen, counted by the server and not by the client that is on trial.
+/// The counts of one end-point of an ``Origin``, measured by the server rather than the client under test.
 ///
-/// Until the counts are reset, `received` is the sum of `served`, `aborted`, `requests` and the requests that the
-/// server itself broke off (`/reset`, `/short`, `/garbage`, a stop), which have no count of their own.
+/// Unless the counts are reset, `received` is the sum of `served`, `aborted`, `requests` and the requests aborted by
+/// the server itself (`/reset`, `/short`, `/garbage`, a stop), which are not counted separately.
 public struct OriginCounts: Sendable, Hashable, Codable {
-  /// Connections open now, those that are left unanswered because of the limit included.
+  /// Connections open now, including those left unanswered because of the limit.
   public var sockets = 0
 
-  /// The most connections that were open at once.
+  /// The maximum number of connections open at once.
   public var peakSockets = 0
 
-  /// Requests being answered now: from the last byte of the head until the answer has been handed to the system whole
-  /// or the connection died.
+  /// Requests being answered now: from the last byte of the head until the complete response was passed to the
+  /// system, or the connection ended.
   public var requests = 0
 
-  /// The most requests that were being answered at once.
+  /// The maximum number of requests being answered at once.
   public var peakRequests = 0
 
-  /// Connections accepted in all.
+  /// The total number of connections accepted.
   public var accepted = 0
 
-  /// Requests whose answer has been handed to the system whole.
+  /// Requests whose complete response was passed to the system.
   public var served = 0
 
   /// Connections left unanswered because ``OriginScript/connectionLimit`` others were open.
   public var refused = 0
 
-  /// Requests whose client closed the connection before the answer was whole.
+  /// Requests whose client closed the connection before the response was complete.
   public var aborted = 0
 
-  /// Request heads read whole in all; malformed ones don't count.
+  /// The total number of complete request heads; malformed ones are not counted.
   public var received = 0
 
-  /// Bytes of requests' bodies that were read.
+  /// Body bytes read.
   public var bodyBytes = 0
 
-  /// Counts that are all zero.
+  /// Creates counts of zero.
   public init() {}
 }
 
 extension OriginCounts {
-  /// How a request came to its end.
+  /// The outcome of a request.
   enum Outcome { case served, aborted, broken }
 
   mutating func opened(refused isRefused: Bool) {
@@ -66,7 +66,7 @@ extension OriginCounts {
     }
   }
 
-  /// The counts of an origin that has just met what is open now.
+  /// The counts after a reset, given what is open now.
   func restarted() -> OriginCounts {
     var counts = OriginCounts()
     counts.sockets = sockets

@@ -2,28 +2,28 @@ import HeadgateThreads
 
 /// Why an ``Origin`` could not start.
 public struct OriginError: HeadgateError, Hashable {
-  /// What failed. More codes may come.
+  /// What failed. More codes may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
     public let description: String
 
-    /// No end-points were asked for.
+    /// The number of end-points was less than one.
     public static let noEndPoints = Code(description: "no_end_points")
 
-    /// The port could not be had: most often another process listens on it (`EADDRINUSE`).
+    /// The port is not available, usually because another process listens on it (`EADDRINUSE`).
     public static let listening = Code(description: "listening")
 
-    /// The system has no descriptors or threads to give.
+    /// The system has no descriptors or threads left.
     public static let resources = Code(description: "resources")
   }
 
   /// What failed.
   public let code: Code
 
-  /// The system's error number; 0 where no system call failed.
+  /// The system's error number; 0 if no system call failed.
   public let errno: Int32
 
-  /// The port that was asked for, 0 for any free one.
+  /// The requested port, 0 for any free one.
   public let port: UInt16
 
   init(_ code: Code, errno: Int32 = 0, port: UInt16 = 0) {
@@ -39,7 +39,7 @@ public struct OriginError: HeadgateError, Hashable {
   public var description: String {
     switch code {
     case .noEndPoints:
-      "an origin needs at least one end-point; ask for one or more"
+      "an origin needs at least one end-point; request one or more"
     case .listening:
       "can't listen on 127.0.0.1:\(port) (error \(errno)); choose another port, or 0 for any free one"
     default:

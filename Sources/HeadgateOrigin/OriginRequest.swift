@@ -1,19 +1,19 @@
-/// One header line of a request or an answer.
+/// A header line of a request or response.
 public struct OriginHeader: Sendable, Hashable {
   /// The name, spelled as on the wire.
   public var name: String
 
-  /// The value, without the white space around it.
+  /// The value, without surrounding white space.
   public var value: String
 
-  /// A header line. Neither part is checked: a script may want to send a wrong one.
+  /// Creates a header line. Neither part is validated, so that a script can send invalid ones.
   public init(_ name: String, _ value: String) {
     self.name = name
     self.value = value
   }
 }
 
-/// The head of a request, as the ``OriginScript/answerHook`` sees it.
+/// The head of a request, for the ``OriginScript/answerHook``.
 public struct OriginRequest: Sendable {
   /// The method, such as `GET`.
   public let method: String
@@ -24,25 +24,25 @@ public struct OriginRequest: Sendable {
   /// The path of the target, still percent-encoded.
   public let path: String
 
-  /// What follows the question mark, still percent-encoded; empty when there is none.
+  /// The text after the question mark, still percent-encoded; empty if there is none.
   public let query: String
 
-  /// The header lines in their order.
+  /// The header lines in order.
   public let headers: [OriginHeader]
 
-  /// The index of the end-point that it came to.
+  /// The index of the end-point that received it.
   public let endPoint: Int
 
   let framing: BodyFraming
   let isVersion10: Bool
 
-  /// The first value of a header, whose name is compared without regard to case; nil when there is none.
+  /// The first value of a header, whose name is compared ignoring case; nil if there is none.
   public func header(_ name: String) -> String? {
     headers.first { $0.name.equalsIgnoringCase(name) }?.value
   }
 
-  /// The first value of a query parameter, percent-decoded (`+` stays `+`); empty when it has no value and nil when
-  /// there is no such parameter.
+  /// The first value of a query parameter, percent-decoded (`+` stays `+`); empty if it has no value, nil if there is
+  /// no such parameter.
   public func parameter(_ name: String) -> String? {
     for pair in query.split(separator: "&") {
       let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -53,7 +53,7 @@ public struct OriginRequest: Sendable {
 }
 
 extension OriginRequest {
-  /// HTTP/1.0 closes by itself, HTTP/1.1 where the client says so.
+  /// HTTP/1.0 closes by default, HTTP/1.1 if the client asks for it.
   var wantsClose: Bool {
     isVersion10 || headers.contains { $0.name.equalsIgnoringCase("connection") && $0.value.hasToken("close") }
   }

@@ -1,24 +1,24 @@
-/// How an ``Origin`` behaves where the path of a request does not say.
+/// The behaviour of an ``Origin`` apart from the paths of requests.
 public struct OriginScript: Sendable {
-  /// How many connections each end-point serves at once; nil for no limit.
+  /// The maximum number of connections that each end-point serves at once; nil for no limit.
   ///
-  /// A connection that arrives while that many are being served is left unanswered until its client closes it, as an
-  /// overloaded server would, and stays so even when others close. It does not count towards the limit of later ones.
+  /// A connection beyond the limit is left unanswered until its client closes it, as by an overloaded server, even if
+  /// others close meanwhile. It does not count toward the limit for later ones.
   public var connectionLimit: Int?
 
-  /// How long to wait before each answer, in addition to the answer's own delay.
+  /// A delay before each response, in addition to the response's own delay.
   public var delay: Duration
 
-  /// The body of the answer to `/`.
+  /// The body of the response to `/`.
   public var body: [UInt8]
 
-  /// Decides the answer in place of the path; nil from the hook leaves the decision to the path.
+  /// Determines the response instead of the path; if it returns nil, the path determines it.
   ///
-  /// Runs on the thread that serves all connections, once the request's head has been read: it must return soon and
+  /// Runs on the thread that serves all connections, after the request's head has been read: it must return soon and
   /// must not wait for the origin.
   public var answerHook: (@Sendable (OriginRequest) -> OriginAnswer?)?
 
-  /// A script without a limit that answers at once, as the path says.
+  /// Creates a script without a limit or delay, where paths determine the responses.
   public init(
     connectionLimit: Int? = nil,
     delay: Duration = .zero,

@@ -1,52 +1,24 @@
 import HeadgateThreads
 
-/// A door that a test opens: those who wait at it go on, and so does everyone who comes later.
+/// A gate that a test opens once. Opening it resumes all waiting callers; later callers do not wait.
 ///
-/// Draw an interleaving with one gate a step, and wait for what happens instead of for time to pass.
+/// Use one gate for each step of an interleaving, to wait for events rather than for time to pass.
 public final class Gate: Sendable {
-  private struct State {
-    var isOpen = false
-    var waiters: [@Sendable () -> Void] = []
-  }
+  private let opening = OneShot<Void>()
 
-  private let state = Locked(State())
-
-  /// A closed gate.
+  /// Creates a closed gate.
   public init() {}
 
-  /// Whether it was opened.
-  public var isOpen: Bool { state.withLock { $0.isOpen } }
+  /// Whether the gate is open.
+  public var isOpen: Bool { opening.value != nil }
 
-  /// Opens it, for good. From any thread; a second call does nothing.
-  public func open() {
-    let waiters = state.withLock { state in
-      state.isOpen = true
-      defer { state.waiters = [] }
-      return state.waiters
-    }
-    for waiter in waiters { waiter() }
-  }
+  /// Opens the gate permanently. Thread-safe; a second call does nothing.
+  public func open() { opening.set() }
 
-  /// Suspends until it is open.
-  public func wait() async {
-    await withContinuation { continuation in
-      whenOpen { continuation.resume() }
-    }
-  }
+  /// Suspends until the gate is open.
+  public func wait() async { await opening.wait() }
 
-  /// Blocks the thread until it is open, or until the deadline. True if it is open.
+  /// Blocks the thread until the gate is open or the deadline passes. Returns true if it is open.
   @available(*, noasync)
-  public func wait(until deadline: Deadline) -> Bool {
-    let parker = Parker()
-    whenOpen { parker.unpark() }
-    return parker.park(until: deadline) || isOpen
-  }
-
-  private func whenOpen(_ waiter: @escaping @Sendable () -> Void) {
-    let isOpen = state.withLock { state in
-      if !state.isOpen { state.waiters.append(waiter) }
-      return state.isOpen
-    }
-    if isOpen { waiter() }
-  }
+  public func wait(until deadline: Deadline) -> Bool { opening.wait(until: deadline) != nil }
 }

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// A clock that stands still until a test moves it, and that tells the test when its subject has armed a timer.
+/// A clock that stands still until a test advances it, and that lets the test wait until a timer is set.
 ///
 ///     let clock = ManualClock()
 ///     let gate = EndPointGate(timers: clock)
@@ -13,7 +13,7 @@ public final class ManualClock: TimerService {
     var timers = TimerQueue()
     var waiters: [(isReady: @Sendable (Int) -> Bool, waiter: @Sendable () -> Void)] = []
 
-    /// Those who waited for as many timers as there are now, to be told without the lock.
+    /// Removes the waiters whose condition holds now. They are called without the lock.
     mutating func takeReady() -> [@Sendable () -> Void] {
       guard !waiters.isEmpty else { return [] }
       let count = timers.count
@@ -25,13 +25,13 @@ public final class ManualClock: TimerService {
 
   private let state = Locked(State())
 
-  /// A clock at a moment well after the clock's start, so that tests may look back.
+  /// Creates a clock. It does not start at zero, so that tests can use earlier times.
   public init() {}
 
-  /// The moment at which the clock stands.
+  /// The present time of the clock.
   public var now: Deadline { state.withLock { $0.now } }
 
-  /// Timers that are armed and not due yet.
+  /// The number of timers that have not fired yet.
   public var pendingCount: Int { state.withLock { $0.timers.count } }
 
   /// Calls `action` inside the `advance(by:)` that reaches the deadline.
@@ -41,18 +41,18 @@ public final class ManualClock: TimerService {
       return (key, state.takeReady())
     }
     for waiter in waiters { waiter() }
-    // A real clock would call soon; this one calls when it is moved, be it by nothing.
+    // A deadline in the past fires at the next `advance(by:)`, even with a duration of zero.
     return ScheduledTimer(service: self, key: key)
   }
 
-  /// Takes a timer back: true if it will not be called.
+  /// Cancels a timer. Returns true if it will not fire.
   public func cancel(_ timer: ScheduledTimer) -> Bool {
     let (action, waiters) = state.withLock { state in (state.timers.remove(timer.key), state.takeReady()) }
     for waiter in waiters { waiter() }
     return action != nil
   }
 
-  /// Moves on and makes the calls that became due, each at its own moment, in order, on this thread.
+  /// Advances the clock and calls the timers that become due, in order, each at its own time, on this thread.
   public func advance(by duration: Duration) {
     let end = state.withLock { $0.now + duration }
     while true {
@@ -68,11 +68,10 @@ public final class ManualClock: TimerService {
     state.withLock { $0.now = max($0.now, end) }
   }
 
-  /// Suspends until at least so many timers are armed.
+  /// Suspends until at least `count` timers are set.
   public func timers(_ count: Int) async { await wait { $0 >= count } }
 
-  /// Suspends until at most so many timers are armed: what the subject takes back on another thread may still be there
-  /// for a moment.
+  /// Suspends until at most `count` timers are set. Use it for timers that another thread cancels.
   public func timers(atMost count: Int) async { await wait { $0 <= count } }
 
   private func wait(until isReady: @escaping @Sendable (Int) -> Bool) async {

@@ -1,9 +1,9 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What was told of one request, and what of that was against the rules.
+/// The events of one request, and the violations of their rules.
 public final class RecordedRequest: RequestObserver {
-  /// The spans that can be open inside a request, the outer ones first.
+  /// The spans that can be open inside a request, outer ones first.
   private enum Span: String { case waiting, resting, intercepting, exchange, head, body }
 
   private struct State {
@@ -19,47 +19,48 @@ public final class RecordedRequest: RequestObserver {
     var end: RequestReport?
   }
 
-  /// What it began with.
+  /// The start of the request.
   public let start: RequestStart
 
   private let state: Locked<State>
   private let onEnd: @Sendable () -> Void
   private let inside = Locked<(@Sendable (String) -> Void)?>(nil)
 
-  /// What is to be told of one request.
+  /// Creates a recording of one request.
   ///
   /// - Parameters:
-  ///   - start: What it begins with.
-  ///   - onEnd: Called inside the last call.
+  ///   - start: The start of the request.
+  ///   - onEnd: Called inside the last event.
   public init(_ start: RequestStart, onEnd: @escaping @Sendable () -> Void = {}) {
     self.start = start
     self.onEnd = onEnd
     state = Locked(State(latest: start.at))
   }
 
-  /// The calls in order, in short: `+waiting`, `-waiting`, `-waiting cancelled`, `+exchange`, `-head 200`, `-request`.
+  /// The events in order, abbreviated: `+waiting`, `-waiting`, `-waiting cancelled`, `+exchange`, `-head 200`,
+  /// `-request`.
   public var calls: [String] { state.withLock { $0.calls } }
-  /// What was told against the rules.
+  /// The violations of the rules for events.
   public var violations: [String] { state.withLock { $0.violations } }
   /// The exchanges that have ended.
   public var exchanges: [ExchangeReport] { state.withLock { $0.exchanges } }
   /// The waits that have ended, with their starts.
   public var waits: [(start: WaitingStart, end: SpanEnd)] { state.withLock { $0.waits } }
-  /// How it ended; nil before.
+  /// The end of the request; nil until then.
   public var end: RequestReport? { state.withLock { $0.end } }
 
-  /// Has a closure called inside each call that follows, with the call in short, as an observer might act there.
+  /// Sets a closure that is called inside each later event, with its abbreviation, to act like an observer.
   public func whenTold(_ action: (@Sendable (String) -> Void)?) { inside.withLock { $0 = action } }
 
-  // MARK: What is told
+  // MARK: Events
 
-  /// Notes it.
+  /// Records the event.
   public func waitingStarted(_ start: WaitingStart) {
     opens(.waiting, in: nil, at: start.at)
     state.withLock { $0.wait = start }
   }
 
-  /// Notes it.
+  /// Records the event.
   public func waitingEnded(_ end: SpanEnd) {
     state.withLock { state in
       if let wait = state.wait.take() { state.waits.append((wait, end)) }
@@ -67,32 +68,32 @@ public final class RecordedRequest: RequestObserver {
     closes(.waiting, end)
   }
 
-  /// Notes it.
+  /// Records the event.
   public func restingStarted(_ start: RestingStart) { opens(.resting, in: nil, at: start.at) }
-  /// Notes it.
+  /// Records the event.
   public func restingEnded(_ end: SpanEnd) { closes(.resting, end) }
-  /// Notes it.
+  /// Records the event.
   public func interceptingStarted(_ start: InterceptingStart) { opens(.intercepting, in: nil, at: start.at) }
-  /// Notes it.
+  /// Records the event.
   public func interceptingEnded(_ end: SpanEnd) { closes(.intercepting, end) }
-  /// Notes it.
+  /// Records the event.
   public func exchangeStarted(_ start: ExchangeStart) { opens(.exchange, in: nil, at: start.at) }
-  /// Notes it.
+  /// Records the event.
   public func awaitingHeadStarted(at moment: Deadline) { opens(.head, in: .exchange, at: moment) }
-  /// Notes it.
+  /// Records the event.
   public func awaitingHeadEnded(_ end: SpanEnd) { closes(.head, end) }
-  /// Notes it.
+  /// Records the event.
   public func receivingStarted(at moment: Deadline) { opens(.body, in: .exchange, at: moment) }
-  /// Notes it.
+  /// Records the event.
   public func receivingEnded(_ end: SpanEnd) { closes(.body, end) }
 
-  /// Notes it.
+  /// Records the event.
   public func exchangeEnded(_ report: ExchangeReport) {
     state.withLock { $0.exchanges.append(report) }
     closes(.exchange, report.error, report.statusCode, at: report.at)
   }
 
-  /// Notes it.
+  /// Records the event.
   public func requestEnded(_ report: RequestReport) {
     told("-request" + Self.suffix(report.error, report.statusCode), at: report.at) { state in
       defer {
@@ -104,7 +105,7 @@ public final class RecordedRequest: RequestObserver {
     onEnd()
   }
 
-  // MARK: The grammar
+  // MARK: The rules
 
   private func opens(_ span: Span, in outer: Span?, at moment: Deadline) {
     told("+\(span.rawValue)", at: moment) { state in
@@ -127,9 +128,9 @@ public final class RecordedRequest: RequestObserver {
     let action = inside.withLock { $0 }
     state.withLock { state in
       var faults: [String] = []
-      if state.isInside { faults.append("another call is not over") }
+      if state.isInside { faults.append("another call has not returned") }
       if state.isOver { faults.append("the request has ended") }
-      if moment < state.latest { faults.append("it is earlier than the call before") }
+      if moment < state.latest { faults.append("it is earlier than the previous call") }
       if let fault = fault(&state) { faults.append(fault) }
       state.latest = max(state.latest, moment)
       state.calls.append(call)

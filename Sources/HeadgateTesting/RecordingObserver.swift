@@ -2,8 +2,7 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Keeps what a dispatcher tells of its requests, and holds each request's calls against the tree that `RequestObserver`
-/// promises.
+/// Records the events of a dispatcher's requests, and checks them against the tree that `RequestObserver` documents.
 ///
 ///     let recording = RecordingObserver()
 ///     let dispatcher = URLDispatcher(transport: transport, observers: [recording])
@@ -15,12 +14,12 @@ public final class RecordingObserver: DispatchObserver {
   private let finished = LockedBox(0)
   private let fields: [HTTPField]
 
-  /// An observer that hears of every request.
+  /// Creates an observer of every request.
   ///
-  /// - Parameter fields: Header fields that it gives to each request.
+  /// - Parameter fields: Header fields to add to each request.
   public init(fields: [HTTPField] = []) { self.fields = fields }
 
-  /// Notes a request.
+  /// Starts a recording.
   public func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     for field in fields { start.setHeaderField(field.name, to: field.value) }
     let request = RecordedRequest(start) { [finished] in finished.withLock { $0 += 1 } }
@@ -28,12 +27,12 @@ public final class RecordingObserver: DispatchObserver {
     return request
   }
 
-  /// The requests so far, in the order of their submission.
+  /// The requests so far, in order of submission.
   public var requests: [RecordedRequest] { recorded.withLock { $0 } }
 
-  /// Requests whose end was not told yet.
+  /// The number of requests that have not ended.
   public var unfinished: Int { recorded.withLock { $0.count } - finished.withLock { $0 } }
 
-  /// What was told against the rules, of all requests.
+  /// The violations of all requests.
   public var violations: [String] { requests.flatMap(\.violations) }
 }

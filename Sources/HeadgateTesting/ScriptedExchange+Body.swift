@@ -1,18 +1,18 @@
 import HeadgateDispatch
 
 extension ScriptedExchange {
-  /// The next bytes of the request's body, so many at most, if they are there: as a transport that has room takes them.
+  /// Takes the next bytes of the request's body, if they are available, like a transport with room for `count` bytes.
   ///
-  /// - Parameter count: How many bytes the transport has room for.
-  /// - Returns: What the body answers, and the bytes; `BodyRead.end` for a request without a body.
+  /// - Parameter count: The maximum number of bytes.
+  /// - Returns: The body's result, and the bytes; `BodyRead.end` for a request without a body.
   public func takeBody(upTo count: Int = 65536) -> (read: BodyRead, bytes: [UInt8]) {
     takeBody(upTo: count) {}
   }
 
-  /// The next bytes of the request's body, waiting until some are there.
+  /// Takes the next bytes of the request's body, waiting for them if necessary.
   ///
-  /// - Parameter count: How many bytes the transport has room for.
-  /// - Returns: The bytes; none at the end. Nil when the body failed or was stopped.
+  /// - Parameter count: The maximum number of bytes.
+  /// - Returns: The bytes; empty at the end. Nil if the body failed or was stopped.
   public func nextBody(upTo count: Int = 65536) async -> [UInt8]? {
     while true {
       let ready = Gate()
@@ -26,7 +26,7 @@ extension ScriptedExchange {
     }
   }
 
-  /// The rest of the request's body. Nil when it failed or was stopped before its end.
+  /// Takes the rest of the request's body. Nil if it failed or was stopped early.
   public func restOfBody() async -> [UInt8]? {
     var all: [UInt8] = []
     while let bytes = await nextBody() {

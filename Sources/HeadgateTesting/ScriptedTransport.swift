@@ -2,9 +2,10 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// A transport that a test plays: exchanges are started by the dispatcher and answered by the test, on its thread.
+/// A transport controlled by a test: the dispatcher starts exchanges, and the test responds to them on its own
+/// thread.
 ///
-/// It counts what runs at each end-point, as a server would, and notes every exchange beyond the end-point's limit.
+/// It counts the exchanges at each end-point, like a server, and records every violation of an end-point's limit.
 public final class ScriptedTransport: Transport {
   private struct State {
     var started: [ScriptedExchange] = []
@@ -12,24 +13,24 @@ public final class ScriptedTransport: Transport {
     var running: [EndPoint: Int] = [:]
     var peak: [EndPoint: Int] = [:]
     var violations: [String] = []
-    // Where one socket carries several exchanges.
+    // End-points where one socket carries several exchanges.
     var multiplexing: Set<EndPoint> = []
     var isShutDown = false
     var sockets: GateSockets?
   }
 
   private let state = Locked(State())
-  /// What it says that it can do.
+  /// The capabilities that it declares.
   public let capabilities: TransportCapabilities
   private let answer: (@Sendable (ScriptedExchange) -> Void)?
   let endsWhenCancelled: Bool
 
-  /// A scripted transport.
+  /// Creates a scripted transport.
   ///
   /// - Parameters:
-  ///   - endsWhenCancelled: Whether a cancelled exchange ends at once; else the test ends it.
-  ///   - capabilities: What it says that it can do; nothing beyond the plain exchange unless given.
-  ///   - answer: Plays each exchange inside its start; without it exchanges are handed out by ``next()``.
+  ///   - endsWhenCancelled: Whether a cancelled exchange ends at once; if false, the test must end it.
+  ///   - capabilities: The capabilities to declare. Default: none.
+  ///   - answer: Responds to each exchange inside its start. If nil, exchanges are returned by ``next()``.
   public init(
     endsWhenCancelled: Bool = true, capabilities: TransportCapabilities = [],
     answer: (@Sendable (ScriptedExchange) -> Void)? = nil
@@ -39,10 +40,10 @@ public final class ScriptedTransport: Transport {
     self.answer = answer
   }
 
-  /// Notes whose limits hold.
+  /// Stores the gate's limits.
   public func use(_ sockets: GateSockets) { state.withLock { $0.sockets = sockets } }
 
-  /// Plays the exchange, or hands it to whoever calls ``next()``.
+  /// Starts an exchange: calls `answer`, or makes it available to ``next()``.
   public func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
     let scripted = ScriptedExchange(exchange, events, self)
     let endPoint = exchange.request.endPoint
@@ -64,13 +65,13 @@ public final class ScriptedTransport: Transport {
     return scripted
   }
 
-  /// Notes the shutdown.
+  /// Records the shutdown.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) {
     state.withLock { $0.isShutDown = true }
     whenClosed()
   }
 
-  /// The next exchange that was started and not handed out yet; suspends until there is one.
+  /// The next exchange that was started and not returned yet. Suspends until there is one.
   public func next() async -> ScriptedExchange {
     await withContinuation { continuation in
       let exchange = state.withLock { state -> ScriptedExchange? in
@@ -82,21 +83,21 @@ public final class ScriptedTransport: Transport {
     }
   }
 
-  /// Takes an exchange that was started and not handed out yet; nil when there is none.
+  /// The next exchange that was started and not returned yet; nil if there is none.
   public func takeStarted() -> ScriptedExchange? {
     state.withLock { $0.started.isEmpty ? nil : $0.started.removeFirst() }
   }
 
-  /// Exchanges under way at an end-point.
+  /// The number of exchanges under way at an end-point.
   public func running(at endPoint: EndPoint) -> Int { state.withLock { $0.running[endPoint] ?? 0 } }
 
-  /// The most exchanges that were under way at once at an end-point.
+  /// The maximum number of concurrent exchanges at an end-point so far.
   public func peak(at endPoint: EndPoint) -> Int { state.withLock { $0.peak[endPoint] ?? 0 } }
 
-  /// Whatever was against the rules: more exchanges than sockets, starts after the shutdown, calls after the end.
+  /// The violations: more exchanges than sockets, starts after the shutdown, events after the end.
   public var violations: [String] { state.withLock { $0.violations } }
 
-  /// Whether the dispatcher has shut it down.
+  /// Whether the dispatcher has shut the transport down.
   public var isShutDown: Bool { state.withLock { $0.isShutDown } }
 
   func multiplexes(_ does: Bool, at endPoint: EndPoint) {
@@ -109,7 +110,7 @@ public final class ScriptedTransport: Transport {
   func violated(_ rule: String) { state.withLock { $0.violations.append(rule) } }
 }
 
-/// One exchange in a test's hands.
+/// An exchange controlled by a test.
 public final class ScriptedExchange: ExchangeControl {
   private struct State {
     var isOver = false
@@ -117,14 +118,14 @@ public final class ScriptedExchange: ExchangeControl {
     var phase = DispatchError.Phase.connecting
   }
 
-  /// What the dispatcher asked for.
+  /// The exchange that the dispatcher started.
   public let exchange: Exchange
   private let events: any ExchangeEvents
   private let transport: ScriptedTransport
   private let state = Locked(State())
-  /// Opens when the dispatcher cancels it.
+  /// Opens when the dispatcher cancels the exchange.
   public let cancelled = Gate()
-  /// Opens when the dispatcher resumes it.
+  /// Opens when the dispatcher resumes the exchange.
   public let resumed = Gate()
 
   init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: ScriptedTransport) {
@@ -135,12 +136,12 @@ public final class ScriptedExchange: ExchangeControl {
 
   /// The request.
   public var request: DispatchRequest { exchange.request }
-  /// Whether the dispatcher has cancelled it.
+  /// Whether the dispatcher has cancelled the exchange.
   public var isCancelled: Bool { state.withLock { $0.isCancelled } }
-  /// How far the script has brought it.
+  /// The phase that the test has reached.
   public var phase: DispatchError.Phase { state.withLock { $0.phase } }
 
-  /// The dispatcher wants it to end: opens ``cancelled``.
+  /// Called by the dispatcher to end the exchange: opens ``cancelled``.
   public func cancel() {
     let isFirst = state.withLock { state in
       defer { state.isCancelled = true }
@@ -150,15 +151,15 @@ public final class ScriptedExchange: ExchangeControl {
     if isFirst, transport.endsWhenCancelled { end(DispatchError(.cancelled, phase: phase)) }
   }
 
-  /// The dispatcher wants it to go on: opens ``resumed``.
+  /// Called by the dispatcher to resume the exchange: opens ``resumed``.
   public func resume() { resumed.open() }
 
-  /// The response's head comes.
+  /// Delivers the response's head.
   ///
   /// - Parameters:
   ///   - statusCode: The status.
   ///   - fields: The header fields.
-  ///   - isFromPrivateAddress: What the transport knows of the server's address.
+  ///   - isFromPrivateAddress: Whether the server's address is private; nil if unknown.
   @discardableResult
   public func head(
     _ statusCode: Int = 200, _ fields: HTTPFields = [:], isFromPrivateAddress: Bool? = nil
@@ -166,7 +167,7 @@ public final class ScriptedExchange: ExchangeControl {
     head(ResponseHead(statusCode: statusCode, headerFields: fields, isFromPrivateAddress: isFromPrivateAddress))
   }
 
-  /// The response's head comes, as a transport makes it.
+  /// Delivers the response's head, as created by a transport.
   @discardableResult
   public func head(_ head: ResponseHead) -> BodyFlow {
     guard mayTell("a head") else { return .abort }
@@ -174,45 +175,45 @@ public final class ScriptedExchange: ExchangeControl {
     return events.received(head)
   }
 
-  /// Something comes that is told in no other way: a part of the head.
+  /// Reports activity without an event of its own, such as a part of the head.
   public func hear() {
     if mayTell("a sign of life") { events.heard() }
   }
 
-  /// A piece of the body comes.
+  /// Delivers a piece of the body.
   @discardableResult
   public func body(_ bytes: [UInt8]) -> BodyFlow {
     guard mayTell("a piece of the body") else { return .abort }
     return bytes.withUnsafeBytes { events.received($0) }
   }
 
-  /// The fields after the body come.
+  /// Delivers the trailer fields.
   public func trailers(_ fields: HTTPFields) {
     if mayTell("trailers") { events.received(trailers: fields) }
   }
 
-  /// It has shown that its connection carries several requests at once, or that it does not.
+  /// Reports whether the exchange's connection carries several requests at once.
   public func multiplexes(_ does: Bool) {
     guard mayTell("a kind of connection") else { return }
     transport.multiplexes(does, at: exchange.request.endPoint)
     events.multiplexes(does)
   }
 
-  /// It waits for a socket.
+  /// Reports that the exchange waits for a socket.
   public func waitForSocket() {
     if mayTell("a wait") { events.waitsForSocket() }
   }
 
-  /// It waits no longer.
+  /// Reports that the wait is over.
   public func goOn() {
     if mayTell("the end of a wait") { events.goesOn() }
   }
 
-  /// The exchange ends: whole, or with a failure.
+  /// Ends the exchange.
   ///
   /// - Parameters:
-  ///   - failure: Why it failed; nil: the response was whole.
-  ///   - metClosedConnection: Whether a connection that was kept open turned out to be closed.
+  ///   - failure: The error; nil for a complete response.
+  ///   - metClosedConnection: Whether a reused connection turned out to be closed.
   public func end(_ failure: DispatchError? = nil, metClosedConnection: Bool = false) {
     let isFirst = state.withLock { state in
       defer { state.isOver = true }
@@ -223,7 +224,7 @@ public final class ScriptedExchange: ExchangeControl {
     events.ended(ExchangeEnd(failure: failure, metClosedConnection: metClosedConnection))
   }
 
-  /// Head, body and end in one.
+  /// Delivers head and body, and ends the exchange.
   public func respond(
     _ statusCode: Int = 200, _ fields: HTTPFields = [:], body: String = "", isFromPrivateAddress: Bool? = nil
   ) {

@@ -1,10 +1,11 @@
 // SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
 
-/// Random numbers that are the same for the same seed, on every machine: print the seed when a test fails.
+/// A random number generator that returns the same numbers for the same seed on every machine. Print the seed when a
+/// test fails.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// A generator that starts at a seed.
+  /// Creates a generator from a seed.
   public init(seed: UInt64) { state = seed }
 
   /// The next 64 bits.

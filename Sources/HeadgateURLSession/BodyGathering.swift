@@ -1,10 +1,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Takes a body into memory, as URLSession wants it: never blocks, goes on whenever the body has more.
+/// Collects a body in memory, as URLSession requires. Never blocks; continues whenever the body has more data.
 ///
-/// A stream would have to be read by the session on its own queue, where a body that is not there yet stops all others;
-/// and Foundation on Linux takes a stream that has nothing at the moment for one that has ended.
+/// Rejected: a stream. The session would read it on its own queue, where a body without data blocks all others, and
+/// Foundation on Linux treats a stream without data at the moment as ended.
 final class BodyGathering: Sendable {
   typealias Completion = @Sendable (Result<[UInt8], DispatchError>) -> Void
 
@@ -27,10 +27,10 @@ final class BodyGathering: Sendable {
     state = Locked(State(completion: completion))
   }
 
-  /// Begins, or goes on after a wait.
+  /// Starts reading, or continues after a wait.
   func read() {
     if let length = source.length, length > cap { return finish(.failure(tooLarge)) }
-    // A source that is ready at once calls back inside the read: the loop goes on then, not a recursion.
+    // A source that is ready at once calls back inside `take`: the loop continues then, without recursion.
     let isFirst = state.withLock { state in
       defer { (state.isReading, state.isAskedAgain) = (true, state.isReading) }
       return !state.isReading
@@ -71,7 +71,7 @@ final class BodyGathering: Sendable {
   private var tooLarge: DispatchError {
     DispatchError(
       .unsupported, phase: .sending,
-      detail: "URLSession's bodies are held in memory, \(cap) bytes at most: send this one over libcurl, or in chunks")
+      detail: "URLSession holds bodies in memory, at most \(cap) bytes: send this one over libcurl, or in chunks")
   }
 
   private func finish(_ result: Result<[UInt8], DispatchError>) {

@@ -1,11 +1,11 @@
 import Foundation
 import HeadgateDispatch
 
-// Bodies in Foundation's types: `Data`, and JSON by way of `Codable`.
+// Bodies in Foundation's types: `Data`, and JSON with `Codable`.
 
 extension RequestBody {
-  /// A body from data, which is copied slice by slice as it is sent; URLSession takes it as it is. Up to 64 KB are one slice,
-  /// and copied at once.
+  /// Creates a body from data, which is copied slice by slice as it is sent; URLSession uses it without a copy. Up to
+  /// 64 KB are copied at once.
   ///
   /// - Parameter data: The bytes.
   public init(_ data: Data) {
@@ -13,21 +13,21 @@ extension RequestBody {
       self.init(Array(data))
       return
     }
-    // Of a slice of other data the indices do not begin at 0.
+    // The indices of a slice of data don't begin at 0.
     self.init(
       BodySlices(data, count: data.count) { range in
         Array(data[data.startIndex + range.lowerBound..<data.startIndex + range.upperBound])
       })
   }
 
-  /// A value as JSON. The request needs a `Content-Type` field to say so.
+  /// Creates a body with a value as JSON. Set a `Content-Type` field too.
   ///
   ///     request.body = try RequestBody(json: order)
   ///     request.headerFields[.contentType] = "application/json"
   ///
   /// - Parameters:
   ///   - value: The value.
-  ///   - encoder: Encodes it.
+  ///   - encoder: The encoder.
   /// - Throws: What the encoder throws.
   public init(json value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws {
     self.init(try encoder.encode(value))
@@ -35,16 +35,16 @@ extension RequestBody {
 }
 
 extension DispatchResponse {
-  /// The body as Foundation has it: a copy.
+  /// The body as Foundation's `Data`, a copy.
   public var data: Data { Data(body) }
 
-  /// Reads the body as JSON, whatever the status and the `Content-Type`.
+  /// Decodes the body as JSON, whatever the status and the `Content-Type`.
   ///
   ///     let order = try response.decode(Order.self)
   ///
   /// - Parameters:
-  ///   - type: What it is to become.
-  ///   - decoder: Decodes it.
+  ///   - type: The type to decode.
+  ///   - decoder: The decoder.
   /// - Throws: What the decoder throws.
   public func decode<Value: Decodable>(_ type: Value.Type, decoder: JSONDecoder = JSONDecoder()) throws -> Value {
     try decoder.decode(type, from: data)

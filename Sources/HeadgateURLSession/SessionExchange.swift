@@ -7,17 +7,18 @@ import HeadgateThreads
 import FoundationNetworking
 #endif
 
-/// One exchange under way: the dispatcher's hold on a task of the session.
+/// An exchange under way, which controls a task of the session.
 ///
-/// The session's delegate calls come one at a time, on its queue; `cancel` and `resume` from anywhere.
+/// The session's delegate calls come one at a time, on its queue; `cancel` and `resume` come from any thread.
 final class SessionExchange: ExchangeControl {
   private struct State: Sendable {
     var task: URLSessionTask?
     var isCancelled = false
     var isOver = false
-    // There is never more than one suspension: whether they are counted is the system's.
+    // At most one suspension: it depends on the system whether suspensions are counted.
     var isSuspended = false
-    // Calls of `resume`. One may overtake the pause that it answers, and that one must not be begun any more.
+    // The number of calls of `resume`. One may come before the pause that it answers, and then the pause must not
+    // begin.
     var resumes = 0
     var phase = DispatchError.Phase.connecting
     var times = ExchangeTimes()
@@ -53,7 +54,7 @@ final class SessionExchange: ExchangeControl {
   }
 
   func resume() {
-    // Under the lock, as in `suspend`: the two reach the session in the order that they are decided in.
+    // Under the lock, as in `suspend`, so that both reach the session in the order in which they were decided.
     state.withLock { state in
       state.resumes += 1
       guard state.isSuspended else { return }
@@ -64,7 +65,7 @@ final class SessionExchange: ExchangeControl {
 
   // MARK: The session's side
 
-  /// So many bytes of the body have been sent in all. Told again from the start where the session sends it anew.
+  /// The total number of body bytes sent. Restarts from zero if the session sends the body again.
   func sent(_ total: Int64) {
     let more = state.withLock { state in
       defer { state.sent = max(state.sent, total) }
@@ -73,14 +74,14 @@ final class SessionExchange: ExchangeControl {
     body?.sent(Int(more))
   }
 
-  // The session tells of the last bytes late or never. A server that answers well has them.
+  // The session reports the last bytes late or never. A server that responds with success has received them.
   private func sentAll(_ status: Int) { if status < 300 { body?.sentAll() } }
 
   /// Answers the session's question about a redirect.
   ///
-  /// Foundation on Linux stops the process when an answer comes to a task that was cancelled: there such a task gets none,
-  /// and ends without. Under the lock, so that an answer and a cancel reach the session one after the other; it does no more
-  /// than to queue itself there. Apple's systems want every question answered.
+  /// Foundation on Linux traps when a cancelled task gets an answer. So a cancelled task gets none there, and ends
+  /// without one. The answer is given under the lock, to order it with a cancel; inside the session it only enqueues
+  /// work. Apple's systems require an answer to every question.
   func answer(_ answer: () -> Void) {
     #if canImport(FoundationNetworking)
     state.withLock { if !$0.isCancelled { answer() } }
@@ -89,7 +90,7 @@ final class SessionExchange: ExchangeControl {
     #endif
   }
 
-  /// The head has come. False: the rest is not wanted.
+  /// The head has arrived. Returns false if the rest is not needed.
   func received(_ response: URLResponse) -> Bool {
     guard let response = response as? HTTPURLResponse else {
       fail(DispatchError(.badResponse, phase: .awaitingHead))
@@ -108,12 +109,12 @@ final class SessionExchange: ExchangeControl {
   func received(_ data: Data) {
     for region in data.regions {
       guard !state.withLock({ $0.isCancelled }) else { return }
-      // A pause holds for all that follows: the session has no smaller unit than what it brought.
+      // A pause takes effect after all regions of `data`: the session has no smaller unit.
       if !region.withUnsafeBytes({ bytes in tell { events.received(bytes) } }) { return }
     }
   }
 
-  /// Tells what came, and does what the answer says. False: nothing more is wanted.
+  /// Reports an event and applies the result. Returns false if nothing more is needed.
   private func tell(_ call: () -> BodyFlow) -> Bool {
     let resumes = state.withLock { $0.resumes }
     switch call() {
@@ -127,15 +128,16 @@ final class SessionExchange: ExchangeControl {
     }
   }
 
-  // Not on Linux, where Foundation takes a suspended task off its connection and sends the request anew when the task goes
-  // on, and stops the process when that comes in the moment of the task's end. What nobody reads yet goes into memory there.
+  // Not on Linux: there Foundation removes a suspended task from its connection, sends the request again when the
+  // task is resumed, and traps if the resume coincides with the task's end. On Linux the unread data goes into
+  // memory.
   #if canImport(FoundationNetworking)
   private static let canSuspend = false
   #else
   private static let canSuspend = true
   #endif
 
-  /// Has the session ask the socket for no more.
+  /// Makes the session stop reading the socket.
   private func suspend(unlessResumedSince resumes: Int) {
     state.withLock { state in
       guard Self.canSuspend, !state.isSuspended, state.resumes == resumes else { return }
@@ -157,7 +159,7 @@ final class SessionExchange: ExchangeControl {
 
   func ended(_ error: (any Error)?) { end(error.map { DispatchError($0, phase: phase) }) }
 
-  /// Tells of the end, once.
+  /// Reports the end, once.
   func end(_ failure: DispatchError?) {
     let elapsed = Deadline.now - started
     let times = state.withLock { state -> ExchangeTimes? in
@@ -183,10 +185,10 @@ extension ResponseHead {
 }
 
 extension DispatchError {
-  /// What the session says, in the dispatcher's words.
+  /// Maps the session's error to a `DispatchError`.
   init(_ error: any Error, phase: Phase) {
     guard let failure = error as? URLError else {
-      self.init(.transportFailed, phase: phase, detail: error.localizedDescription, underlying: error)
+      self.init(.transportFailed, phase: phase, detail: error.localizedDescription, underlyingError: error)
       return
     }
     let (code, phase): (Code, Phase) =
@@ -202,11 +204,11 @@ extension DispatchError {
         .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
         .clientCertificateRequired:
         (.tlsFailed, .securing)
-      // What Foundation on Linux says of a body that breaks off.
+      // Foundation on Linux reports this for a body that breaks off.
       case .unknown where phase == .receiving: (.connectionLost, phase)
       case .badURL, .unsupportedURL: (.invalidURL, phase)
       default: (.transportFailed, phase)
       }
-    self.init(code, phase: phase, detail: failure.localizedDescription, underlying: failure)
+    self.init(code, phase: phase, detail: failure.localizedDescription, underlyingError: failure)
   }
 }

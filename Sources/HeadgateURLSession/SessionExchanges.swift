@@ -6,16 +6,16 @@ import HeadgateThreads
 import FoundationNetworking
 #endif
 
-/// The delegate of all sessions of a transport: finds the exchange that a call is about.
+/// The delegate of all sessions of a transport. Finds the exchange of each call.
 final class SessionExchanges: NSObject, URLSessionDataDelegate {
   private struct Key: Hashable {
-    // A task's number is its own only within its session.
+    // Task numbers are unique only within a session, so the object is the key.
     let task: ObjectIdentifier
 
     init(_ task: URLSessionTask) { self.task = ObjectIdentifier(task) }
   }
 
-  // A task is held by its session until the call that takes it out here.
+  // The session keeps a task alive until the call that removes it here.
   private let exchanges = Locked<[Key: SessionExchange]>([:])
 
   func add(_ exchange: SessionExchange, for task: URLSessionTask) {
@@ -23,7 +23,7 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     exchanges.withLock { $0[key] = exchange }
   }
 
-  /// Cancels all that are under way: each by its own, which the answer to a redirect looks at.
+  /// Cancels all exchanges: through `cancel`, because the answer to a redirect checks its flag.
   func cancelAll() {
     for exchange in exchanges.withLock({ Array($0.values) }) { exchange.cancel() }
   }
@@ -37,7 +37,7 @@ final class SessionExchanges: NSObject, URLSessionDataDelegate {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    // The dispatcher follows redirects, by the permit of the end-point that they lead to.
+    // The dispatcher follows redirects, with the permit of the new end-point.
     exchange(of: task)?.answer { completionHandler(nil) }
   }
 

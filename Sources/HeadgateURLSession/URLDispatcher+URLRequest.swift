@@ -7,42 +7,42 @@ import HeadgateThreads
 import FoundationNetworking
 #endif
 
-// The classic library's currency: URLRequest in, Data and URLResponse out. Works over every transport.
+// Foundation's types: URLRequest in, Data and URLResponse out. Works with every transport.
 
 extension DispatchRequest {
-  /// The request that a URLRequest stands for: address, method, fields and body.
+  /// Creates a request from the URL, method, fields and body of a URLRequest.
   ///
-  /// Its `timeoutInterval` becomes `DispatchRequest/timeout`, which counts from the permit and not from the submission:
-  /// waiting is not the network's fault. Zero and less mean no limit, as URLRequest has it. Cache policies and cookies are
-  /// of no meaning here.
+  /// Its `timeoutInterval` becomes `DispatchRequest/timeout`, which counts from the permit rather than the
+  /// submission, so that waiting in the queue is not counted. Zero or less means no limit, as in URLRequest. Cache
+  /// policies and cookies are ignored.
   ///
-  /// - Throws: `DispatchError` with `invalidURL` when it has no absolute http or https URL, and with `transportFailed`
-  ///   when its body is a stream, which can't be sent a second time.
+  /// - Throws: `DispatchError` with `invalidURL` if it has no absolute http or https URL, and with `transportFailed`
+  ///   if its body is a stream, which can't be sent again.
   public init(_ request: URLRequest) throws(DispatchError) {
-    guard let url = request.url else { throw DispatchError(.invalidURL, detail: "the URLRequest has none") }
+    guard let url = request.url else { throw DispatchError(.invalidURL, detail: "the URLRequest has no URL") }
     guard request.httpBodyStream == nil else {
-      throw DispatchError(.transportFailed, detail: "a body that is a stream can't be sent twice; use httpBody")
+      throw DispatchError(.transportFailed, detail: "a stream can't be sent twice; use httpBody")
     }
     guard let method = HTTPRequest.Method(rawValue: request.httpMethod ?? "GET") else {
-      throw DispatchError(.transportFailed, detail: "\"\(request.httpMethod ?? "")\" is no method")
+      throw DispatchError(.transportFailed, detail: "\"\(request.httpMethod ?? "")\" is not a valid method")
     }
     var fields = HTTPFields()
     for (name, value) in request.allHTTPHeaderFields ?? [:] {
       guard let fieldName = HTTPField.Name(name) else {
-        throw DispatchError(.transportFailed, detail: "\"\(name)\" is no name of a header field")
+        throw DispatchError(.transportFailed, detail: "\"\(name)\" is not a valid name of a header field")
       }
       fields.append(HTTPField(name: fieldName, value: value))
     }
     let body = request.httpBody.map { RequestBody($0) }
     try self.init(url, method: method, headerFields: fields, body: body)
     let seconds = request.timeoutInterval
-    // Longer than a century is as good as no limit, and short enough for all arithmetic.
+    // More than a century counts as no limit, and would overflow later arithmetic.
     timeout = seconds > 0 && seconds < URLSessionTransport.never ? .seconds(seconds) : nil
   }
 }
 
 extension DispatchResponse {
-  /// The response as Foundation knows it.
+  /// The response as Foundation's `URLResponse`.
   public var urlResponse: URLResponse {
     let address = URL(string: url) ?? URL(fileURLWithPath: "/")
     var fields: [String: String] = [:]
@@ -56,10 +56,10 @@ extension DispatchResponse {
 }
 
 extension URLDispatcher {
-  /// Sends a request, as `URLSession.data(for:)` does, and never more at once than the end-point tolerates.
+  /// Sends a request, like `URLSession.data(for:)`, within the limits of the end-point.
   ///
-  /// - Throws: `DispatchError`, as the form that takes a `DispatchRequest`; and as
-  ///   `DispatchRequest/init(_:)-(URLRequest)` where the request can't be sent.
+  /// - Throws: `DispatchError`, as for the form that takes a `DispatchRequest`, and as for
+  ///   `DispatchRequest/init(_:)-(URLRequest)` if the request is not valid.
   public nonisolated(nonsending) func data(
     for request: URLRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> (Data, URLResponse) {
@@ -67,10 +67,10 @@ extension URLDispatcher {
     return (Data(response.body), response.urlResponse)
   }
 
-  /// Sends a short request and returns at once; `completion` is called once, as that of `URLSession.dataTask` is: with the
-  /// data and the response, or with the error. See `dispatchShort(_:completion:)` for where it runs.
+  /// Sends a short request and returns at once. `completion` is called once, like that of `URLSession.dataTask`: with
+  /// data and response, or with the error. See `dispatchShort(_:completion:)` for the thread.
   ///
-  /// - Returns: The operation; nil where the request can't be sent: the completion got the error then, inside this call.
+  /// - Returns: The operation. Nil if the request is not valid; then the completion got the error inside this call.
   @discardableResult
   public func dispatchShort(
     _ request: URLRequest, completion: @escaping @Sendable (Data?, URLResponse?, DispatchError?) -> Void

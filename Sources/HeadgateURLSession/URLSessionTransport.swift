@@ -7,21 +7,21 @@ import HeadgateThreads
 import FoundationNetworking
 #endif
 
-/// Carries requests over URLSession: the transport of Apple's systems, and of programs that rely on what it brings
-/// (proxies, VPNs, trust and protocols as the system's settings say).
+/// Carries requests over URLSession. The transport for Apple's systems, and for programs that rely on the system's
+/// settings for proxies, VPNs, trust and protocols.
 ///
-/// One session serves all requests. Its own queue and its own time-outs, which fail requests that were never sent, are
-/// out of use: it gets as many connections for a host as the highest limit that it has met says, and no request but those that
-/// hold a permit. Redirects are the dispatcher's, so that each hop goes by the permit of its end-point.
+/// One session serves all requests. Its own queue and timeouts, which fail requests that were never sent, are
+/// disabled: its number of connections per host is the highest limit in use, and it only gets requests that hold a
+/// permit. Redirects are followed by the dispatcher, so that each one gets the permit of its end-point.
 ///
-/// What URLSession can't tell or do: it keeps idle connections as it likes (requests under way never exceed a limit,
-/// sockets may for a while); it has no limit on the time to connect alone (a request whose `connectTimeout` was set
-/// is refused; `timeout` and `idleTimeout` hold); several fields of one name come joined into one; phases before the head are one. On Linux
-/// a body that is paused goes on into memory. A request's body from a file or a sequence is gathered in memory before it
-/// is sent, up to ``mostGathered`` bytes, beyond which the request fails and says so; the server is asked first
-/// (`expectsContinue`) as the session thinks best. A long request shares its connection where the session has it so. Cookies,
-/// caches and stored credentials are not used. On Linux a server that breaks off in the middle of a head stops the process:
-/// docs/transports.md.
+/// Limitations of URLSession: It decides itself how long it keeps idle connections, so running requests never exceed
+/// a limit, but sockets may for a while. It has no connect timeout: a request that sets `connectTimeout` is refused
+/// (`timeout` and `idleTimeout` work). Several fields of one name arrive joined into one. Phases before the head are
+/// not distinguished. On Linux a paused body is read into memory. A request's body from a file or a sequence is
+/// collected in memory before it is sent, up to ``mostGathered`` bytes; a larger one fails the request. The session
+/// decides whether to wait for `100 Continue` (`expectsContinue`), and whether a long request shares its connection.
+/// Cookies, caches and stored credentials are not used. On Linux, a server that breaks off within a head stops the
+/// process: see docs/transports.md.
 public final class URLSessionTransport: Transport {
   private struct State: Sendable {
     var session: URLSession?
@@ -33,10 +33,10 @@ public final class URLSessionTransport: Transport {
   private let exchanges = SessionExchanges()
   private let state = Locked(State())
 
-  /// A transport.
+  /// Creates a transport.
   ///
-  /// - Parameter configuration: Where the session's settings come from, such as `protocolClasses`, `waitsForConnectivity`
-  ///   or network service types. Limits on connections and time, cookies, cache and credentials are set by the transport.
+  /// - Parameter configuration: The session's settings, such as `protocolClasses`, `waitsForConnectivity` or network
+  ///   service types. The transport overrides those for connections, timeouts, cookies, cache and credentials.
   public init(configuration: URLSessionConfiguration = .ephemeral) { template = Template(configuration) }
 
   deinit {
@@ -44,8 +44,7 @@ public final class URLSessionTransport: Transport {
     state.withLock { $0.session.take() }?.finishTasksAndInvalidate()
   }
 
-  /// What the session can do that a request may ask for. Its proxies and its trust are the system's, and none of this
-  /// transport's.
+  /// The capabilities that a request may require. Proxies and trust are the system's, not the transport's.
   public var capabilities: TransportCapabilities {
     #if canImport(Darwin)
     [.backPressure, .http2, .expectsContinue]
@@ -70,7 +69,7 @@ public final class URLSessionTransport: Transport {
       case .success(let bytes):
         var request = request
         request.httpBody = Data(bytes)
-        // Without the transport its dispatcher is gone too, and has ended the request.
+        // If the transport is gone, so is its dispatcher, which has ended the request.
         self?.send(request, transfer, exchange.request.endPoint)
       case .failure(let error): transfer.end(error)
       }
@@ -87,10 +86,10 @@ public final class URLSessionTransport: Transport {
     task.resume()
   }
 
-  /// The largest body that is not from memory already, in bytes: 64 MiB.
+  /// The largest body of a file or sequence in bytes: 64 MiB.
   public static let mostGathered = 64 << 20
 
-  /// Notes whose limits say how many connections a session is to have.
+  /// Stores the gate's sockets, whose limits set the number of connections of a session.
   public func use(_ sockets: GateSockets) { state.withLock { $0.sockets = sockets } }
 
   /// Invalidates the session, which closes its connections.
@@ -100,7 +99,7 @@ public final class URLSessionTransport: Transport {
     whenClosed()
   }
 
-  /// The session, which can't change its number of connections: one that has too few finishes what it has and gives way.
+  /// The session. Its number of connections is fixed, so a session with too few finishes its tasks and is replaced.
   private func session(for connections: Int) -> URLSession {
     let (session, outgrown) = state.withLock { state -> (URLSession, URLSession?) in
       if let session = state.session, connections <= state.connections { return (session, nil) }
@@ -115,8 +114,8 @@ public final class URLSessionTransport: Transport {
   }
 }
 
-/// What every session of a transport is made from.
-// Unchecked: the configuration is a copy of our own, made before anybody else can hold it, and only read and copied.
+/// The settings of every session of a transport.
+// Unchecked: the configuration is a private copy, which is only read and copied after `init`.
 private struct Template: @unchecked Sendable {
   private let configuration: URLSessionConfiguration
 
@@ -134,18 +133,18 @@ private struct Template: @unchecked Sendable {
   func session(connections: Int, _ exchanges: SessionExchanges) -> URLSession {
     let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
     copy.httpMaximumConnectionsPerHost = connections
-    // Without a queue the session makes a serial one: one call at a time, in order.
+    // Without a queue the session creates a serial one: calls come one at a time, in order.
     return URLSession(configuration: copy, delegate: exchanges, delegateQueue: nil)
   }
 }
 
 extension URLSessionTransport {
-  /// A time-out that never comes, in seconds: a hundred years.
+  /// A timeout that never fires, in seconds: a hundred years.
   static let never: TimeInterval = 3_155_760_000
 }
 
 extension URLRequest {
-  /// The request as URLSession sends it; nil when Foundation can't read its URL.
+  /// The request for URLSession; nil if Foundation can't parse its URL.
   init?(_ exchange: Exchange) {
     let request = exchange.request
     guard let url = URL(string: request.url) else { return nil }
@@ -155,9 +154,9 @@ extension URLRequest {
     for field in request.headerFields where !field.name.isTransports {
       addValue(field.value, forHTTPHeaderField: field.name.rawName)
     }
-    // HTTPFields holds it taken apart, and a comma is no separator of cookies.
+    // HTTPFields stores cookies separately, and joining Cookie fields with a comma is invalid.
     if let cookies = request.headerFields[.cookie] { setValue(cookies, forHTTPHeaderField: "Cookie") }
-    // A body that may be paused must come as it is: nobody can stop in the middle of an inflated block.
+    // A body that may be paused must not be compressed: decompression can't pause within an inflated block.
     if exchange.mayPause, request.headerFields[.acceptEncoding] == nil {
       setValue("identity", forHTTPHeaderField: "Accept-Encoding")
     }

@@ -41,7 +41,6 @@ import Testing
       ])
     for exchange in recording.requests.flatMap(\.exchanges) {
       #expect(exchange.times.total >= exchange.times.firstByte)
-      #expect(exchange.connecting.allSatisfy { exchange.start.at <= $0.from && $0.from <= $0.until })
     }
     origin.stop()
   }

@@ -176,8 +176,9 @@ final class Storm: Sendable {
         overflow: limits.overflow)
       {
         limits = changed
+        limits.pauses = nil
         limits.overrides = dispatcher.limits.overrides
-        dispatcher.limits = limits
+        dispatcher.setLimits(limits)
       }
       switch (Int.random(in: 0..<10, using: &random), endPoint(place)) {
       case (0, _): dispatcher.cancelAll(tag: "some")

@@ -89,7 +89,7 @@ import Glibc
   @Test("progress rises to the whole", arguments: TransportOnTrial.all)
   func progress(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
-    let told = LockedBox<[UploadProgress]>([])
+    let told = LockedBox<[TransferProgress]>([])
     let size = 3_000_000
     for body in [
       RequestBody([UInt8](repeating: 1, count: size)), RequestBody(pieces([UInt8](repeating: 1, count: size))),
@@ -98,7 +98,7 @@ import Glibc
       var request = try request("/sink", body)
       request.onUploadProgress = { progress in told.withLock { $0.append(progress) } }
       #expect(try await dispatcher.data(for: request).text == "\(size)")
-      let sent = told.withLock { $0 }.map(\.sent)
+      let sent = told.withLock { $0 }.map(\.bytes)
       #expect(sent == sent.sorted())
       #expect(sent.last == Int64(size))
       #expect(sent.count < 60)
@@ -118,13 +118,13 @@ import Glibc
     #expect(missing?.description.contains("/nonexistent/file") == true)
     let thrown = await failure(dispatcher, try request("/sink", RequestBody(broken)))
     #expect(thrown?.code == .bodyFailed)
-    #expect(thrown?.underlying is Broken)
+    #expect(thrown?.underlyingError is Broken)
     for (length, code) in [(999, .tooLong), (1001, .tooShort)] as [(Int64, RequestBodyError.Code)] {
       let error = await failure(
         dispatcher,
         try request("/sink", RequestBody(pieces([UInt8](repeating: 1, count: 1000), of: 10), length: length)))
       #expect(error?.code == .bodyFailed)
-      #expect((error?.underlying as? RequestBodyError)?.code == code)
+      #expect((error?.underlyingError as? RequestBodyError)?.code == code)
     }
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
     // What was begun was broken off: the origin never saw a whole one.
@@ -187,7 +187,7 @@ import Glibc
       for body in [RequestBody(file: path), RequestBody(endless)] {
         let error = await failure(dispatcher, try request("/sink", body))
         #expect(error?.code == .unsupported)
-        #expect(error?.description.contains("\(most) bytes at most") == true)
+        #expect(error?.description.contains("at most \(most) bytes") == true)
       }
     }
     #expect(origin.counts().received == 0)

@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "T69 the host is named as it must be: brackets round IPv6 and no zone, no standard port, no user, localhost for a path",
+    "D69 the host is named as it must be: brackets round IPv6 and no zone, no standard port, no user, localhost for a path",
     arguments: [
       ("http://h/", "h"), ("http://h:80/", "h"), ("https://h:80/", "h:80"), ("https://h:443/", "h"),
       ("http://[::1]:8080/", "[::1]:8080"), ("http://[FE80::1%251]/", "[fe80::1]"), ("http://a:b@h:81/x", "h:81"),

@@ -161,7 +161,7 @@ import Testing
 
   // MARK: Connections that end
 
-  @Test("T122 a connection that ends when it is used again: what may be repeated goes to another, the rest fails")
+  @Test("D122 a connection that ends when it is used again: what may be repeated goes to another, the rest fails")
   func idleConnection() async throws {
     let server = try await ScriptedServer { $0.number == 1 ? .respond(.ok, body: "\($0.connection)") : .close }
     let dispatcher = try dispatcher()

@@ -8,17 +8,18 @@ import HeadgateTesting
 import HeadgateThreads
 import NIOCore
 import NIOPosix
+import Synchronization
 import Testing
 
 /// What is special about the transport over async-http-client, counted by the origin. What all transports do alike is in
 /// the contract suite.
 @Suite struct ClientTransportTests {
   private final class Asked: Sendable {
-    let requests = Locked<[OriginRequest]>([])
+    let requests = Mutex<[OriginRequest]>([])
   }
 
   private final class Told: Sendable {
-    let progress = Locked<[UploadProgress]>([])
+    let progress = Mutex<[TransferProgress]>([])
   }
 
   private let origin: Origin
@@ -85,7 +86,7 @@ import Testing
     var request = try DispatchRequest(origin.url("/sink"), method: .put, body: RequestBody([]))
     request.onUploadProgress = { progress in told.progress.withLock { $0.append(progress) } }
     #expect(try await dispatcher.data(for: request).text == "0")
-    #expect(told.progress.withLock { $0 } == [UploadProgress(sent: 0, total: 0)])
+    #expect(told.progress.withLock { $0 } == [TransferProgress(bytes: 0, total: 0)])
     await dispatcher.shutDown()
   }
 
@@ -162,7 +163,7 @@ import Testing
     let first = Task { try await dispatcher.data(for: held).statusCode }
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
     _ = try await dispatcher.data(for: origin.url("/bytes/1"))
-    dispatcher.limits = try GateLimits(endPoint: EndPointLimits(requests: 2))
+    dispatcher.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 2)))
     #expect(try await dispatcher.data(for: origin.url("/bytes/1")).body.count == 1)
     origin.release()
     #expect(try await first.value == 200)

@@ -4,6 +4,7 @@ import HeadgateThreads
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import Synchronization
 import Testing
 
 @testable import HeadgateAsyncHTTPClient
@@ -34,7 +35,7 @@ import Testing
     }
     let fields: HTTPHeaders = ["Host": "h", ExchangeRegistry.fieldName: "\(number)"]
     let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/", headers: fields)
-    let isSent = Locked(false)
+    let isSent = Mutex(false)
     channel.writeAndFlush(HTTPClientRequestPart.head(head)).whenSuccess { isSent.withLock { $0 = true } }
     let end = channel.writeAndFlush(HTTPClientRequestPart.end(nil))
     channel.embeddedEventLoop.run()

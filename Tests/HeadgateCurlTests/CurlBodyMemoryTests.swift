@@ -1,6 +1,7 @@
 import HeadgateCurl
 import HeadgateDispatch
 import HeadgateOrigin
+import HeadgateThreads
 import Testing
 
 /// The bound on the memory of all bodies over sockets.
@@ -22,5 +23,48 @@ import Testing
       for try await count in group { #expect(count == 3_000_000) }
     }
     await dispatcher.shutDown()
+  }
+
+  /// Pauses after each piece, until the test lets it go on.
+  private final class Sipping: ExchangeEvents {
+    let pieces = LockedBox<[Int]>([])
+    /// Each piece, and nil for the end.
+    let (news, tell) = AsyncStream.makeStream(of: Int?.self)
+    let failure = LockedBox<DispatchError?>(nil)
+
+    func received(_ head: ResponseHead) -> BodyFlow { .more }
+    func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
+      pieces.withLock { $0.append(bytes.count) }
+      tell.yield(bytes.count)
+      return .pause
+    }
+    func ended(_ end: ExchangeEnd) {
+      failure.withLock { $0 = end.failure }
+      tell.yield(nil)
+    }
+  }
+
+  @Test(
+    "a compressed body that is paused is inflated piece by piece: no more comes until it goes on, and then the rest")
+  func pausedInflating() async throws {
+    let origin = try Origin()
+    let transport = try CurlTransport()
+    let events = Sipping()
+    let request = try DispatchRequest(origin.url("/gzip?bytes=3000000"))
+    let control = transport.start(Exchange(request: request, mayPause: false), events: events)
+    var taken = 0
+    for await piece in events.news {
+      guard piece != nil else { break }
+      taken += 1
+      #expect(events.pieces.withLock { $0.count } == taken)
+      control.resume()
+    }
+    #expect(events.failure.withLock { $0?.code } == nil)
+    #expect(events.pieces.withLock { $0.reduce(0, +) } == 3_000_000)
+    #expect(events.pieces.withLock { $0.max() ?? 0 } <= 64 * 1024)
+    let closed = AsyncStream.makeStream(of: Void.self)
+    transport.shutDown { closed.continuation.finish() }
+    for await _ in closed.stream {}
+    origin.stop()
   }
 }

@@ -23,7 +23,7 @@ import Testing
     }
     await run()
     for place in 0..<8 { #expect(origin.counts(endPoint: place).peakSockets == 3) }
-    dispatcher.limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    dispatcher.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 1)))
     for place in 0..<8 {
       #expect(await origin.waitUntil({ $0.sockets <= 1 }, endPoint: place, until: .after(.seconds(60))))
     }

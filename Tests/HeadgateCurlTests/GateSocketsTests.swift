@@ -109,7 +109,7 @@ import Testing
     let endPoint = try EndPoint(host: "127.0.0.1", port: Int(origin.port))
     let first = URLDispatcher(transport: try CurlTransport())
     let second = URLDispatcher(transport: try CurlTransport(), sharing: first.gate)
-    first.limits = try limits(2)
+    first.setLimits(try limits(2))
     var request = try DispatchRequest(origin.url("/hold"))
     request.timeout = nil
     for _ in 0..<20 { first.dispatchShort(request) { _ in } }
@@ -119,7 +119,7 @@ import Testing
     second.setLimits(try EndPointLimits(requests: 6), for: endPoint)
     #expect(await origin.waitUntil({ $0.requests == 6 }, until: .after(.seconds(60))))
     second.setLimits(nil, for: endPoint)
-    second.gate.limits = try limits(8)
+    second.gate.setLimits(try limits(8))
     #expect(await origin.waitUntil({ $0.requests == 8 }, until: .after(.seconds(60))))
     #expect(origin.counts().peakSockets == 8)
     await second.shutDown(.now)
@@ -140,9 +140,9 @@ import Testing
     second.setLimits(try EndPointLimits(requests: 4), for: endPoint)
     #expect(await origin.waitUntil({ $0.sockets == 4 }, until: .after(.seconds(20))))
     first.gate.setLimits(nil, for: endPoint)
-    first.gate.limits.rules[try HostPattern("127.0.0.1")] = try EndPointLimits(requests: 2)
+    try first.gate.updateLimits { $0.rules[try HostPattern("127.0.0.1")] = try EndPointLimits(requests: 2) }
     #expect(await origin.waitUntil({ $0.sockets == 2 }, until: .after(.seconds(20))))
-    first.gate.limits = try GateLimits(rules: first.gate.limits.rules, total: 1)
+    first.gate.setLimits(try GateLimits(rules: first.gate.limits.rules, total: 1))
     #expect(await origin.waitUntil({ $0.sockets == 1 }, until: .after(.seconds(20))))
     await second.shutDown()
     await first.shutDown()
@@ -158,7 +158,7 @@ import Testing
     for _ in 0..<30 {
       await withTaskGroup(of: Void.self) { group in
         for dispatcher in [first, second] {
-          group.addTask { for limits in choices.shuffled() { dispatcher.limits = limits } }
+          group.addTask { for limits in choices.shuffled() { dispatcher.setLimits(limits) } }
         }
       }
       let most = first.limits.endPoint.connections
@@ -221,17 +221,17 @@ import Testing
       }
       let pattern = try HostPattern("127.0.0.1")
       let steps: [(Int, (EndPointLimits) throws -> Void)] = [
-        (3, { gate.limits = try GateLimits(endPoint: $0) }),
-        (5, { first.limits = try GateLimits(endPoint: $0) }),
+        (3, { gate.setLimits(try GateLimits(endPoint: $0)) }),
+        (5, { first.setLimits(try GateLimits(endPoint: $0)) }),
         (2, { limits in for endPoint in endPoints { second.setLimits(limits, for: endPoint) } }),
         (4, { limits in for endPoint in endPoints { gate.setLimits(limits, for: endPoint) } }),
-        (1, { second.limits = try GateLimits(endPoint: $0) }),
+        (1, { second.setLimits(try GateLimits(endPoint: $0)) }),
         (6, { limits in first.updateLimits { $0.rules[pattern] = limits } }),
-        (2, { gate.limits.rules[pattern] = $0 }),
+        (2, { limits in gate.updateLimits { $0.rules[pattern] = limits } }),
         (3, { limits in for endPoint in endPoints { first.setLimits(limits, for: endPoint) } }),
         (3, { _ in for endPoint in endPoints { try second.setMaxLongRequests(1, for: endPoint) } }),
-        (1, { gate.limits = try GateLimits(endPoint: $0) }),
-        (4, { second.limits = try GateLimits(endPoint: $0, total: 6) }),
+        (1, { gate.setLimits(try GateLimits(endPoint: $0)) }),
+        (4, { second.setLimits(try GateLimits(endPoint: $0, total: 6)) }),
       ]
       for (most, change) in steps {
         try change(try EndPointLimits(requests: most))

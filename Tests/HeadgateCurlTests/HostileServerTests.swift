@@ -48,14 +48,17 @@ import Testing
   @Test("a head whose first field begins with a space corrupts nothing, over however many requests")
   func foldedFirst() async throws {
     let server = try RawServer { connection in
-      while connection.request() != nil {
-        connection.send("HTTP/1.1 200 OK\r\n folded: x\r\nContent-Length: 1\r\nX-Kind: a\r\n\r\n1")
+      while let request = connection.request() {
+        let start = request.contains("/folded") ? " folded: \(String(repeating: "x", count: 300))\r\n" : ""
+        connection.send("HTTP/1.1 200 OK\r\n\(start)X-Kind: a\r\nContent-Length: 1\r\n\r\n1")
       }
     }
     let dispatcher = try dispatcher(4)
     for _ in 0..<400 {
+      // Its handle serves the next one, and has kept fields of it.
+      #expect(try await dispatcher.data(for: DispatchRequest(server.url("/whole"))).text == "1")
       do throws(DispatchError) {
-        _ = try await dispatcher.data(for: DispatchRequest(server.url()))
+        _ = try await dispatcher.data(for: DispatchRequest(server.url("/folded")))
         Issue.record("such a head is no valid HTTP")
       } catch {
         #expect(error.code == .badResponse)
@@ -73,6 +76,42 @@ import Testing
     ).get()
     #expect(response.headerFields[name] == "one two three")
     #expect(response.headerFields[.contentLength] == "1")
+  }
+
+  @Test("trailers are no part of the body")
+  func trailers() async throws {
+    let name = try #require(HTTPField.Name("X-Sum"))
+    let response = try await outcome(
+      of: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: one\r\n\r\n"
+    ).get()
+    #expect(response.text == "a")
+    #expect(response.trailers[name] == "one")
+  }
+
+  // libcurl shows a line to the one callback in pieces of 16 KB, and to the other whole.
+  @Test("a first field of many kilobytes may have a space anywhere")
+  func longFirstField() async throws {
+    let name = try #require(HTTPField.Name("X-Long"))
+    let value = String(repeating: "a b ", count: 10_000)
+    for start in ["X-Long:  ", "X-Long: "] {
+      let response = try await outcome(
+        of: "HTTP/1.1 200 OK\r\n\(start)\(value)\r\nContent-Length: 1\r\n\r\n1"
+      ).get()
+      #expect(response.headerFields[name]?.count == value.count - 1)
+      #expect(response.text == "1")
+    }
+  }
+
+  @Test("the fields of interim answers, of an answer to HEAD and of a proxy are none of a body")
+  func interim() async throws {
+    let response = try await outcome(
+      of: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"
+    ).get()
+    #expect((response.statusCode, response.text) == (200, "1"))
+    let head = try await outcome(of: Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n".utf8)) {
+      $0.method = .head
+    }.get()
+    #expect((head.statusCode, head.text) == (200, ""))
   }
 
   @Test(

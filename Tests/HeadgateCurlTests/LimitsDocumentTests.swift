@@ -23,7 +23,7 @@ import Testing
     let dispatcher = try URLDispatcher(limits: limits, maxBodyMemory: 64 << 20)
     #expect((dispatcher.limits.total, dispatcher.limits.waiting) == (200, 10_000))
     let endPoint = try EndPoint("https://api.example.com/")
-    dispatcher.limits = limits
+    dispatcher.setLimits(limits)
     dispatcher.setLimits(try EndPointLimits(requests: 8), for: endPoint)
     #expect(dispatcher.gate.counts.running == 0)
     await dispatcher.shutDown()
@@ -53,6 +53,54 @@ import Testing
     }
     try await thread.value()
     #expect(rows.value == 2)
+  }
+
+  // Only compiled: no server knows its way to tokens.
+  private func settle(_ request: DispatchRequest, _ dispatcher: URLDispatcher) async throws {
+    var request = request
+    request.settlement = { head in head[.contentLength].flatMap { Int($0) }.map { ["tokens": $0] } }
+    let response = try await dispatcher.data(for: request)
+    response.settle(["tokens": 1_234])
+  }
+
+  @Test("rates, weights, scopes, and the reason for a wait")
+  func reasons() async throws {
+    let (dispatcher, rows) = (try URLDispatcher(), Rows())
+    var request = try DispatchRequest("https://api.example.com/items")
+    // Nothing is sent.
+    dispatcher.gate.pause(request.endPoint)
+    let paced = try EndPointLimits(
+      requests: 4, rates: [.spaced(10, per: .seconds(1)), .rolling(100, per: .seconds(60))])
+    dispatcher.setLimits(paced, for: try EndPoint("https://api.example.com/"))
+    #expect(dispatcher.limits.overrides[request.endPoint]?.rates.count == 2)
+    let budgeted = try EndPointLimits(requests: 8, budgets: [Budget("tokens", units: 90_000, per: .seconds(60))])
+    dispatcher.setLimits(budgeted, for: try EndPoint("https://api.example.com/"))
+    try dispatcher.updateLimits {
+      $0.scopes[.key("acct-7")] = try ScopeLimits(requests: 2, rates: [Rate("60/min")])
+    }
+    request.scopes = [.key("acct-7"), .route("POST /messages")]
+    request.weights = ["tokens": 4_096]
+    let operation = dispatcher.dispatchShort(request) { _ in rows.add(1) }
+    operation.settle(["tokens": 1_234])
+    print(operation.waitReason.map(\.description) ?? "runs")
+    print(dispatcher.snapshot())
+    #expect(operation.waitReason?.description == "stopped")
+    await dispatcher.shutDown(.now)
+    #expect(rows.value == 1)
+  }
+
+  @Test("limits that learn, and what they have learned")
+  func learning() async throws {
+    let dispatcher = try URLDispatcher()
+    var limits = dispatcher.limits
+    try dispatcher.updateLimits {
+      $0.endPoint = try EndPointLimits(requests: 32)
+      $0.adaptive = AdaptivePolicy()
+    }
+    let text = dispatcher.gate.learned.description
+    limits.adaptive = AdaptivePolicy(remembered: LearnedLimits(text))
+    #expect(text.isEmpty && limits.adaptive == dispatcher.limits.adaptive)
+    await dispatcher.shutDown()
   }
 
   @Test("the document shows only code that is compiled here, and names every limit that there is")

@@ -77,6 +77,18 @@ import Testing
     #expect(gate.sockets.openCount == 0)
   }
 
+  @Test(
+    "a graceful end ends what waits for its socket, as what waits for its permit: nothing is handed over afterwards")
+  func gracefulEnd() throws {
+    let results = Outcomes<Result<Permit, DispatchError>>()
+    for _ in 0..<3 { _ = request(results) }
+    #expect((gate.counts.running, gate.counts.waiting) == (2, 1))
+    gate.close(.ending)
+    leases.giveBack(route)
+    #expect(results.values.map(\.code) == [.shutDown, .shutDown, .shutDown])
+    #expect((gate.counts.running, gate.counts.waiting, gate.sockets.openCount) == (0, 0, 1))
+  }
+
   @Test("a deadline and a cancel end the wait for a socket, and leave neither permit nor socket behind")
   func ends() throws {
     let results = Outcomes<Result<Permit, DispatchError>>()

@@ -141,7 +141,7 @@ import Testing
     goesOn.open()
     await responses.wait(for: 5)
     #expect(responses.values.allSatisfy { $0.code == .interceptorFailed })
-    #expect(responses.values.allSatisfy { $0.error?.underlying as? Mishap == Mishap() })
+    #expect(responses.values.allSatisfy { $0.error?.underlyingError as? Mishap == Mishap() })
     #expect(responses.last?.error?.detail.contains("401") == true)
     isBroken.withLock { $0 = false }
     bench.send(try bench.request(), into: responses)

@@ -6,7 +6,7 @@ import Testing
 
 /// The rules of a body on its way, as a value.
 @Suite struct BodyPumpTests {
-  private func read(_ pump: inout BodyPump, _ count: Int = 100) -> (BodyPump.Outcome, [UInt8], BodyPump.Effects) {
+  private func read(_ pump: inout BodyPump, _ count: Int = 100) -> (BodyRead, [UInt8], BodyPump.Effects) {
     var buffer = [UInt8](repeating: 0, count: count)
     let (outcome, effects) = buffer.withUnsafeMutableBytes { pump.read(into: $0) {} }
     if case .bytes(let taken) = outcome { return (outcome, Array(buffer[..<taken]), effects) }

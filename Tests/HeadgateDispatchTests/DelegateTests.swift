@@ -12,9 +12,9 @@ import Testing
     case ownPool, pool, loop, serialQueue, concurrentQueue, executor, submitting
   }
 
-  private func target(_ place: Place, _ pool: ThreadPool, _ loop: ThreadLoop) -> DelegateTarget {
+  private func target(_ place: Place, _ pool: ThreadPool, _ loop: ThreadLoop) -> Delivery? {
     switch place {
-    case .ownPool: .ownPool
+    case .ownPool: nil
     case .pool: .pool(pool)
     case .loop: .loop(loop)
     case .serialQueue: .queue(DispatchQueue(label: "delegates"))
@@ -225,7 +225,7 @@ import Testing
     let (inside, release) = (Gate(), Gate())
     let pool = try ThreadPool(name: "one", size: 1, queueBound: 0)
     let loop = try ThreadLoop(name: "loop")
-    let target: DelegateTarget
+    let target: Delivery?
     switch kind {
     case "loop":
       loop.stop()
@@ -260,7 +260,7 @@ import Testing
   func calledTwice() async throws {
     let bench = try Bench()
     let pool = try ThreadPool(name: "four", size: 4)
-    let twice = DelegateTarget.submitting { call in
+    let twice = Delivery.submitting { call in
       try pool.execute { call() }
       try pool.execute { call() }
     }

@@ -53,6 +53,25 @@ import Testing
       ])
   }
 
+  @Test("one that does not start at once tells what it waits for")
+  func reasons() throws {
+    let log = Lines()
+    HeadgateLog.delegate = log
+    HeadgateLog.enable(.dispatcher)
+    defer {
+      HeadgateLog.disable(.dispatcher)
+      HeadgateLog.delegate = nil
+    }
+    let bench = try Bench(requests: 1)
+    for number in 0..<3 { bench.send(try bench.request("/\(number)", host: "logged"), into: Responses()) }
+    #expect(log.lines.values.contains("GET http://logged/1 waits for: limit 1/1"))
+    #expect(log.lines.values.contains("GET http://logged/2 waits for: limit 1/1"))
+    #expect(!log.lines.values.contains { $0.hasPrefix("GET http://logged/0 waits for:") })
+    bench.dispatcher.dispose()
+    let waits = bench.recording.requests.map { $0.waits.first?.end.waitReason?.kind }
+    #expect(waits == [nil, .limit, .limit])
+  }
+
   @Test("a source that is off tells nothing")
   func off() throws {
     let log = Lines()

@@ -66,14 +66,17 @@ struct Bench {
   /// - Parameters:
   ///   - observers: Who hears of its requests, instead of the recording observer.
   ///   - interceptors: Who changes them.
+  ///   - pauses: Whether a refusal stops the whole end-point; not unless given, since most tests are about one request.
+  ///   - breaker: Whether it sleeps when it can't be reached.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
     transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,
-    interceptors: [any RequestInterceptor] = []
+    interceptors: [any RequestInterceptor] = [], pauses: PausePolicy? = nil, breaker: BreakerPolicy? = nil
   ) throws {
     self.transport = transport
-    let limits = try GateLimits(
+    var limits = try GateLimits(
       endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
+    (limits.pauses, limits.breaker) = (pauses, breaker)
     // Many tests ask the same host at the same time, each through a gate of its own.
     dispatcher = URLDispatcher(
       transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording],

@@ -48,7 +48,7 @@ import Testing
     #expect(error.endPoint?.description == "a:80")
     #expect(
       error.description
-        == "a:80: the deadline passed while it waited for a permit, after waiting 1.0 s and running 0 ms; give it a later deadline, or the end-point a higher limit"
+        == "a:80: the deadline passed while it waited for a permit (limit 1/1), after waiting 1.0 s and running 0 ms; use a later deadline, or raise the end-point's limit"
     )
     #expect(bench.counts.waiting == 0)
     first.respond()

@@ -14,43 +14,45 @@ import Testing
   func rate() {
     var random = SeededRandom(seed: 7)
     for expected in [nil, 0, 1, 100_000, 50_000_000] as [Int64?] {
-      var count = DownloadCount(expected: expected)
-      var told: [DownloadProgress] = []
+      var count = ProgressCount(longestStep: 1 << 20)
+      count.begin(total: expected)
+      var told: [TransferProgress] = []
       let total = expected ?? 3_000_000
       var received: Int64 = 0
       while received < total {
         let piece = min(total - received, Int64.random(in: 1...40_000, using: &random))
         received += piece
-        let last = told.last?.received ?? 0
+        let last = told.last?.bytes ?? 0
         let step = min(max(65_536, (expected ?? 0) / 100), 1_048_576)
-        let progress = count.add(Int(piece))
+        let progress = count.add(piece)
         #expect((progress != nil) == (received - last >= step || received == expected))
         if let progress { told.append(progress) }
       }
       if let last = count.end() { told.append(last) }
       #expect(count.end() == nil)
-      #expect(told.last == DownloadProgress(received: total, expected: expected))
-      #expect(zip(told, told.dropFirst()).allSatisfy { $0.received < $1.received })
+      #expect(told.last == TransferProgress(bytes: total, total: total))
+      #expect(zip(told, told.dropFirst()).allSatisfy { $0.bytes < $1.bytes })
       #expect(told.count <= 102)
     }
   }
 
   @Test("a body that comes a second time is told of where it goes beyond the first")
   func anew() {
-    var count = DownloadCount(expected: 300_000)
-    #expect(count.add(200_000)?.received == 200_000)
-    count.begin(expecting: 400_000)
+    var count = ProgressCount()
+    count.begin(total: 300_000)
+    #expect(count.add(200_000)?.bytes == 200_000)
+    count.begin(total: 400_000)
     #expect(count.add(150_000) == nil && count.add(100_000) == nil)
-    #expect(count.add(100_000) == DownloadProgress(received: 350_000, expected: 400_000))
-    #expect(count.add(50_000) == DownloadProgress(received: 400_000, expected: 400_000) && count.end() == nil)
+    #expect(count.add(100_000) == TransferProgress(bytes: 350_000, total: 400_000))
+    #expect(count.add(50_000) == TransferProgress(bytes: 400_000, total: 400_000) && count.end() == nil)
   }
 
   @Test("what part has come is known where it is known how much there will be")
   func fraction() {
-    #expect(DownloadProgress(received: 1, expected: 4).fraction == 0.25)
-    #expect(DownloadProgress(received: 5, expected: 4).fraction == 1)
-    #expect(DownloadProgress(received: 0, expected: 0).fraction == 1)
-    #expect(DownloadProgress(received: 1, expected: nil).fraction == nil)
+    #expect(TransferProgress(bytes: 1, total: 4).fraction == 0.25)
+    #expect(TransferProgress(bytes: 5, total: 4).fraction == 1)
+    #expect(TransferProgress(bytes: 0, total: 0).fraction == 1)
+    #expect(TransferProgress(bytes: 1, total: nil).fraction == nil)
   }
 
   @Test("a listener hears in order and before the completion; while it is busy only the latest count waits")
@@ -59,7 +61,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: path) }
     let (told, inside, goesOn) = (Outcomes<String>(), Gate(), Gate())
     bench.dispatcher.dispatchShort(try bench.request(), to: .replacing(path)) { progress in
-      told.add("\(progress.received) of \(progress.expected ?? -1)")
+      told.add("\(progress.bytes) of \(progress.total ?? -1)")
       inside.open()
       block(until: goesOn)
     } completion: { result in
@@ -81,11 +83,11 @@ import Testing
   @Test("a body that is not kept is told of as well, and one that breaks off only as far as it came")
   func notKept() async throws {
     let bench = try Bench()
-    let told = Outcomes<DownloadProgress>()
+    let told = Outcomes<TransferProgress>()
     async let refused = bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
     await bench.transport.next().respond(404, [.contentLength: "3"], body: "nil")
     #expect(try await refused.path == nil)
-    #expect(told.values == [DownloadProgress(received: 3, expected: 3)])
+    #expect(told.values == [TransferProgress(bytes: 3, total: 3)])
     let broken = Task {
       try await bench.dispatcher.download(for: bench.request(), to: .numbered(path)) { told.add($0) }
     }
@@ -95,7 +97,7 @@ import Testing
     exchange.body([1])
     exchange.end(DispatchError(.connectionLost, phase: .receiving))
     await #expect(throws: DispatchError.self) { try await broken.value }
-    #expect(told.values.dropFirst() == [DownloadProgress(received: 70_000, expected: 200_000)])
+    #expect(told.values.dropFirst() == [TransferProgress(bytes: 70_000, total: 200_000)])
     #expect(await bench.isCleanAtLast())
   }
 }

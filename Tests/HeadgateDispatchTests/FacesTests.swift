@@ -118,7 +118,7 @@ import Testing
   @Test("an upload puts its body in the place of the request's, and is a PUT unless it is said otherwise")
   func upload() async throws {
     let bench = try Bench()
-    let told = Outcomes<UploadProgress>()
+    let told = Outcomes<TransferProgress>()
     for method in [HTTPRequest.Method.get, .post] {
       var request = try bench.request()
       request.method = method
@@ -130,7 +130,7 @@ import Testing
       exchange.respond(201)
       #expect(try await response.statusCode == 201)
     }
-    #expect(told.values.map(\.sent) == [4, 4])
+    #expect(told.values.map(\.bytes) == [4, 4])
     #expect(await bench.isCleanAtLast())
   }
 }

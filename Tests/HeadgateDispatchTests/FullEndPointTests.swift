@@ -38,7 +38,7 @@ import Testing
   @Test("and one that waits for another end-point starts inside the end of the request that it waits for")
   func startsWhenFreed() async throws {
     // There is no room to wait while ten thousand do.
-    bench.dispatcher.limits = try GateLimits(endPoint: EndPointLimits(requests: 1), total: 3, waiting: 10_001)
+    bench.dispatcher.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 1), total: 3, waiting: 10_001))
     let responses = Responses()
     bench.send(try bench.request(host: "other"), into: responses)
     let second = bench.send(try bench.request(host: "other"), into: responses)

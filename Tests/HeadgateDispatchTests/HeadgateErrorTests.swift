@@ -17,9 +17,9 @@ import Testing
     ("timed_out", { throw WaitError(.timedOut, operation: "take") }),
     ("disposed", { throw TimerError(.disposed, timers: "t") }),
     ("stopped", { throw LoopError(.stopped, loop: "l") }),
-    ("failed", { throw PerformError<Cause>.failed(Cause()) }),
-    ("not_performed", { throw PerformError<Cause>.notPerformed(WaitError(.closed, operation: "perform")) }),
-    ("no_input", { _ = try await firstToSucceed([@Sendable () async throws -> Int]()) }),
+    ("failed", { throw PerformError<Cause>(.failed, failure: Cause()) }),
+    ("not_performed", { throw PerformError<Cause>(.notPerformed, reason: WaitError(.closed, operation: "perform")) }),
+    ("no_input", { _ = try await firstToSucceed([Int]()) { $0 } }),
     ("step_failed", { try step("s") { throw Cause() } }),
     ("timed_out", { try step("s") { throw WaitError(.timedOut, operation: "take") } }),
     ("empty_answer", { throw EmptyAnswer() }),
@@ -54,7 +54,7 @@ import Testing
   @Test("the error that one came from is told, whatever the type calls it")
   func underlying() {
     let errors: [any HeadgateError] = [
-      DispatchError(.interceptorFailed, underlying: Cause()), PerformError<Cause>.failed(Cause()),
+      DispatchError(.interceptorFailed, underlyingError: Cause()), PerformError<Cause>(.failed, failure: Cause()),
       StepError("s", Cause()),
     ]
     for error in errors { #expect(error.underlyingError is Cause, "\(error)") }

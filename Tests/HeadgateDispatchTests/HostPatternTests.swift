@@ -65,10 +65,10 @@ import Testing
     #expect(bench.counts.running == 1)
     var limits = bench.dispatcher.limits
     limits.rules[try HostPattern("*.example")] = try EndPointLimits(requests: 4)
-    bench.dispatcher.limits = limits
+    bench.dispatcher.setLimits(limits)
     #expect(bench.counts.running == 4)
     limits.rules = [:]
-    bench.dispatcher.limits = limits
+    bench.dispatcher.setLimits(limits)
     #expect(bench.counts.running == 4)
     for _ in 0..<3 { bench.transport.takeStarted()?.respond() }
     // Nothing new started until it fitted.

@@ -220,7 +220,7 @@ import Testing
     await responses.wait(for: 1)
     let error = try #require(responses.last?.error)
     #expect((error.code, error.phase) == (.interceptorFailed, .intercepting))
-    #expect(error.underlying as? Mishap == Mishap())
+    #expect(error.underlyingError as? Mishap == Mishap())
     #expect(error.endPoint?.host == "a")
     #expect("\(error)".contains("Mishap"))
     await bench.dispatcher.shutDown()

@@ -10,7 +10,7 @@ import Testing
   private final class Download: URLDispatchDelegate {
     private let body = Locked<[UInt8]>([])
     let ends = Outcomes<String>()
-    let sent = Outcomes<UploadProgress>()
+    let sent = Outcomes<TransferProgress>()
 
     var bytes: [UInt8] { body.withLock { $0 } }
 
@@ -29,7 +29,7 @@ import Testing
       body.withLock { $0 += data }
     }
 
-    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {
+    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress) {
       sent.add(progress)
     }
 
@@ -90,13 +90,15 @@ import Testing
     let loop = try ThreadLoop(name: "main")
     dispatcher.dispatchShort(request, delegate: onMain, on: .loop(loop))
     let pool = try ThreadPool(name: "delegates", size: 2)
-    for target in [DelegateTarget.pool(pool), .executor(pool.taskExecutor), .queue(.global())] {
+    for target in [Delivery.pool(pool), .executor(pool.taskExecutor), .queue(.global())] {
       dispatcher.dispatchShort(request, delegate: onMain, on: target)
     }
     await onMain.ends.wait(for: 4)
     pool.dispose()
     #expect(onMain.ends.values == Array(repeating: "finished", count: 4))
     #expect(dispatcher.limits.endPoint.requests == 4)
+    try dispatcher.updateLimits { $0.endPoint = try EndPointLimits(requests: 5) }
+    #expect(dispatcher.maxRequests == 5)
     await dispatcher.shutDown(.now)
     loop.stop()
   }
@@ -104,7 +106,7 @@ import Testing
   @Test("LSURLDispatcher: what a request carries, and how much of that was sent")
   func body() async throws {
     let bench = try Bench()
-    let (file, download, sent) = (try BodyFileFixture([1, 2, 3]), Download(), Outcomes<UploadProgress>())
+    let (file, download, sent) = (try BodyFileFixture([1, 2, 3]), Download(), Outcomes<TransferProgress>())
     let path = file.path
     var request = try DispatchRequest("http://a/", method: .put)
     request.onUploadProgress = { sent.add($0) }
@@ -118,8 +120,8 @@ import Testing
       exchange.respond()
     }
     await download.ends.wait(for: 2)
-    #expect(sent.values.map(\.sent).sorted() == [3, 4])
-    #expect(download.sent.values.map(\.sent).sorted() == [3, 4])
+    #expect(sent.values.map(\.bytes).sorted() == [3, 4])
+    #expect(download.sent.values.map(\.bytes).sorted() == [3, 4])
     await bench.dispatcher.shutDown(.drain)
   }
 

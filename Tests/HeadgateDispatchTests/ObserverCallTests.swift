@@ -131,7 +131,7 @@ import Testing
       let operation = bench.send(request, into: responses)
       recording.requests.first?.whenTold { _ in
         _ = bench.dispatcher.snapshot()
-        bench.dispatcher.limits.total = 50
+        bench.dispatcher.updateLimits { $0.total = 50 }
         _ = (operation.state, operation.endPoint, operation.error, operation.times)
         do throws(DispatchError) {
           _ = try bench.dispatcher.dispatchSynchronously(request)
@@ -193,11 +193,11 @@ import Testing
     request.tag = "t"
     request.priority = .low
     request.onUploadProgress = { _ in }
-    let seen = request.fields.withoutBody
-    #expect(seen.body == nil && !seen.hasBody && seen.onUploadProgress == nil)
-    #expect((seen.tag, seen.priority, seen.method.rawValue, seen.address.url) == ("t", .low, "PUT", "http://a/"))
+    let seen = request.withoutBody
+    #expect(seen.body == nil && !seen.fields.hasBody && seen.onUploadProgress == nil)
+    #expect((seen.tag, seen.priority, seen.method.rawValue, seen.url) == ("t", .low, "PUT", "http://a/"))
     request.body = nil
-    #expect(request.fields.withoutBody === request.fields)
+    #expect(request.withoutBody.storage === request.storage)
   }
 
   @Test("no way of showing what an observer is told shows a credential, a field's value, a body or a query's values")
@@ -230,28 +230,5 @@ import Testing
     #expect(RedactedURL.text(of: "http://a/b", showing: []) == "http://a/b")
     #expect(RedactedURL.text(of: "http://a/b?", showing: []) == "http://a/b?")
     #expect(RedactedURL.text(of: "http://a/b?x=1&&y=2?", showing: ["y"]) == "http://a/b?x=REDACTED&&y=2?")
-  }
-
-  @Test("the parts of connecting follow each other from the exchange's start; what did not happen is left out")
-  func connecting() throws {
-    let request = ObservedRequest(try DispatchRequest("https://a/"), .short, id: 1)
-    let begin = Deadline(nanoseconds: 5_000_000_000)
-    func spans(_ times: ExchangeTimes) -> [String] {
-      let start = ExchangeStart(request: request, resends: 0, limit: 1, at: begin)
-      return ExchangeReport(start: start, error: nil, statusCode: 200, times: times, at: begin).connecting.map {
-        "\($0.part) \(($0.from - begin) / .seconds(1)) \(($0.until - begin) / .seconds(1))"
-      }
-    }
-    #expect(
-      spans(ExchangeTimes(name: .milliseconds(250), connect: .milliseconds(500), tls: .seconds(2))) == [
-        "name 0.0 0.25", "connect 0.25 0.5", "tls 0.5 2.0",
-      ])
-    #expect(spans(ExchangeTimes(connect: .milliseconds(500), firstByte: .seconds(3))) == ["connect 0.0 0.5"])
-    #expect(spans(ExchangeTimes(total: .seconds(3))) == [])
-    // Measured by clocks that differ: a part takes no time then, and what follows begins no earlier for it.
-    #expect(
-      spans(ExchangeTimes(name: .milliseconds(500), connect: .milliseconds(250), tls: .seconds(2))) == [
-        "name 0.0 0.5", "connect 0.5 0.5", "tls 0.5 2.0",
-      ])
   }
 }

@@ -11,7 +11,7 @@ import Testing
   func nothing() {
     let (count, seen) = (OperationCount(), Seen())
     count.whenLast { seen.add("transport") }
-    count.ended.whenDone { seen.add("ended") }
+    count.ended.whenSet { _ in seen.add("ended") }
     count.close()
     #expect(seen.all == ["transport"])
     count.close()
@@ -27,7 +27,7 @@ import Testing
       seen.add("transport")
       count.transportEnded()
     }
-    count.ended.whenDone { seen.add("ended") }
+    count.ended.whenSet { _ in seen.add("ended") }
     count.add()
     count.add()
     count.close()
@@ -41,7 +41,7 @@ import Testing
   @Test("the count of a gate's owner waits for its transport's end, whatever its operations do")
   func owner() {
     let (count, seen) = (OperationCount(), Seen())
-    count.ended.whenDone { seen.add("ended") }
+    count.ended.whenSet { _ in seen.add("ended") }
     count.add()
     count.remove()
     count.add()
@@ -62,7 +62,7 @@ import Testing
         seen.add("transport")
         count.transportEnded()
       }
-      count.ended.whenDone { seen.add("ended") }
+      count.ended.whenSet { _ in seen.add("ended") }
       DispatchQueue.concurrentPerform(iterations: 5) { thread in
         for turn in 0..<40 {
           if thread == 4, turn == 20 { count.close() }

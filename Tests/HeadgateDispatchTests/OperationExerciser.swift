@@ -20,7 +20,7 @@ struct OperationExerciser {
     case bring, accept(Ticket), grant(Ticket), prepare
     case start(Launch), started(Int), transport, leave(resumes: Int, isPausing: Bool), resume, answer
     case wake(TimerQueue.Key), yield(InterceptorWork), work(InterceptorWork), tellKept(KeptResponse)
-    case keep(OperationTimers.Purpose, TimerQueue.Key)
+    case keep(OperationTimers.Purpose, TimerQueue.Key), giveUp(Int?)
   }
 
   private var state: OperationState
@@ -38,6 +38,8 @@ struct OperationExerciser {
   private var outcomes = 0
   private var isExchangeOpen = false
   private var isPlayingKept = false
+  // What came was cut short: no response is whole by it.
+  private var isCut = false
 
   init(isIntercepted: Bool) throws {
     var request = try DispatchRequest("http://a/")
@@ -56,6 +58,7 @@ struct OperationExerciser {
   mutating func step(_ random: inout SeededRandom) {
     clock.advance(by: .milliseconds(1))
     guard !steps.isEmpty else { return }
+    if Int.random(in: 0..<20, using: &random) == 0 { lookWhetherIdle() }
     perform(steps.remove(at: Int.random(in: 0..<steps.count, using: &random)), &random)
     check()
   }
@@ -114,6 +117,7 @@ struct OperationExerciser {
       }
       if isExchangeOpen { violations.append("two exchanges at once") }
       isExchangeOpen = true
+      isCut = false
       steps += [.started(launch.number), .transport]
     case .started(let number): started(number)
     case .transport: isPlayingKept ? playKept(&random) : play(&random)
@@ -128,11 +132,24 @@ struct OperationExerciser {
     case .work(let work): self.work(work, &random)
     case .tellKept(let kept):
       guard state.tell(kept, at: clock.now) else { return }
-      isPlayingKept = true
+      (isPlayingKept, isCut) = (true, false)
       steps.append(.transport)
     case .keep(let purpose, let timer):
       if let superfluous = state.keep(timer, for: purpose) { drop(superfluous) }
+    case .giveUp(let number):
+      let fired = state.timers.idle
+      guard let control = state.giveUpExchange(number, because: DispatchError(.idleTimedOut)) else { return }
+      if !(control is Control) { violations.append("a response that was kept is given up") }
+      if let fired { drop(fired) }
+      seen.insert("given up")
     }
+  }
+
+  /// The timer of the idle limit fires. What it finds may be over by the time that the exchange is given up.
+  private mutating func lookWhetherIdle() {
+    let silence = state.silence(isHeld: false, lastSent: .distantPast, at: clock.now)
+    let isLooking = steps.contains { if case .giveUp = $0 { true } else { false } }
+    if silence > 0, state.timers.idle != nil, !isLooking { steps.append(.giveUp(state.exchange?.number)) }
   }
 
   private mutating func bring(_ random: inout SeededRandom) {
@@ -196,6 +213,7 @@ struct OperationExerciser {
   }
 
   private mutating func end(_ failure: DispatchError?, _ random: inout SeededRandom) {
+    let failure = state.exchange?.fault ?? failure
     var course: ExchangeState.Course?
     if failure != nil, let sent = state.sent, sent.exchange.isOpen {
       switch Int.random(in: 0..<3, using: &random) {
@@ -226,7 +244,9 @@ struct OperationExerciser {
   }
 
   private mutating func receive(_ delivery: OperationState.Delivery, _ random: inout SeededRandom) {
-    guard case .tell(_, _, let resumes, let timer) = state.received(delivery, at: clock.now) else {
+    let reception = state.received(delivery, at: clock.now)
+    guard case .tell(_, _, let resumes, let timer) = reception else {
+      if case .abort = reception { isCut = true }
       return steps.append(.transport)
     }
     if outcomes > 0 { violations.append("the consumer hears of something after the end") }
@@ -313,6 +333,7 @@ struct OperationExerciser {
     case .deliver(let outcome):
       outcomes += 1
       seen.insert(outcome.error == nil ? "whole" : "failed")
+      if outcome.error == nil, isCut { violations.append("a response that was cut short is whole") }
       outcome.timers.cancel(on: clock)
     }
   }
@@ -359,7 +380,9 @@ struct OperationExerciser {
       if exchange.needsTimeout, state.timers.timeout == nil {
         violations.append("an exchange runs without its time-out")
       }
-      if state.timers.idle == nil { violations.append("an exchange runs without its idle limit") }
+      if exchange.fault == nil, state.timers.idle == nil {
+        violations.append("an exchange runs without its idle limit")
+      }
     }
     switch state.stage {
     case .resting, .intercepted, .waiting:

@@ -102,7 +102,7 @@ import Testing
     #expect(error.code == .displaced)
     #expect(error.phase == .waiting)
     #expect("\(error)".contains("a:80"))
-    #expect("\(error)".contains("gave way"))
+    #expect("\(error)".contains("displaced"))
     bench.dispatcher.dispose()
   }
 
@@ -129,7 +129,7 @@ import Testing
     while bench.counts.waiting < 2 { await Task.yield() }
     var limits = bench.dispatcher.limits
     limits.overflow = .dropLowest
-    bench.dispatcher.limits = limits
+    bench.dispatcher.setLimits(limits)
     var urgent = request
     urgent.priority = .urgent
     bench.dispatcher.dispatchShort(urgent) { _ in }

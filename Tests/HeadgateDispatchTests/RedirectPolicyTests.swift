@@ -263,7 +263,7 @@ import Testing
     request.redirects = Self.guarded
     bench.send(request, into: responses)
     #expect(responses.last?.code == .unsupported)
-    #expect(responses.last?.error?.detail.contains("rules for addresses") == true)
+    #expect(responses.last?.error?.detail.contains("address rules") == true)
     #expect(bench.transport.takeStarted() == nil)
     #expect(bench.isClean())
   }

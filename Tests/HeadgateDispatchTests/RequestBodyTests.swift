@@ -153,7 +153,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
       #expect(error?.code == .bodyFailed)
       #expect(error?.phase == .sending)
       #expect(body.length.map { $0 >= 0 } ?? true)
-      let cause = error?.underlying as? RequestBodyError
+      let cause = error?.underlyingError as? RequestBodyError
       #expect((cause?.code, cause?.path) == (code, path))
       #expect(error?.description.contains(path) == true)
     }
@@ -176,7 +176,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     exchange.end(DispatchError(.connectionLost, phase: .awaitingHead))
     let error = responses.last?.error
     #expect(error?.code == .bodyFailed)
-    let cause = error?.underlying as? RequestBodyError
+    let cause = error?.underlyingError as? RequestBodyError
     #expect(cause?.code == (size < 800_000 ? .shrank : .grew))
     #expect(cause?.path == file.path)
     #expect(bench.isClean())
@@ -227,7 +227,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     exchange.end(DispatchError(.transportFailed, phase: .awaitingHead))
     let error = responses.last?.error
     #expect(error?.code == .bodyFailed)
-    #expect(error?.underlying as? SourceBroke == SourceBroke(number: 2))
+    #expect(error?.underlyingError as? SourceBroke == SourceBroke(number: 2))
     #expect(error?.endPoint?.host == "a")
     #expect(bench.isClean())
   }
@@ -245,7 +245,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     }
     let error = responses.last?.error
     #expect(error?.code == .bodyFailed)
-    let cause = error?.underlying as? RequestBodyError
+    let cause = error?.underlyingError as? RequestBodyError
     #expect(cause?.code == (length == 7 ? .tooShort : .tooLong))
     #expect(cause?.expected == length)
     #expect(bench.isClean())

@@ -79,6 +79,45 @@ import Testing
     #expect(bench.isClean())
   }
 
+  @Test(
+    "an attempt that is silent for too long is sent again, before its head and after it; the last one's silence is told"
+  )
+  func idle() throws {
+    let bench = try Bench()
+    var request = try request(bench)
+    request.idleTimeout = .seconds(5)
+    let operation = bench.send(request, into: responses)
+    _ = try #require(bench.transport.takeStarted())
+    bench.clock.advance(by: .seconds(5))
+    #expect((responses.count, bench.counts.running, operation.state) == (0, 0, .waiting))
+    bench.clock.advance(by: .seconds(2))
+    let second = try #require(bench.transport.takeStarted())
+    second.head(200)
+    second.body(Array("half".utf8))
+    bench.clock.advance(by: .seconds(7))
+    _ = try #require(bench.transport.takeStarted())
+    bench.clock.advance(by: .seconds(5))
+    #expect(responses.values.map(\.code) == [.idleTimedOut])
+    #expect((operation.error?.phase, operation.times?.attempts) == (.connecting, 3))
+    #expect(bench.isClean())
+  }
+
+  @Test("what still comes of an attempt that was given up for its silence is passed over, and its end begins the rest")
+  func lateAfterIdle() throws {
+    let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false))
+    var request = try request(bench)
+    request.idleTimeout = .seconds(5)
+    bench.send(request, into: responses)
+    let first = try #require(bench.transport.takeStarted())
+    bench.clock.advance(by: .seconds(5))
+    first.respond(200, body: "late")
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(2))
+    (try #require(bench.transport.takeStarted())).respond(200, body: "in time")
+    #expect(try responses.last?.get().text == "in time")
+    #expect(bench.isClean())
+  }
+
   @Test("a cancel while it rests after the head ends it at once")
   func cancelled() throws {
     let bench = try Bench()

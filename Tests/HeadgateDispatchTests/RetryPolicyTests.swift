@@ -292,7 +292,9 @@ import Testing
       ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sun, 06 Nov 1994 08:48:59 GMT", 0),
       ("Mon, 06 Nov 1995 08:49:00 GMT", 365 * 86400), ("Thu, 29 Feb 1996 08:49:00 GMT", 480 * 86400),
       ("99999999999999999999", Int(Int32.max)), ("", nil), ("-1", nil), ("1.5", nil), ("soon", nil),
-      ("Sun Nov  6 08:49:37 1994", nil), ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
+      ("Sun Nov  6 08:49:37 1994", 37), ("Sunday, 06-Nov-94 08:49:37 GMT", 37), ("Sunday, 06-Nov-45 08:49:37 GMT", 0),
+      ("Sun Nov  6 08:49:37 94", nil), ("Sunday, 06-Nov-1994 08:49:37 GMT", nil),
+      ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
     ])
   func retryAfterValues(value: String, seconds: Int?) {
     // The moment is Sun, 06 Nov 1994 08:49:00 GMT.
@@ -374,7 +376,9 @@ private final class EagerClock: TimerService {
   @Test("an attempt that begins before its wake-up is noted keeps its time-out, however often that happens")
   func timeoutSurvives() throws {
     let (clock, transport) = (EagerClock(), ScriptedTransport())
-    let dispatcher = URLDispatcher(transport: transport, limits: .standard, timers: clock, logger: .silent)
+    var limits = try GateLimits()
+    limits.pauses = nil
+    let dispatcher = URLDispatcher(transport: transport, limits: limits, timers: clock, logger: .silent)
     var request = try DispatchRequest("http://a/")
     request.timeout = .seconds(10)
     request.retry = RetryPolicy(attempts: 4, backoff: .constant(.zero), budget: nil)

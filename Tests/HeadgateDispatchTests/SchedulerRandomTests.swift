@@ -9,8 +9,8 @@ import Glibc
 #endif
 
 @Suite struct SchedulerRandomTests {
-  /// 200,000 events unless the environment asks for more, as `make soak` does.
-  private static let events = getenv("HEADGATE_SOAK_EVENTS").flatMap { Int(String(cString: $0)) } ?? 200_000
+  /// 80,000 events unless the environment asks for more, as `make soak` does.
+  private static let events = getenv("HEADGATE_SOAK_EVENTS").flatMap { Int(String(cString: $0)) } ?? 80_000
 
   @Test("D13 random events break no rule, and at the end nothing runs, waits or is remembered")
   func randomEvents() throws {

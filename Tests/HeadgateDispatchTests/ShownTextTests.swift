@@ -67,7 +67,7 @@ import Testing
       "//user:secret@\u{7}",
     ] {
       let error = #expect(throws: DispatchError.self) { try DispatchRequest(url) }
-      let text = "\(try #require(error)) \(error?.underlying.map { "\($0)" } ?? "")"
+      let text = "\(try #require(error)) \(error?.underlyingError.map { "\($0)" } ?? "")"
       #expect(!text.contains("secret"), "\(text)")
       #expect(text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F && $0.value != 0x202E }, "\(text)")
       let other = #expect(throws: EndPointError.self) { try EndPoint(url) }

@@ -27,7 +27,7 @@ import Testing
     #expect(try await code(plain()) { $0.connectTimeout = nil } == nil)
     let refused = try await code(plain()) { $0.connectTimeout = .seconds(30) }
     #expect(refused?.code == .unsupported)
-    #expect(refused?.detail.contains("time to connect") == true)
+    #expect(refused?.detail.contains("connect timeouts") == true)
     let able = ScriptedTransport(capabilities: .connectTimeout) { $0.respond() }
     #expect(try await code(able) { $0.connectTimeout = .seconds(3) } == nil)
   }

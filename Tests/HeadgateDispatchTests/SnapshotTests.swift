@@ -28,10 +28,10 @@ import Testing
     #expect(
       snapshot.description == """
         running 3 of 50, waiting 3
-        end-point        running  long  waiting  oldest  limit
-        busy.example:80        2     0        3  11.5 s  2 (1 long)
-        calm.example:80        1     0        0       -  2 (1 long), stopped by hand
-        idle.example:80        0     0        0       -  2 (1 long), stopped by hand
+        end-point        running  long  waiting  oldest  limit                        waits for
+        busy.example:80        2     0        3  11.5 s  2 (1 long)                   limit 2/2
+        calm.example:80        1     0        0       -  2 (1 long), stopped by hand  -
+        idle.example:80        0     0        0       -  2 (1 long), stopped by hand  -
         """)
     bench.dispatcher.dispose()
   }
@@ -39,13 +39,36 @@ import Testing
   @Test("the limit on connections is shown where it is below that on requests")
   func connections() throws {
     let bench = try Bench()
-    bench.dispatcher.limits.endPoint = try EndPointLimits(requests: 100, connections: 2)
+    try bench.dispatcher.updateLimits { $0.endPoint = try EndPointLimits(requests: 100, connections: 2) }
     bench.send(try bench.request(), into: Responses())
     #expect(
       bench.dispatcher.snapshot().description == """
         running 1 of 100, waiting 0
-        end-point  running  long  waiting  oldest  limit
-        a:80             1     0        0       -  100 (1 long, 2 connections)
+        end-point  running  long  waiting  oldest  limit                        waits for
+        a:80             1     0        0       -  100 (1 long, 2 connections)  -
+        """)
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a scope that requests name has a line of its own, with what keeps them")
+  func scopes() throws {
+    let bench = try Bench(requests: 4)
+    try bench.dispatcher.updateLimits { $0.scopes[.key("x")] = try ScopeLimits(requests: 1) }
+    for scope in [RequestScope.key("x"), .key("x"), .group("free")] {
+      var request = try bench.request()
+      request.scopes = [scope]
+      bench.send(request, into: Responses())
+    }
+    let snapshot = bench.dispatcher.snapshot()
+    #expect(snapshot.scopes.map(\.scope) == [.key("x"), .group("free")])
+    #expect(snapshot.scopes.map(\.waitReason?.kind) == [.limit, nil])
+    #expect(
+      snapshot.description == """
+        running 2 of 100, waiting 1
+        end-point   running  long  waiting  oldest  limit       waits for
+        a:80              2     0        1    0 ms  4 (2 long)  key x: limit 1/1
+        key x             1     -        1       -  1           limit 1/1
+        group free        1     -        0       -  -           -
         """)
     bench.dispatcher.dispose()
   }

@@ -90,7 +90,7 @@ import Testing
     await codes.wait(for: 7)
     #expect(codes.values.allSatisfy { $0 == .wouldBlock })
     // What a target is handed a call by.
-    let target = DelegateTarget.submitting { call in
+    let target = Delivery.submitting { call in
       Self.attempt(dispatcher, codes)
       Task { call() }
     }
@@ -155,12 +155,8 @@ import Testing
     }
     let exchange = await bench.transport.next()
     thread.cancel()
-    do {
-      _ = try await thread.value()
-      Issue.record("it went on")
-    } catch {
-      #expect(error.failure?.code == .cancelled)
-    }
+    let error = await #expect(throws: JoinError<DispatchError>.self) { try await thread.value() }
+    #expect(error?.failure?.code == .cancelled)
     await exchange.cancelled.wait()
     await bench.dispatcher.shutDown(.drain)
     #expect(bench.isClean())

@@ -7,7 +7,8 @@ import Testing
 
 /// What is told of a body on its way.
 @Suite struct UploadProgressTests {
-  private func request(_ bench: Bench, _ body: RequestBody, _ told: Outcomes<UploadProgress>) throws -> DispatchRequest
+  private func request(_ bench: Bench, _ body: RequestBody, _ told: Outcomes<TransferProgress>) throws
+    -> DispatchRequest
   {
     var request = try bench.request()
     request.method = .put
@@ -19,15 +20,15 @@ import Testing
   @Test("told after 64 KB or a hundredth, and at the end; never twice the same", arguments: [1_000_000, 10_000_000])
   func steps(_ size: Int) async throws {
     let bench = try Bench()
-    let told = Outcomes<UploadProgress>()
+    let told = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: size)), told), into: Responses())
     let exchange = await bench.transport.next()
     while let piece = await exchange.nextBody(upTo: 10_000), !piece.isEmpty {}
-    let sent = told.values.map(\.sent)
+    let sent = told.values.map(\.bytes)
     #expect(sent == Array(Set(sent)).sorted())
     let step = max(65_536, size / 100)
     #expect(zip(sent, sent.dropFirst()).dropLast().allSatisfy { $1 - $0 >= step && $1 - $0 < step + 10_000 })
-    #expect(told.last == UploadProgress(sent: Int64(size), total: Int64(size)))
+    #expect(told.last == TransferProgress(bytes: Int64(size), total: Int64(size)))
     #expect(told.last?.fraction == 1)
     exchange.respond()
   }
@@ -35,27 +36,27 @@ import Testing
   @Test("a body of unknown length has a total at its end, an empty one is told of once")
   func unknownLength() async throws {
     let bench = try Bench()
-    let told = Outcomes<UploadProgress>()
+    let told = Outcomes<TransferProgress>()
     let source = PieceSource { $0 < 2 ? [UInt8](repeating: 1, count: 100_000) : nil }
     bench.send(try request(bench, RequestBody(source.sequence), told), into: Responses())
     let first = await bench.transport.next()
     _ = await first.restOfBody()
     first.respond()
     #expect(told.values.dropLast().allSatisfy { $0.total == nil && $0.fraction == nil })
-    #expect(told.last == UploadProgress(sent: 200_000, total: 200_000))
-    let none = Outcomes<UploadProgress>()
+    #expect(told.last == TransferProgress(bytes: 200_000, total: 200_000))
+    let none = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([]), none), into: Responses())
     let second = await bench.transport.next()
     _ = await second.restOfBody()
     #expect(second.takeBody().read == .end)
-    #expect(none.values == [UploadProgress(sent: 0, total: 0)])
+    #expect(none.values == [TransferProgress(bytes: 0, total: 0)])
     second.respond()
   }
 
   @Test("D83 a body that is sent again counts once: it is told of where it goes beyond what was sent before")
   func again() async throws {
     let bench = try Bench()
-    let told = Outcomes<UploadProgress>()
+    let told = Outcomes<TransferProgress>()
     bench.send(try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told), into: Responses())
     let first = await bench.transport.next()
     for _ in 0..<50 { _ = await first.nextBody(upTo: 10_000) }
@@ -65,7 +66,7 @@ import Testing
     for _ in 0..<50 { _ = await second.nextBody(upTo: 10_000) }
     #expect(told.values.count == before)
     while let piece = await second.nextBody(upTo: 10_000), !piece.isEmpty {}
-    let sent = told.values.map(\.sent)
+    let sent = told.values.map(\.bytes)
     #expect(sent == sent.sorted())
     #expect(sent.last == 1_000_000)
     second.respond()
@@ -103,8 +104,8 @@ import Testing
     let isInside = Gate()
     let mayLeave = Gate()
 
-    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {
-      calls.add("sent \(progress.sent)")
+    func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress) {
+      calls.add("sent \(progress.bytes)")
       isInside.open()
       block(until: mayLeave)
     }
@@ -139,7 +140,7 @@ import Testing
   @Test("nothing is told once the request has ended")
   func afterTheEnd() async throws {
     let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false))
-    let told = Outcomes<UploadProgress>()
+    let told = Outcomes<TransferProgress>()
     let responses = Responses()
     var request = try request(bench, RequestBody([UInt8](repeating: 1, count: 1_000_000)), told)
     request.timeout = .seconds(5)

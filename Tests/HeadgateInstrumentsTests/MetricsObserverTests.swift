@@ -41,7 +41,9 @@ import Testing
     try bench.exchange().respond()
     #expect((active.lastValue, queue.lastValue) == (0, 0))
     let second: Int64 = 1_000_000_000
-    #expect(try metrics.expectTimer("http.client.request.time_in_queue", get()).values == [0, 2 * second])
+    #expect(try metrics.expectTimer("http.client.request.time_in_queue", get()).values == [0])
+    let waited = get() + [("headgate.wait.reason", "limit")]
+    #expect(try metrics.expectTimer("http.client.request.time_in_queue", waited).values == [2 * second])
     let durations = try metrics.expectTimer("http.client.request.duration", outcome(200))
     #expect(durations.values == [2 * second, 3 * second])
     #expect(durations.displayUnit == .seconds)

@@ -1,4 +1,4 @@
-// libcurl's variadic calls as typed functions, and zlib's macro as one: Swift imports neither. Nothing else is in here.
+// Typed wrappers for libcurl's variadic functions and zlib's macro, which Swift can't import.
 #ifndef CCURL_H
 #define CCURL_H
 
@@ -51,7 +51,7 @@ static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
   return curl_easy_getinfo(easy, info, value);
 }
-// The list is the caller's to free.
+// The caller frees the list.
 static inline struct curl_slist *ccurl_get_cookies(CURL *easy) {
   struct curl_slist *list = NULL;
   return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) == CURLE_OK ? list : NULL;
@@ -87,16 +87,16 @@ static inline CURLSHcode ccurl_share_cookies(CURLSH *share) {
   return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
 }
 
-// The result of a message that says that a transfer is done.
+// The result in a message about a finished transfer.
 static inline CURLcode ccurl_result(const CURLMsg *message) { return message->data.result; }
 
-// Values that are macros in C, which Swift does not import.
-// That of the library that is loaded, which may not be the one of these headers.
+// Values that are macros in C, which Swift can't import. The version is that of the loaded library, which may differ
+// from these headers.
 static inline long ccurl_loaded_version(void) { return (long)curl_version_info(CURLVERSION_NOW)->version_num; }
 static const long CCURL_HTTP_VERSION_1_1 = CURL_HTTP_VERSION_1_1;
 static const long CCURL_HTTP_VERSION_2TLS = CURL_HTTP_VERSION_2TLS;
 static const long CCURL_HEADER_SEPARATE = CURLHEADER_SEPARATE;
-// CURLOPT_QUICK_EXIT came with 7.87: without it a cancelled transfer blocks the loop until its name look-up ends.
+// CURLOPT_QUICK_EXIT requires 7.87. Without it a cancelled transfer blocks the loop until its name look-up ends.
 static inline CURLcode ccurl_set_quick_exit(CURL *easy) {
 #if LIBCURL_VERSION_NUM >= 0x075700
   return curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
@@ -106,7 +106,7 @@ static inline CURLcode ccurl_set_quick_exit(CURL *easy) {
 #endif
 }
 
-// Only http and https, also where a redirect would lead (the dispatcher follows those itself).
+// Only http and https, also for redirects (which the dispatcher follows itself).
 static inline CURLcode ccurl_set_protocols(CURL *easy) {
 #if LIBCURL_VERSION_NUM >= 0x075500
   return curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -115,7 +115,7 @@ static inline CURLcode ccurl_set_protocols(CURL *easy) {
 #endif
 }
 
-// A macro in zlib, which says the version of its header.
+// A macro in zlib, which passes the version of the header.
 static inline int ccurl_inflate_init(z_stream *stream, int windowBits) { return inflateInit2(stream, windowBits); }
 
 #endif

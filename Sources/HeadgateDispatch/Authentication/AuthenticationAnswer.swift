@@ -1,6 +1,12 @@
 import HTTPTypes
 
-/// What a delegate answers to an ``AuthenticationChallenge``.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A delegate's answer to an ``AuthenticationChallenge``.
 public struct AuthenticationAnswer: Sendable {
   private enum Value: Sendable {
     case proceed, cancel
@@ -10,31 +16,31 @@ public struct AuthenticationAnswer: Sendable {
 
   private let value: Value
 
-  /// No credential: the response that asks is the request's response.
+  /// Sends no credential: the response with the challenge is delivered.
   public static let `default` = AuthenticationAnswer(value: .proceed)
 
-  /// The request is cancelled.
+  /// Cancels the request.
   public static let cancel = AuthenticationAnswer(value: .cancel)
 
-  /// The request is sent again with user and password, by the scheme Basic. Where the server does not offer that, it
-  /// counts as ``default``: they travel as good as in clear, and nobody gets them unasked.
+  /// Sends the request again with user and password, by the scheme Basic. Counts as ``default`` if the server does
+  /// not offer Basic: the scheme hardly protects the password, so it is never sent unasked.
   public static func credential(user: String, password: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .basic(user: user, password: password))
   }
 
-  /// The request is sent again with a token, by the scheme Bearer; where the server does not offer that, it counts as
-  /// ``default``.
+  /// Sends the request again with a token, by the scheme Bearer. Counts as ``default`` if the server does not offer
+  /// Bearer.
   public static func bearer(_ token: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .field(scheme: "bearer", "Bearer " + token))
   }
 
-  /// The request is sent again with this value of `Authorization` (a proxy's: `Proxy-Authorization`), whatever the server
-  /// offers: for schemes of the caller's.
+  /// Sends the request again with this value of `Authorization` (`Proxy-Authorization` for a proxy), whatever the
+  /// server offers. For other schemes.
   public static func authorization(_ value: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .field(scheme: nil, value))
   }
 
-  /// What follows for the request.
+  /// The effect on the request.
   enum Consequence {
     case proceed, cancel
     case sendAgain(HTTPField.Name, String)
@@ -47,10 +53,15 @@ public struct AuthenticationAnswer: Sendable {
     case .cancel: return .cancel
     case .basic(let user, let password):
       guard challenge.schemes.contains("basic") else { return .proceed }
-      return .sendAgain(name, basicAuthorization("\(user):\(password)"))
+      return .sendAgain(name, Self.basicAuthorization("\(user):\(password)"))
     case .field(let scheme, let value):
       if let scheme, !challenge.schemes.contains(scheme) { return .proceed }
       return .sendAgain(name, value)
     }
+  }
+
+  /// The value of `Authorization` for `user:password` by the scheme Basic (RFC 7617).
+  static func basicAuthorization(_ credentials: String) -> String {
+    "Basic " + Data(credentials.utf8).base64EncodedString()
   }
 }

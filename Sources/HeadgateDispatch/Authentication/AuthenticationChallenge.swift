@@ -1,23 +1,23 @@
 import HTTPTypes
 
-/// A server wants to know who asks (status 401), or a proxy does (407).
+/// A request for credentials by a server (status 401) or a proxy (407).
 public struct AuthenticationChallenge: Sendable {
-  /// The response that asks. Its body becomes the request's if the answer is ``AuthenticationAnswer/default``.
+  /// The response with the challenge. Its body is delivered if the answer is ``AuthenticationAnswer/default``.
   public let response: ResponseHead
 
-  /// The schemes that would do, in lower case and in the server's order: `basic`, `bearer`, `digest`. Never empty.
+  /// The schemes offered, in lower case and in the server's order, such as `basic`, `bearer`, `digest`. Never empty.
   public let schemes: [String]
 
-  /// What the credentials are for, in the server's words; nil where it says nothing.
+  /// The protected realm, as named by the server. Nil if it names none.
   public let realm: String?
 
-  /// How many answers of this request were not accepted before.
+  /// The number of credentials rejected so far for this request.
   public let previousFailures: Int
 
-  /// Whether a proxy asks, and not the server.
+  /// Whether a proxy asks, rather than the server.
   public var isProxy: Bool { response.statusCode == 407 }
 
-  /// Nil where the response asks for nothing.
+  /// Nil if the response contains no challenge.
   init?(_ response: ResponseHead, previousFailures: Int) {
     let name: HTTPField.Name
     switch response.statusCode {

@@ -1,5 +1,5 @@
-/// What a field `WWW-Authenticate` offers: RFC 9110 section 11.6.1. Its lists of schemes and of each scheme's parameters
-/// are both divided by commas, and a comma may stand in a quoted value.
+/// Parses the offers in a `WWW-Authenticate` field: RFC 9110 section 11.6.1. Commas separate both the schemes and the
+/// parameters of a scheme, and may occur in quoted values.
 struct AuthenticationOffers {
   private(set) var schemes: [String] = []
   private(set) var realm: String?
@@ -35,7 +35,7 @@ struct AuthenticationOffers {
     realm = text
   }
 
-  /// Divides at commas outside of quotes.
+  /// Splits at commas outside of quotes.
   private static func parts(of field: String) -> [Substring] {
     var parts: [Substring] = []
     var start = field.startIndex
@@ -61,7 +61,7 @@ struct AuthenticationOffers {
     }
   }
 
-  /// The word that a text begins with, and what follows it and the blanks behind it.
+  /// The first word of a text, and the rest without leading blanks.
   private static func word(of text: Substring) -> (Substring, Substring) {
     let word = text.prefix { !isBlank($0) && $0 != "=" }
     return (word, text.dropFirst(word.count).drop(while: isBlank))

@@ -1,16 +1,16 @@
 import HeadgateThreads
 
-/// Bounds the memory of all bodies that a dispatcher gathers: pauses the reading of some while there is too much.
+/// Bounds the total memory of the response bodies that a dispatcher collects, by pausing some transfers.
 ///
-/// A request whose body is paused waits as it does for a socket: its `timeout` rests, and so do its other limits on time
-/// but the deadline.
+/// A paused transfer counts as waiting, like a wait for a socket: all time limits of the request except `deadline`
+/// stop.
 final class BodyBudget: Sendable {
-  /// Bodies up to this many bytes are not counted: most responses need no look at what all share.
+  /// Bodies up to this size in bytes are not counted, so that most responses never touch the shared state.
   static let uncounted = 64 * 1024
 
   private struct State {
     var ledger: BodyLedger
-    // Those that are counted. Each is taken out at its end, which always comes.
+    // The counted operations. Each is removed when it ends, which always happens.
     var operations: [Int: DispatchOperation] = [:]
   }
 
@@ -18,7 +18,7 @@ final class BodyBudget: Sendable {
 
   init(limit: Int) { state = Locked(State(ledger: BodyLedger(limit: limit))) }
 
-  /// A body has become large enough to be counted. Returns its number here.
+  /// Registers a body that has become large enough to be counted. Returns its number in the ledger.
   func enter(_ operation: DispatchOperation) -> Int {
     let isLong = operation.state.withLock { $0.lane == .long }
     return state.withLock { state in
@@ -28,17 +28,17 @@ final class BodyBudget: Sendable {
     }
   }
 
-  /// A body has so many bytes more. Returns what its transport is to do next.
+  /// Adds `count` bytes to a body. Returns whether its transport continues or pauses.
   func add(_ count: Int, to number: Int, of operation: DispatchOperation) -> BodyFlow {
     guard state.withLock({ $0.ledger.add(count, to: number) }) else { return .more }
     operation.waits(for: .memory)
-    // The end of another one may have let it go on before it was noted that it waits.
+    // Another body may have ended, and resumed this one, before `waits(for:)` recorded the wait.
     if state.withLock({ $0.ledger.isPaused(number) }) { return .pause }
     operation.goesOn(from: .memory)
     return .more
   }
 
-  /// A body has ended.
+  /// Removes a body that has ended, and resumes the ones for which there is room now.
   func leave(_ number: Int) {
     let (ended, going) = state.withLock { state in
       let going = state.ledger.leave(number)
@@ -51,6 +51,6 @@ final class BodyBudget: Sendable {
     }
   }
 
-  /// The bytes that are counted at this moment.
+  /// The number of bytes counted now.
   var bytes: Int { state.withLock { $0.ledger.bytes } }
 }

@@ -1,10 +1,9 @@
-/// The account of the bodies that are gathered in memory, and which of them must pause: the pure half of a `BodyBudget`.
+/// Counts the bodies collected in memory and decides which of them pause. The pure half of ``BodyBudget``.
 ///
-/// Above the limit only the eldest body goes on. It is never paused, so one always comes to its end and makes room: what
-/// the others hold can't keep all of them from theirs. A long request may last for ever, so beside it the eldest short one
-/// goes on too.
+/// Above the limit only the oldest body continues. It is never paused, so it always completes and frees its memory:
+/// the paused bodies cannot deadlock. A long request may never end, so the oldest short request also continues.
 struct BodyLedger {
-  /// What a body is reckoned to bring before it pauses again: as many go on at once as there is room for that.
+  /// The estimate of what a resumed body adds before it pauses again. As many bodies resume as there is room for.
   static let piece = 256 * 1024
 
   private struct Body {
@@ -15,26 +14,26 @@ struct BodyLedger {
   }
 
   let limit: Int
-  /// What all of them have.
+  /// The bytes of all bodies.
   private(set) var bytes = 0
-  // By age: the eldest first, and so by number.
+  // Oldest first, and therefore sorted by number.
   private var bodies: [Body] = []
   private var last = 0
 
-  /// An account that is full at so many bytes; less than 0 is taken for 0.
+  /// Creates a ledger with a limit in bytes. A negative limit counts as 0.
   init(limit: Int) { self.limit = max(0, limit) }
 
-  /// A body comes, the youngest of all. Returns its number.
+  /// Adds the newest body. Returns its number.
   mutating func enter(isLong: Bool = false) -> Int {
     last += 1
     bodies.append(Body(number: last, isLong: isLong))
     return last
   }
 
-  /// The two that are never paused: the eldest, and the eldest short one. O(long ones before that).
+  /// The bodies that are never paused: the oldest, and the oldest short one. O(number of long bodies before it).
   private var privileged: [Int] { [bodies.isEmpty ? nil : 0, bodies.firstIndex { !$0.isLong }].compactMap { $0 } }
 
-  /// A body has so many bytes more. Returns whether it must pause.
+  /// Adds `count` bytes to a body. Returns whether it must pause. O(n).
   mutating func add(_ count: Int, to number: Int) -> Bool {
     guard let place = place(of: number) else { return false }
     bodies[place].bytes += count
@@ -43,10 +42,11 @@ struct BodyLedger {
     return bodies[place].isPaused
   }
 
-  /// Whether a body is to hold still.
+  /// Whether a body is paused.
   func isPaused(_ number: Int) -> Bool { place(of: number).map { bodies[$0].isPaused } ?? false }
 
-  /// A body has ended, and its bytes are no longer the dispatcher's. Returns those that go on now. O(n).
+  /// Removes a body that has ended; its bytes belong to the caller from here on. Returns the bodies that resume.
+  /// O(n).
   mutating func leave(_ number: Int) -> [Int] {
     guard let place = place(of: number) else { return [] }
     bytes -= bodies.remove(at: place).bytes
@@ -61,22 +61,15 @@ struct BodyLedger {
     return going
   }
 
-  private func place(of number: Int) -> Int? {
-    var (low, high) = (0, bodies.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if bodies[middle].number < number { low = middle + 1 } else { high = middle }
-    }
-    return low < bodies.count && bodies[low].number == number ? low : nil
-  }
+  private func place(of number: Int) -> Int? { bodies.firstIndex { $0.number == number } }
 }
 
 extension BodyLedger {
-  /// Which rule is broken, for tests.
+  /// The invariant that does not hold, for tests.
   var brokenInvariant: String? {
-    if bytes != bodies.reduce(0, { $0 + $1.bytes }) { return "the sum is wrong" }
-    if privileged.contains(where: { bodies[$0].isPaused }) { return "the eldest, or the eldest short one, is paused" }
-    if zip(bodies, bodies.dropFirst()).contains(where: { $0.number >= $1.number }) { return "the order is wrong" }
+    if bytes != bodies.reduce(0, { $0 + $1.bytes }) { return "the sum does not match the bodies" }
+    if privileged.contains(where: { bodies[$0].isPaused }) { return "a privileged body is paused" }
+    if zip(bodies, bodies.dropFirst()).contains(where: { $0.number >= $1.number }) { return "out of order" }
     return nil
   }
 }

@@ -1,31 +1,31 @@
 import HTTPTypes
+import HeadgateThreads
 
-/// Gathers a whole response in memory, up to the request's cap, and hands it to a completion.
-// Unchecked: the operation calls one method at a time, each after it has taken its lock, and nothing else reads these. It owns
-// the sink, and is there whenever it calls: so the sink need not count a reference to it.
+/// Collects a whole response in memory, up to the request's cap, and passes it to a completion.
+// Unchecked: the operation calls one method at a time, each after taking its lock, and nothing else reads these
+// properties. `unowned` is safe: the operation owns the sink and exists during every call.
 final class CollectingSink: ResponseSink, @unchecked Sendable {
   private let cap: Int
-  // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
+  // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
   private var completion: ResponseCompletion?
-  private let acceptance: Acceptance?
+  private let acceptance: OneShot<Void>?
   private var head = ResponseHead(statusCode: 0, block: [])
   private var url = ""
   private var body: [UInt8] = []
   private var trailers: HTTPFields?
   private unowned var operation: DispatchOperation?
-  // The body's number in the dispatcher's account, once it is large enough to be counted there.
+  // The body's number in the dispatcher's `BodyBudget`, once it is large enough to be counted.
   private var number: Int?
 
-  init(cap: Int, acceptance: Acceptance? = nil, _ completion: @escaping ResponseCompletion) {
+  init(cap: Int, acceptance: OneShot<Void>? = nil, _ completion: @escaping ResponseCompletion) {
     self.cap = cap
     self.acceptance = acceptance
     self.completion = completion
   }
 
-  /// Whose body it is. Said once, before the submission.
   func attach(_ operation: DispatchOperation) { self.operation = operation }
 
-  func accepted() { acceptance?.signal() }
+  func accepted() { acceptance?.set() }
 
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
     self.head = head
@@ -37,16 +37,16 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     guard bytes.count <= cap - body.count else {
       throw DispatchError(.bodyTooLarge, phase: .receiving, detail: "over \(cap) bytes")
     }
-    // A small first piece is most often all there is: the head is looked into for the others only.
+    // A small first piece is usually the whole body, so `Content-Length` is parsed only for larger ones.
     if body.isEmpty, bytes.count >= 8192, let declared = head.declaredLength, declared > bytes.count {
-      // A server may declare what it likes: no more than a megabyte is taken on trust.
+      // The server's declared length is not trusted beyond one megabyte.
       body.reserveCapacity(min(declared, cap, 1 << 20))
     }
     body.append(contentsOf: bytes)
     return body.count > BodyBudget.uncounted ? count(bytes.count) : .more
   }
 
-  /// Has the dispatcher count it, which may want it to pause.
+  /// Counts the bytes in the dispatcher's budget, which may pause the transfer.
   private func count(_ more: Int) -> BodyFlow {
     guard let operation else { return .more }
     let budget = operation.core.bodies
@@ -67,7 +67,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
   }
 
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
-    acceptance?.signal()
+    acceptance?.set()
     if let number { core.bodies.leave(number) }
     let whole = body
     body = []
@@ -75,7 +75,10 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       if let error {
         completion(.failure(error))
       } else {
-        completion(.success(DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers)))
+        let weight = operation?.sentWeight
+        completion(
+          .success(
+            DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers, weight: weight)))
       }
     }
     core.operations.remove()

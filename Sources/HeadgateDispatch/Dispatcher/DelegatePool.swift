@@ -1,11 +1,11 @@
 import HeadgateThreads
 
-/// The threads of one dispatcher on which its delegates are called.
+/// The threads on which a dispatcher calls its delegates.
 final class DelegatePool: Sendable {
-  /// How many delegates can be inside a call at once. A pool starts a thread only when all others are busy.
+  /// The maximum number of delegates called at the same time. The pool starts a thread only when all others are busy.
   static let size = 8
 
-  // Never nil: name and size are good.
+  // Never nil: name and size are valid constants.
   private let pool = try? ThreadPool(name: "headgate-delegates", size: DelegatePool.size)
 
   func run(_ call: @escaping @Sendable () -> Void) {
@@ -13,7 +13,7 @@ final class DelegatePool: Sendable {
       guard let pool else { return call() }
       try pool.execute { call() }
     } catch {
-      // The system has no thread to give, and the pool has none. The caller is the thread then: late is better than never.
+      // The system refused a thread and the pool has none, so the caller's thread runs the call.
       call()
     }
   }

@@ -1,22 +1,21 @@
 import DequeModule
-import HeadgateFlow
 import HeadgateThreads
 
-/// Tells a delegate what comes, one call at a time, where it asked to be called; stops the transport, at the socket,
-/// while the delegate has much to catch up with.
+/// Passes events to a delegate, one call at a time, on the target it asked for. Pauses the transport's reading of the
+/// socket while the delegate lags behind.
 final class DelegateSink: ResponseSink {
-  /// Where the transport is stopped, and where it goes on: bytes that the delegate has not returned from.
+  /// The transport pauses at the high mark and resumes at the low one. Counts bytes in calls that have not returned.
   static let highWater = StreamingSink.highWater
   static let lowWater = StreamingSink.lowWater
 
-  // A server that refuses so many answers is not asked again.
+  // After this many rejected credentials the delegate is not asked again.
   private static let mostAnswers = 5
 
   private enum Call {
     case challenge(AuthenticationChallenge)
     case response(ResponseHead)
     case data([UInt8])
-    case sent(UploadProgress)
+    case sent(TransferProgress)
     case end(DispatchError?, DispatchCore)
   }
 
@@ -24,15 +23,16 @@ final class DelegateSink: ResponseSink {
     var calls: Deque<Call> = []
     var bytes = 0
     var isStopped = false
-    // The submission is not decided yet: nothing is told that a throw might take back.
+    // The submission is not decided yet. Calls are held back, because a throwing submission must not reach the
+    // delegate.
     var isHeld = true
-    // A job is on its way to the target or running there: one at a time.
+    // A job is queued at the target or running there. At most one at a time.
     var isScheduled = false
-    // Nobody is told any more: the submission was refused aloud, or the target takes no calls.
+    // No more calls are made: the submission threw, or the target accepts no calls.
     var isDeaf = false
     var hasEnd = false
-    // The challenge of the head that comes next, how many were answered with a credential, and whether what comes
-    // still belongs to the response before the credential.
+    // The challenge for the next head; the number of credentials given; whether incoming data still belongs to the
+    // response that carried the challenge.
     var challenge: AuthenticationChallenge?
     var answers = 0
     var isSkipping = false
@@ -40,17 +40,18 @@ final class DelegateSink: ResponseSink {
   }
 
   private weak let delegate: (any URLDispatchDelegate)?
-  private let target: DelegateTarget
+  // Nil: the dispatcher's own pool.
+  private let target: Delivery?
   private let pool: DelegatePool
   private let state = Locked(State())
 
-  init(_ delegate: any URLDispatchDelegate, _ target: DelegateTarget, _ pool: DelegatePool) {
+  init(_ delegate: any URLDispatchDelegate, _ target: Delivery?, _ pool: DelegatePool) {
     self.delegate = delegate
     self.target = target
     self.pool = pool
   }
 
-  /// The submission is decided: tells what has come by now, and what comes. Once.
+  /// Starts the delivery, including what arrived while the submission was undecided. Called once.
   func begin(_ operation: DispatchOperation) {
     let mustSchedule = state.withLock { state in
       state.operation = operation
@@ -60,7 +61,7 @@ final class DelegateSink: ResponseSink {
     if mustSchedule { schedule() }
   }
 
-  /// The submission was refused, and its caller gets the error: the delegate hears nothing.
+  /// Discards all calls: the submission threw, and its caller has the error.
   func discard() { fallSilent() }
 
   // MARK: The operation's side
@@ -95,8 +96,8 @@ final class DelegateSink: ResponseSink {
     _ = add(.end(error, core), dropsData: error?.code == .cancelled)
   }
 
-  /// Only the latest count is kept while the delegate is busy.
-  func sent(_ progress: UploadProgress) {
+  /// Keeps only the latest progress while the delegate is busy.
+  func sent(_ progress: TransferProgress) {
     let mustSchedule = state.withLock { state in
       guard !state.isDeaf, !state.hasEnd else { return false }
       if case .sent = state.calls.last { state.calls.removeLast() }
@@ -134,17 +135,17 @@ final class DelegateSink: ResponseSink {
 
   private func schedule() {
     guard let operation = state.withLock({ $0.operation }) else { return }
-    guard let delivery = target.delivery else { return pool.run { [self] in drain() } }
+    guard let target else { return pool.run { [self] in drain() } }
     let turn = Parcel { [self] in
       drain()
     } comeBack: { [self] error in
       lost(because: error)
     }
-    DeliveryFrame.mark(operation.core.gateIdentity) { delivery.submit(turn) }
+    DeliveryFrame.mark(operation.core.gateIdentity) { target.submit(turn) }
   }
 
-  /// Makes the calls that are there, on the target. What comes meanwhile takes its turn anew, so that one busy
-  /// operation does not keep a thread from others.
+  /// Makes the calls that were queued at the start. Later ones are scheduled again, so that one busy operation does
+  /// not occupy a thread.
   private func drain() {
     guard let operation = state.withLock({ $0.operation }) else { return }
     for _ in 0..<state.withLock({ $0.calls.count }) {
@@ -164,7 +165,7 @@ final class DelegateSink: ResponseSink {
         tell(delegate, call, URLDispatchOperation(operation: operation))
       }
     } else {
-      // Nobody is left who would hear of the rest.
+      // The delegate is gone, so the rest of the response has no receiver.
       operation.cancel()
     }
     switch call {
@@ -178,7 +179,7 @@ final class DelegateSink: ResponseSink {
       }
       if resumes { operation.resume() }
     case .end(_, let core):
-      // The cycle between the two ends here.
+      // Breaks the reference cycle between operation and sink.
       let last = state.withLock { $0.operation.take() }
       _ = consume last
       core.operations.remove()
@@ -206,7 +207,7 @@ final class DelegateSink: ResponseSink {
     if case .proceed = answer { delegate.dispatchOperation(operation, didReceiveResponse: challenge.response) }
   }
 
-  /// The body of a response that asked is passed over, up to the head of the next one.
+  /// Drops the body of the response that carried the challenge, up to the next head.
   private func skip() {
     let calls = state.withLock { state in
       let calls = state.calls
@@ -220,17 +221,17 @@ final class DelegateSink: ResponseSink {
     _ = consume calls
   }
 
-  // MARK: Silence
+  // MARK: Discarding calls
 
-  /// The target takes no calls: the request ends, since nobody can hear of it.
+  /// The target accepts no calls. The request fails, since its delegate cannot be reached.
   private func lost(because error: (any Error)?) {
     let operation = fallSilent()
     guard let operation else { return }
-    let cause = error.map { "\($0)" } ?? "it takes no more calls"
+    let cause = error.map { "\($0)" } ?? "it accepts no more calls"
     HeadgateLog.warn(
-      .dispatcher, "A delegate of a request to \(operation.endPoint) could not be called where it asked to be: \(cause)"
+      .dispatcher, "Cannot call the delegate of a request to \(operation.endPoint) on its target: \(cause)"
     )
-    operation.fail(DispatchError(.deliveryFailed, detail: cause, underlying: error))
+    operation.fail(DispatchError(.deliveryFailed, detail: cause, underlyingError: error))
   }
 
   @discardableResult

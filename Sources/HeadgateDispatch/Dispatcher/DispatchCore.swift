@@ -1,18 +1,20 @@
 import HeadgateThreads
 
-/// What all operations of one dispatcher share: the gate, the transport, and the count of those under way.
+/// The state shared by all operations of one dispatcher: gate, transport, and the number of unfinished operations.
 final class DispatchCore: Sendable {
   let gate: EndPointGate
   let transport: any Transport
-  /// Who hears of its requests.
+  /// The observers of its requests.
   let observers: [any DispatchObserver]
-  /// Who changes its requests before they start, and may have them sent again.
+  /// The interceptors of its requests, in order.
   let interceptors: [any RequestInterceptor]
-  /// What the transport can do, asked once.
+  /// The transport's capabilities, read once.
   let capabilities: TransportCapabilities
   let operations = OperationCount()
   let delegates = DelegatePool()
   let bodies: BodyBudget
+  /// Those that wait until they connect again.
+  let closingWaits = ClosingWaits()
   private let resting = Locked(Resting())
 
   init(
@@ -27,36 +29,22 @@ final class DispatchCore: Sendable {
     bodies = BodyBudget(limit: maxBodyMemory)
   }
 
-  /// Whether anybody hears of its requests: without observers an operation asks no further.
+  /// Whether any observer is installed. Operations skip observation otherwise.
   var hasObservers: Bool { !observers.isEmpty }
   var isIntercepted: Bool { !interceptors.isEmpty }
   /// The gate's identity, for delivery frames.
   var gateIdentity: ObjectIdentifier { ObjectIdentifier(gate) }
 
-  /// Requests between two attempts or in the hands of their interceptors, which stand in no queue of the gate's.
+  /// Requests between two attempts, or being processed by interceptors. The gate does not know them.
   private struct Resting {
     var operations: [ObjectIdentifier: DispatchOperation] = [:]
-    // A shutdown ends all of them, and those that come after it.
+    // Set by a shutdown: all of these end, and so do later ones.
     var endsAll = false
   }
 
   var now: Deadline { gate.timers.now }
 
-  func submit(
-    _ operation: DispatchOperation, _ request: DispatchRequest, _ lane: RequestLane, priority: RequestPriority,
-    patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
-    as admission: Scheduler<any GateClient>.Admission
-  ) -> Scheduler<any GateClient>.Submission {
-    gate.submit(
-      operation, to: request.endPoint, lane, priority: priority, patience: patience, mayBeHeld: mayBeHeld, at: moment,
-      as: admission)
-  }
-
-  func finish(_ ticket: Ticket) { gate.finish(ticket) }
-
-  func note(multiplexes does: Bool, at endPoint: EndPoint) { gate.note(multiplexes: does, at: endPoint) }
-
-  /// Takes an operation's timers back.
+  /// Cancels an operation's timers.
   func cancel(_ operationTimers: OperationTimers) {
     if !operationTimers.isEmpty { operationTimers.cancel(on: gate.timers) }
   }
@@ -67,7 +55,7 @@ final class DispatchCore: Sendable {
 
   func cancel(_ key: TimerQueue.Key) { ScheduledTimer(service: gate.timers, key: key).cancel() }
 
-  /// Notes one that rests. True if a shutdown ends it.
+  /// Registers a resting operation. Returns true if a shutdown ends it.
   func enterRest(_ operation: DispatchOperation) -> Bool {
     resting.withLock { resting in
       resting.operations[ObjectIdentifier(operation)] = operation
@@ -76,14 +64,14 @@ final class DispatchCore: Sendable {
   }
 
   func leaveRest(_ operation: DispatchOperation) {
-    // The caller's own reference keeps it beyond the lock.
+    // The result is discarded under the lock, which is safe: the caller holds a reference, so no deinit runs here.
     _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
   var atRest: [DispatchOperation] { resting.withLock { Array($0.operations.values) } }
 
-  /// Those that a shutdown ends: all, or those only that rest between two attempts. One that an interceptor has just let go
-  /// is neither at rest nor in its hands, and goes on.
+  /// The operations that a shutdown ends: all, or only those resting between two attempts. An operation that an
+  /// interceptor has just released is in neither state, and continues.
   func endRests(all: Bool) -> [DispatchOperation] {
     let operations = resting.withLock { resting in
       if all { resting.endsAll = true }
@@ -92,9 +80,10 @@ final class DispatchCore: Sendable {
     return all ? operations : operations.filter { operation in operation.state.withLock { $0.isResting } }
   }
 
-  /// Whether a shutdown ends what rests, whoever works on it.
+  /// Whether a shutdown ends every resting operation, including those in interceptors.
   var endsAllRests: Bool { resting.withLock { $0.endsAll } }
 
-  /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
+  /// Whether the dispatcher rejects new requests. Independent of the gate: a dispatcher that shares a gate shuts down
+  /// on its own.
   var isClosed: Bool { operations.isClosed }
 }

@@ -2,73 +2,81 @@ import HTTPTypes
 
 /// A whole response in memory.
 public struct DispatchResponse: Sendable {
-  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
-  /// redirects on the way.
+  /// Status, header fields, HTTP version, whether the connection was reused, and the redirects that led here.
   public let head: ResponseHead
 
   /// The body, decompressed.
   public let body: [UInt8]
 
-  /// The fields that came after the body; empty when there were none, and from a transport that does not bring them.
+  /// The trailer fields. Empty if the server sent none, or if the transport does not support them.
   public var trailers: HTTPFields { lastFields ?? [:] }
 
-  /// The URL that answered: after redirects, the last one.
+  /// The URL of the response: after redirects, the last one.
   public let url: String
 
-  /// What took how long.
+  /// The time spent in each phase.
   public let times: DispatchTimes
 
-  // An empty set of fields is an object too, which nearly every response would have for nothing.
+  // Optional, because an empty `HTTPFields` also allocates, and almost no response has trailers.
   let lastFields: HTTPFields?
+  // Nil for nearly every response: its request had no weight.
+  let weight: SentWeight?
 
-  /// The status code, such as 200. Any status is a response: only what prevents one is an error.
+  /// Tells what the request really weighed, in units by the names of budgets, where the response says so: as
+  /// ``URLDispatchOperation/settle(_:)``, once, while its windows last: true if that was so.
+  @discardableResult
+  public func settle(_ weights: [String: Int]) -> Bool { weight?.settle(weights) ?? false }
+
+  /// The status code, such as 200. A response with any status is a success: an error means that there is no response.
   public var statusCode: Int { head.statusCode }
 
-  /// The header fields. Parsed at each call: keep the result.
+  /// The header fields. Parsed on each access: store the result.
   public var headerFields: HTTPFields { head.headerFields }
 
-  /// The body as UTF-8 text; what is no UTF-8 becomes U+FFFD.
+  /// The body as UTF-8 text. Invalid bytes become U+FFFD.
   public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// A response whose body comes in pieces.
+/// A response whose body arrives in pieces.
 public struct StreamedResponse: Sendable {
-  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
-  /// redirects on the way.
+  /// Status, header fields, HTTP version, whether the connection was reused, and the redirects that led here.
   public let head: ResponseHead
 
-  /// The URL that answered: after redirects, the last one.
+  /// The URL of the response: after redirects, the last one.
   public let url: String
 
-  /// The body. Letting go of it before its end cancels the request.
+  /// The body. Releasing it before its end cancels the request.
   public let body: StreamedBody
 
   /// The status code, such as 200.
   public var statusCode: Int { head.statusCode }
 
-  /// The header fields. Parsed at each call: keep the result.
+  /// Tells what the request really weighed, like ``DispatchResponse/settle(_:)``. Works also after the body was read.
+  @discardableResult
+  public func settle(_ weights: [String: Int]) -> Bool { body.settle(weights) }
+
+  /// The header fields. Parsed on each access: store the result.
   public var headerFields: HTTPFields { head.headerFields }
 }
 
-/// A response whose body went to a file.
+/// A response whose body was written to a file.
 public struct FileResponse: Sendable {
-  /// Status and header fields, and how it came: the version of HTTP, whether the connection had been in use, the
-  /// redirects on the way.
+  /// Status, header fields, HTTP version, whether the connection was reused, and the redirects that led here.
   public let head: ResponseHead
 
-  /// The URL that answered: after redirects, the last one.
+  /// The URL of the response: after redirects, the last one.
   public let url: String
 
-  /// Where the body is; nil when the status was not one of 200 to 299, whose body was passed over.
+  /// The path of the file. Nil if the status was not 200 to 299: such a body is discarded.
   public let path: String?
 
   /// The length of the body in bytes.
   public let bytes: Int
 
-  /// The fields that came after the body; empty when there were none, and from a transport that does not bring them.
+  /// The trailer fields. Empty if the server sent none, or if the transport does not support them.
   public let trailers: HTTPFields
 
-  /// What took how long.
+  /// The time spent in each phase.
   public let times: DispatchTimes
 
   /// The status code, such as 200.

@@ -1,24 +1,24 @@
 import HeadgateThreads
 
-/// Counts what comes of one request's response, for its limits on size and speed. Only a request with such a limit has
-/// one.
+/// Measures one request's response for its size and speed limits. Only a request with such a limit has a meter.
 final class DownloadMeter: Sendable {
-  /// What a span began with. All of it only grows, so that a difference says what happened meanwhile.
+  /// A snapshot at the start of a measuring interval. All counters only grow, so a difference shows what happened
+  /// since.
   struct Mark: Equatable {
-    /// Bytes of the request's body that were sent.
+    /// Bytes of the request body sent.
     var sent: Int64 = 0
-    /// How often that body was not there to be sent.
+    /// How often the request body had no data ready to send.
     var waits = 0
-    /// How often the consumer let the transfer go on.
+    /// How often the consumer resumed the transfer.
     var resumes = 0
-    /// Exchanges and waits for sockets: a span is of one of them.
+    /// The number of exchanges and waits for sockets so far. An interval lies within one of them.
     var turn = 0
   }
 
   private struct State {
-    // Handed over of the present response.
+    // Body bytes of the present response delivered so far.
     var taken = 0
-    // In the present span.
+    // The present interval.
     var came: Int64 = 0
     var begin = Mark()
     var turn = 0
@@ -31,23 +31,23 @@ final class DownloadMeter: Sendable {
   private let state = Locked(State())
 
   init(_ fields: RequestFields) {
-    speed = fields.leastSpeed
-    most = fields.maxDownloadBytes
+    speed = fields.rare.leastSpeed
+    most = fields.rare.maxDownloadBytes
   }
 
   // MARK: Size
 
-  /// The response's head is handed over.
+  /// Checks the declared length of a response whose head is being delivered.
   ///
-  /// - Parameter hasBody: Whether what it declares is to come.
+  /// - Parameter hasBody: Whether the declared body follows.
   func take(_ head: ResponseHead, hasBody: Bool) throws(DispatchError) {
     state.withLock { $0.taken = 0 }
     guard let most, hasBody, let declared = head.declaredLength, declared > most else { return }
     throw DispatchError(
-      .bodyTooLarge, phase: .receiving, detail: "\(declared) bytes are announced, at most \(most) are taken")
+      .bodyTooLarge, phase: .receiving, detail: "the declared length is \(declared) bytes, the limit \(most)")
   }
 
-  /// So many bytes of the body are handed over.
+  /// Counts body bytes being delivered.
   func take(_ bytes: Int) throws(DispatchError) {
     guard let most else { return }
     let isTooMuch = state.withLock { state in
@@ -60,17 +60,17 @@ final class DownloadMeter: Sendable {
 
   // MARK: Speed
 
-  /// So many bytes came, whatever becomes of them.
+  /// Counts bytes received, whether they are delivered or discarded.
   func came(_ bytes: Int) { if speed != nil { state.withLock { $0.came &+= Int64(bytes) } } }
 
-  /// The exchange goes on after a wait: the present span does not count.
+  /// The exchange continues after a wait: the present interval is not judged.
   func turns() { if speed != nil { state.withLock { $0.turn += 1 } } }
 
-  /// Whether a span is over in which too little came; begins the next one.
+  /// Ends the present interval and begins the next. Returns whether too little data moved in it.
   ///
   /// - Parameters:
-  ///   - mark: How things stand now.
-  ///   - isHeld: Whether the consumer or the request's body holds the transfer now, or the request waits.
+  ///   - mark: The counters now.
+  ///   - isHeld: Whether the transfer is now paused by its consumer, stalled by the request body, or waiting.
   func isTooSlow(_ mark: Mark, isHeld: Bool) -> Bool {
     guard let speed else { return false }
     return state.withLock { state in
@@ -85,7 +85,7 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// Takes the timer of the next look into keeping. Returns it when the request is over.
+  /// Stores the timer of the next check. Returns it if the request is over.
   func keep(_ timer: TimerQueue.Key) -> TimerQueue.Key? {
     state.withLock { state in
       guard !state.isOver else { return timer }
@@ -94,8 +94,8 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// An exchange begins: the present span does not count, unless it is the first one. True for that: it is to be
-  /// arranged that somebody looks when it is over.
+  /// An exchange begins: the present interval is not judged, unless it is the first. Returns true for the first, when
+  /// the caller must schedule the check at its end.
   func begins() -> Bool {
     guard speed != nil else { return false }
     return state.withLock { state in
@@ -106,7 +106,7 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// The request is over: returns the timer to cancel.
+  /// The request is over. Returns the timer to cancel.
   func end() -> TimerQueue.Key? {
     state.withLock { state in
       state.isOver = true

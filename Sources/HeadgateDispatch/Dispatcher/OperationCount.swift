@@ -1,16 +1,17 @@
 import HeadgateThreads
 
-/// Counts the operations of one dispatcher whose callers have not been told of their end, and knows whether its transport
-/// is closed: when a dispatcher that closes has nothing left, its transport is closed, and then it has ended.
+/// Counts a dispatcher's operations until their callers have received the result. When a closing dispatcher has none
+/// left, its transport is closed; after that the dispatcher has ended.
 final class OperationCount: Sendable {
   private struct State {
     var count = 0
     var isClosed = false
     var transportHasEnded = false
-    // Closes the transport: for a dispatcher whose gate goes on without it.
+    // Closes the transport. Set for a dispatcher whose gate outlives it.
     var closeTransport: (@Sendable () -> Void)?
 
-    /// What is to be done if nothing is left. Each comes once, though several calls may find the end.
+    /// The next shutdown step, if no operations are left. Each step is returned once, even if several calls get
+    /// there.
     mutating func next() -> Step? {
       guard isClosed || transportHasEnded, count == 0 else { return nil }
       if isClosed, let close = closeTransport.take() { return .closeTransport(close) }
@@ -24,19 +25,19 @@ final class OperationCount: Sendable {
   }
 
   private let state = Locked(State())
-  /// The end: nothing is left, and the transport is closed.
-  let ended = Drain()
+  /// Set at the end: no operations are left and the transport is closed.
+  let ended = OneShot<Void>()
 
-  /// One operation more. One that was added before it read `isClosed` as false keeps the transport open.
+  /// Counts a new operation. If it is added before it reads `isClosed` as false, it keeps the transport open.
   func add() { state.withLock { $0.count += 1 } }
 
-  /// The caller of an operation was told.
+  /// An operation's caller has received the result.
   func remove() { change { $0.count -= 1 } }
 
-  /// Whether there are others beside those that the caller counts as its own.
+  /// Whether there are more operations than the caller's own.
   func hasOthers(beside own: Int) -> Bool { state.withLock { $0.count > own } }
 
-  /// What closes the transport once the last operation has ended. A dispatcher that owns its gate has the gate do so.
+  /// Sets what closes the transport after the last operation. A dispatcher that owns its gate lets the gate do this.
   func whenLast(_ closeTransport: @escaping @Sendable () -> Void) {
     state.withLock { $0.closeTransport = closeTransport }
   }
@@ -44,10 +45,11 @@ final class OperationCount: Sendable {
   /// The transport has closed.
   func transportEnded() { change { $0.transportHasEnded = true } }
 
-  /// Whether the dispatcher takes nothing new, whatever its gate does: one that shares the gate ends by itself.
+  /// Whether the dispatcher rejects new requests. Independent of the gate: a dispatcher that shares a gate shuts down
+  /// on its own.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// No more is taken. Once all operations have ended the transport is closed.
+  /// Rejects new requests. The transport is closed when all operations have ended.
   func close() { change { $0.isClosed = true } }
 
   private func change(_ event: (inout State) -> Void) {
@@ -57,7 +59,7 @@ final class OperationCount: Sendable {
     }
     switch step {
     case .closeTransport(let close): close()
-    case .end: ended.finish()
+    case .end: ended.set()
     case nil: break
     }
   }

@@ -1,63 +1,67 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Where a response goes: into memory, a stream, a file. Its calls come one at a time, in this order, with no lock
-/// held; `end` is the last, and comes even if nothing else did.
+/// The destination of a response: memory, a stream or a file. Its methods are called one at a time, in this order,
+/// with no lock held. `end` is the last call and always comes.
 protocol ResponseSink: AnyObject, Sendable {
-  /// Whether it may answer `pause` at any time. One that gathers a response does so only when memory is short.
+  /// The operation whose response it receives. Called once, before the submission.
+  func attach(_ operation: DispatchOperation)
+
+  /// Whether it may return `pause` at any time. A collecting sink does so only when memory is short.
   var mayPause: Bool { get }
 
-  /// Callers that were held because too many wait may go on.
+  /// The request has its place in the queue: a caller held back by the overflow policy may continue.
   func accepted()
 
-  /// Whether it will ask its consumer for a credential when it receives this head: then it calls the operation's
-  /// `answer`, until which nothing ends.
+  /// Whether it will ask its consumer for a credential when it receives this head. If so, it calls the operation's
+  /// `answer`, and the request does not end before that.
   func asks(about head: ResponseHead) -> Bool
 
-  /// So much of the request's body has been sent. At any time, perhaps while another call is made; passed over after the
-  /// end.
-  func sent(_ progress: UploadProgress)
+  /// Upload progress. May be called at any time, also during another call; ignored after the end.
+  func sent(_ progress: TransferProgress)
 
-  /// The head of the response that will be delivered: redirects that are followed are not told.
+  /// The head of the response to deliver. Not called for redirects that are followed.
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow
 
   /// A piece of the body, valid during the call.
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow
 
-  /// What came after the body.
+  /// The trailer fields.
   func received(trailers: HTTPFields)
 
-  /// Whether its consumer sees nothing before the end: then what breaks off after its head may be sent again.
+  /// Whether its consumer sees nothing before the end. If so, a request whose response broke off may be sent again.
   var isUnseen: Bool { get }
 
-  /// What it was told is void: the request is sent again. Called only where it `isUnseen`.
+  /// Discards what was received: the request is sent again. Called only if `isUnseen`.
   func startAnew()
 
-  /// The end. Without an error the response was whole. `core.operations.remove()` follows when the caller was told.
+  /// The end. A nil error means a complete response. The sink calls `core.operations.remove()` once the caller has
+  /// been told.
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore)
 }
 
 extension ResponseSink {
+  func attach(_ operation: DispatchOperation) {}
   var mayPause: Bool { false }
   func accepted() {}
-  func sent(_ progress: UploadProgress) {}
+  func sent(_ progress: TransferProgress) {}
   func received(trailers: HTTPFields) {}
   var isUnseen: Bool { false }
   func startAnew() {}
   func asks(about head: ResponseHead) -> Bool { false }
 }
 
-/// How long a request spent in each phase.
+/// The time that a request spent in each phase.
 public struct DispatchTimes: Sendable, Hashable {
-  /// Waiting: for permits, that of a redirect included, for sockets, and for memory to gather the body in.
+  /// Time waiting: for permits (also after a redirect), for sockets, and for memory for the body.
   public var queued: Duration
-  /// From the submission to the end.
+  /// From submission to end.
   public var total: Duration
-  /// The parts of the last exchange, each counted from that exchange's start.
+  /// The phases of the last exchange, each measured from the start of that exchange.
   public var exchange: ExchangeTimes
 
-  /// How many times it was sent: 1 unless it has a ``RetryPolicy``, or met a connection that had been closed
-  /// (``DispatchRequest/retry``). Redirects don't count.
+  /// The number of times the request was sent. More than 1 with a ``RetryPolicy``, or if a reused connection turned
+  /// out to be closed (``DispatchRequest/retry``). Redirects don't count.
   public var attempts: Int
 
   init(queued: Duration, total: Duration, exchange: ExchangeTimes, attempts: Int = 1) {

@@ -1,15 +1,16 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// A response's body as it comes: pieces of bytes in order, as large as the transport makes them.
+/// A response body as it arrives: pieces of bytes in order, in the sizes that the transport delivers.
 ///
-/// While nobody reads, about half a megabyte waits in memory and the rest waits at the server: the transport stops reading the
-/// socket, where it can (``TransportCapabilities/backPressure``; else the rest waits in memory too). One reader at a time; each piece goes to one reader only. Letting go of the body before its end cancels the
-/// request and frees its permit; so does cancelling the task that waits for a piece.
+/// While the reader is idle, the body waits: about half a megabyte in memory, the rest at the server, because the
+/// transport stops reading the socket. A transport without ``TransportCapabilities/backPressure`` keeps the rest in
+/// memory too. Use one reader at a time; each piece goes to one reader only. The request is cancelled and its permit
+/// freed if the body is released before its end, or if the task waiting for a piece is cancelled.
 public struct StreamedBody: AsyncSequence, Sendable {
-  /// Bytes, never empty.
+  /// Bytes, never an empty array.
   public typealias Element = [UInt8]
-  /// What ends a body early.
+  /// The error that ended the body early.
   public typealias Failure = DispatchError
 
   private let reader: Reader
@@ -18,21 +19,21 @@ public struct StreamedBody: AsyncSequence, Sendable {
     reader = Reader(operation, sink)
   }
 
-  /// A reader. Several of them share the pieces: each goes to one.
+  /// Creates an iterator. Several iterators share the pieces: each piece goes to one of them.
   public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
 
-  /// What took how long; nil until the transfer is over, which it is when the last piece has been read.
+  /// The time spent in each phase. Nil until the transfer is over, that is, until the last piece has been read.
   public var times: DispatchTimes? { reader.times }
 
-  /// The fields that came after the body. Empty until the transfer is over, which it is when the last piece has been read,
-  /// when there were none, and from a transport that does not bring them.
+  /// The trailer fields. Empty until the transfer is over, that is, until the last piece has been read. Also empty if
+  /// the server sent none, or if the transport does not support them.
   public var trailers: HTTPFields { reader.trailers }
 
-  /// Reads the rest into memory.
+  /// Collects the rest of the body in memory.
   ///
-  /// - Parameter cap: The most bytes that are taken.
-  /// - Throws: ``DispatchError`` with `bodyTooLarge` beyond the cap (the request is cancelled then), or what ended the
-  ///   body early.
+  /// - Parameter cap: The maximum number of bytes.
+  /// - Throws: ``DispatchError``: `bodyTooLarge` beyond the cap, which also cancels the request, or the error that
+  ///   ended the body early.
   public func collect(upTo cap: Int) async throws(DispatchError) -> [UInt8] {
     var bytes: [UInt8] = []
     var iterator = makeAsyncIterator()
@@ -47,14 +48,19 @@ public struct StreamedBody: AsyncSequence, Sendable {
     return bytes
   }
 
-  /// Moves a short request that turns out to be a stream to the long lane: as ``URLDispatchOperation/moveToLong()``.
+  /// Moves a short request that turns out to be a stream to the long lane. See ``URLDispatchOperation/moveToLong()``.
   ///
-  /// - Returns: True if it runs in the long lane now. False if the lane has no place, or if the body has come to its end.
+  /// - Returns: True if the request is now in the long lane. False if the lane is full, or if the body has ended.
   @discardableResult
   public func moveToLong() -> Bool { reader.operation.moveToLong() }
 
-  /// Ends the request: as cancelling its operation.
+  func settle(_ weights: [String: Int]) -> Bool { reader.operation.settle(weights) }
+
+  /// Cancels the request, like ``URLDispatchOperation/cancel()``.
   public func cancel() { reader.operation.cancel() }
+
+  /// The end-point that sends it.
+  var endPoint: EndPoint { reader.operation.endPoint }
 
   /// Reads a body piece by piece.
   public struct Iterator: AsyncIteratorProtocol {
@@ -62,17 +68,17 @@ public struct StreamedBody: AsyncSequence, Sendable {
 
     /// The next piece; nil at the end.
     ///
-    /// - Throws: ``DispatchError``: `cancelled` when the task is, `idleTimedOut`, `connectionLost` and others when the
-    ///   body broke off.
+    /// - Throws: ``DispatchError``: `cancelled` if the task is cancelled; `idleTimedOut`, `connectionLost` and others
+    ///   if the body broke off.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> [UInt8]? {
       try await reader.next()
     }
 
-    /// The next piece; nil at the end. Throws as ``next(isolation:)``.
+    /// The next piece; nil at the end. Throws like ``next(isolation:)``.
     public mutating func next() async throws(DispatchError) -> [UInt8]? { try await reader.next() }
   }
 
-  /// Shared by a body and its iterators: the last one to go cancels what has not ended.
+  /// Shared by a body and its iterators. Releasing the last of them cancels an unfinished request.
   fileprivate final class Reader: Sendable {
     let operation: DispatchOperation
     private let sink: StreamingSink

@@ -1,10 +1,11 @@
+import DequeModule
 import HTTPTypes
 import HeadgateThreads
 
-/// Holds the pieces of a body between the transport and the one who reads them, and stops the transport, at the
-/// socket, while they are many.
+/// Buffers body pieces between the transport and the reader. Pauses the transport's reading of the socket while the
+/// buffer is full.
 final class StreamingSink: ResponseSink {
-  /// Where the transport is stopped, and where it goes on.
+  /// Bytes in the buffer: the transport pauses at the high mark and resumes at the low one.
   static let highWater = 256 * 1024
   static let lowWater = 64 * 1024
 
@@ -12,9 +13,7 @@ final class StreamingSink: ResponseSink {
   typealias Waiter = @Sendable (Result<[UInt8]?, DispatchError>) -> Void
 
   private struct State {
-    var pieces: [[UInt8]] = []
-    // The pieces before this index were read: removing them one by one from the front would move all others.
-    var firstPiece = 0
+    var pieces: Deque<[UInt8]> = []
     var bytes = 0
     var isStopped = false
     var end: Result<Void, DispatchError>?
@@ -58,35 +57,29 @@ final class StreamingSink: ResponseSink {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
       state.times = times
-      // What came whole before an error is still to be read; the error comes after it. A cancel wants nothing more.
+      // Complete pieces that arrived before an error are still delivered, and then the error. A cancel discards them.
       if error?.code == .cancelled { state.pieces = [] }
       defer { state.waiters = [] }
       return (state.onHead.take(), state.waiters)
     }
-    // A transport that ends well without a head is at fault, and its caller waits for one.
-    onHead?(.failure(error ?? DispatchError(.badResponse, phase: .awaitingHead, detail: "no head came")))
+    // A transport that ends without a head and without an error is faulty, but the caller still waits for a result.
+    onHead?(.failure(error ?? DispatchError(.badResponse, phase: .awaitingHead, detail: "no head arrived")))
     for waiter in waiters { waiter(error.map { .failure($0) } ?? .success(nil)) }
     core.operations.remove()
   }
 
-  /// What took how long, once the transfer is over.
+  /// The time spent in each phase, once the transfer is over.
   var times: DispatchTimes? { state.withLock { $0.times } }
 
-  /// What came after the body.
+  /// The trailer fields.
   var trailers: HTTPFields { state.withLock { $0.trailers } }
 
-  /// Calls `waiter` once, with the next piece, the end (nil) or the error. Returns whether the transport is to go on.
+  /// Calls `waiter` once, with the next piece, nil at the end, or the error. Returns whether the transport must be
+  /// resumed.
   func next(_ waiter: @escaping Waiter) -> Bool {
     let (result, resumes) = state.withLock { state -> (Result<[UInt8]?, DispatchError>?, Bool) in
-      if state.firstPiece < state.pieces.count {
-        let piece = state.pieces[state.firstPiece]
-        state.pieces[state.firstPiece] = []
-        state.firstPiece += 1
+      if let piece = state.pieces.popFirst() {
         state.bytes -= piece.count
-        if state.firstPiece * 2 >= state.pieces.count {
-          state.pieces.removeFirst(state.firstPiece)
-          state.firstPiece = 0
-        }
         let resumes = state.isStopped && state.bytes <= Self.lowWater
         if resumes { state.isStopped = false }
         return (.success(piece), resumes)

@@ -1,49 +1,58 @@
-/// Hears of a request as it goes on: the classic `LSURLDispatchDelegate`.
+/// Receives the events of a request. Corresponds to the classic `LSURLDispatchDelegate`.
 ///
-/// **Order.** The calls of one operation come one at a time: responses and data in the order of their coming (challenges before
-/// the response that they are about), then exactly one of finished, failed and cancelled, and after that none. Calls of different operations may come at the
-/// same time on several threads.
+/// **Order.** The calls for one operation come one at a time: responses and data in the order of arrival, each
+/// challenge before its response, then exactly one of finished, failed and cancelled, and nothing after that. Calls
+/// for different operations may come concurrently.
 ///
-/// **Where.** By default on threads of the dispatcher's own pool, or where a ``DelegateTarget`` says. A delegate may
-/// take its time: while it does, the transport stops reading that request's socket (about 256 KB are held in memory),
-/// and nobody else's. It may submit, cancel and query; what would block on the same dispatcher is refused.
+/// **Target.** By default delegates are called on the dispatcher's own pool of up to 8 threads, which start when
+/// needed and end when idle. If more than 8 delegates are slow at the same time, the others wait; give slow delegates
+/// a pool of their own, or another `Delivery`. The calls for one operation are submitted one after another, so they
+/// stay in order on a concurrent target too. If the target accepts no more calls (a stopped loop, a pool that is full
+/// or disposed of), the request fails: its ``URLDispatchOperation/error`` is `deliveryFailed`, the log says so, and
+/// the delegate is not called on another thread.
 ///
-/// **Life.** The dispatcher holds a delegate weakly: keep it for as long as you want to hear. When it is gone its
-/// request is cancelled at the next call that it would have got.
+/// A delegate may take its time. Meanwhile the transport stops reading the socket of that request only, with about
+/// 256 KB in memory. The exception is the target `inline`, which runs on the transport's own thread and stops all of
+/// its requests. A delegate may submit, cancel and query requests. Calls that would block on the same dispatcher
+/// throw.
 ///
-/// Every call has a default, which does nothing.
+/// **Lifetime.** The dispatcher holds a delegate weakly: keep a reference for as long as you want its calls. If the
+/// delegate is gone, the request is cancelled when the next call is due.
+///
+/// Every method has a default implementation, which does nothing.
 public protocol URLDispatchDelegate: AnyObject, Sendable {
-  /// The server asks who wants to know (401), or a proxy does (407). With a credential for an answer, the request is sent
-  /// again under the same permit, and nothing is told of the response that asked. Asked again when the server does not
-  /// accept it, five times at most; `previousFailures` tells. The time that the answer takes counts as running.
+  /// The server (401) or a proxy (407) asks for credentials. If the answer is a credential, the request is sent again
+  /// under the same permit, and the response that asked is not reported. If the server rejects the credential, the
+  /// delegate is asked again, up to five times; `previousFailures` counts. The time to answer counts as running time.
   ///
-  /// Whom a transport trusts in TLS is a matter of its configuration, and not asked here.
+  /// TLS trust is configured on the transport and never asked here.
   ///
-  /// - Returns: What to do; ``AuthenticationAnswer/default`` unless implemented, which makes this response the request's.
+  /// - Returns: What to do. The default implementation returns ``AuthenticationAnswer/default``, which delivers this
+  ///   response.
   func dispatchOperation(
     _ operation: URLDispatchOperation, didReceiveChallenge challenge: AuthenticationChallenge
   ) -> AuthenticationAnswer
 
-  /// So much of the request's body has been sent: as ``DispatchRequest/onUploadProgress``, in the order of the other
-  /// calls. While the delegate is busy only the latest count waits. A body that is sent again is told of once it goes
-  /// beyond what was sent before.
-  func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress)
+  /// Upload progress, as for ``DispatchRequest/onUploadProgress``, in order with the other calls. While the delegate
+  /// is busy only the latest count is kept. If a body is sent again, progress is reported once it exceeds the earlier
+  /// count.
+  func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress)
 
-  /// Status and header fields have come; ``URLDispatchOperation/url`` says from where. May come more than once, where a
-  /// transport brings several responses for one request: the data of the one before is void then.
+  /// Status and header fields have arrived; ``URLDispatchOperation/url`` is the URL of the response. May come more
+  /// than once if a transport delivers several responses for one request; discard the data of the earlier one then.
   func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead)
 
-  /// A piece of the body, never empty, as the server encoded it.
+  /// A piece of the body, never empty, with the server's content encoding.
   func dispatchOperation(_ operation: URLDispatchOperation, didReceiveData data: [UInt8])
 
-  /// The response was whole, whatever its status. The last call.
+  /// The response is complete, whatever its status. The last call.
   func dispatchOperationDidFinish(_ operation: URLDispatchOperation)
 
-  /// The request did not come to its end. The last call.
+  /// The request failed. The last call.
   func dispatchOperation(_ operation: URLDispatchOperation, didFailWith error: DispatchError)
 
-  /// The request was cancelled: by its handle, or because nobody was left to hear of it. What came before and was not
-  /// told yet never is. The last call.
+  /// The request was cancelled, by its handle or because its delegate is gone. Events not delivered by then are
+  /// dropped. The last call.
   func dispatchOperationWasCancelled(_ operation: URLDispatchOperation)
 }
 
@@ -54,7 +63,7 @@ extension URLDispatchDelegate {
   ) -> AuthenticationAnswer { .default }
 
   /// Does nothing.
-  public func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: UploadProgress) {}
+  public func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress) {}
 
   /// Does nothing.
   public func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead) {}

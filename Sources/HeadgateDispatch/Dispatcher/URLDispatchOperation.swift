@@ -1,87 +1,103 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// The handle of one request on its way through a dispatcher: waiting, running, ended.
+/// The handle of a request: waiting, running or ended.
 ///
-/// Copies are handles of the same request, and equal. Letting go of it changes nothing. Every property tells of the
-/// moment when it is read; all of them may be read from any thread, O(1).
+/// Copies refer to the same request and are equal. Releasing a handle does not affect the request. Each property is a
+/// snapshot, can be read from any thread, and takes O(1) unless stated otherwise.
 public struct URLDispatchOperation: Sendable, Hashable {
   let operation: DispatchOperation
 
   /// The request as it was submitted.
   public var request: DispatchRequest { operation.request }
 
-  /// Its lane: `long` also for one that ``moveToLong()`` has moved.
+  /// The lane. `long` also after ``moveToLong()``.
   public var lane: RequestLane { operation.state.withLock { $0.lane } }
 
-  /// Where it is for; after a redirect, where that points. Its description is `host:port`.
+  /// The end-point; after a redirect, that of the new URL. Its description is `host:port`.
   public var endPoint: EndPoint { operation.endPoint }
 
-  /// How soon it starts. Changeable while it waits: it takes the place that it would have had from the start. Changes
-  /// nothing for one that runs, until a redirect makes it wait again.
+  /// The priority. A change while the request waits moves it to the place it would have had from the start. A change
+  /// while it runs takes effect only if a redirect makes it wait again.
   public var priority: RequestPriority {
     get { operation.priority }
     nonmutating set { operation.setPriority(newValue) }
   }
 
-  /// The URL that is asked; after redirects, the last one.
+  /// What the request waits for: the one limit that keeps it from starting, and the number of requests ahead of it.
+  /// Nil if it does not wait for a permit. O(n) in all requests that wait or run at the gate.
+  public var waitReason: WaitReason? { operation.waitReason }
+
+  /// Corrects the weights that the request was charged, by name of budget. Units that it did not use become free
+  /// again in the window that they were charged to; units beyond the charge become debt. Budgets not named keep the
+  /// charge.
+  ///
+  /// Call it once, after the response has arrived and before its windows have passed; otherwise it returns false and
+  /// changes nothing. If the request was sent several times, this settles the last one. O(log n). See
+  /// ``DispatchRequest/weights``.
+  ///
+  ///     operation.settle(["tokens": usage.totalTokens])
+  @discardableResult
+  public func settle(_ weights: [String: Int]) -> Bool { operation.settle(weights) }
+
+  /// The URL of the request; after redirects, the last one.
   public var url: String { operation.state.withLock { $0.request }.url }
 
-  /// Where it stands.
+  /// The state of the request.
   public var state: State { operation.state.withLock { $0.handleState } }
 
-  /// Status and header fields, as soon as they have come; nil before, and for one that never got any. Redirects that are
-  /// followed don't count.
+  /// Status and header fields. Nil until they have arrived, and for a request that never got a response. Redirects
+  /// that are followed don't count.
   public var response: ResponseHead? { operation.state.withLock { $0.head } }
 
-  /// The fields that came after the body. Empty before the end, when there were none, and from a transport that does not
-  /// bring them (see ``TransportCapabilities/trailers``).
+  /// The trailer fields. Empty before the end, if the server sent none, or if the transport does not support them
+  /// (see ``TransportCapabilities/trailers``).
   public var trailers: HTTPFields { operation.state.withLock { $0.trailers } ?? [:] }
 
-  /// Why it did not come to its end, `cancelled` included; nil while it waits or runs, and when the response was whole.
+  /// The error, including `cancelled`. Nil while the request waits or runs, and after a complete response.
   public var error: DispatchError? { operation.state.withLock { $0.verdict } }
 
-  /// What took how long; nil until it has ended.
+  /// The time spent in each phase. Nil until the request has ended.
   public var times: DispatchTimes? { operation.state.withLock { $0.finalTimes } }
 
-  /// Ends it at once with the error `cancelled`: in the queue its place is free, while running its connection is
-  /// closed. Does nothing once it has ended. From any thread.
+  /// Ends the request at once with the error `cancelled`. A waiting request leaves the queue; a running one closes
+  /// its connection. Does nothing after the end. Thread-safe.
   public func cancel() { operation.cancel() }
 
-  /// Moves a short request that turns out to be a stream to the long lane, so that it no longer takes the place of short
-  /// ones. From then on its `timeout` is over, or ends with the response's head if that has not come; the idle limit
-  /// holds as before. Never ends the request, and never overtakes one that waits for the long lane. O(1).
+  /// Moves a short request that turns out to be a stream to the long lane, which frees its place among the short
+  /// requests. Its `timeout` then ends with the response's head, or at once if the head has arrived; `idleTimeout`
+  /// stays in force. Never ends the request, and never overtakes a request that waits for the long lane. O(1).
   ///
-  /// - Returns: True if it runs in the long lane now, also when it did so before. False if the lane has no place (it
-  ///   runs on as a short one), or if the request does not run.
+  /// - Returns: True if the request is now in the long lane, also if it already was. False if the lane is full (the
+  ///   request continues as a short one), or if the request is not running.
   @discardableResult
   public func moveToLong() -> Bool { operation.moveToLong() }
 
-  /// Whether both are handles of one request.
+  /// Whether both refer to the same request.
   public static func == (left: URLDispatchOperation, right: URLDispatchOperation) -> Bool {
     left.operation === right.operation
   }
 
-  /// Feeds the request's identity.
+  /// Hashes the identity of the request.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(operation)) }
 
-  /// Where a request stands. More may be added: a `switch` needs a `default`.
+  /// The state of a request. More states may be added: a `switch` needs a `default`.
   public struct State: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
     public let description: String
 
-    /// It waits for a permit: for its first one, or after a redirect for that of another end-point.
+    /// Waiting for a permit: the first one, or after a redirect that of another end-point.
     public static let waiting = State(description: "waiting")
-    /// It holds a permit.
+    /// Holding a permit.
     public static let running = State(description: "running")
-    /// Its response was whole.
+    /// Ended with a complete response.
     public static let finished = State(description: "finished")
-    /// It ended with an error other than `cancelled`.
+    /// Ended with an error other than `cancelled`.
     public static let failed = State(description: "failed")
-    /// It was cancelled.
+    /// Ended by a cancel.
     public static let cancelled = State(description: "cancelled")
 
-    /// Whether nothing follows any more.
+    /// Whether the state is final.
     public var hasEnded: Bool { self != .waiting && self != .running }
   }
 }

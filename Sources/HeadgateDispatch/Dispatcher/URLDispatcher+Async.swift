@@ -2,10 +2,10 @@ import HTTPTypes
 import HeadgateThreads
 
 extension URLDispatcher {
-  /// Runs tasks on the transport's own thread, between its turns: for work that never blocks.
+  /// An executor that runs tasks on the transport's own thread, between its turns. For work that never blocks.
   ///
-  /// A task that prefers it is resumed on the thread where its response came, and no other thread is woken for it: the rate
-  /// of `async` code becomes nearly that of callbacks.
+  /// A task that prefers this executor resumes on the thread that received its response, without waking another
+  /// thread. The throughput of `async` code comes close to that of callbacks.
   ///
   ///     await withTaskExecutorPreference(dispatcher.taskExecutor) {
   ///       await withTaskGroup(of: Int?.self) { group in
@@ -14,103 +14,109 @@ extension URLDispatcher {
   ///       }
   ///     }
   ///
-  /// While such a task computes or blocks, every exchange of the transport waits. So take work that takes longer than some
-  /// ten microseconds elsewhere: `withTaskExecutorPreference(globalConcurrentExecutor)`, or an actor with an executor of
-  /// its own. This library's blocking calls are refused there, as in every task.
+  /// While such a task computes or blocks, every exchange of the transport waits. Move work that takes longer than
+  /// about ten microseconds elsewhere: with `withTaskExecutorPreference(globalConcurrentExecutor)`, or to an actor
+  /// with its own executor. This library's blocking calls throw there, as in every task.
   ///
-  /// What the tasks enqueue for each other does not delay the transport: after some jobs it looks at its sockets. Jobs run in
-  /// the order in which they came, whatever their priority. After the transport's end they run on the global executor.
+  /// Jobs that tasks enqueue for each other do not starve the transport: after a number of jobs it looks at its
+  /// sockets. Jobs run in the order of their arrival, whatever their priority. After the transport has ended they run
+  /// on the global executor.
   ///
-  /// Nil for transports that have none, which is all but `CurlTransport`: a preference of nil changes nothing.
+  /// Nil for transports without one, which is all but `CurlTransport`. A preference of nil has no effect.
   public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
 
-  /// Sends a request and gathers the response in memory.
+  /// Sends a request and collects the response in memory.
   ///
-  /// Suspends while it waits and runs; no thread does. Cancelling the task takes effect at once. If too many wait and
-  /// the overflow policy is `wait`, it keeps its place in the queue.
+  /// Suspends the task while the request waits and runs; no thread blocks. Cancelling the task takes effect at once.
+  /// If the queue is full, the overflow policy `wait` lets the request keep its place.
   ///
   /// - Parameters:
-  ///   - request: What to send; its `maxBodyBytes` bounds the body.
-  ///   - lane: `long` for what stays open: it goes by the long lane.
-  ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
-  ///     the call throws at once. A short one ignores it.
-  /// - Returns: The response, whatever its status; redirects are followed.
-  /// - Throws: ``DispatchError``: `timedOut`, `deadlineExceeded`, `cancelled`, `refused`, `bodyTooLarge` beyond the
-  ///   request's `maxBodyBytes`, `longLaneFull` (see `policy`), and what went wrong on the network.
+  ///   - request: The request, or the URL to fetch. Its `maxBodyBytes` bounds the body.
+  ///   - lane: `long` for a request that stays open.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
+  ///     throw at once. Ignored for a short request.
+  /// - Returns: The response, whatever its status. Redirects are followed.
+  /// - Throws: ``DispatchError``: `invalidURL` if the text is not a valid URL; `timedOut`, `deadlineExceeded`,
+  ///   `cancelled`, `refused`; `bodyTooLarge` beyond `maxBodyBytes`; `longLaneFull` (see `policy`); and network
+  ///   errors.
   public nonisolated(nonsending) func data(
-    for request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
+    for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) async throws(DispatchError) -> DispatchResponse {
-    let reply = Reply<Result<DispatchResponse, DispatchError>>()
-    return try await result(of: makeGathering(request, lane, nil, reply.put), reply, policy.patience(in: lane))
+    let reply = Reply<DispatchResponse>()
+    return try await makeGathering(request.makeRequest(), lane, nil, reply.put).result(reply, policy.patience(in: lane))
   }
 
-  /// Sends a request and returns when the response's head has come; the body is read piece by piece.
+  /// Sends a request and returns when the response's head has arrived. The body is read piece by piece.
   ///
-  /// The permit is held until the body has ended or is let go. A short request's `timeout` counts the time that its
-  /// reader takes; a long one's ends at the head.
+  /// The permit is held until the body has ended or is released. A short request's `timeout` includes the time that
+  /// the reader takes; a long request's ends with the head.
   ///
   /// - Parameters:
-  ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
-  ///   - lane: `long` for what stays open: it goes by the long lane.
-  ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
-  ///     the call throws at once. A short one ignores it.
-  /// - Throws: ``DispatchError``; for a long request also `longLaneFull`, see `policy`.
+  ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
+  ///     encoded it.
+  ///   - lane: `long` for a request that stays open.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
+  ///     throw at once. Ignored for a short request.
+  /// - Throws: ``DispatchError``, as for ``data(for:lane:policy:)``; for a long request also `longLaneFull`, see
+  ///   `policy`.
   public nonisolated(nonsending) func stream(
-    for request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
+    for request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .throw
   ) async throws(DispatchError) -> StreamedResponse {
-    let reply = Reply<Result<StreamedResponse, DispatchError>>()
+    let reply = Reply<StreamedResponse>()
     let opening = StreamOpening()
     let sink = StreamingSink { head in
-      // Taken out here: the sink must not keep the body, whose end of life it waits for.
+      // Taken out here: if the sink kept the body, the body would never be released.
       let body = opening.takeBody()
       reply.put(
         head.flatMap { head in
           body.map { .success(StreamedResponse(head: head.head, url: head.url, body: $0)) }
-            ?? .failure(DispatchError(.transportFailed, detail: "two heads came"))
+            ?? .failure(DispatchError(.transportFailed, detail: "two heads arrived"))
         })
     }
-    let operation = makeOperation(request, lane, sink)
+    let operation = makeOperation(try request.makeRequest(), lane, sink)
     opening.body.withLock { $0 = StreamedBody(operation, sink) }
-    return try await result(of: operation, reply, policy.patience(in: lane))
+    return try await operation.result(reply, policy.patience(in: lane))
   }
 
   /// Sends a request and writes the response's body to a file.
   ///
-  /// The file is written beside its place and gets its name when it is whole. Bodies with a status other than 200 to
-  /// 299 are passed over.
+  /// Data is written to a temporary file beside the destination, which gets its name when it is complete. A body with
+  /// a status other than 200 to 299 is discarded.
   ///
   /// - Parameters:
-  ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it.
+  ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
+  ///     encoded it.
   ///   - destination: Where the body goes.
-  ///   - lane: `long` for what stays open: it goes by the long lane.
-  ///   - policy: What becomes of a long request when its lane has no place, as for ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
-  ///   - onProgress: Told how much has come; see ``DownloadProgress``.
-  /// - Throws: ``DispatchError``: `fileFailed` when the file can't be made or written; the rest as
-  ///   ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  ///   - lane: `long` for a request that stays open.
+  ///   - policy: What happens to a long request when the long lane is full, as for ``data(for:lane:policy:)``.
+  ///   - onProgress: Receives progress after each hundredth of the total (but at least 64 KB and at most 1 MB), and
+  ///     at the end. Called on a file thread, one call at a time, before this method returns. During a call only the
+  ///     latest count is kept, so a slow listener delays only its own file. Discarded bodies are reported too.
+  /// - Throws: ``DispatchError``: `fileFailed` if the file can't be created or written; the rest as for
+  ///   ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func download(
-    for request: DispatchRequest, to destination: FileDestination, lane: RequestLane = .short,
-    policy: LongRequestPolicy = .enqueue, onProgress: DownloadProgress.Listener? = nil
+    for request: some RequestConvertible, to destination: FileDestination, lane: RequestLane = .short,
+    policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
   ) async throws(DispatchError) -> FileResponse {
-    let reply = Reply<Result<FileResponse, DispatchError>>()
-    let operation = makeDownload(request, destination, lane, onProgress, nil, reply.put)
-    return try await result(of: operation, reply, policy.patience(in: lane))
+    let reply = Reply<FileResponse>()
+    let operation = makeDownload(try request.makeRequest(), destination, lane, onProgress, nil, reply.put)
+    return try await operation.result(reply, policy.patience(in: lane))
   }
 
-  /// Sends a body and gathers the response in memory.
+  /// Sends a body and collects the response in memory.
   ///
   /// - Parameters:
-  ///   - request: Where to and how. Its body is replaced, and its method by `PUT` if it is `GET`.
+  ///   - request: The request, or the URL. Its body is replaced, and the method `GET` becomes `PUT`.
   ///   - body: What to send: bytes, a file, or a sequence.
-  ///   - lane: `long` for what stays open: it goes by the long lane.
-  ///   - policy: What becomes of a long request when its lane has no place, as for ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
-  ///   - onProgress: Told how much has been sent, in place of the request's own ``DispatchRequest/onUploadProgress``.
-  /// - Throws: ``DispatchError``: `bodyFailed` when the body can't be had; the rest as
-  ///   ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  ///   - lane: `long` for a request that stays open.
+  ///   - policy: What happens to a long request when the long lane is full, as for ``data(for:lane:policy:)``.
+  ///   - onProgress: Receives upload progress, in place of the request's own ``DispatchRequest/onUploadProgress``.
+  /// - Throws: ``DispatchError``: `bodyFailed` if the body can't be read; the rest as for ``data(for:lane:policy:)``.
   public nonisolated(nonsending) func upload(
-    for request: DispatchRequest, from body: RequestBody, lane: RequestLane = .short,
-    policy: LongRequestPolicy = .enqueue, onProgress: (@Sendable (UploadProgress) -> Void)? = nil
+    for request: some RequestConvertible, from body: RequestBody, lane: RequestLane = .short,
+    policy: LongRequestPolicy = .enqueue, onProgress: TransferProgress.Listener? = nil
   ) async throws(DispatchError) -> DispatchResponse {
-    var request = request
+    var request = try request.makeRequest()
     if request.method == .get { request.method = .put }
     request.body = body
     if let onProgress { request.onUploadProgress = onProgress }
@@ -119,31 +125,30 @@ extension URLDispatcher {
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: DownloadProgress.Listener?, _ acceptance: Acceptance?, _ completion: @escaping FileCompletion
+    _ onProgress: TransferProgress.Listener?, _ acceptance: OneShot<Void>?, _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
-    let sink = FileSink(destination, acceptance: acceptance, onProgress: onProgress, completion)
-    let operation = makeOperation(request, lane, sink)
-    sink.attach(operation)
-    return operation
-  }
-
-  /// Submits an operation and suspends until its result is there. Cancelling the task cancels the operation, which may
-  /// happen before its submission.
-  private nonisolated(nonsending) func result<Value: Sendable>(
-    of operation: DispatchOperation, _ reply: Reply<Result<Value, DispatchError>>,
-    _ patience: Scheduler<any GateClient>.Patience
-  ) async throws(DispatchError) -> Value {
-    let result = await withTaskCancellationHandler {
-      operation.submit(patience: patience, mayBeHeld: true)
-      return await reply.value()
-    } onCancel: {
-      operation.cancel()
-    }
-    return try result.get()
+    makeOperation(
+      request, lane, FileSink(destination, acceptance: acceptance, onProgress: onProgress, completion))
   }
 }
 
-/// Keeps a stream's body alive from its submission until the head has come and the caller takes it over.
+extension DispatchOperation {
+  /// Submits the operation and suspends until its result is there. Cancelling the task cancels the operation,
+  /// possibly before the submission.
+  nonisolated(nonsending) func result<Value: Sendable>(
+    _ reply: Reply<Value>, _ patience: Scheduler<any GateClient>.Patience
+  ) async throws(DispatchError) -> Value {
+    await withTaskCancellationHandler {
+      submit(patience: patience, mayBeHeld: true)
+      await reply.wait()
+    } onCancel: {
+      cancel()
+    }
+    return try reply.get()
+  }
+}
+
+/// Keeps a stream's body alive from the submission until the head has arrived and the caller takes it over.
 private final class StreamOpening: Sendable {
   let body = Locked<StreamedBody?>(nil)
 

@@ -1,16 +1,18 @@
+import HeadgateThreads
+
 extension URLDispatcher {
-  /// Sends a short request and returns at once; the delegate hears of it as it goes on.
+  /// Sends a short request and returns at once. The delegate receives its events.
   ///
-  /// When too many wait, the delegate hears of the error `refused`, whatever the overflow policy.
+  /// If the queue is full, the delegate gets the error `refused`, whatever the overflow policy.
   ///
   /// - Parameters:
-  ///   - request: What to send. It is sent as it is, and the body comes as the server encoded it; `maxBodyBytes` does not
-  ///     count. Its `timeout` counts the time that the delegate takes.
-  ///   - delegate: Who hears of it; held weakly.
-  ///   - target: Where the delegate is called.
+  ///   - request: What to send. It is sent unchanged, and the body is delivered as the server encoded it.
+  ///     `maxBodyBytes` is ignored. Its `timeout` includes the time that the delegate takes.
+  ///   - delegate: Receives the events. Held weakly.
+  ///   - target: Where the delegate is called; nil for the dispatcher's own pool.
   @discardableResult
   public func dispatchShort(
-    _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: DelegateTarget = .ownPool
+    _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation {
     let (operation, sink) = makeOperation(request, .short, delegate, target)
     operation.submit(patience: .waits, mayBeHeld: false)
@@ -18,22 +20,23 @@ extension URLDispatcher {
     return URLDispatchOperation(operation: operation)
   }
 
-  /// Sends a long request, one that stays open, and returns at once; the delegate hears of it as it goes on.
+  /// Sends a long request and returns at once. The delegate receives its events.
   ///
   /// - Parameters:
-  ///   - request: As for `dispatchShort(_:delegate:on:)`; `timeout` ends with the response's head, and after it
-  ///     `idleTimeout` holds, if there is one.
-  ///   - delegate: Who hears of it; held weakly.
-  ///   - policy: What happens when the long lane has no place for it.
-  ///   - target: Where the delegate is called.
-  /// - Throws: ``DispatchError`` under the policy `throw` only: `longLaneFull`, `refused` when too many wait, `shutDown`.
-  ///   Nothing was submitted then, and the delegate hears nothing.
+  ///   - request: As for `dispatchShort(_:delegate:on:)`. `timeout` ends with the response's head; after that
+  ///     `idleTimeout` applies, if set.
+  ///   - delegate: Receives the events. Held weakly.
+  ///   - policy: What happens when the long lane is full.
+  ///   - target: Where the delegate is called; nil for the dispatcher's own pool.
+  /// - Throws: ``DispatchError``: `invalidURL` if the text is not a valid URL. Under the policy `throw` only:
+  ///   `longLaneFull`, `refused` if the queue is full, `shutDown`. If it throws, nothing was submitted, and the
+  ///   delegate gets no calls.
   @discardableResult
   public func dispatchLong(
-    _ request: DispatchRequest, delegate: any URLDispatchDelegate, policy: LongRequestPolicy = .throw,
-    on target: DelegateTarget = .ownPool
+    _ request: some RequestConvertible, delegate: any URLDispatchDelegate, policy: LongRequestPolicy = .throw,
+    on target: Delivery? = nil
   ) throws(DispatchError) -> URLDispatchOperation {
-    let (operation, sink) = makeOperation(request, .long, delegate, target)
+    let (operation, sink) = makeOperation(try request.makeRequest(), .long, delegate, target)
     if let refusal = operation.offer(patience: policy.patience, mayBeHeld: false) {
       operation.fail(refusal)
       if policy == .throw {
@@ -45,23 +48,23 @@ extension URLDispatcher {
     return URLDispatchOperation(operation: operation)
   }
 
-  /// Sends a long request if one is allowed now: ``isLongRequestAllowed(for:)-(DispatchRequest)`` and
-  /// `dispatchLong(_:delegate:policy:on:)` in one step, between which nobody else comes.
+  /// Sends a long request if one is allowed now. Does ``isLongRequestAllowed(for:)-(DispatchRequest)`` and
+  /// `dispatchLong(_:delegate:policy:on:)` in one atomic step.
   ///
   /// - Parameters:
   ///   - request: As for `dispatchLong(_:delegate:policy:on:)`.
-  ///   - delegate: Who hears of it; held weakly.
-  ///   - target: Where the delegate is called.
-  /// - Returns: The operation; nil if it was not allowed, and then nothing was submitted and the delegate hears nothing.
+  ///   - delegate: Receives the events. Held weakly.
+  ///   - target: Where the delegate is called; nil for the dispatcher's own pool.
+  /// - Returns: The operation. Nil if it was not allowed; then nothing was submitted, and the delegate gets no calls.
   public func tryDispatchLong(
-    _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: DelegateTarget = .ownPool
+    _ request: DispatchRequest, delegate: any URLDispatchDelegate, on target: Delivery? = nil
   ) -> URLDispatchOperation? {
     try? dispatchLong(request, delegate: delegate, policy: .throw, on: target)
   }
 
   private func makeOperation(
     _ request: DispatchRequest, _ lane: RequestLane, _ delegate: any URLDispatchDelegate,
-    _ target: DelegateTarget
+    _ target: Delivery?
   ) -> (DispatchOperation, DelegateSink) {
     let sink = DelegateSink(delegate, target, core.delegates)
     return (makeOperation(request, lane, sink), sink)

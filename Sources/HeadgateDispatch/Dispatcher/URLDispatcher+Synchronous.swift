@@ -1,25 +1,26 @@
 import HeadgateThreads
 
 extension URLDispatcher {
-  /// Sends a request, blocks the calling thread until it has ended, and returns the whole response: the classic
-  /// `dispatchSynchronousRequest`, and ``data(for:lane:policy:)-(DispatchRequest,_,_)`` for threads.
+  /// Sends a request, blocks the calling thread until it has ended, and returns the complete response. The form of
+  /// ``data(for:lane:policy:)`` for threads; corresponds to the classic `dispatchSynchronousRequest`.
   ///
-  /// It waits in the same queue as all others, in the order of coming. If too many wait and the overflow policy is
-  /// `wait`, it keeps its place in the queue.
+  /// The request waits in the same queue as all others, in the order of arrival. If the queue is full, the overflow
+  /// policy `wait` lets it keep its place.
   ///
   /// - Parameters:
-  ///   - request: What to send; its `maxBodyBytes` bounds the body.
-  ///   - lane: `long` for what stays open: it goes by the long lane.
-  ///   - policy: What becomes of a long request when its lane has no place: under `enqueue` it waits for one, otherwise
-  ///     the call throws at once. A short one ignores it.
-  /// - Returns: The response, whatever its status; redirects are followed.
-  /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a timer's) and
-  ///   in every callback of this dispatcher, which the answer might need to return first; `cancelled` when the calling
-  ///   `ManagedThread` is cancelled; the rest as ``data(for:lane:policy:)-(DispatchRequest,_,_)``.
+  ///   - request: The request, or the URL to fetch. Its `maxBodyBytes` bounds the body.
+  ///   - lane: `long` for a request that stays open.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
+  ///     throw at once. Ignored for a short request.
+  /// - Returns: The response, whatever its status. Redirects are followed.
+  /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a
+  ///   timer's), and in every callback of this dispatcher, because the response might need that callback to return
+  ///   first; `cancelled` if the calling `ManagedThread` is cancelled; the rest as for ``data(for:lane:policy:)``.
   @available(*, noasync)
   public func dispatchSynchronously(
-    _ request: DispatchRequest, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
+    _ request: some RequestConvertible, lane: RequestLane = .short, policy: LongRequestPolicy = .enqueue
   ) throws(DispatchError) -> DispatchResponse {
+    let request = try request.makeRequest()
     try gate.checkMayBlock(for: request.endPoint)
     let waiter = Waiter.ofThread()
     let result = LockedBox<Result<DispatchResponse, DispatchError>?>(nil)
@@ -30,7 +31,7 @@ extension URLDispatcher {
     operation.submit(patience: policy.patience(in: lane), mayBeHeld: true)
     if waiter.wait(until: .distantFuture) != .woken {
       operation.cancel()
-      // Its end may be told a moment from now, by a thread that is in the middle of it: who was cancelled need not wait.
+      // Another thread may be in the middle of delivering the end. A cancelled caller does not wait for that.
       let verdict = operation.state.withLock { $0.verdict }
       throw verdict ?? DispatchError(.cancelled, phase: .receiving, endPoint: request.endPoint)
     }

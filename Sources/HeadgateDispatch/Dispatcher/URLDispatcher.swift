@@ -2,42 +2,42 @@ import HTTPTypes
 import HeadgateThreads
 import Logging
 
-/// Dispatches any number of URL requests and never has more under way than an end-point tolerates.
+/// Dispatches any number of URL requests without exceeding the limits of each end-point.
 ///
-/// The excess waits in the dispatcher's own queue, where nothing times out; short requests find a permit beside long
-/// ones; a cancel takes effect at once.
+/// Excess requests wait in the dispatcher's own queue, where `timeout` does not run. Long requests leave room for
+/// short ones. A cancel takes effect at once.
 ///
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
-/// It has two faces, which do the same things. In a task, `data`, `stream`, `download` and `upload` suspend until there
-/// is a result, and throw. The classic verbs need no task: `dispatchShort` and `dispatchLong` return at once and tell a
-/// completion or a ``URLDispatchDelegate``, `dispatchSynchronously` blocks a thread. Their arguments come in the same order:
-/// the request (or a URL as text), `to:` for a file, `lane:` where the verb does not say it, `policy:` for a full long lane,
-/// `onProgress:`, and the completion; a delegate comes right after the request. Without a task `dispatchShort(enqueuing:)` waits for a place in
-/// the queue, so that a list is read only as fast as it is worked off.
+/// There are two sets of methods, which do the same. In a task, `data`, `stream`, `download` and `upload` suspend
+/// until there is a result, and throw. The classic methods need no task: `dispatchShort` and `dispatchLong`
+/// return at once and call a completion or a ``URLDispatchDelegate``; `dispatchSynchronously` blocks a thread. The
+/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless the
+/// method's name says it, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the
+/// request. `dispatchShort(enqueuing:)` waits for a place in the queue without a task, so that a list is read no
+/// faster than the requests are processed.
 ///
-/// One dispatcher for a process is what most programs want: two of them know nothing of each other, and their limits
-/// add up at the server, unless they share a gate. All calls are safe from any thread.
+/// Most programs need one dispatcher per process. Two dispatchers don't coordinate unless they share a gate: their
+/// limits add up at the server. All methods are thread-safe.
 public final class URLDispatcher: Sendable {
-  /// The gate that every request goes through. Bare permits for other work come from here too.
+  /// The gate that every request passes. Use it for permits for other work too.
   public let gate: EndPointGate
 
   let core: DispatchCore
   private let ownsGate: Bool
 
-  /// A dispatcher over a transport.
+  /// Creates a dispatcher with a gate of its own.
   ///
   /// - Parameters:
-  ///   - transport: What carries the requests. It belongs to this dispatcher, which shuts it down at its end.
-  ///   - limits: How many requests at once, for each end-point and in all; how many may wait.
-  ///   - timers: The clock that limits on time follow.
-  ///   - logger: Where its gate tells of leaked permits, and of a second gate at the same end-point.
-  ///   - observers: Who hears of its requests; see ``DispatchObserver``.
-  ///   - interceptors: Who changes its requests before they start, in this order; see ``RequestInterceptor``.
-  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
-  ///     ``standardBodyMemory``.
+  ///   - transport: Carries the requests. The dispatcher owns it and shuts it down at its end.
+  ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
+  ///   - timers: The clock for time limits.
+  ///   - logger: Receives the gate's warnings: leaked permits, and a second gate at the same end-point.
+  ///   - observers: Receive the events of its requests; see ``DispatchObserver``.
+  ///   - interceptors: Change its requests before they start, in this order; see ``RequestInterceptor``.
+  ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   public init(
-    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
+    transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
@@ -49,18 +49,17 @@ public final class URLDispatcher: Sendable {
     gate.whenDrained { transport.shutDown { operations.transportEnded() } }
   }
 
-  /// A dispatcher that shares a gate with others, so that the limits hold for all of them together.
+  /// Creates a dispatcher that shares a gate with others. The limits apply to all of them together.
   ///
-  /// It ends by itself: its shutdown ends its own requests, and leaves the gate and the others alone. When the gate
-  /// is closed by the dispatcher that made it, this one takes nothing new either.
+  /// Its shutdown ends only its own requests and leaves the gate and the other dispatchers alone. When the dispatcher
+  /// that created the gate closes it, this one accepts no requests either.
   ///
   /// - Parameters:
-  ///   - transport: What carries the requests. It belongs to this dispatcher.
-  ///   - gate: The gate: that of another dispatcher, or one of your own.
-  ///   - observers: Who hears of this dispatcher's requests; see ``DispatchObserver``.
-  ///   - interceptors: Who changes this dispatcher's requests before they start; see ``RequestInterceptor``.
-  ///   - maxBodyMemory: How many bytes the bodies that are gathered in memory may have together; see
-  ///     ``standardBodyMemory``.
+  ///   - transport: Carries the requests. The dispatcher owns it.
+  ///   - gate: The gate of another dispatcher, or one of your own.
+  ///   - observers: Receive the events of this dispatcher's requests; see ``DispatchObserver``.
+  ///   - interceptors: Change this dispatcher's requests before they start; see ``RequestInterceptor``.
+  ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   public init(
     transport: any Transport, sharing gate: EndPointGate, observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
@@ -73,50 +72,52 @@ public final class URLDispatcher: Sendable {
     operations.whenLast { transport.shutDown { operations.transportEnded() } }
   }
 
-  /// A dispatcher that is let go finishes what it has accepted, then closes its connections.
+  /// A released dispatcher finishes the requests it has accepted, then closes its connections.
   deinit { close(.drain) }
 
-  /// The limits in force; see ``EndPointGate/limits``. They are the gate's, and so those of all that share it.
-  public var limits: GateLimits {
-    get { gate.limits }
-    set { gate.limits = newValue }
-  }
+  /// The limits in force; see ``EndPointGate/limits``. They apply to all dispatchers that share the gate.
+  public var limits: GateLimits { gate.limits }
 
-  /// Changes a part of the limits, so that no change of another thread is lost; see ``EndPointGate/updateLimits(_:)``.
+  /// Replaces all limits; see ``EndPointGate/setLimits(_:)``.
+  public func setLimits(_ limits: GateLimits) { gate.setLimits(limits) }
+
+  /// Changes some of the limits atomically, so that concurrent changes are not lost; see
+  /// ``EndPointGate/updateLimits(_:)``.
   ///
-  /// - Throws: What `change` throws; then nothing has changed.
+  /// - Throws: What `change` throws. Then the limits are unchanged.
   public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
     try gate.updateLimits(change)
   }
 
-  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again.
+  /// Sets a limit for one end-point; nil restores the common limit.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     gate.setLimits(limits, for: endPoint)
   }
 
-  /// What its gate is doing at this moment, end-point by end-point, for a person to read: see ``EndPointGate/snapshot()``.
-  /// Dispatchers that share a gate show the same.
+  /// The state of the gate, end-point by end-point, for diagnostics; see ``EndPointGate/snapshot()``. Dispatchers
+  /// that share a gate return the same.
   public func snapshot() -> GateSnapshot { gate.snapshot() }
 
-  /// The memory that the bodies which a dispatcher gathers may take together, unless it is made with another number: 256 MiB.
+  /// The default bound for the memory of all bodies that a dispatcher collects: 256 MiB.
   ///
-  /// Above it the transport stops reading all of them but the eldest, which goes on to its end (each body has its own
-  /// ``DispatchRequest/maxBodyBytes``), and lets the others go on in their order as room comes free; nothing fails. The time
-  /// that a request waits so is not counted by its `timeout`. With zero one body is read after the other. Bodies up to 64 KB
-  /// are not counted, nor what was handed to a caller; streams, files and delegates have bounds of their own. Where the
-  /// transport can't hold a body back (``TransportCapabilities/backPressure``; over libcurl, one of several that share an
-  /// HTTP/2 connection) what it has read meanwhile is gathered all the same, or waits in its own memory.
+  /// Above the bound the transport stops reading all of them but the oldest, which continues to its end (each body
+  /// also has its own ``DispatchRequest/maxBodyBytes``). The others continue in order as memory becomes free; no
+  /// request fails. The time that a request waits for memory does not count toward its `timeout`. With a bound of
+  /// zero, bodies are read one after another.
+  ///
+  /// Not counted: bodies up to 64 KB, responses already passed to a caller, and streams, files and delegates, which
+  /// have bounds of their own. If the transport can't pause a body (``TransportCapabilities/backPressure``; with
+  /// libcurl, one of several transfers on an HTTP/2 connection), data it has already read is still collected, or
+  /// waits in the transport's memory.
   public static let standardBodyMemory = 256 << 20
 
-  /// An operation whose response is gathered in memory.
+  /// Creates an operation that collects its response in memory.
   func makeGathering(
-    _ request: DispatchRequest, _ lane: RequestLane, _ acceptance: Acceptance? = nil,
+    _ request: DispatchRequest, _ lane: RequestLane, _ acceptance: OneShot<Void>? = nil,
     _ completion: @escaping ResponseCompletion
   ) -> DispatchOperation {
-    let sink = CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion)
-    let operation = makeOperation(request, lane, sink)
-    sink.attach(operation)
-    return operation
+    makeOperation(
+      request, lane, CollectingSink(cap: request.maxBodyBytes, acceptance: acceptance, completion))
   }
 
   func makeOperation(
@@ -127,17 +128,18 @@ public final class URLDispatcher: Sendable {
 
   // MARK: The end
 
-  /// Ends the dispatcher, and returns once nothing runs or waits, every caller was told and the connections are closed. What is
-  /// submitted from now on fails with `shutDown`. A second call may go further than the first.
+  /// Shuts the dispatcher down. Returns when no request runs or waits, every caller has its result and the
+  /// connections are closed. Requests submitted from now on fail with `shutDown`. A second call may use a stricter
+  /// mode.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     close(mode)
     await core.operations.ended.wait()
   }
 
-  /// Begins a shutdown and returns at once: from here on nothing starts that the mode would not let start.
+  /// Begins a shutdown and returns at once. The mode takes effect before it returns.
   package func beginShutDown(_ mode: ShutdownMode) { close(mode) }
 
-  /// Ends the dispatcher at once and returns: what waits and what runs fails with `shutDown`.
+  /// Shuts down at once and returns: waiting and running requests fail with `shutDown`.
   public func dispose() { close(.now) }
 
   private func close(_ mode: ShutdownMode) {
@@ -146,11 +148,13 @@ public final class URLDispatcher: Sendable {
       for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
       return
     }
-    // Kept from being closed until its own requests were asked to end, since the last of them closes the transport.
+    // Counts as an operation until all own requests were asked to end, because the last one to end closes the
+    // transport.
     core.operations.add()
     core.operations.close()
+    core.closingWaits.close()
     for operation in operations() {
-      // What waits for an end-point that was stopped by hand would never run.
+      // A request that waits at a paused end-point would never run.
       let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
       if mode == .now || operation.isWaiting && !mustWait { operation.fail(DispatchError(.shutDown)) }
     }
@@ -160,17 +164,18 @@ public final class URLDispatcher: Sendable {
 
   // MARK: Cancelling
 
-  /// Cancels all requests of this dispatcher that carry a tag, waiting or running: they end with the error `cancelled`.
-  /// What is submitted while this runs may or may not be among them. O(n) in all that waits or runs.
+  /// Cancels all requests of this dispatcher with a tag, waiting or running. They end with the error `cancelled`. A
+  /// request submitted during the call may or may not be included. O(n) in all requests that wait or run.
   ///
-  /// - Returns: How many it asked to end.
+  /// - Returns: The number of requests that were cancelled.
   @discardableResult
   public func cancelAll(tag: String) -> Int { cancelAll { $0.request.tag == tag } }
 
-  /// Cancels all requests of this dispatcher for an end-point, waiting or running; as `cancelAll(tag:)`. A request that was
-  /// redirected counts where it is now. See ``EndPointGate/cancelAll(to:)`` for those of all that share the gate.
+  /// Cancels all requests of this dispatcher to an end-point, waiting or running, like `cancelAll(tag:)`. After a
+  /// redirect a request counts at its new end-point. ``EndPointGate/cancelAll(to:)`` includes those of all
+  /// dispatchers that share the gate.
   ///
-  /// - Returns: How many it asked to end.
+  /// - Returns: The number of requests that were cancelled.
   @discardableResult
   public func cancelAll(to endPoint: EndPoint) -> Int { cancelAll(at: endPoint) { _ in true } }
 
@@ -180,14 +185,14 @@ public final class URLDispatcher: Sendable {
     return meant.count
   }
 
-  /// This dispatcher's own among all that the gate knows, those between two attempts and those that interceptors work on.
+  /// This dispatcher's requests: those in the gate, those between two attempts, and those in interceptors.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
       + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
   }
 
-  /// Runs `body` with a dispatcher that ends with it: after a return everything that was accepted is finished, after an
-  /// error it is cancelled.
+  /// Runs `body` with a dispatcher that ends with it. When `body` returns, all accepted requests are finished first;
+  /// when it throws, they fail with `shutDown`.
   public static func with<Value: Sendable>(
     transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,
@@ -212,11 +217,11 @@ public final class URLDispatcher: Sendable {
 public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
-  /// Takes nothing new; finishes all that runs or waits, and what interceptors work on. No retry is made: a request that
-  /// rests before another attempt fails with `shutDown`, and one that fails from now on has failed.
+  /// Rejects new requests; finishes all that run, wait or are being processed by interceptors. No retries are made: a
+  /// request that rests between two attempts fails with `shutDown`, and one that fails from now on is not sent again.
   public static let drain = ShutdownMode(closing: .draining)
-  /// Finishes what runs; what waits fails with `shutDown`.
+  /// Finishes running requests; waiting requests fail with `shutDown`.
   public static let graceful = ShutdownMode(closing: .ending)
-  /// What runs and what waits fails with `shutDown`.
+  /// Running and waiting requests fail with `shutDown`.
   public static let now = ShutdownMode(closing: .aborting)
 }

@@ -1,5 +1,5 @@
-// Which addresses the public Internet can't reach: the special-purpose registries of IANA (RFC 6890), and what IPv6
-// addresses carry of IPv4 in them (RFC 4291 section 2.5.5, RFC 6052, RFC 3056).
+// Which addresses are not reachable from the public Internet: IANA's special-purpose registries (RFC 6890), and the
+// IPv4 addresses embedded in IPv6 addresses (RFC 4291 section 2.5.5, RFC 6052, RFC 3056).
 
 #if canImport(Darwin)
 import Darwin
@@ -9,15 +9,16 @@ import Glibc
 import Musl
 #endif
 
-/// Tells private addresses from public ones.
+/// Distinguishes private from public addresses.
 ///
-/// Private is what is not globally reachable: loopback, private networks, link-local addresses (where clouds keep their
-/// metadata services), shared address space, documentation and benchmark ranges, multicast, and everything reserved.
+/// An address is private if it is not globally reachable: loopback, private networks, link-local (which includes the
+/// metadata services of clouds), shared address space, documentation and benchmark ranges, multicast, and reserved
+/// ranges.
 public enum AddressScope {
   /// Whether an address is private.
   ///
   /// - Parameter text: An IPv4 address in its dotted form, or an IPv6 address without brackets, with or without a zone.
-  /// - Returns: Nil when the text is neither.
+  /// - Returns: Nil if the text is neither.
   public static func isPrivate(_ text: String) -> Bool? {
     var four = in_addr()
     if inet_pton(AF_INET, text, &four) == 1 {
@@ -35,7 +36,7 @@ public enum AddressScope {
     return ipv4Ranges.contains { number >> (32 - $0.bits) == $0.prefix >> (32 - $0.bits) }
   }
 
-  // 192.0.0.9 and 192.0.0.10 are public by the registry, and nobody's web server.
+  // 192.0.0.9 and 192.0.0.10 are public by the registry, but no web server uses them.
   private static let ipv4Ranges: [(prefix: UInt32, bits: UInt32)] = [
     (0x0000_0000, 8),  // this network
     (0x0A00_0000, 8),  // private
@@ -60,19 +61,19 @@ public enum AddressScope {
     if bytes[..<10].allSatisfy({ $0 == 0 }) {
       return bytes[10] == bytes[11] && (bytes[10] == 0 || bytes[10] == 0xFF) ? isPrivate(ipv4: bytes[12...]) : true
     }
-    // Translated to IPv4, and IPv4 networks by 6to4.
+    // IPv4 translation (64:ff9b::/96), and the IPv4 networks of 6to4.
     if starts(0, 0x64, 0xFF, 0x9B), bytes[4..<12].allSatisfy({ $0 == 0 }) { return isPrivate(ipv4: bytes[12...]) }
     if starts(0x20, 0x02) { return isPrivate(ipv4: bytes[2..<6]) }
     // Documentation, and the other special-purpose networks of 2001::/23 (Teredo among them).
     if starts(0x3F, 0xFF), bytes[2] < 0x10 { return true }
     if starts(0x20, 0x01, 0x0D, 0xB8) || starts(0x20, 0x01) && bytes[2] < 2 { return true }
-    // All that is assigned to the public Internet is in 2000::/3.
+    // Public addresses are assigned from 2000::/3 only.
     return bytes[0] >> 5 != 1
   }
 }
 
 extension EndPoint {
-  /// Whether what is sent there stays on this machine, by its name: a Unix-domain socket, a loopback address,
+  /// Whether data sent there stays on this machine, judging by the name: a Unix-domain socket, a loopback address, or
   /// `localhost`.
   var isThisMachine: Bool {
     if isUnixSocket || host == "localhost" || host == "::1" { return true }

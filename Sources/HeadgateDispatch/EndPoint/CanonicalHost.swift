@@ -1,6 +1,7 @@
-// One spelling for a host: RFC 3986 section 3.2.2 (what a host is), RFC 5952 (IPv6), inet_aton's readings of IPv4.
+// The canonical spelling of a host: RFC 3986 section 3.2.2 (hosts), RFC 5952 (IPv6), and the IPv4 notations of
+// inet_aton.
 //
-// Two spellings must not become two end-points, or their limits would add up at the one server behind them.
+// If two spellings became two end-points, their limits would add up at the one server behind them.
 
 #if canImport(Darwin)
 import Darwin
@@ -12,7 +13,7 @@ import Musl
 
 enum CanonicalHost {
   static func of(_ text: String) throws(EndPointError) -> String {
-    // Most are canonical already.
+    // Most hosts are canonical already.
     if text.utf8.allSatisfy(isPlainByte), let last = text.utf8.last, !isDigit(last), last != UInt8(ascii: "."),
       text.utf8.count <= 253, !hasEmptyLabel(text), !endsInNumber(text)
     {
@@ -42,7 +43,7 @@ enum CanonicalHost {
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-  // Letters, digits, hyphen and dot, and the underscore that names of services use.
+  // Letters, digits, hyphen and dot, and the underscore used in service names.
   private static func isNameByte(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -60,7 +61,7 @@ enum CanonicalHost {
     return previous == UInt8(ascii: ".")
   }
 
-  // A host whose last label is a number is an address, never a name: no top-level domain is one.
+  // A host whose last label is a number is an address, never a name: no top-level domain is a number.
   private static func endsInNumber(_ host: String) -> Bool {
     let start = host.utf8.lastIndex(of: UInt8(ascii: ".")).map { host.utf8.index(after: $0) } ?? host.utf8.startIndex
     let last = host.utf8[start...]
@@ -77,7 +78,7 @@ enum CanonicalHost {
   private static func ipv6(_ written: String, _ text: String) throws(EndPointError) -> String {
     let parts = written.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
     let host = parts[0].lowercased()
-    // Also keeps out a zero byte, at which the system's parser would stop reading.
+    // Also rejects a NUL byte, at which the system's parser would stop.
     guard host.utf8.allSatisfy({ $0 == UInt8(ascii: ":") || isNameByte($0) }) else {
       throw EndPointError(.invalidHost, text)
     }
@@ -92,26 +93,25 @@ enum CanonicalHost {
       throw EndPointError(
         .invalidHost, text, "has a zone, which only link-local addresses (fe80::/10) have; leave it out")
     }
-    // An IPv4 address in the form of IPv6 (RFC 4291 section 2.5.5.2): dialled, it is that IPv4 address.
+    // An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is dialled as that IPv4 address.
     if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xFF, bytes[11] == 0xFF {
       return bytes[12...].map { String($0) }.joined(separator: ".")
     }
     let spelled = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     guard parts.count == 2 else { return spelled }
-    // In a URL the percent sign is escaped (RFC 6874), and there the address stands in brackets.
+    // In a URL, where the address is in brackets, the percent sign is escaped (RFC 6874).
     let isEscaped = text.utf8.first == UInt8(ascii: "[") && parts[1].hasPrefix("25") && parts[1].utf8.count > 2
     let name = isEscaped ? parts[1].dropFirst(2) : parts[1]
     guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(isZoneByte) else {
       throw EndPointError(.invalidHost, text)
     }
     guard let zone = zone(name) else {
-      throw EndPointError(.invalidHost, text, "has a zone that is no interface of this machine")
+      throw EndPointError(.invalidHost, text, "has a zone that is not an interface of this machine")
     }
     return zone == 0 ? spelled : "\(spelled)%\(zone)"
   }
 
-  // The index of the interface, by its number or its name; 0 is that of none. Names have the case that the system
-  // gives.
+  // The index of the interface, given by number or name; 0 means no interface. Interface names are case-sensitive.
   private static func zone(_ text: Substring) -> UInt32? {
     if text.utf8.allSatisfy(isDigit) { return UInt32(text) }
     let index = if_nametoindex(String(text))

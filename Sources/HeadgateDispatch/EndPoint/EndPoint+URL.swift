@@ -5,11 +5,11 @@ import Foundation
 #endif
 
 extension EndPoint {
-  /// The end-point of an absolute URL.
+  /// Creates the end-point of an absolute URL.
   ///
   /// - Parameter url: `http://host:port/path`, or `http+unix://%2Frun%2Fx.sock/path` for a Unix-domain socket.
-  /// - Throws: ``EndPointError`` when the text is no absolute URL, its host is empty or invalid, or its scheme has no
-  ///   default port and it gives none.
+  /// - Throws: ``EndPointError`` if the text is not an absolute URL, if its host is empty or invalid, or if it has no
+  ///   port and its scheme has no default one.
   public init(_ url: String) throws(EndPointError) {
     if let address = try SocketAddress(url) {
       self = address.endPoint
@@ -21,16 +21,16 @@ extension EndPoint {
     try self.init(parsed)
   }
 
-  /// The end-point of an absolute URL.
+  /// Creates the end-point of an absolute URL.
   ///
-  /// - Throws: ``EndPointError`` when the URL has no scheme or host, or its scheme has no default port and it gives
-  ///   none.
+  /// - Throws: ``EndPointError`` if the URL has no scheme or host, or if it has no port and its scheme has no default
+  ///   one.
   public init(_ url: URL) throws(EndPointError) {
     guard let scheme = url.scheme?.lowercased() else { throw EndPointError(.malformed, url.absoluteString) }
     guard let host = url.host(percentEncoded: false), !host.isEmpty else {
       throw EndPointError(.missingHost, url.absoluteString)
     }
-    // Brackets hold an IPv6 address; the host comes without them.
+    // Only an IPv6 address may be in brackets; `host` comes without them.
     guard host.utf8.contains(UInt8(ascii: ":")) || !url.authority.contains(UInt8(ascii: "[")) else {
       throw EndPointError(.invalidHost, url.absoluteString)
     }
@@ -41,7 +41,7 @@ extension EndPoint {
     try self.init(host: host, port: port)
   }
 
-  // Foundation reads a port that no integer holds as none: that must not become the scheme's own.
+  // Foundation returns nil for a port too large for an Int. The default port must not be used then.
   private static func writtenPort(of url: URL) -> String? {
     let digits = url.authority.reversed().prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     guard !digits.isEmpty, url.authority.dropLast(digits.count).last == UInt8(ascii: ":") else { return nil }

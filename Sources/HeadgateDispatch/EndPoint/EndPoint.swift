@@ -1,18 +1,18 @@
 import HeadgateThreads
 
-/// A host and a port, in one spelling: what a limit belongs to.
+/// A host and a port in canonical form. Limits apply to end-points.
 ///
-/// Two spellings of one end-point are equal: the host is lower-cased, one trailing dot is dropped, an IPv4 address
-/// takes its dotted form however it was written (`127.1`, `0x7f000001`), an IPv6 address its form by RFC 5952, and the
-/// scheme gives the port where a URL has none. A name in other letters takes its `xn--` form (`bücher.example` is
-/// `xn--bcher-kva.example`). An IPv4 address in the form of IPv6 (`::ffff:127.0.0.1`) is the IPv4 address. A zone tells
-/// two link-local addresses apart, and is spelled by its interface's index; other addresses have none. User information
-/// never counts. Names are not resolved: two names of one machine are two end-points. What runs at a machine with many
-/// names is bounded by the ``GateLimits/total`` of a dispatcher for those alone.
+/// Different spellings of one end-point are equal: the host is lower-cased, and one trailing dot is removed. An IPv4
+/// address is written in dotted form, from any notation (`127.1`, `0x7f000001`), an IPv6 address as in RFC 5952. A
+/// URL without a port gets its scheme's default port. An international name is written in its `xn--` form
+/// (`bücher.example` is `xn--bcher-kva.example`). An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) is the IPv4
+/// address. A zone distinguishes link-local addresses, and is written as the index of its interface; other addresses
+/// have no zone. User information is ignored. Names are not resolved: two names of one machine are two end-points. To
+/// limit the requests to a machine with many names, use a dispatcher of its own and its ``GateLimits/total``.
 ///
-/// A Unix-domain socket is an end-point too: its path stands in the place of host and port.
+/// A Unix-domain socket is an end-point too, with its path in place of host and port.
 ///
-/// Comparing and hashing cost O(1) in practice: the hash is computed once.
+/// Comparing and hashing take O(1) in practice, because the hash is stored.
 public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   private final class Storage: Sendable {
     let host: String
@@ -31,32 +31,32 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// The canonical host, an IPv6 address without its brackets. A link-local one has its zone, if it has one, as the
-  /// index of the interface: `fe80::1%2`. The path of a Unix-domain socket, which begins with a slash.
+  /// The canonical host; an IPv6 address without brackets. A link-local address may have a zone, written as the index
+  /// of its interface: `fe80::1%2`. For a Unix-domain socket its path, which begins with a slash.
   public var host: String { storage.host }
 
   /// The port, 1 to 65535; 0 for a Unix-domain socket.
   public var port: Int { storage.port }
 
-  /// An end-point by host and port.
+  /// Creates an end-point from host and port.
   ///
   /// - Parameters:
   ///   - host: A name, an IPv4 address, or an IPv6 address with or without brackets. A zone follows a percent sign,
-  ///     which in brackets may be escaped, as in a URL: `fe80::1%en0`, `[fe80::1%25en0]`.
+  ///     which may be escaped inside brackets, as in a URL: `fe80::1%en0`, `[fe80::1%25en0]`.
   ///   - port: 1 to 65535.
-  /// - Throws: ``EndPointError`` when the host is empty or is no host, or the port is out of range; for a zone that
-  ///   this machine has no interface for, and for one of an address that is not link-local.
+  /// - Throws: ``EndPointError`` if the host is empty or invalid, if the port is out of range, if this machine has no
+  ///   interface for the zone, or if an address that is not link-local has a zone.
   public init(host: String, port: Int) throws(EndPointError) {
     guard (1...65535).contains(port) else { throw EndPointError(.invalidPort, "\(port)") }
     storage = Storage(host: try CanonicalHost.of(host), port: port)
   }
 
-  /// The end-point of a Unix-domain socket.
+  /// Creates the end-point of a Unix-domain socket.
   ///
-  /// - Parameter path: The socket's path, absolute. Slashes and dots that say nothing (`/run//x`, `/run/./x`) don't make
-  ///   another end-point; symbolic links and `..` do.
-  /// - Throws: ``EndPointError`` with `invalidPath` when the path is not absolute, is longer than 103 bytes (what every
-  ///   system takes) or has a zero byte in it.
+  /// - Parameter path: The socket's absolute path. Redundant slashes and dots (`/run//x`, `/run/./x`) are removed;
+  ///   symbolic links and `..` are not resolved.
+  /// - Throws: ``EndPointError`` with `invalidPath` if the path is not absolute, is longer than 103 bytes (the
+  ///   portable limit), or contains a zero byte.
   public init(unixSocket path: String) throws(EndPointError) {
     let parts = path.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
     let plain = parts.map { "/" + String(decoding: $0, as: UTF8.self) }.joined()
@@ -66,21 +66,21 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     storage = Storage(host: plain, port: 0)
   }
 
-  /// Whether it is a Unix-domain socket: then ``host`` is its path.
+  /// Whether it is a Unix-domain socket. If so, ``host`` is its path.
   public var isUnixSocket: Bool { port == 0 }
 
-  /// An end-point whose host is spelled canonically and whose port is in range.
+  /// Creates an end-point from a canonical host and a valid port.
   init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
 
-  /// Whether the host is an IPv6 address, which stands in brackets in a URL.
+  /// Whether the host is an IPv6 address, which is written in brackets in a URL.
   public var isIPv6: Bool {
     let colon = UInt8(ascii: ":")
-    // Asked for each line of the log: by the bytes themselves that is a quarter of the work.
+    // Called for each log line: comparing bytes takes a quarter of the time.
     return !isUnixSocket
       && (host.utf8.withContiguousStorageIfAvailable { $0.contains(colon) } ?? host.utf8.contains(colon))
   }
 
-  /// The host as it stands in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
+  /// The host as written in a URL: an IPv6 address in brackets, the percent sign of a zone escaped.
   var hostInURL: String {
     if isUnixSocket { return URLText.escaped(host) }
     guard isIPv6 else { return host }
@@ -88,7 +88,7 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     return "[" + parts.joined(separator: "%25") + "]"
   }
 
-  /// `host:port`, with brackets round an IPv6 address; `unix:/path` for a Unix-domain socket.
+  /// `host:port`, with brackets around an IPv6 address; `unix:/path` for a Unix-domain socket.
   public var description: String {
     isUnixSocket ? "unix:\(ShownText.of(host))" : isIPv6 ? "\(hostInURL):\(port)" : "\(host):\(port)"
   }
@@ -99,13 +99,13 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
       || (left.storage.hash == right.storage.hash && left.port == right.port && left.host == right.host)
   }
 
-  /// The hash that was computed with the end-point, by a hasher with this process's seed.
+  /// The stored hash, which depends on this process's seed.
   var storedHash: Int { storage.hash }
 
-  /// Feeds the hash that was computed with the end-point.
+  /// Hashes the stored hash.
   public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }
 
-  /// The port that a scheme stands for: 80 for http and ws, 443 for https and wss, nil for all others.
+  /// The default port of a scheme: 80 for http and ws, 443 for https and wss, nil for all others.
   static func defaultPort(ofScheme scheme: String) -> Int? {
     switch scheme {
     case "http", "ws": 80
@@ -115,14 +115,14 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a text names no end-point.
+/// Why a text is not a valid end-point.
 public struct EndPointError: HeadgateError, Hashable {
-  /// What is wrong. More may be added.
+  /// What is wrong. More codes may be added.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
     public let description: String
 
-    /// The text is no absolute URL.
+    /// The text is not an absolute URL.
     public static let malformed = Code(description: "malformed")
     /// The host is empty.
     public static let missingHost = Code(description: "missing_host")
@@ -132,20 +132,20 @@ public struct EndPointError: HeadgateError, Hashable {
     public static let invalidPort = Code(description: "invalid_port")
     /// The scheme has no default port, and the URL gives none.
     public static let unknownScheme = Code(description: "unknown_scheme")
-    /// A name in other letters that can be read in more than one way without Unicode's tables: accents that stand beside
-    /// their letters, symbols, letters in presentation forms.
+    /// An international name that is ambiguous without Unicode's tables: combining accents, symbols, or presentation
+    /// forms of letters.
     public static let unclearName = Code(description: "unclear_name")
-    /// A Unix-domain socket's path that can't be one.
+    /// An invalid path for a Unix-domain socket.
     public static let invalidPath = Code(description: "invalid_path")
   }
 
   /// What is wrong.
   public let code: Code
 
-  /// The text that was given, or the part that is wrong; a URL without its password.
+  /// The text, or its invalid part; a URL without its password.
   public let text: String
 
-  // What is said instead of the usual words.
+  // Replaces the standard text.
   private let words: String?
 
   init(_ code: Code, _ text: String, _ words: String? = nil) {
@@ -157,18 +157,18 @@ public struct EndPointError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what is wrong, and what to do. Characters that are not seen stand in it as escapes.
+  /// A readable text: what is wrong, and what to do. Invisible characters are escaped.
   public var description: String {
     let text = ShownText.of(text)
     if let words { return "\"\(text)\" \(words)" }
     return switch code {
     case .missingHost: "\"\(text)\" has no host; write it as scheme://host/path"
-    case .invalidHost: "\"\(text)\" is no host name and no address"
+    case .invalidHost: "\"\(text)\" is not a valid host name or address"
     case .invalidPort: "the port \(text) is not between 1 and 65535"
     case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have)"
-    case .unclearName: "\"\(text)\" can't be read as a name without doubt; write it in its xn-- form"
-    case .invalidPath: "\"\(text)\" is no path of a socket; it must begin with / and have no more than 103 bytes"
-    default: "\"\(text)\" is no absolute URL; write it as scheme://host/path"
+    case .unclearName: "\"\(text)\" is an ambiguous name; write it in its xn-- form"
+    case .invalidPath: "\"\(text)\" is not a valid socket path; it must begin with / and have at most 103 bytes"
+    default: "\"\(text)\" is not an absolute URL; write it as scheme://host/path"
     }
   }
 }

@@ -1,11 +1,11 @@
-// Names in other letters: RFC 5891 (IDNA 2008) section 4, with the mapping of RFC 5895 as far as it needs no tables.
+// International names: RFC 5891 (IDNA 2008) section 4, with those mappings of RFC 5895 that need no tables.
 //
-// The full mapping of UTS 46 needs Unicode's normalization, which only a library of 40 MB brings along here. What is
-// left out is refused with a message, never read as another name: two spellings must not become two end-points.
+// The full mapping of UTS 46 needs Unicode normalization, which is available here only from a library of 40 MB. Names
+// that need it are rejected with a message, never read as a different name: two spellings must not become two
+// end-points.
 
 enum InternationalName {
-  /// The name as the name service knows it: every label that needs it in its `xn--` form. Nil: it is none that can be
-  /// read without doubt.
+  /// The name in ASCII, as in DNS, with labels in `xn--` form where needed. Nil for an invalid or ambiguous name.
   static func ascii(_ name: String) -> String? {
     var labels: [String] = []
     var label = String.UnicodeScalarView()
@@ -35,7 +35,7 @@ enum InternationalName {
     return encoded.utf8.count <= 63 ? encoded : nil
   }
 
-  // Full stops of other scripts, and the wide forms of ASCII.
+  // Maps full stops of other scripts and full-width ASCII to ASCII.
   private static func narrow(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
     switch scalar.value {
     case 0x3002, 0xFF0E, 0xFF61: "."
@@ -51,12 +51,13 @@ enum InternationalName {
     }
   }
 
-  // Letters, digits and the marks of scripts that write vowels with them; not what has another, composed spelling.
+  // Letters, digits, and the combining marks that some scripts need to write vowels. Rejects characters that have an
+  // alternative, composed spelling.
   private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII { return scalar == "-" || scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) }
     switch scalar.value {
     case 0x300...0x36F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF, 0xFE20...0xFE2F: return false
-    // The parts of Korean syllables, and the forms that stand for other letters.
+    // Hangul letters that compose syllables, and compatibility forms of other letters.
     case 0x1100...0x11FF, 0x3130...0x318F, 0xA960...0xA97F, 0xD7B0...0xD7FF, 0xF900...0xFAFF, 0xFB00...0xFDFF,
       0xFE70...0xFEFF, 0xFF00...0xFFEF, 0x2F800...0x2FA1F:
       return false

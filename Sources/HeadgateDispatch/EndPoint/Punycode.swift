@@ -1,5 +1,4 @@
-// A label of a name in other letters, in the ASCII letters that the name service knows: Punycode.
-// RFC 3492, sections 3 and 6.
+// Punycode: encodes a label of an international name in ASCII for DNS. RFC 3492, sections 3 and 6.
 
 enum Punycode {
   private static let base = 36
@@ -8,7 +7,7 @@ enum Punycode {
   private static let skew = 38
   private static let damp = 700
 
-  /// What stands behind `xn--` for a label. O(n²) in its length, which is at most 63.
+  /// The text after `xn--` for a label. O(n²) in its length, which is at most 63.
   static func encode(_ label: some Sequence<Unicode.Scalar>) -> String {
     let scalars = label.map { Int($0.value) }
     var output = scalars.filter { $0 < 0x80 }.map { UInt8($0) }
@@ -34,7 +33,7 @@ enum Punycode {
     return String(decoding: output, as: UTF8.self)
   }
 
-  // A number in digits of a base that changes from place to place, the lowest first.
+  // Writes a number in digits of a variable base, lowest first.
   private static func appendDelta(_ delta: Int, _ bias: Int, to output: inout [UInt8]) {
     var (rest, place) = (delta, base)
     while true {

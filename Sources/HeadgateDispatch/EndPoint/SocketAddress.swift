@@ -1,8 +1,8 @@
-// A URL whose server is behind a Unix-domain socket: the socket's path, percent-encoded, stands where the host would.
+// A URL of a server behind a Unix-domain socket, with the socket's path, percent-encoded, as the host.
 //
 //     http+unix://%2Frun%2Fdocker.sock/v1.44/info
 //
-// The form that Python's requests-unixsocket and others use. There is no registered one.
+// The form used by Python's requests-unixsocket and others. No form is registered.
 
 import HTTPTypes
 
@@ -15,12 +15,12 @@ import Foundation
 struct SocketAddress {
   let endPoint: EndPoint
   let isSecure: Bool
-  /// What follows the authority: path and query, without a fragment. Begins with a slash.
+  /// Path and query, without the fragment. Begins with a slash.
   let target: String
 
-  /// Nil: the text is no URL of this kind.
+  /// Nil if the text is not a URL of this kind.
   ///
-  /// - Throws: ``EndPointError`` when it is one, and names no path.
+  /// - Throws: ``EndPointError`` if it is one, but its path is invalid.
   init?(_ text: String) throws(EndPointError) {
     let rest: Substring
     if text.prefix(12).lowercased() == "http+unix://" {
@@ -37,18 +37,18 @@ struct SocketAddress {
     self.target = target.utf8.first == UInt8(ascii: "/") ? target : "/" + target
   }
 
-  /// The canonical spelling.
+  /// The canonical form.
   var url: String { (isSecure ? "https" : "http") + "+unix://" + endPoint.hostInURL + target }
 
-  /// The same for a server that has heard of no sockets: what its answers are relative to.
+  /// The equivalent http or https URL, which the server's relative references are resolved against.
   ///
-  /// - Parameter host: What it takes itself for; `localhost` unless the request says otherwise.
+  /// - Parameter host: The server's name for itself; `localhost` unless the request specifies another.
   func plainURL(host: String?) -> String { (isSecure ? "https" : "http") + "://" + (host ?? "localhost") + target }
 }
 
 extension RequestAddress {
-  /// Where a redirect of a server behind a socket leads: a path, or a URL of the host that it takes itself for, is on the
-  /// same socket. Nil: elsewhere.
+  /// Resolves a redirect of a server behind a socket. A path, or a URL with the server's own host, is on the same
+  /// socket. Nil for other URLs.
   init?(_ text: String, on socket: SocketAddress, host: String?) {
     guard let base = URL(string: socket.plainURL(host: host)),
       let there = URL(text: text, relativeTo: base)?.absoluteURL, there.scheme?.lowercased() == base.scheme,
@@ -67,8 +67,8 @@ extension RequestAddress {
 }
 
 extension DispatchRequest {
-  /// The URL as it goes over the wire: for a Unix-domain socket with the host that the request's `Host` field names, or
-  /// `localhost`. In TLS the server's certificate has to be for that.
+  /// The URL as sent to the server: for a Unix-domain socket with the host of the request's `Host` field, or
+  /// `localhost`. With TLS the server's certificate must match that host.
   package var wireURL: String {
     guard endPoint.isUnixSocket, let address = try? SocketAddress(url) else { return url }
     return address.plainURL(host: HTTPField.Name("Host").flatMap { headerFields[$0] })

@@ -1,8 +1,8 @@
-// A URL from a text as people write it: RFC 3986, with the characters that it leaves out percent-encoded.
+// Creates a URL from text as people write it: RFC 3986, with invalid characters percent-encoded.
 //
-// Rejected: Foundation's own repair, which encodes the percent signs of what is encoded already ("a%20b c" becomes
-// "a%2520b%20c"), and turns international names into their xn-- form only where FoundationInternationalization is
-// linked by somebody.
+// Rejected: Foundation's own repair, which encodes the percent signs of existing escapes ("a%20b c" becomes
+// "a%2520b%20c"), and converts international names to their xn-- form only if FoundationInternationalization happens
+// to be linked.
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,12 +11,12 @@ import Foundation
 #endif
 
 extension URL {
-  /// The URL that a text stands for. Percent-encoding that is there already stays as it is.
+  /// Creates the URL. Existing percent-encoding is not changed.
   init?(text: String, relativeTo base: URL? = nil) {
     self.init(string: URLText.encoded(text), relativeTo: base)
   }
 
-  /// Host and port with the user's information, as they are written.
+  /// Host and port with user information, as written.
   var authority: Substring.UTF8View {
     Substring(absoluteString).utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !URLText.endsAuthority($0) }
   }
@@ -27,38 +27,31 @@ package enum URLText {
     guard text.utf8.contains(where: { !isPlain($0) }) else { return text }
     let bytes = Array(text.utf8)
     let path = endOfAuthority(in: bytes)
-    var encoded: [UInt8] = []
-    encoded.reserveCapacity(bytes.count + 32)
-    for (place, byte) in bytes.enumerated() {
-      let isKept =
-        switch byte {
-        case UInt8(ascii: "%"): bytes.count > place + 2 && isHex(bytes[place + 1]) && isHex(bytes[place + 2])
-        // Brackets stand round an IPv6 address and nowhere else.
-        case UInt8(ascii: "["), UInt8(ascii: "]"): place < path
-        default: isPlain(byte)
-        }
-      if isKept {
-        encoded.append(byte)
-      } else {
-        encoded += percentEncoded(byte)
+    return percentEncoded(bytes) { place, byte in
+      switch byte {
+      case UInt8(ascii: "%"): bytes.count > place + 2 && isHex(bytes[place + 1]) && isHex(bytes[place + 2])
+      // Brackets are valid only around an IPv6 address.
+      case UInt8(ascii: "["), UInt8(ascii: "]"): place < path
+      default: isPlain(byte)
       }
+    }
+  }
+
+  /// Bytes as text, with bytes beyond ASCII percent-encoded.
+  static func ascii(_ bytes: [UInt8]) -> String { percentEncoded(bytes) { $1 < 0x80 } }
+
+  private static func percentEncoded(
+    _ bytes: some Sequence<UInt8>, except isKept: (_ place: Int, _ byte: UInt8) -> Bool
+  ) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var encoded: [UInt8] = []
+    for (place, byte) in bytes.enumerated() {
+      encoded += isKept(place, byte) ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// Bytes as text, those beyond ASCII percent-encoded.
-  static func ascii(_ bytes: [UInt8]) -> String {
-    var encoded: [UInt8] = []
-    for byte in bytes { if byte < 0x80 { encoded.append(byte) } else { encoded += percentEncoded(byte) } }
-    return String(decoding: encoded, as: UTF8.self)
-  }
-
-  private static func percentEncoded(_ byte: UInt8) -> [UInt8] {
-    let digits = Array("0123456789ABCDEF".utf8)
-    return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-  }
-
-  /// A text without its percent-encoding; nil when that is broken, or hides a zero byte or what is no UTF-8.
+  /// Removes percent-encoding; nil if it is malformed, encodes a NUL byte, or the result is not UTF-8.
   package static func unescaped(_ text: Substring) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
@@ -77,33 +70,26 @@ package enum URLText {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// Everything percent-encoded but letters, digits and `-._~`.
+  /// Percent-encodes everything except letters, digits and `-._~`.
   static func escaped(_ text: String) -> String {
-    var escaped: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        escaped.append(byte)
-      default: escaped += percentEncoded(byte)
-      }
+    percentEncoded(text.utf8) { _, byte in
+      let character = Character(Unicode.Scalar(byte))
+      return character.isASCII && (character.isLetter || character.isNumber) || "-._~".contains(character)
     }
-    return String(decoding: escaped, as: UTF8.self)
   }
 
   static func endsAuthority(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
   }
 
-  // 0 for a relative reference that has no authority.
+  // 0 for a relative reference without an authority.
   private static func endOfAuthority(in bytes: [UInt8]) -> Int {
     guard let slash = bytes.firstIndex(where: endsAuthority), bytes[slash...].starts(with: "//".utf8) else { return 0 }
     return bytes[(slash + 2)...].firstIndex(where: endsAuthority) ?? bytes.count
   }
 
-  // What stands for itself wherever it may stand: RFC 3986 sections 2.2 and 2.3, less the brackets.
-  private static func isPlain(_ byte: UInt8) -> Bool {
+  // Characters that need no encoding: RFC 3986 sections 2.2 and 2.3, except the brackets.
+  static func isPlain(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
     case UInt8(ascii: "&")...UInt8(ascii: ";"): true  // & ' ( ) * + , - . / 0-9 : ;

@@ -1,17 +1,17 @@
-/// Text from outside (a server, a list, a certificate) as it may be shown to people: on a terminal, in a log.
+/// Makes text from outside (a server, a list, a certificate) safe to show on a terminal or in a log.
 ///
-/// Control characters could end a line and begin another, or command the terminal; marks of direction and characters of
-/// no width could make a text look like another one.
+/// Control characters could forge log lines or send commands to the terminal. Direction marks and zero-width
+/// characters could make one text look like another.
 package enum ShownText {
-  /// What is kept of a text, in characters of Unicode, unless said otherwise.
+  /// The default maximum length, in Unicode scalars.
   package static let most = 2_000
 
-  /// The text with a visible escape, such as `\u{1B}`, for every control character, line separator, mark of direction
-  /// and character that is not seen. Nothing else is changed, so that what was escaped once stays as it is.
+  /// The text with a visible escape, such as `\u{1B}`, for each control character, line separator, direction mark and
+  /// invisible character. Nothing else is changed, so escaping twice is harmless.
   ///
   /// - Parameters:
-  ///   - text: The text. O(1) beyond one look at each byte where it is plain ASCII.
-  ///   - most: How many characters are kept; an ellipsis stands for the rest.
+  ///   - text: The text. Plain ASCII takes one pass over the bytes and no allocation.
+  ///   - most: The maximum number of scalars; the rest is replaced by an ellipsis.
   package static func of(_ text: String, atMost most: Int = ShownText.most) -> String {
     if text.utf8.count <= most, text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text }
     var shown = String.UnicodeScalarView()
@@ -29,28 +29,29 @@ package enum ShownText {
   private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x20...0x7E: return false
-    // Letters and signs that are blank: the fillers of Korean script, the empty pattern of Braille.
+    // Blank letters and symbols: the Hangul fillers and the empty Braille pattern.
     case 0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0: return true
-    // They choose how the letter or sign before them is drawn.
+    // Variation selectors, which choose how the preceding character is drawn.
     case 0xFE00...0xFE0F: return false
     default: break
     }
     if scalar.properties.isDefaultIgnorableCodePoint { return true }
     switch scalar.properties.generalCategory {
-    // Marks of direction and what joins, parts or tags letters are of the category "format".
+    // The category "format" contains direction marks, joiners and tags.
     case .control, .format, .lineSeparator, .paragraphSeparator: return true
     default: return false
     }
   }
 
-  /// A URL as somebody wrote it, with `***` for its password: `https://user:***@host/`. A user without a password is
-  /// hidden too, since that is how tokens are written.
+  /// A URL as the user wrote it, with its password replaced by `***`: `https://user:***@host/`. A user without a
+  /// password is replaced too, since tokens are written like that.
   ///
-  /// The text need not be a URL that can be used. What stands before the last `@` of the part that names the host is
-  /// hidden; so is all before the last `@` of the text where that part has no port behind its colon, as in a password
-  /// that contains a slash. A password that begins with digits and a slash looks like a port, and is not found.
+  /// The text need not be a valid URL. Everything before the last `@` of the authority is hidden. If the authority
+  /// has something other than a port after its colon, as with a password that contains a slash, everything before the
+  /// last `@` of the text is hidden. A password that begins with digits and a slash looks like a port and is not
+  /// detected.
   package static func withoutPassword(_ url: String) -> String {
-    // By bytes: an `@` before a combining mark is another character, and ends the password all the same.
+    // Compares bytes: an `@` followed by a combining mark is a different character, but still ends the password.
     let bytes = Array(url.utf8)
     guard bytes.contains(UInt8(ascii: "@")) else { return url }
     let start = startOfAuthority(in: bytes)
@@ -66,7 +67,7 @@ package enum ShownText {
 
   private static func lastAt(in bytes: [UInt8]) -> Int? { bytes.lastIndex(of: UInt8(ascii: "@")) }
 
-  // Behind a scheme and any number of slashes: some write one too few or one too many.
+  // After the scheme and any number of slashes: a common typing error is one slash too few or too many.
   private static func startOfAuthority(in bytes: [UInt8]) -> Int {
     var start = 0
     if let colon = bytes.firstIndex(where: { $0 == UInt8(ascii: ":") || URLText.endsAuthority($0) }),
@@ -77,7 +78,7 @@ package enum ShownText {
     return bytes[start...].firstIndex { $0 != UInt8(ascii: "/") } ?? bytes.endIndex
   }
 
-  // Whether what follows the host's colon is no port: then it is what a password begins with.
+  // Whether the text after the last colon is not a port. Then it is the beginning of a password.
   private static func isBroken(_ authority: ArraySlice<UInt8>) -> Bool {
     guard let colon = authority.lastIndex(of: UInt8(ascii: ":")), authority.last != UInt8(ascii: "]") else {
       return false

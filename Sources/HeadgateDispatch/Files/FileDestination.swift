@@ -1,19 +1,19 @@
-/// Where a body is to be stored, and what becomes of a file that is there already.
+/// Where to store a body, and what happens if the file already exists.
 public struct FileDestination: Sendable, Hashable {
   enum Collision { case number, replace }
 
-  /// The path that is wished for.
+  /// The requested path.
   public let path: String
   let collision: Collision
 
-  /// A file at `path`; if there is one already it stays, and the new one is called `path.1`, `path.2` and so on. Beyond
-  /// the first few, a number that was given before in this process need not be given again, though its file is gone.
+  /// A file at `path`. An existing file stays, and the new one is named `path.1`, `path.2` and so on. Above the first
+  /// few numbers, a number already used in this process may be skipped, even if its file is gone.
   public static func numbered(_ path: String) -> FileDestination {
     FileDestination(path: path, collision: .number)
   }
 
-  /// A file at `path`, in place of one that is there already, at the moment when the new one is whole. What is
-  /// there and is not a file, such as a folder or a device, stays: the error is `fileFailed`.
+  /// A file at `path` that replaces an existing file once it is complete. Anything other than a regular file, such as
+  /// a folder or a device, stays, and the request fails with `fileFailed`.
   public static func replacing(_ path: String) -> FileDestination {
     FileDestination(path: path, collision: .replace)
   }

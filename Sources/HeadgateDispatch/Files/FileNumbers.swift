@@ -1,29 +1,30 @@
 import HeadgateThreads
 
-/// Which number to try next for a name that is taken.
+/// Finds the next free number for a file name that is taken.
 ///
-/// Without it each of n files of one name would try all numbers before its own, which is n² attempts. It only saves
-/// attempts: what is taken is found out by trying, so names may be taken and become free by other hands.
+/// Without it, each of n files with one name would try all lower numbers, n² attempts in total. It only saves
+/// attempts: whether a name is free is decided by trying, since other processes may take and free names.
 final class FileNumbers: Sendable {
-  /// For all files of the process.
+  /// Shared by all files of the process.
   static let shared = FileNumbers()
 
-  // The lowest numbers are tried each time: where there are few files, gaps among them are filled.
+  // The lowest numbers are always tried, so that gaps are filled where there are few files.
   static let alwaysTried = 8
 
-  // Beyond that many names it begins anew: then a name costs as much as it would without.
+  // The cache is emptied beyond this number of names. A name that is not cached costs as many attempts as without a
+  // cache.
   private static let mostNames = 1_024
 
   private let next = Locked<[String: Int]>([:])
 
-  /// The first number that is free, of the lowest ones, or else from where the last search for this name ended, or else
-  /// of all.
+  /// Claims the first free number: of the lowest ones, then from where the last search for this name ended, then of
+  /// all.
   ///
   /// - Parameters:
-  ///   - name: What is numbered.
-  ///   - limit: The numbers end below it.
-  ///   - attempt: Takes a number. Returns nil when it is taken already.
-  /// - Returns: What `attempt` returned; nil: all are taken.
+  ///   - name: The name to number.
+  ///   - limit: The exclusive upper bound of the numbers.
+  ///   - attempt: Tries to claim a number. Returns nil if it is taken.
+  /// - Returns: The result of `attempt`; nil if all numbers are taken.
   func claim<Claimed>(
     _ name: String, below limit: Int, _ attempt: (Int) throws(DispatchError) -> Claimed?
   ) throws(DispatchError) -> Claimed? {

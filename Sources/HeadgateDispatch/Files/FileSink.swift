@@ -1,12 +1,13 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Writes a body to a file, on threads of its own: a slow disk stops its own transfers, at their sockets, and no others.
+/// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.
 ///
-/// Bytes gather into blocks, and a few blocks may be on their way to the disk. A small body is one block, and its file
-/// is created, written, closed and renamed in one go.
-// Unchecked: `head`, `url`, `block`, `total`, `count` and `trailers` are touched only in the sink's calls, of which the operation makes one
-// at a time, each after it has taken its lock; `file` and `fault` only in jobs of `lane`, which runs one at a time.
+/// Bytes are collected into blocks, and a few blocks may be waiting for the disk. A small body is a single block,
+/// whose file is created, written, closed and renamed in one step.
+// Unchecked: `head`, `url`, `block`, `total`, `count` and `trailers` are used only in the sink's methods, which the
+// operation calls one at a time, each after taking its lock; `file` and `fault` only in jobs of `lane`, which runs
+// one at a time.
 final class FileSink: ResponseSink, @unchecked Sendable {
   static let crew = LaneCrew(name: "headgate-files", size: 4)
 
@@ -17,15 +18,15 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     var blocks = 0
     var isStopped = false
     var operation: DispatchOperation?
-    // Taken out at the end: what it holds, and perhaps the operation's handle, is let go of then.
+    // Set to nil at the end, which releases what the closure captures, possibly the operation's own handle.
     var completion: FileCompletion?
-    // What the listener is told next: one job at a time is on its way to it.
-    var progress: DownloadProgress?
+    // The next progress to report. At most one job for the listener is scheduled.
+    var progress: TransferProgress?
   }
 
   private let destination: FileDestination
-  private let acceptance: Acceptance?
-  private let onProgress: DownloadProgress.Listener?
+  private let acceptance: OneShot<Void>?
+  private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
   private let pressure: Locked<Pressure>
 
@@ -34,14 +35,14 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var isWanted = false
   private var block: [UInt8] = []
   private var total = 0
-  private var count = DownloadCount(expected: nil)
+  private var count = ProgressCount(longestStep: 1 << 20)
   private var trailers: HTTPFields = [:]
 
   private var file: PartFile?
   private var fault: DispatchError?
 
   init(
-    _ destination: FileDestination, acceptance: Acceptance?, onProgress: DownloadProgress.Listener? = nil,
+    _ destination: FileDestination, acceptance: OneShot<Void>?, onProgress: TransferProgress.Listener? = nil,
     _ completion: @escaping FileCompletion
   ) {
     self.destination = destination
@@ -52,16 +53,15 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   var mayPause: Bool { true }
 
-  /// Whom to stop and resume. Said once, before the submission.
   func attach(_ operation: DispatchOperation) { pressure.withLock { $0.operation = operation } }
 
-  func accepted() { acceptance?.signal() }
+  func accepted() { acceptance?.set() }
 
   func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
     self.head = head
     self.url = url
     isWanted = (200...299).contains(head.statusCode)
-    if onProgress != nil { count.begin(expecting: head.declaredLength.map { Int64($0) }) }
+    if onProgress != nil { count.begin(total: head.declaredLength.map { Int64($0) }) }
     if isWanted, let declared = head.declaredLength, declared > 0 {
       block.reserveCapacity(min(declared, Self.blockSize))
     }
@@ -70,7 +70,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
     total += bytes.count
-    if onProgress != nil, let progress = count.add(bytes.count) { tell(progress) }
+    if onProgress != nil, let progress = count.add(Int64(bytes.count)) { tell(progress) }
     guard isWanted else { return .more }
     block.append(contentsOf: bytes)
     return block.count >= Self.blockSize ? sendBlock() : .more
@@ -78,21 +78,21 @@ final class FileSink: ResponseSink, @unchecked Sendable {
 
   func received(trailers: HTTPFields) { self.trailers = trailers }
 
-  /// The file gets its name at the end.
+  /// The file gets its final name only at the end.
   var isUnseen: Bool { true }
 
   func startAnew() {
     (block, total, trailers) = ([], 0, [:])
-    // After the blocks that are on their way to it.
+    // Queued behind the blocks already on their way to the file.
     lane.run { [self] in file.take()?.discard() }
   }
 
   func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
-    acceptance?.signal()
+    acceptance?.set()
     let last = block
     block = []
     if onProgress != nil, error == nil, let progress = count.end() { tell(progress) }
-    // After this the operation is over: letting go of it here ends the cycle between the two.
+    // Releasing the operation breaks the reference cycle between the two.
     let operation = pressure.withLock { $0.operation.take() }
     let endPoint = operation?.endPoint
     let trailers = trailers
@@ -116,8 +116,8 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     return isStopped ? .pause : .more
   }
 
-  /// Tells the listener, on the lane, unless it is about to be told of less: then that is made more.
-  private func tell(_ progress: DownloadProgress) {
+  /// Reports progress on the lane. If a report is already scheduled, it is updated instead.
+  private func tell(_ progress: TransferProgress) {
     let isOnItsWay = pressure.withLock { pressure in
       defer { pressure.progress = progress }
       return pressure.progress != nil
@@ -163,7 +163,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       return .success(FileResponse(head: head, url: url, path: path, bytes: total, trailers: trailers, times: times))
     } catch {
       file.take()?.discard()
-      // What fails here has been decided well before: only the file is at fault, and the times are those of the response.
+      // The request's outcome was decided before this. Only the file failed, so the times are those of the response.
       guard error.endPoint == nil else { return .failure(error) }
       return .failure(
         error.at(endPoint, waited: times.queued, ran: times.total - times.queued))

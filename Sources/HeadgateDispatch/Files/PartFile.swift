@@ -6,19 +6,19 @@ import Glibc
 import Musl
 #endif
 
-/// A file in the making: written as `name.part` beside its place, and renamed once it is whole, so that nobody ever
-/// sees half a file under the final name.
+/// A file being written: named `name.part` beside its destination, and renamed when it is complete, so that an
+/// incomplete file never appears under the final name.
 struct PartFile: ~Copyable {
   private let destination: FileDestination
   private let partPath: String
   private let descriptor: Int32
   private let numbers: FileNumbers
 
-  /// Creates the part file, exclusively: two bodies with one name get two part files.
+  /// Creates the part file exclusively: two bodies with one name get two part files.
   init(for destination: FileDestination, numbers: FileNumbers = .shared) throws(DispatchError) {
     self.destination = destination
     self.numbers = numbers
-    // Asked again before the rename: another program may put something there meanwhile.
+    // Checked again before the rename, since another program may create something there meanwhile.
     try Self.mustBeReplaceable(destination)
     let name = destination.path
     let created = try numbers.claim(name + ".part", below: 100_000) { number throws(DispatchError) -> Created? in
@@ -51,10 +51,10 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Closes it and gives it its name. Returns the name that it got.
+  /// Closes the file and renames it. Returns the final path.
   consuming func finish() throws(DispatchError) -> String {
     let closed = close(descriptor)
-    // What a network file system could not store is reported by close at the latest.
+    // `close` is the last call to report data that a network file system could not store.
     guard closed == 0 || errno == EINTR else {
       let failure = Self.failure("closing", partPath)
       unlink(partPath)
@@ -81,7 +81,7 @@ struct PartFile: ~Copyable {
       return destination.path
     }
     let named = try claimName { path throws(DispatchError) -> Named? in
-      // A second name, then the first one away: unlike rename(2), link(2) never replaces what is there.
+      // Adds the final name and removes the old one: unlike rename(2), link(2) never replaces an existing file.
       if link(partPath, path) == 0 {
         unlink(partPath)
         return .as(path)
@@ -96,14 +96,14 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Nothing but a file is replaced, nor a link to anything else: the superuser's rename would put a file in the place of a
-  /// device, or of the link to one (`/dev/stdout`).
+  /// Only a regular file may be replaced, or a link to one. With superuser rights, rename would replace a device, or
+  /// a link to one (`/dev/stdout`), by a file.
   private static func mustBeReplaceable(_ destination: FileDestination) throws(DispatchError) {
     var status = stat()
     guard destination.collision == .replace, stat(destination.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG
     else { return }
     throw DispatchError(
-      .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file, and stays as it is")
+      .fileFailed, phase: .writing, detail: "\(destination.path) is not a regular file and is not replaced")
   }
 
   private enum Named {
@@ -111,7 +111,7 @@ struct PartFile: ~Copyable {
     case withoutLinks
   }
 
-  /// For file systems without hard links: takes the name with an empty file of its own first, then replaces that.
+  /// For file systems without hard links: claims the name with an empty file, then replaces that file.
   private borrowing func renameWithoutLinks() throws(DispatchError) -> String {
     try claimName { path throws(DispatchError) -> String? in
       let claim = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
@@ -129,7 +129,7 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Tries one name after another: that of the destination, then those with numbers.
+  /// Tries one name after another: first the destination's, then the numbered ones.
   private borrowing func claimName<Claimed>(
     _ attempt: (String) throws(DispatchError) -> Claimed?
   ) throws(DispatchError) -> Claimed {
@@ -150,7 +150,7 @@ struct PartFile: ~Copyable {
   }
 }
 
-// Named so that the methods `write` and `rename` above can reach the system's calls of the same names.
+// Aliases, because the methods `write` and `rename` hide the system calls with these names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int {
   write(descriptor, bytes, count)
 }

@@ -10,6 +10,8 @@ extension EndPointGate {
   ///   - endPoint: Whose permit.
   ///   - lane: By which lane: `long` for work that stays open.
   ///   - priority: How soon, among those that wait for the same.
+  ///   - scopes: What the work belongs to beside its end-point: see ``GateLimits/scopes``.
+  ///   - weights: What it is expected to weigh, by the names of budgets: see ``Permit/settle(_:)``.
   ///   - deadline: Until when it may wait, as in all of Headgate's blocking calls; the work itself has no limit. One that has
   ///     passed ends it at once, `distantFuture` never.
   ///   - file: Where the permit is asked for, for the warning about one that leaks.
@@ -21,10 +23,12 @@ extension EndPointGate {
   @available(*, noasync)
   public func withPermit<Value>(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    until deadline: Deadline, file: String = #fileID, line: UInt = #line, _ body: () throws -> Value
+    scopes: [RequestScope] = [], weights: [String: Int] = [:], until deadline: Deadline, file: String = #fileID,
+    line: UInt = #line, _ body: () throws -> Value
   ) throws -> Value {
     let permit = try permit(
-      for: endPoint, lane: lane, priority: priority, until: deadline, file: file, line: line)
+      for: endPoint, lane: lane, priority: priority, scopes: scopes, weights: weights, until: deadline, file: file,
+      line: line)
     defer { permit.release() }
     return try body()
   }
@@ -35,13 +39,17 @@ extension EndPointGate {
   @available(*, noasync)
   public func permit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    until deadline: Deadline, file: String = #fileID, line: UInt = #line
+    scopes: [RequestScope] = [], weights: [String: Int] = [:], until deadline: Deadline, file: String = #fileID,
+    line: UInt = #line
   ) throws(DispatchError) -> Permit {
     try checkMayBlock(for: endPoint)
     let began = timers.now
     let waiter = Waiter.ofThread()
     let result = LockedBox<Result<Permit, DispatchError>?>(nil)
-    let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line)) { end in
+    let request = PermitRequest(
+      self, endPoint, priority, StartNeeds.of(scopes, weights), CallSite(file: file, line: line)
+    ) {
+      end in
       result.withLock { $0 = end }
       // Granted to a thread that was cancelled at this moment: nobody else would give it back.
       if !waiter.end(.woken), case .success(let permit) = end { permit.release() }

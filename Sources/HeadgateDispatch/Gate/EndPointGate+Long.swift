@@ -36,7 +36,7 @@ extension EndPointGate {
   /// Changes how many long requests an end-point tolerates, and nothing else of its limit, in one step.
   ///
   /// - Parameters:
-  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:connections:weight:)``.
+  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
   ///   - endPoint: For this one only, which has a limit of its own from then on; nil for all that have none.
   /// - Throws: ``LimitError`` for a number that is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {

@@ -13,6 +13,8 @@ extension EndPointGate {
   ///   - endPoint: Whose permit.
   ///   - lane: By which lane: `long` for work that stays open.
   ///   - priority: How soon, among those that wait for the same.
+  ///   - scopes: What the work belongs to beside its end-point: see ``GateLimits/scopes``.
+  ///   - weights: What it is expected to weigh, by the names of budgets: see ``Permit/settle(_:)``.
   ///   - deadline: How long it may wait, from this call; the work itself has no limit. Nil: no limit. Zero or less ends it
   ///     at once.
   ///   - isolation: Where `body` runs: by default where the caller does.
@@ -23,37 +25,35 @@ extension EndPointGate {
   ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
   public func withPermit<Value: Sendable>(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Duration? = nil,
+    scopes: [RequestScope] = [], weights: [String: Int] = [:], deadline: Duration? = nil,
     isolation: isolated (any Actor)? = #isolation, file: String = #fileID, line: UInt = #line,
     _ body: () async throws -> Value
   ) async throws -> Value {
     let permit = try await permit(
-      for: endPoint, lane: lane, priority: priority, deadline: deadline, file: file, line: line)
+      for: endPoint, lane: lane, priority: priority, scopes: scopes, weights: weights, deadline: deadline, file: file,
+      line: line)
     defer { permit.release() }
     return try await body()
   }
 
   /// Suspends until a permit of the end-point is free, and returns it. Release it once the work is done.
   ///
-  /// - Throws: As ``withPermit(for:lane:priority:deadline:isolation:file:line:_:)``.
+  /// - Throws: As ``withPermit(for:lane:priority:scopes:weights:deadline:isolation:file:line:_:)``.
   public func permit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Duration? = nil,
+    scopes: [RequestScope] = [], weights: [String: Int] = [:], deadline: Duration? = nil,
     file: String = #fileID, line: UInt = #line
   ) async throws(DispatchError) -> Permit {
-    let canceller = Canceller()
-    let result = await withTaskCancellationHandler {
-      await withContinuation { (continuation: CheckedContinuation<Result<Permit, DispatchError>, Never>) in
-        let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line)) {
-          continuation.resume(returning: $0)
-        }
-        canceller.set { request.cancel() }
-        request.submit(lane, deadline: deadline, mayBeHeld: true)
-      }
+    let reply = Reply<Permit>()
+    let request = PermitRequest(
+      self, endPoint, priority, StartNeeds.of(scopes, weights), CallSite(file: file, line: line), reply.put)
+    await withTaskCancellationHandler {
+      request.submit(lane, deadline: deadline, mayBeHeld: true)
+      await reply.wait()
     } onCancel: {
-      canceller.cancel()
+      request.cancel()
     }
-    return try result.get()
+    return try reply.get()
   }
 
   /// Asks for a permit of the end-point and returns at once; `completion` is called once, with the permit or an error,
@@ -64,11 +64,12 @@ extension EndPointGate {
   @discardableResult
   public func requestPermit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
-    deadline: Duration? = nil,
+    scopes: [RequestScope] = [], weights: [String: Int] = [:], deadline: Duration? = nil,
     file: String = #fileID, line: UInt = #line,
     completion: @escaping @Sendable (Result<Permit, DispatchError>) -> Void
   ) -> PermitRequest {
-    let request = PermitRequest(self, endPoint, priority, CallSite(file: file, line: line), completion)
+    let request = PermitRequest(
+      self, endPoint, priority, StartNeeds.of(scopes, weights), CallSite(file: file, line: line), completion)
     request.submit(lane, deadline: deadline, mayBeHeld: false)
     return request
   }

@@ -19,11 +19,17 @@ public final class EndPointGate: Sendable {
   let state: LockedGateState
   /// The sockets under the gate's limits, for transports.
   public let sockets: GateSockets
-  private let drained = Drain()
+  /// Those that wait for a moment to connect again, on behalf of all dispatchers.
+  let closingWaits = ClosingWaits()
+  private let drained = OneShot<Void>()
   private let registry = GateRegistry()
   let handover = PermitHandover()
   let timers: any TimerService
   let logger: Logger
+  /// Whether pauses or a breaker are set.
+  let hearing: Atomic<Bool>
+  /// Whether any end-point has been in trouble, or limits are learned. Before that, a response that went well is not reported.
+  let guarding: Atomic<Bool>
 
   /// How many effects a caller delivers before the rest goes to a thread of its own. Nearly always there is
   /// one; a raised limit or a transport that completes inside its start brings more.
@@ -36,29 +42,34 @@ public final class EndPointGate: Sendable {
   ///   - timers: The clock that deadlines follow.
   ///   - logger: Where it tells of leaked permits, and of a second gate at the same end-point.
   public init(
-    limits: GateLimits = .standard, timers: any TimerService = TimerThread.shared,
+    limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
     state = LockedGateState(limits)
     sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger
+    hearing = Atomic(limits.hearsOutcomes)
+    guarding = Atomic(limits.adaptive != nil)
     GateRegistry.enter(state)
   }
 
-  deinit { GateRegistry.leave(state) }
-
-  /// The limits in force. Setting lower ones ends nothing: no more is started until it fits, idle connections beyond them
-  /// are closed now, and those in use when they become idle. Setting higher ones starts all that became eligible.
-  ///
-  /// To change a part of them is to read and to write: of two threads that do so at once one may undo what the other did.
-  /// ``updateLimits(_:)`` loses nothing.
-  public var limits: GateLimits {
-    get { state.withLock { $0.scheduler.limits } }
-    set { changeLimits { $0.setLimits(newValue) } }
+  deinit {
+    state.withLock { $0.alarm.end() }?.cancel()
+    GateRegistry.leave(state)
   }
 
-  /// Changes a part of the limits, so that no change of another thread is lost.
+  /// The limits in force. They can't be set: what another thread has changed since they were read would be lost. See
+  /// ``updateLimits(_:)``.
+  public var limits: GateLimits { state.withLock { $0.scheduler.limits } }
+
+  /// Puts other limits in the place of all that are in force, those of single end-points too.
+  ///
+  /// Lower limits end nothing: no more is started until it fits, idle connections beyond them are closed now, and those in
+  /// use when they become idle. Higher ones start all that became eligible.
+  public func setLimits(_ limits: GateLimits) { changeLimits { $0.setLimits(limits) } }
+
+  /// Changes a part of the limits, so that no change of another thread is lost. As ``setLimits(_:)`` for the rest.
   ///
   ///     gate.updateLimits { $0.rules[pattern] = limits }
   ///
@@ -100,7 +111,10 @@ public final class EndPointGate: Sendable {
     at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
   ) -> (Result, @Sendable () -> Void) {
     let (result, calls) = state.withLock { state in
+      if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
       let result = event(&state.scheduler)
+      hearing.store(state.scheduler.limits.hearsOutcomes, ordering: .relaxed)
+      if state.scheduler.limits.adaptive != nil { guarding.store(true, ordering: .relaxed) }
       state.sockets.limitsChanged(at: endPoint, state.scheduler.limits)
       return (result, sockets.takeCalls(&state) + state.limitsCalls)
     }
@@ -154,7 +168,7 @@ public final class EndPointGate: Sendable {
   var isClosing: Bool { state.withLock { $0.scheduler.closing != .open } }
 
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
-    state.withLock { $0.scheduler.setPriority(priority, of: ticket) }
+    perform { $0.setPriority(priority, of: ticket) }
   }
 
   /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
@@ -172,17 +186,20 @@ public final class EndPointGate: Sendable {
   func submit(
     _ client: any GateClient, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority,
     patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool, at moment: Deadline,
-    as admission: Scheduler<any GateClient>.Admission = .new
+    as admission: Scheduler<any GateClient>.Admission = .new, needs: StartNeeds? = nil,
+    until deadline: Deadline = .distantFuture
   ) -> Scheduler<any GateClient>.Submission {
     // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
-    let (submission, hasMore, isNew) = state.withLock { state in
+    let (submission, hasMore, isNew, isTimed) = state.withLock { state in
       let met = state.scheduler.metEndPoints
       let submission = state.scheduler.submit(
         client, to: endPoint, lane, priority: priority, at: moment, patience: patience, mayBeHeld: mayBeHeld,
-        mayStart: !isInside, as: admission)
-      return (submission, state.scheduler.hasEffects, state.scheduler.metEndPoints != met)
+        mayStart: !isInside, as: admission, needs: needs, until: deadline)
+      let isNew = state.scheduler.metEndPoints != met
+      return (submission, state.scheduler.hasEffects, isNew, state.isTimed)
     }
+    if isTimed { setAlarm() }
     if isNew { registry.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
@@ -198,6 +215,9 @@ public final class EndPointGate: Sendable {
 
   // The item that ends goes when the lock is free again.
   func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
+
+  /// It was granted a permit and does nothing with it: no rate has counted it.
+  func decline(_ ticket: Ticket) { _ = perform { $0.finish(ticket, hasStarted: false) } }
 
   func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
 
@@ -215,23 +235,35 @@ public final class EndPointGate: Sendable {
 
   func forgetExpected() { perform { $0.forgetExpected() } }
 
-  func close(_ mode: Scheduler<any GateClient>.Closing) { perform { $0.close(mode) } }
+  func close(_ mode: Scheduler<any GateClient>.Closing) {
+    perform { $0.close(mode) }
+    closingWaits.close()
+    guard mode >= .ending else { return }
+    // One that waits for its socket has its permit already: for the scheduler it runs.
+    for request in permitRequests { request.asked(toEndBecause: DispatchError(.shutDown)) }
+  }
 
   /// Calls `action` once the gate is closed and empty.
-  func whenDrained(_ action: @escaping @Sendable () -> Void) { drained.whenDone(action) }
+  func whenDrained(_ action: @escaping @Sendable () -> Void) { drained.whenSet(action) }
 
   // MARK: The funnel
 
   /// Decides under the lock, acts after it. The first effect comes out under the same hold of the lock.
   func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
-      let (result, hasMore) = state.withLock { state in (event(&state.scheduler), state.scheduler.hasEffects) }
+      let (result, hasMore, isTimed) = state.withLock { state in
+        if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
+        return (event(&state.scheduler), state.scheduler.hasEffects, state.isTimed)
+      }
+      if isTimed { setAlarm() }
       if hasMore { frame.pointee.hasMore = true }
       return result
     }
-    let (result, effect, hasMore) = state.withLock { state in
-      (event(&state.scheduler), state.scheduler.next(), state.scheduler.hasEffects)
+    let (result, effect, hasMore, isTimed) = state.withLock { state in
+      if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
+      return (event(&state.scheduler), state.scheduler.next(), state.scheduler.hasEffects, state.isTimed)
     }
+    if isTimed { setAlarm() }
     if let effect { deliver(effect, at: nil, hasMore, atMost: Self.deliveriesACaller) }
     return result
   }
@@ -269,7 +301,7 @@ public final class EndPointGate: Sendable {
     case .end(let client): client.turnedAway(.shutDown)
     case .shed(let client): client.turnedAway(.displaced)
     case .abort(let client): client.asked(toEndBecause: DispatchError(.shutDown))
-    case .drained: drained.finish()
+    case .drained: drained.set()
     }
   }
 }

@@ -5,10 +5,14 @@ import HeadgateThreads
 struct GateState: Sendable {
   var scheduler: Scheduler<any GateClient>
   var sockets = SocketLedger()
+  var alarm = GateAlarm()
   /// Who is told of sockets that become free.
   var holders: [SocketLedger.Holder: any SocketHolder] = [:]
 
   init(limits: GateLimits) { scheduler = Scheduler(limits: limits) }
+
+  /// Whether something may wait for the time, so that the gate's timer has to be looked after.
+  var isTimed: Bool { scheduler.isTimed || alarm.isArmed }
 
   /// Tells holders that keep connections that the limits have changed; to be called when the lock is free again.
   var limitsCalls: [GateSockets.Call] {

@@ -14,9 +14,9 @@ public final class Permit: Sendable {
   public let waited: Duration
 
   private let gate: EndPointGate
-  private let ticket: Ticket
+  let ticket: Ticket
   private let leases: SocketLeases
-  private let released = Locked(false)
+  private let released = SingleUse()
   private let origin: CallSite
 
   init(
@@ -38,17 +38,21 @@ public final class Permit: Sendable {
     )
   }
 
+  /// Tells what the work really weighed, in units by the names of budgets: what it did not use of the weights that the permit
+  /// was asked for with is free again in the window that it was counted in, and what it used beyond is owed. Names that
+  /// are not in it stay as they were counted. Before or after the release, until the windows have passed, once: true if
+  /// that was so. O(log n).
+  @discardableResult
+  public func settle(_ weights: [String: Int]) -> Bool { gate.settle(ticket, weights) }
+
   /// Gives the permit back, from any thread; close its connection first. The next request starts at once. Only the first
   /// call does something: true for that one.
   @discardableResult
   public func release() -> Bool {
-    let isFirst = released.withLock { released in
-      defer { released = true }
-      return !released
-    }
-    guard isFirst else { return false }
+    guard released.take() else { return false }
     // The socket first: the next one needs both.
     leases.leave()
+    gate.learnEnd(of: ticket)
     gate.finish(ticket)
     return true
   }

@@ -13,6 +13,7 @@ public final class PermitRequest: GateClient, Sendable {
     // Since the permit is granted: what the socket is leased by.
     var leases: SocketLeases?
     var timer: ScheduledTimer?
+    var deadline: Deadline?
   }
 
   private let gate: EndPointGate
@@ -20,12 +21,14 @@ public final class PermitRequest: GateClient, Sendable {
   private let submitted: Deadline
   private let origin: CallSite
   private let priority: RequestPriority
+  private let needs: StartNeeds?
   private let state: Locked<State>
 
   init(
-    _ gate: EndPointGate, _ endPoint: EndPoint, _ priority: RequestPriority, _ origin: CallSite,
+    _ gate: EndPointGate, _ endPoint: EndPoint, _ priority: RequestPriority, _ needs: StartNeeds?, _ origin: CallSite,
     _ completion: @escaping Completion
   ) {
+    self.needs = needs
     self.priority = priority
     self.gate = gate
     self.endPoint = endPoint
@@ -37,14 +40,20 @@ public final class PermitRequest: GateClient, Sendable {
   /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is handed over.
   public func cancel() { end(with: .cancelled) }
 
+  /// What it waits for: the one limit that keeps it from starting, and how many go before it. Nil for one that does not wait
+  /// for a permit, or only for its socket. O(n) in all that runs or waits at the gate.
+  public var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { gate.waitReason(of: $0) } }
+
   func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
     if let deadline {
       guard deadline > .zero else { return end(with: .deadlineExceeded) }
+      state.withLock { $0.deadline = submitted + deadline }
       let timer = gate.timers.schedule(at: submitted + deadline) { [self] in end(with: .deadlineExceeded) }
       keep(timer)
     }
     switch gate.submit(
-      self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted)
+      self, to: endPoint, lane, priority: priority, patience: .waits, mayBeHeld: mayBeHeld, at: submitted,
+      needs: needs, until: deadline.map { submitted + $0 } ?? .distantFuture)
     {
     case .started: break
     case .accepted(let ticket), .held(let ticket):
@@ -54,7 +63,7 @@ public final class PermitRequest: GateClient, Sendable {
         return state.completion == nil
       }
       if isOver { _ = gate.withdraw(ticket) }
-    case .refused(let refusal): end(with: refusal.code)
+    case .refused(let refusal): end(with: refusal.error(at: endPoint))
     }
   }
 
@@ -66,15 +75,20 @@ public final class PermitRequest: GateClient, Sendable {
     if isOver { timer.cancel() }
   }
 
-  private func end(with code: DispatchError.Code) {
+  private func end(with code: DispatchError.Code) { end(with: DispatchError(code)) }
+
+  private func end(with error: DispatchError) {
     guard let taken = take() else { return }
+    var reason = error.waitReason
     if let leases = taken.leases {
       leases.leave()
-      if let ticket = taken.ticket { gate.finish(ticket) }
+      if let ticket = taken.ticket { gate.decline(ticket) }
     } else if let ticket = taken.ticket {
+      if reason == nil, error.code == .deadlineExceeded { reason = gate.waitReason(of: ticket) }
       _ = gate.withdraw(ticket)
     }
-    let error = DispatchError(code, endPoint: endPoint, waited: gate.timers.now - submitted)
+    let error = DispatchError(
+      error.code, endPoint: endPoint, waited: gate.timers.now - submitted, waitReason: reason)
     call(taken, .failure(error))
   }
 
@@ -105,7 +119,7 @@ public final class PermitRequest: GateClient, Sendable {
     guard isWanted else {
       // Cancelled between the decision and here.
       leases.leave()
-      return gate.finish(ticket)
+      return gate.decline(ticket)
     }
     leaseSocket()
   }
@@ -128,6 +142,16 @@ public final class PermitRequest: GateClient, Sendable {
 
   package func admitted() {}
   package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
+
+  package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
+    let (deadline, isWaiting) = state.withLock { ($0.deadline, $0.completion != nil && $0.leases == nil) }
+    guard isWaiting else { return }
+    if isGivenUp {
+      end(with: DispatchError(.unreachable, waitReason: reason))
+    } else if let deadline, let until = reason.until, until >= deadline {
+      end(with: DispatchError(.pausedUntil, waitReason: reason))
+    }
+  }
 
   // A request that waits ends. The holder of a bare permit decides itself when its work ends.
   package func asked(toEndBecause error: DispatchError) { end(with: error.code) }

@@ -1,33 +1,33 @@
 import HeadgateThreads
 
-/// A token, as ``BearerTokens`` are handed one.
+/// A bearer token and its lifetime. See ``BearerTokens``.
 public struct BearerToken: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
   /// The token itself.
   public let value: String
 
-  /// How long it is valid, from when it was asked for; nil where nobody knows.
+  /// How long the token is valid, counted from the start of its fetch. Nil if unknown.
   public let lifetime: Duration?
 
-  /// A token.
+  /// Creates a token.
   ///
   /// - Parameters:
   ///   - value: The token itself, without `Bearer`.
-  ///   - lifetime: How long it is valid, from when it was asked for. Nil: until a server refuses it.
+  ///   - lifetime: How long it is valid, counted from the start of its fetch. Nil: until a server refuses it.
   public init(_ value: String, validFor lifetime: Duration? = nil) {
     self.value = value
     self.lifetime = lifetime
   }
 
-  /// Shows that there is one, and not which.
+  /// A fixed text that does not contain the token.
   public var description: String { "BearerToken(REDACTED)" }
 
-  /// Shows none of it.
+  /// A mirror without the token.
   public var customMirror: Mirror { Mirror(self, children: ["lifetime": lifetime as Any]) }
 }
 
-/// What there is for fetching a token.
+/// The context of a token fetch.
 public struct TokenFetch: Sendable {
-  /// The token that was refused, or is about to expire: for services that make a new one of it. Nil for the first.
+  /// The token that was refused or is about to expire, for services that renew a token. Nil for the first fetch.
   public let old: BearerToken?
 
   private let interception: Interception
@@ -37,7 +37,7 @@ public struct TokenFetch: Sendable {
     self.interception = interception
   }
 
-  /// Sends a request through the dispatcher whose request needs the token, past all interceptors; see
+  /// Sends a request through the dispatcher whose request needs the token, bypassing all interceptors; see
   /// ``Interception/send(_:)``.
   ///
   /// - Parameter request: What to send.

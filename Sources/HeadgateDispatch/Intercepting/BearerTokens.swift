@@ -1,7 +1,8 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Gives requests a bearer token, and fetches a new one when a server refuses it: once for all who wait.
+/// Adds a bearer token to requests. Fetches a new token when a server refuses the present one, with one fetch for all
+/// waiting requests.
 ///
 ///     let tokens = BearerTokens(for: try EndPoint("https://api.example.com")) { fetch in
 ///       let response = try await fetch.send(DispatchRequest("https://login.example.com/token", method: .post))
@@ -9,22 +10,25 @@ import HeadgateThreads
 ///     }
 ///     let dispatcher = try URLDispatcher(interceptors: [tokens])
 ///
-/// **Whose requests.** Those to the end-points that it is for, wherever a redirect leads: no other server gets to see the
-/// token. It goes over TLS only, or to this machine: a request to such an end-point over plain http goes without,
-/// unless the tokens were made for that. Requests with an `Authorization` of their own keep that, and go without.
+/// **Scope.** Only requests to the given end-points get the token, also after redirects; no other server receives it.
+/// It is sent over TLS or to this machine only: other plain http requests go without the token unless `overPlainHTTP`
+/// is set. A request with an `Authorization` field of its own keeps that field.
 ///
-/// **When one is fetched.** Before the first request; once its lifetime is over, a little sooner (`leeway`); and when a
-/// server answers with 401. Those that get a 401 at the same time wait for one fetch, and so do those that come meanwhile or
-/// have their turn in the queue; one whose token was replaced since it was sent is sent again without a fetch. A request that gets another 401 after a
-/// fetch has that for its response, and so has one whose body can't be sent again.
+/// **Fetching.** A token is fetched before the first request, shortly before the present one expires (`leeway`), and
+/// when a server answers 401. Requests that get a 401 at the same time share one fetch, and so do requests prepared
+/// or granted a permit meanwhile. A request whose token has been replaced since it was sent is sent again without a
+/// fetch. A second 401, after a fetch, is delivered as the response; so is the first one if the body can't be sent
+/// again.
+/// fetch. After another 401 that response is delivered. It is also delivered if the body can't be sent again.
 ///
-/// **When fetching fails.** All who wait end with the error `interceptorFailed`, beneath which is what the closure threw. The
-/// next request tries again. If it returns nil there is no token: requests go without one, and a 401 is their response.
+/// **Failure.** If the closure throws, all waiting requests fail with `interceptorFailed`, with the thrown error as
+/// `underlyingError`. The next request tries again. If it returns nil there is no token: requests are sent without
+/// one, and a 401 is their response.
 ///
-/// **When somebody gives up.** A request that is cancelled, or out of time, leaves the fetch to the others. Once nobody
-/// waits, the fetch is cancelled.
+/// **Cancelling.** A request that is cancelled or times out leaves the fetch to the others. When no request waits,
+/// the fetch is cancelled.
 ///
-/// One object may serve several dispatchers, which share its token. All calls are safe from any thread.
+/// One object may serve several dispatchers, which share its token. All methods are thread-safe.
 public final class BearerTokens: RequestInterceptor {
   private typealias Waiter = CheckedContinuation<BearerToken?, any Error>
 
@@ -32,16 +36,18 @@ public final class BearerTokens: RequestInterceptor {
   private let fetch: @Sendable (TokenFetch) async throws -> BearerToken?
   private let state: Locked<TokenState<Waiter>>
 
-  /// Tokens for some end-points.
+  /// Creates an interceptor for requests to some end-points.
   ///
   /// - Parameters:
-  ///   - endPoints: Whose requests get the token: host and port, so that of a server's two ports for http and https the one
-  ///     that is not named gets none.
-  ///   - overPlainHTTP: Whether requests over plain http get it too, which everybody on the way can read. Those to
-  ///     `localhost`, to loopback addresses (127.0.0.0/8, `::1`) and to Unix-domain sockets get it in any case.
-  ///   - token: The first token, from where the last run of the program kept it; nil: it is fetched.
-  ///   - leeway: How long before the end of its lifetime a token is replaced; at most half of its lifetime counts.
-  ///   - fetch: Fetches a token, in a task of its own, one call at a time. Returns nil where there is none to be had.
+  ///   - endPoints: The hosts and ports whose requests get the token. If a server has one port for http and another
+  ///     for https, name both to include both.
+  ///   - overPlainHTTP: Whether requests over plain http get the token too, although everybody on the network path
+  ///     can read it. Requests to `localhost`, to loopback addresses (127.0.0.0/8, `::1`) and to Unix-domain sockets
+  ///     always get it.
+  ///   - token: The first token, for example one stored by an earlier run. Nil: it is fetched.
+  ///   - leeway: How long before its expiry a token is replaced. Limited to half of the token's lifetime.
+  ///   - fetch: Fetches a token. Called in a task of its own, one call at a time. Returns nil if no token is
+  ///     available.
   public convenience init(
     for endPoints: EndPoint..., overPlainHTTP: Bool = false, token: BearerToken? = nil, leeway: Duration = .seconds(10),
     fetch: @escaping @Sendable (TokenFetch) async throws -> BearerToken?
@@ -52,14 +58,15 @@ public final class BearerTokens: RequestInterceptor {
       token: token, leeway: leeway, fetch: fetch)
   }
 
-  /// Tokens for some requests.
+  /// Creates an interceptor for requests chosen by a closure.
   ///
   /// - Parameters:
-  ///   - isMeant: Whether a request gets the token. Called for each request before it is sent, after redirects too; it must
-  ///     return at once. Have it look at ``DispatchRequest/isSecure`` too, or the token may be sent in the clear.
-  ///   - token: The first token, from where the last run of the program kept it; nil: it is fetched.
-  ///   - leeway: How long before the end of its lifetime a token is replaced; at most half of its lifetime counts.
-  ///   - fetch: Fetches a token, in a task of its own, one call at a time. Returns nil where there is none to be had.
+  ///   - isMeant: Whether a request gets the token. Called for each request before it is sent, also after redirects;
+  ///     must return at once. Check ``DispatchRequest/isSecure`` too, or the token may be sent unencrypted.
+  ///   - token: The first token, for example one stored by an earlier run. Nil: it is fetched.
+  ///   - leeway: How long before its expiry a token is replaced. Limited to half of the token's lifetime.
+  ///   - fetch: Fetches a token. Called in a task of its own, one call at a time. Returns nil if no token is
+  ///     available.
   public init(
     where isMeant: @escaping @Sendable (DispatchRequest) -> Bool, token: BearerToken? = nil,
     leeway: Duration = .seconds(10), fetch: @escaping @Sendable (TokenFetch) async throws -> BearerToken?
@@ -69,26 +76,26 @@ public final class BearerTokens: RequestInterceptor {
     state = Locked(TokenState(token, leeway: leeway))
   }
 
-  /// The present token; nil before the first, and where there is none. May have expired.
+  /// The present token. Nil before the first, and if none is available. It may have expired.
   public var token: BearerToken? { state.withLock { $0.token } }
 
-  /// Puts another token in the place of the present one: after somebody has signed in, or, with nil, has signed out: then
-  /// the next request fetches one.
+  /// Replaces the token, for example after a sign-in. Nil removes it, as after a sign-out: the next request fetches
+  /// one.
   ///
-  /// What a fetch under way brings is not kept. With a token it is cancelled, and those who wait for it have that token;
-  /// requests that wait for their permit get it as well before they are sent.
+  /// The result of a fetch under way is not stored. A new token also cancels that fetch, and requests waiting for it
+  /// get the new token; so do requests that wait for a permit, before they are sent.
   public func setToken(_ token: BearerToken?) {
     let (waiters, fetch) = state.withLock { $0.set(token) }
     fetch?.cancel()
     for waiter in waiters { waiter.resume(returning: token) }
   }
 
-  /// How many requests wait for a token.
+  /// The number of requests waiting for a token.
   var waiting: Int { state.withLock { $0.waiting } }
 
   // MARK: Requests
 
-  /// Gives a request the token, fetching one if need be.
+  /// Adds the token to a request. Fetches one if necessary.
   public func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
     guard isMeant(request), request.headerFields[.authorization] == nil,
       !FetchingTask.fetches.contains(ObjectIdentifier(self))
@@ -97,20 +104,20 @@ public final class BearerTokens: RequestInterceptor {
     request.headerFields[.authorization] = Self.field(token.value)
   }
 
-  /// Whether a request stands with a token that is not used any more.
+  /// Whether a request carries a token that is no longer in use.
   public func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool {
     guard let carried = carried(by: request, interception) else { return false }
     let now = interception.now
     return state.withLock { $0.usable(refused: nil, at: now)?.value } != carried
   }
 
-  /// Whether a server has refused a token that may be replaced.
+  /// Whether a server has refused a token that can be replaced.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool {
     guard response.statusCode == 401, let refused = carried(by: response.request, interception) else { return false }
     return interception.resends == 0 || hasOther(than: refused, interception)
   }
 
-  /// Has a request whose token was refused sent again once there is another.
+  /// Sends a request with a refused token again once there is another token.
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
   ) async throws -> InterceptorAnswer {
@@ -123,7 +130,7 @@ public final class BearerTokens: RequestInterceptor {
 
   private static func field(_ token: String) -> String { scheme + token }
 
-  /// The token that a request has from here.
+  /// The token that this object added to a request.
   private func carried(by request: DispatchRequest, _ interception: Interception) -> String? {
     guard interception.unprepared.headerFields[.authorization] == nil, isMeant(request),
       let field = request.headerFields[.authorization], field.hasPrefix(Self.scheme)
@@ -148,7 +155,7 @@ public final class BearerTokens: RequestInterceptor {
         switch state.withLock({ $0.want(waiter, refused: refused, fetch, at: now) }) {
         case .token(let token): waiter.resume(returning: token)
         case .waits(let number, let begins):
-          // A cancel that came before finds the waiter now.
+          // If the task was cancelled before this, `set` calls the closure at once.
           canceller.set { [self] in giveUp(number) }
           if let begins { begin(begins, interception, fetch) }
         }
@@ -182,8 +189,8 @@ public final class BearerTokens: RequestInterceptor {
   }
 }
 
-/// Of which tokens a fetch is under way in the present task: requests that are submitted in it do not wait for that fetch, nor
-/// do they when they are prepared again.
+/// The `BearerTokens` objects whose fetch runs in the present task. Requests submitted by that task do not wait for
+/// the fetch, which would be a deadlock. This also applies when they are prepared again.
 enum FetchingTask {
   @TaskLocal static var fetches: [ObjectIdentifier] = []
 }

@@ -1,21 +1,21 @@
 import HeadgateThreads
 
-/// The task in which interceptors work on one request.
+/// The task that runs the interceptors for one request.
 ///
-/// It is made where the request is submitted, so that all of their work has the task-local values and the priority of the
-/// task that submitted it. Between one piece of work and the next it is suspended: a task made later, on the transport's
-/// thread, could not get at those values.
+/// It is created where the request is submitted, so that interceptors inherit task-local values and priority from the
+/// submitting task. Between pieces of work it is suspended. A task created later, on the transport's thread, could
+/// not inherit those values.
 final class InterceptorTask: Sendable {
   typealias Work = @Sendable () async -> Void
 
   private enum State {
-    /// It works, or is about to ask for work.
+    /// Running work, or about to ask for more.
     case busy
-    /// It waits for work.
+    /// Suspended until there is work.
     case waiting(CheckedContinuation<Work?, Never>)
-    /// The work that comes next.
+    /// The next work.
     case due(Work)
-    /// There is no more work.
+    /// Finished.
     case over
   }
 
@@ -30,7 +30,7 @@ final class InterceptorTask: Sendable {
     }
   }
 
-  /// Has some work done, after that which is under way.
+  /// Runs `work` after the present work.
   func perform(_ work: @escaping Work) {
     let waiting = state.withLock { state -> CheckedContinuation<Work?, Never>? in
       switch state {
@@ -45,10 +45,10 @@ final class InterceptorTask: Sendable {
     waiting?.resume(returning: work)
   }
 
-  /// Cancels the work that is under way.
+  /// Cancels the present work.
   func cancel() { task.cancel() }
 
-  /// Ends the task once its work is done.
+  /// Ends the task after its present work.
   func finish() {
     let waiting = state.withLock { state -> CheckedContinuation<Work?, Never>? in
       defer { state = .over }

@@ -1,10 +1,10 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// A response, or a failure, that is told to nobody before interceptors have looked at it. Stands in for the exchange while
-/// it is told.
+/// A response or failure that is withheld from the sink until interceptors have reviewed it. Acts as the exchange
+/// while it is delivered.
 final class KeptResponse: ExchangeControl {
-  // As much as waits for the reader of a stream.
+  // The same amount that a stream buffers for its reader.
   private static let mostBytes = StreamingSink.highWater
 
   private struct Rest {
@@ -13,9 +13,9 @@ final class KeptResponse: ExchangeControl {
     var trailers: HTTPFields?
   }
 
-  /// What they look at.
+  /// What the interceptors review.
   let response: InterceptedResponse
-  /// Who wants to, by their places, in the order in which they do.
+  /// The indices of the interceptors that asked to review it, in the order of review.
   let reviewers: [Int]
   private let rest = Locked(Rest())
 
@@ -24,7 +24,7 @@ final class KeptResponse: ExchangeControl {
     self.reviewers = reviewers
   }
 
-  /// Keeps a piece of the body. Beyond a quarter of a megabyte the rest is not wanted.
+  /// Keeps a piece of the body. Aborts the transfer beyond a quarter of a megabyte.
   func add(_ bytes: UnsafeRawBufferPointer) -> BodyFlow {
     rest.withLock { rest in
       guard !rest.isCut, bytes.count <= Self.mostBytes - rest.body.count else {
@@ -41,15 +41,15 @@ final class KeptResponse: ExchangeControl {
   var body: [UInt8] { rest.withLock { $0.body } }
   var trailers: HTTPFields? { rest.withLock { $0.trailers } }
 
-  /// What is wrong with it, where it was not kept whole.
+  /// The error to deliver if the body was too large to keep.
   var fault: DispatchError? {
     guard rest.withLock({ $0.isCut }) else { return nil }
     return DispatchError(
       .bodyTooLarge, phase: .receiving,
-      detail: "an interceptor looked at the response, of which no more than \(Self.mostBytes) bytes are kept meanwhile")
+      detail: "at most \(Self.mostBytes) bytes are kept while an interceptor reviews a response")
   }
 
-  // MARK: As an exchange
+  // MARK: ExchangeControl
 
   func cancel() {}
   func resume() {}

@@ -1,4 +1,5 @@
-/// Changes a dispatcher's requests before they start, and may have them sent again: tokens, signatures, another server.
+/// Changes a dispatcher's requests before they start, and can send them again: for tokens, signatures, or another
+/// server.
 ///
 ///     struct Language: RequestInterceptor {
 ///       func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {
@@ -7,74 +8,76 @@
 ///     }
 ///     let dispatcher = try URLDispatcher(interceptors: [Language()])
 ///
-/// For bearer tokens there is ``BearerTokens``. Every call has a default, which changes nothing.
+/// For bearer tokens see ``BearerTokens``. Every method has a default implementation, which changes nothing.
 ///
-/// **No permit is held** while an interceptor works: a request is prepared before it asks for its permit, and gives it back
-/// before a response is looked at. So a slow token service stops nobody but those that wait for it, and an interceptor may
-/// send requests of its own to the same end-point (``Interception/send(_:)``), however low its limit. A request that comes
-/// back is as old as it was: it goes before those that were submitted later.
+/// **Permits.** No permit is held while an interceptor works: a request is prepared before it asks for its permit,
+/// and returns it before its response is reviewed. A slow token service therefore blocks only requests that need the
+/// token, and an interceptor may send requests to the same end-point (``Interception/send(_:)``), however low its
+/// limit. A request that is sent again keeps its age: it goes before requests submitted later.
 ///
-/// **Order.** Requests are prepared by all interceptors of a dispatcher, in their order, each beginning with what the one
-/// before made. Responses are looked at in the opposite order, and the first that wants the request sent again decides.
-/// Then all prepare it anew.
+/// **Order.** Requests are prepared by all interceptors of a dispatcher in order, each starting with the result of
+/// the previous one. Responses are reviewed in reverse order. The first interceptor that wants the request sent again
+/// decides; then all of them prepare it again.
 ///
-/// **Time.** A request's `deadline` counts all that an interceptor takes, its `timeout` nothing of it. Whatever ends the
-/// request meanwhile does so at once; the task in which the interceptor works is cancelled then, and what it answers
-/// later is passed over.
+/// **Time.** Interceptor time counts toward a request's `deadline`, not its `timeout`. If the request ends meanwhile,
+/// for example by a cancel, it ends at once: the interceptor's task is cancelled and its result ignored.
 ///
-/// **Errors.** What an interceptor throws ends the request with the error `interceptorFailed`, and stands there as
-/// ``DispatchError/underlying``.
+/// **Errors.** If an interceptor throws, the request ends with the error `interceptorFailed`, with the thrown error
+/// as ``DispatchError/underlyingError``.
 ///
-/// The calls of one request come one at a time, in a task of its own, which has the task-local values and the priority of the
-/// task that submitted it; those of different requests come at once. A request that is submitted outside of any task has the
-/// default priority. The task lasts as long as the request, suspended while interceptors have nothing to do.
+/// **Concurrency.** The methods are called one at a time for a request, in a task that inherits the task-local values
+/// and the priority of the submitting task, and concurrently for different requests. A request submitted outside of
+/// any task has the default priority. The task lasts as long as the request, and is suspended when there is no work.
 public protocol RequestInterceptor: Sendable {
-  /// Changes a request before it is sent: for its first time, after each redirect, before each retry, with a delegate's
+  /// Changes a request before it is sent: initially, after each redirect, before each retry, with a delegate's
   /// credential, and when an interceptor has it sent again.
   ///
   /// - Parameters:
-  ///   - request: At first the request as no interceptor has changed it: as it was submitted, or as a redirect made it. So
-  ///     preparations never pile up, and what was put in for one server does not go along to another. Header fields,
-  ///     method, body, and where it goes may be changed; limits on time and size, priority and retries are those that it was
-  ///     submitted with.
-  ///   - interception: What there is to know beside.
-  /// - Throws: Anything: the request ends with it, and is not sent.
+  ///   - request: Initially the request without changes by interceptors: as it was submitted, or as a redirect
+  ///     changed it. Changes therefore never accumulate, and a field set for one server is not passed on to another.
+  ///     Header fields, method, body and URL may be changed; limits on time and size, priority and retries stay as
+  ///     submitted.
+  ///   - interception: The context.
+  /// - Throws: Any error; the request ends with it and is not sent.
   func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws
 
-  /// Whether what was prepared is out of date, now that the request has its permit, for which it may have waited for long: a
-  /// token has expired, a signature has a time. Then the permit goes to the next request, and this one is prepared anew, as
-  /// old as it was. Not asked any more after five such times. Called where the permit was granted, the transport's thread
-  /// most often: it must return at once, and blocking calls of the dispatcher throw in it.
+  /// Whether a prepared request is outdated by the time it gets its permit, after a possibly long wait: a token has
+  /// expired, or a signature contains the time. If so, the permit goes to the next request, and this one is prepared
+  /// again and keeps its age. Not called any more after five times.
+  ///
+  /// Called on the thread that granted the permit, usually the transport's. It must return at once; blocking calls of
+  /// the dispatcher throw.
   ///
   /// - Parameters:
-  ///   - request: The request as it was prepared, by all interceptors.
-  ///   - interception: What there is to know beside.
-  /// - Returns: False unless implemented.
+  ///   - request: The request as prepared by all interceptors.
+  ///   - interception: The context.
+  /// - Returns: The default implementation returns false.
   func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool
 
-  /// Whether ``review(_:_:)`` is to be called for a response, or for a failure. Nothing is told of it before that: up to
-  /// 256 KB of its body are kept, and the rest is given up (if the answer is to let it be, the request fails with
-  /// `bodyTooLarge` then). So say true only for what may be a reason to send the request again.
+  /// Whether to call ``review(_:_:)`` for a response or a failure. The response is withheld until then: up to 256 KB
+  /// of its body are kept, and the transfer is aborted beyond that (if the answer is ``InterceptorAnswer/letBe``, the
+  /// request then fails with `bodyTooLarge`). Return true only for a response that may be a reason to send the
+  /// request again.
   ///
-  /// Not asked about redirects that are followed, about what the request's ``RetryPolicy`` sends again, where the request's
-  /// body can't be sent again, and after five times that this interceptor had the request sent again. Called on the
-  /// transport's thread, where every other exchange waits: it must return at once, and blocking calls of the dispatcher
-  /// throw in it.
+  /// Not called for redirects that are followed, for failures that the request's ``RetryPolicy`` handles, if the
+  /// request's body can't be sent again, and after this interceptor has had the request sent again five times. Called
+  /// on the transport's thread, where it delays every other exchange: it must return at once; blocking calls of the
+  /// dispatcher throw.
   ///
   /// - Parameters:
-  ///   - response: The response's head, or why there is none.
-  ///   - interception: What there is to know beside.
-  /// - Returns: False unless implemented.
+  ///   - response: The response's head, or the error.
+  ///   - interception: The context.
+  /// - Returns: The default implementation returns false.
   func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool
 
-  /// Looks at a response, or a failure, in which it said that it is interested. The exchange is over, and the permit was
-  /// given back.
+  /// Reviews a response or failure for which ``isInterested(in:_:)`` returned true. The exchange has ended, and the
+  /// permit was returned.
   ///
   /// - Parameters:
-  ///   - response: The response's head, or why there is none.
-  ///   - interception: What there is to know beside.
-  /// - Returns: Whether the request is sent again; ``InterceptorAnswer/letBe`` unless implemented.
-  /// - Throws: Anything: the request ends with it.
+  ///   - response: The response's head, or the error.
+  ///   - interception: The context.
+  /// - Returns: Whether to send the request again. The default implementation returns ``InterceptorAnswer/letBe``.
+  /// - Throws: Any error; the request ends with it.
   func review(_ response: InterceptedResponse, _ interception: Interception) async throws -> InterceptorAnswer
 }
 
@@ -82,35 +85,35 @@ extension RequestInterceptor {
   /// Changes nothing.
   public func prepare(_ request: inout DispatchRequest, _ interception: Interception) async throws {}
 
-  /// Nothing is ever out of date.
+  /// Returns false.
   public func isOutdated(_ request: DispatchRequest, _ interception: Interception) -> Bool { false }
 
-  /// Is not interested.
+  /// Returns false.
   public func isInterested(in response: InterceptedResponse, _ interception: Interception) -> Bool { false }
 
-  /// Lets it be.
+  /// Returns ``InterceptorAnswer/letBe``.
   public func review(
     _ response: InterceptedResponse, _ interception: Interception
   ) async throws -> InterceptorAnswer { .letBe }
 }
 
-/// What an interceptor looks at.
+/// The response or failure that an interceptor reviews.
 public struct InterceptedResponse: Sendable, CustomStringConvertible {
   /// The request as it was sent.
   public let request: DispatchRequest
-  /// The response's head; nil where none came.
+  /// The response's head. Nil after a failure.
   public let head: ResponseHead?
-  /// Why there is no head; nil where there is one.
+  /// The error. Nil if there is a head.
   public let error: DispatchError?
 
-  /// The status code; nil where no head came.
+  /// The status code. Nil after a failure.
   public var statusCode: Int? { head?.statusCode }
 
-  /// Status or error in a word, for logs.
+  /// The status or error code, for logs.
   public var description: String { statusCode.map { "status \($0)" } ?? error.map { "\($0.code)" } ?? "nothing" }
 }
 
-/// What an interceptor answers to a response.
+/// An interceptor's decision about a response.
 public struct InterceptorAnswer: Sendable {
   enum Value: Sendable {
     case letBe
@@ -119,15 +122,15 @@ public struct InterceptorAnswer: Sendable {
 
   let value: Value
 
-  /// The response, or the failure, is the request's, unless another interceptor wants it sent again.
+  /// Delivers the response or failure, unless another interceptor wants the request sent again.
   public static let letBe = InterceptorAnswer(value: .letBe)
 
-  /// The request is prepared anew and sent again.
+  /// Prepares the request again and sends it.
   public static let sendAgain = InterceptorAnswer(value: .sendAgain(nil))
 
-  /// Another request takes its place: that is prepared, and sent. It has the limits of the one that was submitted.
+  /// Replaces the request: prepares and sends another one, with the limits of the submitted one.
   ///
-  /// - Parameter request: What is to be prepared and sent; made of ``Interception/unprepared``, as a rule.
+  /// - Parameter request: The request to prepare and send, usually derived from ``Interception/unprepared``.
   public static func sendAgain(_ request: DispatchRequest) -> InterceptorAnswer {
     InterceptorAnswer(value: .sendAgain(request))
   }

@@ -1,12 +1,13 @@
 import HeadgateThreads
 
-/// Which token there is, and who waits for the next one, as a value: one fetch at a time, for all who wait.
+/// The present token and the waiters for the next one, as a value. There is at most one current fetch, shared by all
+/// waiters.
 struct TokenState<Waiter> {
-  /// What becomes of somebody who wants a token.
+  /// The answer to a waiter.
   enum Want {
-    /// There is one.
+    /// A usable token.
     case token(BearerToken)
-    /// The token of a fetch, which is to be begun if it is new.
+    /// The waiter gets the result of a fetch. `begins` is set if the caller must start that fetch.
     case waits(number: Int, begins: Fetch?)
   }
 
@@ -23,10 +24,10 @@ struct TokenState<Waiter> {
   }
 
   private(set) var token: BearerToken?
-  // When it is not used any more.
+  // When the token is no longer used.
   private var expiry: Deadline?
   private var fetches: [Int: Running] = [:]
-  // The one whose token will be the present one. Others were begun before somebody set another.
+  // The fetch whose result becomes the present token. Other fetches began before the token was replaced from outside.
   private var current: Int?
   private var lastNumber = 0
   private let leeway: Duration
@@ -36,9 +37,9 @@ struct TokenState<Waiter> {
     self.leeway = leeway
   }
 
-  /// Somebody needs a token, and not the one that a server refused.
+  /// Requests a token other than the one that a server refused.
   ///
-  /// - Parameter canceller: What cancels the fetch, if this begins one.
+  /// - Parameter canceller: Cancels the fetch, if this call begins one.
   mutating func want(_ waiter: Waiter, refused: String?, _ canceller: Canceller, at now: Deadline) -> Want {
     if let token = usable(refused: refused, at: now) { return .token(token) }
     lastNumber += 1
@@ -52,21 +53,21 @@ struct TokenState<Waiter> {
     return .waits(number: number, begins: Fetch(id: number, old: token))
   }
 
-  /// The present token, unless it is the one that was refused, or has expired, or another is being fetched in its place.
+  /// The present token. Nil if it is the refused one, has expired, or is being replaced by a fetch.
   mutating func usable(refused: String?, at now: Deadline) -> BearerToken? {
     guard current == nil, let token, token.value != refused else { return nil }
-    // One that was given has its lifetime from its first use.
+    // The lifetime of a token that was passed in starts with its first use.
     if expiry == nil { expiry = end(of: token, from: now) }
     if let expiry, expiry <= now { return nil }
     return token
   }
 
   private func end(of token: BearerToken, from begun: Deadline) -> Deadline? {
-    // However short it lives, half of that it is used.
+    // A token is used for at least half of its lifetime, however short that is.
     token.lifetime.map { begun + max($0 - leeway, $0 / 2) }
   }
 
-  /// A fetch has brought a token, or none, or failed. Returns those who waited, in the order of their coming.
+  /// Records the end of a fetch. Returns its waiters in the order of arrival.
   mutating func fetched(_ id: Int, _ result: Result<BearerToken?, any Error>) -> [Waiter] {
     guard let done = fetches.removeValue(forKey: id) else { return [] }
     if current == id {
@@ -79,7 +80,7 @@ struct TokenState<Waiter> {
     return done.waiters.sorted { $0.key < $1.key }.map(\.value)
   }
 
-  /// Somebody waits no longer. Returns that waiter, if it did; and the fetch to be cancelled, if nobody is left.
+  /// Removes a waiter. Returns it, if it was still waiting, and the fetch to cancel, if it has no other waiters.
   mutating func gaveUp(_ number: Int) -> (waiter: Waiter?, fetch: Canceller?) {
     guard let id = fetches.first(where: { $0.value.waiters[number] != nil })?.key,
       let waiter = fetches[id]?.waiters.removeValue(forKey: number)
@@ -90,11 +91,11 @@ struct TokenState<Waiter> {
     return (waiter, left.canceller)
   }
 
-  /// How many wait.
+  /// The number of waiters.
   var waiting: Int { fetches.values.reduce(0) { $0 + $1.waiters.count } }
 
-  /// Another token, from outside. Returns those who need wait no longer, and the fetch that is to be cancelled; with no token
-  /// they wait on, and what they wait for is not kept.
+  /// Replaces the token from outside. With a token, returns the waiters to resume and the fetch to cancel. With nil,
+  /// the waiters stay and the fetch continues, but its result is not stored.
   mutating func set(_ token: BearerToken?) -> (waiters: [Waiter], fetch: Canceller?) {
     self.token = token
     expiry = nil

@@ -22,6 +22,19 @@ public struct EndPointLimits: Hashable, Sendable {
   /// waits for: twice the weight, twice the share. 1 to 1,000; 1 unless given.
   public let weight: Int
 
+  // Nil where neither a rate, an interval nor a budget is set.
+  let pace: Pace?
+
+  /// How soon requests may follow one another there; all of them hold. None unless given.
+  public var rates: [Rate] { pace?.rates ?? [] }
+
+  /// The least time from one start to the next. Zero unless given.
+  public var minimumInterval: Duration { pace?.minimumInterval ?? .zero }
+
+  /// What its requests may weigh together in a stretch of time; all of them hold. See ``DispatchRequest/weights``. None
+  /// unless given.
+  public var budgets: [Budget] { pace?.budgets ?? [] }
+
   /// Six, of which three may be long: what browsers allow themselves with HTTP/1.1.
   public static let standard = EndPointLimits(unchecked: 6, 3, 6, 1)
 
@@ -36,10 +49,21 @@ public struct EndPointLimits: Hashable, Sendable {
   ///     its own. Half of `connections` unless given.
   ///   - connections: Sockets at once, 1 or more and no more than `requests`; as many as `requests` unless given.
   ///   - weight: Its share of the total, beside those of other end-points.
+  ///   - rates: How many starts in a stretch of time, beside how many at once.
+  ///   - minimumInterval: The least time from one start to the next, at most 366 days.
+  ///   - budgets: What its requests may weigh together in a stretch of time; one of each name.
   /// - Throws: ``LimitError`` for a number that is out of range: nothing is clamped in silence, and 0 never means "no
   ///   limit".
   public init(
-    requests: Int, long: Int? = nil, connections: Int? = nil, weight: Int = 1
+    requests: Int, long: Int? = nil, connections: Int? = nil, weight: Int = 1, rates: [Rate] = [],
+    minimumInterval: Duration = .zero, budgets: [Budget] = []
+  ) throws(LimitError) {
+    let pace = try Pace.of(rates, minimumInterval, budgets)
+    try self.init(requests, long, connections, weight, pace)
+  }
+
+  private init(
+    _ requests: Int, _ long: Int?, _ connections: Int?, _ weight: Int, _ pace: Pace?
   ) throws(LimitError) {
     let sockets = try Self.checked(requests, connections ?? requests)
     let share = long ?? max(1, sockets / 2)
@@ -50,26 +74,42 @@ public struct EndPointLimits: Hashable, Sendable {
         "the long lane's limit (\(share)) must be below \(whose) (\(sockets)), or long requests could shut "
           + "out short ones; use EndPointLimits.allLong(requests:) where that is meant")
     }
-    self.init(unchecked: requests, share, sockets, try Self.checked(weight))
+    self.init(unchecked: requests, share, sockets, try Self.checked(weight), pace)
   }
 
   /// A limit whose every socket may be used by a long request: short ones then may have to wait for a stream's end.
   ///
   /// - Parameters:
   ///   - requests: Requests at once, 1 or more.
-  ///   - connections: Sockets at once, as in ``init(requests:long:connections:weight:)``. As many requests may be long.
+  ///   - connections: Sockets at once, as in ``init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
+  ///     As many requests may be long.
   ///   - weight: Its share of the total, beside those of other end-points.
+  ///   - rates: How many starts in a stretch of time.
+  ///   - minimumInterval: The least time from one start to the next.
+  ///   - budgets: What its requests may weigh together in a stretch of time.
   /// - Throws: ``LimitError`` for a number that is out of range.
   public static func allLong(
-    requests: Int, connections: Int? = nil, weight: Int = 1
+    requests: Int, connections: Int? = nil, weight: Int = 1, rates: [Rate] = [], minimumInterval: Duration = .zero,
+    budgets: [Budget] = []
   ) throws(LimitError) -> EndPointLimits {
     let sockets = try checked(requests, connections ?? requests)
-    return EndPointLimits(unchecked: requests, sockets, sockets, try checked(weight))
+    let pace = try Pace.of(rates, minimumInterval, budgets)
+    return EndPointLimits(unchecked: requests, sockets, sockets, try checked(weight), pace)
   }
 
   /// The same with another limit on long requests.
   func with(long: Int) throws(LimitError) -> EndPointLimits {
-    try EndPointLimits(requests: requests, long: long, connections: connections, weight: weight)
+    try EndPointLimits(requests, long, connections, weight, pace)
+  }
+
+  /// The same with another least time between two starts, which is longer by chance by such a part of itself at most.
+  ///
+  /// - Parameters:
+  ///   - minimumInterval: Zero: none.
+  ///   - jitter: 0 to 1.
+  package func with(minimumInterval: Duration, jitter: Double) throws(LimitError) -> EndPointLimits {
+    let pace = try Pace.of(rates, minimumInterval, budgets, jitter: jitter)
+    return EndPointLimits(unchecked: requests, long, connections, weight, pace)
   }
 
   private static func checked(_ requests: Int, _ connections: Int) throws(LimitError) -> Int {
@@ -86,11 +126,12 @@ public struct EndPointLimits: Hashable, Sendable {
     return weight
   }
 
-  private init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int) {
+  private init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int, _ pace: Pace? = nil) {
     self.requests = requests
     self.long = long
     self.connections = connections
     self.weight = weight
+    self.pace = pace
   }
 }
 

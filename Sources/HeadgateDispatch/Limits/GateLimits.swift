@@ -20,6 +20,33 @@ public struct GateLimits: Sendable {
   /// ``HostPattern``.
   public var rules: [HostPattern: EndPointLimits]
 
+  /// Limits of what requests belong to beside their end-points: see ``DispatchRequest/scopes``. A scope that has none here
+  /// limits nothing. None unless set.
+  public var scopes: [RequestScope: ScopeLimits] = [:]
+
+  /// For how long an end-point pauses as a whole that has refused a request: see ``PausePolicy``. Nil: it does not pause, and
+  /// what servers say of quotas is not read either.
+  public var pauses: PausePolicy? {
+    get { policies?.pauses }
+    set { policies = HealthPolicies(newValue, breaker, adaptive) }
+  }
+
+  /// When an end-point that can't be reached sleeps. Nil, which it is unless set: it never does.
+  public var breaker: BreakerPolicy? {
+    get { policies?.breaker }
+    set { policies = HealthPolicies(pauses, newValue, adaptive) }
+  }
+
+  /// How end-points' limits are learned from their refusals: see ``AdaptivePolicy``. Nil, which it is unless set: the configured
+  /// limits hold.
+  public var adaptive: AdaptivePolicy? {
+    get { policies?.adaptive }
+    set { policies = HealthPolicies(pauses, breaker, newValue) }
+  }
+
+  // One reference: limits are copied on the way of every request.
+  private var policies = HealthPolicies.usual
+
   /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1). As many sockets
   /// may be open, idle ones included: see ``GateSockets``.
   public package(set) var total: Int
@@ -99,6 +126,29 @@ public struct GateLimits: Sendable {
     if !rules.isEmpty, let rule = HostPattern.mostSpecific(in: rules, for: endPoint) { return rule }
     return self.endPoint
   }
+
+  /// Whether any end-point has a limit on how soon requests follow one another, or may learn one. O(rules and overrides).
+  var hasPace: Bool {
+    adaptive != nil || endPoint.pace != nil || rules.values.contains { $0.pace != nil }
+      || overrides.values.contains { $0.pace != nil }
+  }
+
+  /// What is done about end-points that don't fare well.
+  private final class HealthPolicies: Sendable {
+    static let usual = HealthPolicies(PausePolicy(), nil, nil)
+
+    let pauses: PausePolicy?
+    let breaker: BreakerPolicy?
+    let adaptive: AdaptivePolicy?
+
+    init?(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?, _ adaptive: AdaptivePolicy?) {
+      if pauses == nil, breaker == nil, adaptive == nil { return nil }
+      (self.pauses, self.breaker, self.adaptive) = (pauses, breaker, adaptive)
+    }
+  }
+
+  /// Whether what becomes of exchanges matters to any limit.
+  var hearsOutcomes: Bool { policies != nil }
 
   /// Long requests over all end-points.
   var totalLong: Int { max(1, total / 2) }

@@ -5,10 +5,12 @@ import HeadgateThreads
 ///     print(dispatcher.gate.snapshot())
 ///
 ///     running 17 of 1024, waiting 37
-///     end-point             running  long  waiting  oldest  limit
-///     api.example.com:443         4     1       37   2.5 s  4 (2 long)
-///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)
-///     cdn.example.com:443         1     0        0       -  6 (3 long), stopped by hand
+///     end-point             running  long  waiting  oldest  limit                        waits for
+///     api.example.com:443         4     1       37   2.5 s  4 (2 long)                   limit 4/4
+///     h2.example.com:443         12     0        0       -  100 (1 long, 2 connections)  -
+///     cdn.example.com:443         0     0        3   1.0 s  6 (3 long)                   paused 11.2 s by 429
+///     old.example.com:443         1     0        0       -  6 (3 long), stopped by hand  -
+///     key acct-7                  2     -       12       -  2                            limit 2/2
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   /// One end-point where something ran or waited, or that was stopped by hand.
   public struct Entry: Sendable, Hashable {
@@ -28,13 +30,38 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     public let oldestWait: Duration?
     /// Whether it was stopped by hand.
     public let isPaused: Bool
+    /// What its next request waited for: of all that waited there the one whose turn would come first. Nil where nobody
+    /// waited.
+    public let waitReason: WaitReason?
+
+    /// How many requests at once it takes as was learned from its refusals; nil where nothing is learned.
+    public let learnedRequests: Int?
+    /// How many starts in a second it takes as was learned from its refusals; nil where no rate was refused.
+    public let learnedRate: Double?
 
     /// Requests that waited, in both lanes.
     public var waiting: Int { waitingShort + waitingLong }
   }
 
+  /// One scope that requests named which ran or waited: see ``DispatchRequest/scopes``.
+  public struct ScopeEntry: Sendable, Hashable {
+    /// Which one.
+    public let scope: RequestScope
+    /// Its limits; nil where it has none.
+    public let limits: ScopeLimits?
+    /// Requests that ran in it, at whatever end-point.
+    public let running: Int
+    /// Requests that waited and name it, for whatever reason.
+    public let waiting: Int
+    /// What the first of those waited for that this scope kept from starting; else why nothing started in it. Nil
+    /// where it was in nobody's way.
+    public let waitReason: WaitReason?
+  }
+
   /// The end-points, those with the most waiting first, then those with the most running, then by name.
   public let endPoints: [Entry]
+  /// The scopes that requests named which ran or waited, in the same order.
+  public let scopes: [ScopeEntry]
   /// Permits held, over all end-points.
   public let running: Int
   /// Requests that waited, over all end-points.
@@ -42,7 +69,12 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   /// The total limit.
   public let total: Int
 
-  init(_ endPoints: [Entry], running: Int, waiting: Int, total: Int) {
+  init(_ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int) {
+    self.scopes = scopes.sorted { left, right in
+      if left.waiting != right.waiting { return left.waiting > right.waiting }
+      if left.running != right.running { return left.running > right.running }
+      return left.scope.description < right.scope.description
+    }
     self.endPoints = endPoints.sorted { left, right in
       if left.waiting != right.waiting { return left.waiting > right.waiting }
       if left.running != right.running { return left.running > right.running }
@@ -53,27 +85,43 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     self.total = total
   }
 
-  /// A table, one line for each end-point.
+  /// A table, one line for each end-point and each scope.
   public var description: String {
     let sum = "running \(running) of \(total), waiting \(waiting)"
     guard !endPoints.isEmpty else { return sum }
-    let titles = ["end-point", "running", "long", "waiting", "oldest", "limit"]
-    let rows = endPoints.map { entry in
+    let titles = ["end-point", "running", "long", "waiting", "oldest", "limit", "waits for"]
+    var rows = endPoints.map { entry in
       [
         entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
         entry.oldestWait?.words ?? "-",
-        words(of: entry.limits) + (entry.isPaused ? ", stopped by hand" : ""),
+        words(of: entry.limits) + learnedWords(of: entry) + (entry.isPaused ? ", stopped by hand" : ""),
+        entry.waitReason?.description ?? "-",
+      ]
+    }
+    rows += scopes.map { entry in
+      // The words of the reason begin with the scope's name where it is not the first cell of the line.
+      [
+        entry.scope.description, "\(entry.running)", "-", "\(entry.waiting)", "-",
+        entry.limits?.requests.map { "\($0)" } ?? "-", entry.waitReason?.wordsWithoutScope ?? "-",
       ]
     }
     let widths = titles.indices.map { column in ([titles] + rows).map { $0[column].count }.max() ?? 0 }
     let lines = ([titles] + rows).map { row in
       row.indices.map { column in
         let space = String(repeating: " ", count: widths[column] - row[column].count)
-        return column == 0 ? row[column] + space : column == row.count - 1 ? row[column] : space + row[column]
+        if column == row.count - 1 { return row[column] }
+        return column == 0 || column == row.count - 2 ? row[column] + space : space + row[column]
       }
       .joined(separator: "  ")
     }
     return ([sum] + lines).joined(separator: "\n")
+  }
+
+  /// Where less was learned than is configured.
+  private func learnedWords(of entry: Entry) -> String {
+    let requests = entry.learnedRequests.flatMap { $0 < entry.limits.requests ? "\($0)" : nil }
+    let known = [requests, entry.learnedRate.map(AdaptiveLimit.words)].compactMap { $0 }
+    return known.isEmpty ? "" : ", learned \(known.joined(separator: " and "))"
   }
 
   /// The sockets too where they are fewer than the requests.
@@ -93,22 +141,53 @@ extension EndPointGate {
 
 extension Scheduler {
   package func snapshot(at moment: Deadline) -> GateSnapshot {
-    let oldest = oldestAges()
+    let (oldest, next) = (oldestAges(), nextToStart())
     var entries = endPoints.busySlots.compactMap { slot -> GateSnapshot.Entry? in
       let record = endPoints[slot]
       guard let endPoint = record.endPoint else { return nil }
       return GateSnapshot.Entry(
         endPoint: endPoint, limits: record.limits, running: record.running, runningLong: record.runningLong,
-        waitingShort: record.short.count, waitingLong: record.long.count,
-        oldestWait: oldest[slot].map { max(.zero, moment - Deadline(nanoseconds: $0)) }, isPaused: record.isPaused)
+        waitingShort: record.waiting(.short), waitingLong: record.waiting(.long),
+        oldestWait: oldest[slot].map { max(.zero, moment - Deadline(nanoseconds: $0)) }, isPaused: record.isPaused,
+        waitReason: next[slot].map { reason(of: $0, ahead: 0, at: max(moment, now)) },
+        learnedRequests: learnedRequests(slot),
+        learnedRate: record.scope < 0 ? nil : scopes[record.scope].learning.first?.rate)
     }
     for endPoint in paused where !isBusy(endPoint) {
       entries.append(
         GateSnapshot.Entry(
           endPoint: endPoint, limits: limits.of(endPoint), running: 0, runningLong: 0, waitingShort: 0, waitingLong: 0,
-          oldestWait: nil, isPaused: true))
+          oldestWait: nil, isPaused: true, waitReason: nil, learnedRequests: nil, learnedRate: nil))
     }
-    return GateSnapshot(entries, running: running, waiting: waiting, total: limits.total)
+    return GateSnapshot(
+      entries, namedScopes(at: max(moment, now)), running: running, waiting: waiting, total: limits.total)
+  }
+
+  private func namedScopes(at moment: Deadline) -> [GateSnapshot.ScopeEntry] {
+    guard !scopes.isEmpty else { return [] }
+    var waiting: [Int32: Int] = [:]
+    for node in nodes.nodes where node.state == .waiting && node.demand >= 0 {
+      for scope in demands[node.demand].scopes { waiting[scope, default: 0] += 1 }
+    }
+    return scopes.all.compactMap { scope in
+      guard let name = scopes[scope].scope, scopes[scope].users > 0 else { return nil }
+      let first = scopes[scope].blocked.first.map { lines[$0.place].queue.first(in: nodes) }
+      return GateSnapshot.ScopeEntry(
+        scope: name, limits: limits.scopes[name], running: scopes[scope].running, waiting: waiting[scope] ?? 0,
+        waitReason: first.flatMap { reason(in: scope, $0, ahead: 0, at: moment) } ?? sleepReason(scope, at: moment))
+    }
+  }
+
+  /// Of those that wait the one with the lowest rank, by end-point.
+  private func nextToStart() -> [Int32: Int32] {
+    guard waiting > 0 else { return [:] }
+    var next: [Int32: Int32] = [:]
+    for place in nodes.nodes.indices where nodes.nodes[place].state == .waiting {
+      let (endPoint, slot) = (nodes.nodes[place].endPoint, Int32(place))
+      if let known = next[endPoint], isBefore(known, slot) { continue }
+      next[endPoint] = slot
+    }
+    return next
   }
 
   /// When the oldest of those that wait was submitted, by end-point. Not the first in line, who may just be more urgent.

@@ -10,23 +10,23 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   /// The lane that it was submitted for.
   public let lane: RequestLane
   // Without the body, which would last as long as somebody keeps this. Not shown, by a mirror neither.
-  private let fields: RequestFields
+  private let request: DispatchRequest
 
   /// The method.
-  public var method: HTTPRequest.Method { fields.method }
+  public var method: HTTPRequest.Method { request.method }
   /// Where it goes.
-  public var endPoint: EndPoint { fields.address.endPoint }
+  public var endPoint: EndPoint { request.endPoint }
   /// Whether it goes over TLS.
-  public var isSecure: Bool { fields.address.isSecure }
+  public var isSecure: Bool { request.isSecure }
   /// The priority that it was submitted with.
-  public var priority: RequestPriority { fields.priority }
+  public var priority: RequestPriority { request.priority }
   /// The word to cancel it by, if it has one.
-  public var tag: String? { fields.tag }
+  public var tag: String? { request.tag }
 
   init(_ request: DispatchRequest, _ lane: RequestLane, id: UInt64) {
     self.id = id
     self.lane = lane
-    fields = request.fields.withoutBody
+    self.request = request.withoutBody
   }
 
   /// The URL, without user information and fragment, which never get this far. In its query `REDACTED` stands for each
@@ -34,11 +34,11 @@ public struct ObservedRequest: Sendable, CustomStringConvertible, CustomReflecta
   ///
   /// - Parameter names: The parameters whose values may be seen, as they are spelled in the URL.
   public func url(showing names: Set<String> = []) -> String {
-    RedactedURL.text(of: fields.address.url, showing: names)
+    RedactedURL.text(of: request.url, showing: names)
   }
 
   /// Method and URL, without the query: `GET https://example.com/items`.
-  public var description: String { "\(method.rawValue) \(RedactedURL.withoutQuery(fields.address.url))" }
+  public var description: String { "\(method.rawValue) \(RedactedURL.withoutQuery(request.url))" }
 
   /// Shows what the description shows, and none of the query.
   public var customMirror: Mirror { Mirror(self, children: ["id": id, "request": description]) }

@@ -109,6 +109,9 @@ public struct SpanEnd: Sendable {
   public let error: DispatchError?
   /// The status code, where the response's head had come.
   public let statusCode: Int?
+  /// Of a wait for a permit: what it waited for when it began to, as the next in its line. Nil where it did not have to
+  /// wait.
+  public let waitReason: WaitReason?
   /// When, by the dispatcher's clock.
   public let at: Deadline
 }
@@ -125,42 +128,6 @@ public struct ExchangeReport: Sendable {
   public let times: ExchangeTimes
   /// When, by the dispatcher's clock.
   public let at: Deadline
-
-  /// The parts of making the connection, in their order. Empty on one that was open already, and where the transport
-  /// can't tell (see ``ExchangeTimes``).
-  public var connecting: [ConnectingSpan] {
-    var earlier = Duration.zero
-    let parts: [(ConnectingSpan.Part, Duration)] = [(.name, times.name), (.connect, times.connect), (.tls, times.tls)]
-    return parts.compactMap { part, until in
-      guard until > .zero else { return nil }
-      defer { earlier = max(earlier, until) }
-      return ConnectingSpan(
-        part: part, from: start.at + earlier, until: start.at + max(earlier, until))
-    }
-  }
-}
-
-/// A part of making a connection, as it was measured.
-public struct ConnectingSpan: Sendable, Hashable {
-  /// Which part. More may be added.
-  public struct Part: Hashable, Sendable, CustomStringConvertible {
-    /// A word for logs and metrics.
-    public let description: String
-
-    /// The look-up of the host's name.
-    public static let name = Part(description: "name")
-    /// Until the connection stood.
-    public static let connect = Part(description: "connect")
-    /// The TLS handshake.
-    public static let tls = Part(description: "tls")
-  }
-
-  /// Which part.
-  public let part: Part
-  /// When it began, by the dispatcher's clock.
-  public let from: Deadline
-  /// When it was done.
-  public let until: Deadline
 }
 
 /// How a request ended.

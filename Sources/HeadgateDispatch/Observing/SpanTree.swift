@@ -8,6 +8,8 @@ struct SpanTree {
   /// What happened.
   enum Event {
     case waits(EndPoint, WaitingStart.Reason)
+    /// It has not started at once: what for is known after it was told that it waits.
+    case waitsFor(WaitReason)
     case rests(EndPoint, Duration)
     case intercepts(EndPoint, InterceptingStart.Reason)
     /// Nil: the request is still the last one that was told of, at first the one that was submitted.
@@ -33,6 +35,7 @@ struct SpanTree {
   // Of the exchange that is open; its request is the one above.
   private var sent = (resends: 0, limit: 0, at: Deadline.distantPast)
   private var statusCode: Int?
+  private var waitReason: WaitReason?
   private var exchanges = 0
 
   /// The spans of a request that begins.
@@ -59,6 +62,7 @@ struct SpanTree {
       for observer in observers {
         observer.waitingStarted(WaitingStart(endPoint: endPoint, reason: reason, at: latest))
       }
+    case .waitsFor(let reason): if case .waiting = open { waitReason = reason }
     case .rests(let endPoint, let duration):
       close(nil, observers)
       open = .resting
@@ -85,9 +89,10 @@ struct SpanTree {
       guard case .awaitingHead = open else { return false }
       open = .receiving
       statusCode = status
-      for observer in observers { observer.awaitingHeadEnded(end(nil)) }
+      let end = SpanEnd(error: nil, statusCode: status, waitReason: nil, at: latest)
+      for observer in observers { observer.awaitingHeadEnded(end) }
       for observer in observers { observer.receivingStarted(at: latest) }
-    case .exchangeOver(let error, let times): closeExchange(error, times, observers)
+    case .exchangeOver(let error, let times): if isInExchange { close(error, observers, times) }
     case .over(let error, let times):
       close(error, observers)
       open = .over
@@ -103,31 +108,27 @@ struct SpanTree {
     ExchangeStart(request: request, resends: sent.resends, limit: sent.limit, at: sent.at)
   }
 
-  private func end(_ error: DispatchError?) -> SpanEnd { SpanEnd(error: error, statusCode: statusCode, at: latest) }
+  private var isInExchange: Bool { open == .awaitingHead || open == .receiving }
 
-  private mutating func close(_ error: DispatchError?, _ observers: [any RequestObserver]) {
-    switch open {
-    case .nothing, .over: break
-    case .waiting:
-      for observer in observers { observer.waitingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
-    case .resting:
-      for observer in observers { observer.restingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
-    case .intercepting:
-      for observer in observers { observer.interceptingEnded(SpanEnd(error: error, statusCode: nil, at: latest)) }
-    case .awaitingHead, .receiving: closeExchange(error, ExchangeTimes(), observers)
-    }
-    open = .nothing
-  }
-
-  private mutating func closeExchange(
-    _ error: DispatchError?, _ times: ExchangeTimes, _ observers: [any RequestObserver]
+  /// Ends what is open, and with it the exchange that it is a part of.
+  private mutating func close(
+    _ error: DispatchError?, _ observers: [any RequestObserver], _ times: ExchangeTimes = ExchangeTimes()
   ) {
-    switch open {
-    case .awaitingHead: for observer in observers { observer.awaitingHeadEnded(end(error)) }
-    case .receiving: for observer in observers { observer.receivingEnded(end(error)) }
-    case .nothing, .waiting, .resting, .intercepting, .over: return
+    let end = SpanEnd(
+      error: error, statusCode: isInExchange ? statusCode : nil, waitReason: waitReason.take(), at: latest)
+    for observer in observers {
+      switch open {
+      case .nothing, .over: break
+      case .waiting: observer.waitingEnded(end)
+      case .resting: observer.restingEnded(end)
+      case .intercepting: observer.interceptingEnded(end)
+      case .awaitingHead: observer.awaitingHeadEnded(end)
+      case .receiving: observer.receivingEnded(end)
+      }
     }
+    let wasInExchange = isInExchange
     open = .nothing
+    guard wasInExchange else { return }
     let report = ExchangeReport(start: exchange, error: error, statusCode: statusCode, times: times, at: latest)
     for observer in observers { observer.exchangeEnded(report) }
   }

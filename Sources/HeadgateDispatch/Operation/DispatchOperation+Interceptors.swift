@@ -32,7 +32,7 @@ extension DispatchOperation {
     observeIntercepting(work, at: now)
     // Known to the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     let isEnding = core.enterRest(self)
-    if let ticket { core.finish(ticket) }
+    if let ticket { core.gate.finish(ticket) }
     if isEnding { fail(DispatchError(.shutDown)) }
     // A decision that came before `enterRest` found nothing to take away.
     guard !state.withLock({ $0.isDecided }) else { return core.leaveRest(self) }
@@ -98,7 +98,7 @@ extension DispatchOperation {
 
   private func failed(_ error: any Error, _ what: String) {
     fail(
-      DispatchError(.interceptorFailed, phase: .intercepting, detail: "\(what): \(error)", underlying: error))
+      DispatchError(.interceptorFailed, phase: .intercepting, detail: "\(what): \(error)", underlyingError: error))
   }
 
   private func interception(_ interceptions: Interceptions, of place: Int) -> Interception {

@@ -11,6 +11,13 @@ extension DispatchOperation {
     log(request, "waits for a permit of \(request.endPoint) (\(reason))")
   }
 
+  /// It was taken by the gate, and has not started at once.
+  func observeReason(_ ticket: Ticket) {
+    guard isWatched, let reason = core.gate.waitReasonOfNext(ticket) else { return }
+    observation?.add(.waitsFor(reason), at: core.now)
+    log(present, "waits for: \(reason)")
+  }
+
   /// It gives its permit back, and the next attempt is due later.
   func observeResting(_ wait: Duration, at moment: Deadline) {
     guard isWatched else { return }

@@ -5,7 +5,10 @@ import HeadgateThreads
 
 extension DispatchOperation {
   func armDeadline(at deadline: Deadline) {
-    keep(core.schedule(at: deadline) { [self] in fail(DispatchError(.deadlineExceeded)) }, for: .deadline)
+    keep(
+      core.schedule(at: deadline) { [self] in
+        fail(DispatchError(.deadlineExceeded, waitReason: waitReason))
+      }, for: .deadline)
   }
 
   /// What is left of the request's `timeout`, counted over the time that it ran only.
@@ -35,8 +38,23 @@ extension DispatchOperation {
     let now = core.now
     let upload = state.withLock { $0.control } as? UploadExchange
     let (lastSent, isHeld) = (upload?.lastSent ?? .distantPast, upload?.isHeldByProducer ?? false)
-    let silence = state.withLock { $0.silence(isHeld: isHeld, lastSent: lastSent, at: now) }
-    if silence >= limit { fail(DispatchError(.idleTimedOut)) } else { armIdle(from: now, after: limit - silence) }
+    let (silence, number) = state.withLock {
+      ($0.silence(isHeld: isHeld, lastSent: lastSent, at: now), $0.exchange?.number)
+    }
+    if silence >= limit { isIdle(limit, exchange: number) } else { armIdle(from: now, after: limit - silence) }
+  }
+
+  /// An exchange was silent for too long: that is its failure, and may be followed by another attempt.
+  private func isIdle(_ limit: Int64, exchange number: Int?) {
+    guard request.fields.mayRetry else { return fail(DispatchError(.idleTimedOut)) }
+    let phase = state.withLock { $0.control }?.phase ?? .awaitingHead
+    let fault = DispatchError(.idleTimedOut, phase: phase)
+    if let control = state.withLock({ $0.giveUpExchange(number, because: fault) }) {
+      control.cancel()
+    } else {
+      // It has ended at this moment.
+      armIdle(from: core.now, after: limit)
+    }
   }
 
   private func keep(_ timer: TimerQueue.Key, for purpose: OperationTimers.Purpose) {

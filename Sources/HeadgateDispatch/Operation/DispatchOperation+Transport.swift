@@ -8,6 +8,8 @@ import HeadgateThreads
 extension DispatchOperation: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
     observeHead(head)
+    noteHead(head)
+    settleWeight(by: head)
     return followed(head) ?? told(head)
   }
 
@@ -33,7 +35,10 @@ extension DispatchOperation: ExchangeEvents {
 
   func ended(_ end: ExchangeEnd) {
     let now = core.now
+    var end = end
+    if let fault = state.withLock({ $0.fault }) { end = ExchangeEnd(failure: fault, times: end.times) }
     observeExchangeEnd(end, at: now)
+    if end.failure != nil { noteEnd(end) }
     let course = end.failure.flatMap { whatFollows($0, of: end) }
     // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as
     // the next exchange's.
@@ -44,7 +49,7 @@ extension DispatchOperation: ExchangeEvents {
     perform(state.withLock { $0.ended(end, course, at: now) }, at: now)
   }
 
-  func multiplexes(_ does: Bool) { core.note(multiplexes: does, at: endPoint) }
+  func multiplexes(_ does: Bool) { core.gate.note(multiplexes: does, at: endPoint) }
 
   func waitsForSocket() { waits(for: .socket) }
   func goesOn() { goesOn(from: .socket) }
@@ -149,7 +154,8 @@ extension DispatchOperation: ExchangeEvents {
     else { return nil }
     if isRedirect, let flow = redirected(head, sent) { return flow }
     if let policy = request.fields.retry, policy.statusCodes.contains(head.statusCode), sent.exchange.isOpen,
-      let retry = retry(sent, policy, asked: head[.retryAfter].flatMap { RetryAfter.wait($0) })
+      let retry = retry(
+        sent, policy, asked: policy.ignoresRetryAfter ? nil : head[.retryAfter].flatMap { RetryAfter.wait($0) })
     {
       return passOver(head, for: retry)
     }
@@ -234,7 +240,8 @@ extension DispatchOperation: ExchangeEvents {
     var random = SystemRandom()
     guard
       let wait = policy.wait(
-        after: sent.attempts, asked: asked, left: deadline.map { $0 - core.now }, using: &random)
+        after: sent.attempts, asked: asked, asleep: endPointSleeps, left: deadline.map { $0 - core.now },
+        using: &random)
     else { return nil }
     return .retry(sent.unprepared, after: wait)
   }

@@ -65,6 +65,7 @@ final class DispatchOperation: Sendable {
     self.sink = sink
     self.core = core
     core.operations.add()
+    sink.attach(self)
   }
 
   /// Where it is for; after a redirect, where that points.
@@ -84,6 +85,14 @@ final class DispatchOperation: Sendable {
     }
     // Without a ticket it is on its way to the gate: the thread that brings it there looks again.
     if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
+  }
+
+  /// What it waits for in the queue; nil for one that does not stand there.
+  var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { core.gate.waitReason(of: $0) } }
+
+  /// What it really weighed.
+  func settle(_ weights: [String: Int]) -> Bool {
+    state.withLock { $0.weighedTicket }.map { core.gate.settle($0, weights) } ?? false
   }
 
   /// Goes on in the long lane, if that has a place. True if it runs there from now on.
@@ -155,22 +164,25 @@ final class DispatchOperation: Sendable {
   ) -> DispatchError? {
     observeWaiting(request, approach.reason, at: now)
     let (lane, priority) = state.withLock { ($0.lane, $0.priority) }
-    switch core.submit(
-      self, request, lane, priority: priority ?? self.request.priority, patience: approach.patience,
-      mayBeHeld: approach.mayBeHeld, at: now, as: admission)
+    switch core.gate.submit(
+      self, to: request.endPoint, lane, priority: priority ?? self.request.priority, patience: approach.patience,
+      mayBeHeld: approach.mayBeHeld, at: now, as: admission,
+      needs: request.fields.hasNeeds ? request.fields.needs : nil,
+      until: deadline ?? .distantFuture)
     {
     case .started: break
     case .accepted(let ticket):
       accepted(ticket)
       sink.accepted()
     case .held(let ticket): accepted(ticket)
-    case .refused(let refusal): return DispatchError(refusal.code, endPoint: request.endPoint)
+    case .refused(let refusal): return refusal.error(at: request.endPoint)
     }
     return nil
   }
 
   /// It stands in the queue. What was asked of it on the way there is done now.
   private func accepted(_ ticket: Ticket) {
+    observeReason(ticket)
     let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
     if let late { _ = core.gate.withdraw(late) }
     if let priority { _ = core.gate.setPriority(priority, of: ticket) }
@@ -204,7 +216,7 @@ final class DispatchOperation: Sendable {
 
   func release(_ claim: OperationState.Claim) {
     switch claim {
-    case .permit(let ticket): core.finish(ticket)
+    case .permit(let ticket): core.gate.finish(ticket)
     case .expectation: core.gate.forgetExpected()
     }
   }
@@ -221,9 +233,16 @@ final class DispatchOperation: Sendable {
   private func move(_ ticket: Ticket, to next: DispatchRequest, at now: Deadline) {
     observeWaiting(next, .redirect, at: now)
     // Refused: the gate closes, or a decision has withdrawn the ticket, which still holds the permit.
-    if case .refused = core.gate.move(ticket, to: next.endPoint) {
+    switch core.gate.move(ticket, to: next.endPoint) {
+    case .stays: break
+    case .refused:
       fail(DispatchError(.shutDown))
-      core.finish(ticket)
+      core.gate.finish(ticket)
+    case .moved:
+      observeReason(ticket)
+      // The new one may sleep.
+      guard deadline != nil, core.gate.hearsOutcomes, let reason = core.gate.waitReason(of: ticket) else { return }
+      if reason.kind == .paused || reason.kind == .unreachable { sleeps(reason, isGivenUp: false) }
     }
   }
 
@@ -288,7 +307,7 @@ final class DispatchOperation: Sendable {
     return upload
   }
 
-  private func uploaded(_ progress: UploadProgress) {
+  private func uploaded(_ progress: TransferProgress) {
     guard !state.withLock({ $0.isDecided }) else { return }
     DeliveryFrame.mark(core.gateIdentity) {
       sink.sent(progress)
@@ -303,7 +322,7 @@ extension DispatchOperation: GateClient {
   package func granted(_ ticket: Ticket, at moment: Deadline?) {
     let now = moment ?? core.now
     guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else {
-      return core.finish(ticket)
+      return core.gate.decline(ticket)
     }
     sink.accepted()
     if let interceptions = launch.interceptions, isOutdated(launch.request, interceptions) {
@@ -315,4 +334,14 @@ extension DispatchOperation: GateClient {
   package func admitted() { sink.accepted() }
   package func turnedAway(_ code: DispatchError.Code) { fail(DispatchError(code)) }
   package func asked(toEndBecause error: DispatchError) { fail(error) }
+
+  package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
+    // It may have been granted its permit meanwhile.
+    guard state.withLock({ $0.isWaiting }) else { return }
+    if isGivenUp {
+      fail(DispatchError(.unreachable, waitReason: reason))
+    } else if let deadline, let until = reason.until, until >= deadline {
+      fail(DispatchError(.pausedUntil, waitReason: reason))
+    }
+  }
 }

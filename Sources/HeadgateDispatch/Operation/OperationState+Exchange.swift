@@ -21,6 +21,8 @@ struct ExchangeState {
   var isPastTimeout = false
   /// The consumer had room again before the transport's control was known.
   var missedResume = false
+  /// Why it was given up: it is cancelled, and that is its failure whatever the transport says.
+  var fault: DispatchError?
 
   /// Nothing is made of a response yet.
   var isOpen: Bool {
@@ -34,9 +36,10 @@ struct ExchangeState {
     return false
   }
 
-  /// The consumer was told of nothing, and no other exchange is to follow.
+  /// The consumer was told of nothing, no other exchange is to follow, and it goes on.
   var isUntold: Bool {
-    switch course {
+    guard fault == nil else { return false }
+    return switch course {
     case .open, .kept: true
     case .told, .asked, .followed: false
     }
@@ -56,18 +59,18 @@ struct ExchangeState {
     static let memory = Holds(rawValue: 2)
   }
 
-  /// What is made of its response.
+  /// What is made of its response. What hardly any request needs is indirect: each event copies the state of the exchange.
   enum Course {
     /// It has yet to come.
     case open
     /// The consumer is told of it.
     case told
     /// The consumer is asked for a credential.
-    case asked(ResponseHead)
+    indirect case asked(ResponseHead)
     /// Interceptors will look at it.
     case kept(KeptResponse)
     /// It is passed over, so many bytes of it by now, and another exchange follows.
-    case followed(FollowUp, passedOver: Int = 0)
+    indirect case followed(FollowUp, passedOver: Int = 0)
   }
 }
 
@@ -112,6 +115,12 @@ extension OperationState {
     }
   }
 
+  /// Why the exchange under way was given up; nil where it was not.
+  var fault: DispatchError? {
+    if case .running(let exchange, _) = stage { return exchange.fault }
+    return nil
+  }
+
   /// The transport's hold on the exchange under way.
   var control: (any ExchangeControl)? {
     if case .running(_, let control) = stage { return control }
@@ -120,11 +129,13 @@ extension OperationState {
 
   /// Whether bytes could come now.
   var isListening: Bool {
-    if case .running(let exchange, _) = stage { return !exchange.isPaused && !exchange.isHeld }
-    return false
+    // A response that was kept has come already.
+    guard case .running(let exchange, let control) = stage, !(control is KeptResponse) else { return false }
+    return !exchange.isPaused && !exchange.isHeld
   }
 
-  mutating func launch(_ exchange: ExchangeState) -> Launch {
+  mutating func launch(_ exchange: ExchangeState, at now: Deadline) -> Launch {
+    began = now
     stage = .starting(exchange)
     return Launch(
       request: request, number: exchange.number, isLong: lane == .long, needsNewConnection: exchange.isRepeat,
@@ -177,7 +188,7 @@ extension OperationState {
 
   /// The transport brings a part of the response.
   mutating func received(_ delivery: Delivery, at now: Deadline) -> Reception {
-    guard var exchange, !isDecided else { return .abort }
+    guard var exchange, exchange.fault == nil, !isDecided else { return .abort }
     defer { self.exchange = exchange }
     lastActivity = max(lastActivity, now)
     var timeout: TimerQueue.Key?
@@ -247,6 +258,19 @@ extension OperationState {
   mutating func wentOn(from reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
     guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
     return (exchange.number, account.counted(at: now))
+  }
+
+  /// The exchange of this number is given up, and the request is not. Returns what is to be cancelled, once; nil when that
+  /// exchange is under way no more.
+  mutating func giveUpExchange(_ number: Int?, because fault: DispatchError) -> (any ExchangeControl)? {
+    guard case .running(var exchange, let control) = stage, exchange.number == number, exchange.fault == nil else {
+      return nil
+    }
+    exchange.fault = fault
+    stage = .running(exchange, control)
+    // It has fired: the next attempt has one of its own.
+    timers.idle = nil
+    return control
   }
 
   // MARK: Plans
@@ -332,7 +356,7 @@ extension OperationState {
     case .repeated(let request):
       // Sent as it was prepared.
       attempts += 1
-      return start(request, exchange, isRepeat: true)
+      return start(request, exchange, isRepeat: true, at: now)
     case .retry(let request, let wait):
       attempts += 1
       self.request = request
@@ -353,7 +377,7 @@ extension OperationState {
       return yield(.preparation(.init(reason: reason)), exchange.claim, at: now)
     }
     guard next.endPoint != request.endPoint, case .permit(let ticket) = exchange.claim else {
-      return start(next, exchange)
+      return start(next, exchange, at: now)
     }
     request = next
     account.turn(to: .waiting, at: now)
@@ -362,10 +386,12 @@ extension OperationState {
   }
 
   /// The next exchange, under the permit of the last one.
-  private mutating func start(_ next: DispatchRequest, _ last: ExchangeState, isRepeat: Bool = false) -> Action {
+  private mutating func start(
+    _ next: DispatchRequest, _ last: ExchangeState, isRepeat: Bool = false, at now: Deadline
+  ) -> Action {
     request = next
     let exchange = ExchangeState(number: exchanges, claim: last.claim, isRepeat: isRepeat)
-    return Action(next: .start(launch(exchange)))
+    return Action(next: .start(launch(exchange, at: now)))
   }
 
   // MARK: Credentials

@@ -106,6 +106,8 @@ struct OperationState {
   var interceptions: Interceptions?
   /// Its lane, which a short request may change while it runs.
   private(set) var lane: RequestLane
+  /// By what its weight is known to the gate, since it last started; nil for one without.
+  private(set) var weighedTicket: Ticket?
   /// Where that is not what it was submitted with.
   var priority: RequestPriority?
 
@@ -131,6 +133,8 @@ struct OperationState {
   var attempts = 1
   /// Exchanges that have ended.
   var exchanges = 0
+  /// When the last exchange started.
+  var began = Deadline.distantPast
 
   private let submitted: Deadline
   private let deadline: Deadline?
@@ -164,7 +168,8 @@ struct OperationState {
       return nil
     }
     account.turn(to: .running, at: now)
-    return launch(ExchangeState(number: exchanges, claim: .permit(ticket)))
+    if request.fields.hasWeights { weighedTicket = ticket }
+    return launch(ExchangeState(number: exchanges, claim: .permit(ticket)), at: now)
   }
 
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time: it would
@@ -230,9 +235,11 @@ struct OperationState {
   mutating func decide(by error: DispatchError?, phase: DispatchError.Phase? = nil, at now: Deadline) {
     account.turn(to: .neither, at: now)
     let measured = error.map { error in
-      error.at(
-        error.endPoint ?? request.endPoint, phase: self.phase(of: error, phase),
-        waited: .nanoseconds(account.waited(at: now)), ran: .nanoseconds(account.ran(at: now)))
+      let phase = self.phase(of: error, phase)
+      let isUnsent = phase == .waiting && redirects.isEmpty
+      return error.at(
+        error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
+        ran: .nanoseconds(account.ran(at: now)), attempts: isUnsent ? attempts - 1 : attempts)
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
   }

@@ -7,182 +7,218 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request: where to, what with, and how long it may take.
+/// A request: URL, method, header fields, body, and limits.
 ///
 ///     var request = try DispatchRequest("https://example.com/items")
 ///     request.headerFields[.accept] = "application/json"
 ///     request.timeout = .seconds(10)
 public struct DispatchRequest: Sendable {
-  // Shared by the copies of a request until one of them is changed.
-  private var storage: RequestFields
+  // Copy-on-write: shared by the copies of a request.
+  private(set) var storage: RequestStorage
 
-  var fields: RequestFields { storage }
-
-  /// The URL as it goes to the transport: canonical host and port, no user information, no fragment.
-  public var url: String { storage.address.url }
-
-  /// Where it goes, and whose permit it needs.
-  public var endPoint: EndPoint { storage.address.endPoint }
-
-  /// Whether it goes over TLS.
-  public var isSecure: Bool { storage.address.isSecure }
-
-  /// `GET` unless set.
-  public var method: HTTPRequest.Method {
-    get { storage.method }
-    set { change { $0.method = newValue } }
-  }
-
-  /// The header fields. `Content-Length`, `Connection` and `Transfer-Encoding` are the transport's, which leaves out
-  /// what is given for them; a `Host` stands in for that of the URL.
-  public var headerFields: HTTPFields {
-    get { storage.headerFields }
-    set { change { $0.headerFields = newValue } }
-  }
-
-  /// The body; none unless set.
-  public var body: RequestBody? {
-    get { storage.body }
-    set { change { $0.rare.body = newValue } }
-  }
-
-  /// Whether the server is asked, by `Expect: 100-continue`, before the body is sent: then one that refuses it says so
-  /// first, and nothing is sent in vain. A server that knows nothing of it is waited for a second. Nil, which it is
-  /// unless set: bodies of more than a megabyte, and those whose length is not known, are asked for, where the transport
-  /// can. True needs ``TransportCapabilities/expectsContinue``.
-  public var expectsContinue: Bool? {
-    get { storage.expectsContinue }
-    set { change { $0.rare.expectsContinue = newValue } }
-  }
-
-  /// Told how much of the body has been sent: after a hundredth of it or 64 KB, whichever is more, and at its end. One
-  /// call at a time, never with less than before; a body that is sent again (a redirect, a retry, a credential) is told
-  /// of once it goes beyond what was sent before.
-  ///
-  /// Called on the thread of the transport that takes the bytes, where every other exchange waits: it must return soon,
-  /// and blocking calls of the dispatcher are refused. None begins after the request has ended.
-  public var onUploadProgress: (@Sendable (UploadProgress) -> Void)? {
-    get { storage.onUploadProgress }
-    set { change { $0.rare.onUploadProgress = newValue } }
-  }
-
-  /// How long it may run, from the moment its permit is granted; waiting never counts, be it for the first permit,
-  /// for that of a redirect, for a socket, or for memory to gather the body in. A long request's ends when the response's head has come. 60 s unless set; nil: no
-  /// limit. Zero or less ends it at once.
-  public var timeout: Duration? {
-    get { storage.timeout }
-    set { change { $0.timeout = newValue } }
-  }
-
-  /// How long it may take from its submission, waiting included. Nil, which it is unless set: no limit. Zero or less
-  /// ends it at once.
-  public var deadline: Duration? {
-    get { storage.deadline }
-    set { change { $0.deadline = newValue } }
-  }
-
-  /// How long the name look-up, the connection and the TLS handshake may take together. 30 s unless set, where the
-  /// transport can keep such a limit; nil: no limit but `timeout`. With one that was set a request ends with `unsupported`
-  /// over a transport without ``TransportCapabilities/connectTimeout``.
-  public var connectTimeout: Duration? {
-    get { storage.connectTimeout }
-    set {
-      change { settings in
-        settings.connectTimeout = newValue
-        settings.needsConnectTimeout = newValue != nil
-      }
+  var fields: RequestFields {
+    _read { yield storage.fields }
+    _modify {
+      if !isKnownUniquelyReferenced(&storage) { storage = RequestStorage(storage.fields) }
+      yield &storage.fields
     }
   }
 
-  /// How long the end-point may be silent while the request runs: before the head, and between pieces of the body. What
-  /// is sent of the request's own body counts as a word of it. Rests while the consumer itself holds the transfer, and
-  /// while the request's body is not there to be sent. Nil, which it is unless set: no limit.
+  /// The URL that the transport gets: with canonical host and port, without user information and fragment.
+  public var url: String { fields.address.url }
+
+  /// The end-point, whose permit the request needs.
+  public var endPoint: EndPoint { fields.address.endPoint }
+
+  /// Whether the request uses TLS.
+  public var isSecure: Bool { fields.address.isSecure }
+
+  /// The method. Default: `GET`.
+  public var method: HTTPRequest.Method {
+    get { fields.method }
+    set { fields.method = newValue }
+  }
+
+  /// The header fields. The transport sets `Content-Length`, `Connection` and `Transfer-Encoding` and ignores the
+  /// values given here. A `Host` field replaces the URL's host.
+  public var headerFields: HTTPFields {
+    get { fields.headerFields }
+    set { fields.headerFields = newValue }
+  }
+
+  /// The body. Default: none.
+  public var body: RequestBody? {
+    get { fields.rare.body }
+    set { fields.rare.body = newValue }
+  }
+
+  /// Whether to send `Expect: 100-continue` and wait for the server's answer before sending the body, so that a
+  /// server can refuse the request first. If no answer comes within one second, the body is sent. Nil, the default:
+  /// used for bodies larger than a megabyte and for bodies of unknown length, if the transport supports it. True
+  /// requires ``TransportCapabilities/expectsContinue``.
+  public var expectsContinue: Bool? {
+    get { fields.rare.expectsContinue }
+    set { fields.rare.expectsContinue = newValue }
+  }
+
+  /// Receives upload progress: after each hundredth of the body or 64 KB, whichever is more, and at the end. One call
+  /// at a time, with a count that never decreases: if the body is sent again (redirect, retry, credential), progress
+  /// is reported once it exceeds the earlier count.
+  ///
+  /// Called on the transport's thread, where it delays every other exchange: it must return soon, and blocking calls
+  /// of the dispatcher throw. No call starts after the request has ended.
+  public var onUploadProgress: TransferProgress.Listener? {
+    get { fields.rare.onUploadProgress }
+    set { fields.rare.onUploadProgress = newValue }
+  }
+
+  /// The maximum running time, counted from when the permit is granted. Waiting does not count: for the first permit,
+  /// for that of a redirect, for a socket, or for memory for the body. A long request's timeout ends when the
+  /// response's head has arrived. Default: 60 s. Nil: no limit. Zero or less: the request fails at once.
+  public var timeout: Duration? {
+    get { fields.timeout }
+    set { fields.timeout = newValue }
+  }
+
+  /// The maximum total time, counted from the submission, including waiting. Default: nil, no limit. Zero or less:
+  /// the request fails at once.
+  public var deadline: Duration? {
+    get { fields.deadline }
+    set { fields.deadline = newValue }
+  }
+
+  /// The maximum time for name look-up, connection and TLS handshake together. Default: 30 s, if the transport
+  /// supports such a limit. Nil: no limit but `timeout`. If you set a limit, a transport without
+  /// ``TransportCapabilities/connectTimeout`` fails the request with `unsupported`.
+  public var connectTimeout: Duration? {
+    get { fields.connectTimeout }
+    set {
+      fields.connectTimeout = newValue
+      fields.needsConnectTimeout = newValue != nil
+    }
+  }
+
+  /// The maximum time without data while the request runs: before the head, and between pieces of the body. Sending
+  /// the request's body counts as activity. The clock stops while the consumer pauses the transfer, and while the
+  /// request's body has no data to send. Default: nil, no limit.
   public var idleTimeout: Duration? {
-    get { storage.idleTimeout }
-    set { change { $0.rare.idleTimeout = newValue } }
+    get { fields.rare.idleTimeout }
+    set { fields.rare.idleTimeout = newValue }
   }
 
-  /// The largest whole body that is taken, in bytes, after decompression: 64 MiB unless set. Streams and files have no
-  /// such cap, unless ``maxDownloadBytes`` sets one.
+  /// The maximum size of a body collected in memory, in bytes after decompression. Default: 64 MiB. Streams and files
+  /// have no such limit; see ``maxDownloadBytes``.
   public var maxBodyBytes: Int {
-    get { storage.maxBodyBytes }
-    set { change { $0.rare.maxBodyBytes = newValue } }
+    get { fields.rare.maxBodyBytes }
+    set { fields.rare.maxBodyBytes = newValue }
   }
 
-  /// The largest body that is taken, in bytes as they are handed over, whatever they are handed to: a stream, a file, a
-  /// delegate. A response that declares more ends the request with the error `bodyTooLarge` at its head, one that
-  /// brings more as soon as it does; the bodies of redirects that are followed don't count. Zero: none may come. Nil,
-  /// which it is unless set: no limit but ``maxBodyBytes``.
+  /// The maximum size of the body in bytes as delivered, for any destination: memory, stream, file or delegate. A
+  /// response that declares more fails with `bodyTooLarge` at its head, one that exceeds the limit as soon as it
+  /// does. The bodies of redirects that are followed don't count. Zero allows no body. Default: nil, no limit but
+  /// ``maxBodyBytes``.
   public var maxDownloadBytes: Int? {
-    get { storage.maxDownloadBytes }
-    set { change { $0.rare.maxDownloadBytes = newValue } }
+    get { fields.rare.maxDownloadBytes }
+    set { fields.rare.maxDownloadBytes = newValue }
   }
 
-  /// How fast the transfer must be at least, else the request ends with the error `tooSlow`. Looked at span by span
-  /// from when it is sent, so that the time until the head counts too: the bytes of the response's body, and those of
-  /// the request's own that are sent. A span does not count in which the consumer held the transfer, the request's body
-  /// was not there to be sent, or the request waited for a permit or a socket. Nil, which it is unless set: no limit.
+  /// The minimum speed of the transfer; a slower one fails with `tooSlow`. Measured in intervals from when the
+  /// request is sent, so the time before the head counts. Bytes of the response's body and of the request's body
+  /// count. An interval is skipped if the consumer paused the transfer, if the request's body had no data, or if the
+  /// request waited for a permit or a socket. Default: nil, no limit.
   public var leastSpeed: TransferSpeed? {
-    get { storage.leastSpeed }
-    set { change { $0.rare.leastSpeed = newValue } }
+    get { fields.rare.leastSpeed }
+    set { fields.rare.leastSpeed = newValue }
   }
 
-  /// Which redirects are followed: `noDowngrade` unless set, all but those from https to http.
+  /// Which redirects are followed. Default: `noDowngrade`, all but those from https to http.
   ///
-  /// To another scheme, host or port only these of the header fields go along: `Accept`, `Accept-Charset`,
+  /// A redirect to another scheme, host or port keeps only these header fields: `Accept`, `Accept-Charset`,
   /// `Accept-Encoding`, `Accept-Language`, `Cache-Control`, `Pragma`, `User-Agent`; `Range` and the conditional ones
-  /// (`If-Match` and the like); `Content-Type`, `Content-Encoding`, `Content-Language`, `Content-Location`,
-  /// `Content-Range` and `Expect` if the body goes along; `traceparent` and `tracestate`, and what else observers have
-  /// set but `baggage`. Whatever else the server there needs, an interceptor can give it, which is asked at each
-  /// redirect.
+  /// (`If-Match` and similar); `Content-Type`, `Content-Encoding`, `Content-Language`, `Content-Location`,
+  /// `Content-Range` and `Expect` if the body is kept; `traceparent` and `tracestate`, and other fields set by
+  /// observers except `baggage`. An interceptor, which is called for each redirect, can add other fields that the new
+  /// server needs.
   public var redirects: RedirectPolicy {
-    get { storage.redirects }
-    set { change { $0.rare.redirects = newValue } }
+    get { fields.rare.redirects }
+    set { fields.rare.redirects = newValue }
   }
 
-  /// How many redirects are followed: 20 unless set; 0 hands the redirect itself to the caller.
+  /// The maximum number of redirects. Default: 20. With 0 the redirect itself is the response.
   public var maxRedirects: Int {
-    get { storage.maxRedirects }
-    set { change { $0.rare.maxRedirects = newValue } }
+    get { fields.rare.maxRedirects }
+    set { fields.rare.maxRedirects = newValue }
   }
 
-  /// How soon it starts, among those that wait for the same end-point: `normal` unless set. Redirects keep it.
+  /// The priority among requests that wait for the same end-point. Default: `normal`. Redirects keep it.
   public var priority: RequestPriority {
-    get { storage.priority }
-    set { change { $0.priority = newValue } }
+    get { fields.priority }
+    set { fields.priority = newValue }
   }
 
-  /// Whether it is sent again when it fails. Nil, which it is unless set: it is not, but for one case.
+  /// Further limits that the request belongs to, beside its end-point: see ``GateLimits/scopes``. The request starts
+  /// when its end-point and all scopes have room, and takes no permit from any of them before that. Redirects keep
+  /// the scopes. Default: none.
+  public var scopes: [RequestScope] {
+    get { fields.rare.scopes }
+    set { fields.rare.scopes = newValue }
+  }
+
+  /// The expected cost of the request, in units by name of budget: see ``Budget``. Charged when the request starts,
+  /// to those budgets of its end-point and scopes that have these names. ``URLDispatchOperation/settle(_:)`` corrects
+  /// the charge. A weight above the total of a budget fails the request at once with `tooHeavy`. Default: none.
   ///
-  /// A connection that was kept open may turn out to be closed when a request is sent over it. Then the request is sent
-  /// once more at once, under its permit and over a new connection, if it may be repeated: GET, HEAD, OPTIONS, TRACE,
-  /// PUT, DELETE, QUERY, or what has an `Idempotency-Key` field, with a body only if that can be sent again; a POST or
-  /// PATCH without that field never. `RetryPolicy(attempts: 1)` keeps it from that too. ``DispatchTimes/attempts``
-  /// counts it.
+  ///     request.weights = ["tokens": 4_096]
+  public var weights: [String: Int] {
+    get { fields.rare.weights }
+    set { fields.rare.weights = newValue }
+  }
+
+  /// Reads from a response's head what its request really weighed, in units by the names of budgets; nil where the head does
+  /// not say.
+  public typealias Settlement = @Sendable (ResponseHead) -> [String: Int]?
+
+  /// Tells what the request really weighed, where the server says so in a header field. Called with the head of each
+  /// response to it, refusals and redirects among them; what it returns settles the start that was answered, as
+  /// ``URLDispatchOperation/settle(_:)`` does, and that one then does nothing. Called on the transport's thread, where
+  /// every other exchange waits: it must return soon, and blocking calls of the dispatcher are refused. Not called for a request
+  /// without ``weights``. Nil unless set.
+  ///
+  ///     request.settlement = { head in head[.contentLength].flatMap { Int($0) }.map { ["bytes": $0] } }
+  public var settlement: Settlement? {
+    get { fields.rare.settlement }
+    set { fields.rare.settlement = newValue }
+  }
+
+  /// When a failed request is sent again. Default: nil, never, with one exception.
+  ///
+  /// A connection kept open may turn out to be closed when a request is sent over it. Then the request is sent once
+  /// more at once, under its permit and over a new connection, if it can be repeated: a GET, HEAD, OPTIONS, TRACE,
+  /// PUT, DELETE or QUERY, or any request with an `Idempotency-Key` field, whose body can be sent again. A POST or
+  /// PATCH without that field is never repeated. `RetryPolicy(attempts: 1)` disables this too.
+  /// ``DispatchTimes/attempts`` counts it.
   public var retry: RetryPolicy? {
-    get { storage.retry }
-    set { change { $0.rare.retry = newValue } }
+    get { fields.rare.retry }
+    set { fields.rare.retry = newValue }
   }
 
-  /// What it can't do without: a transport that lacks some of it ends it with the error `unsupported`. Nothing unless
-  /// set. See ``TransportCapabilities``.
+  /// The capabilities that the request requires. A transport without one of them fails it with `unsupported`.
+  /// Default: none. See ``TransportCapabilities``.
   public var requires: TransportCapabilities {
-    get { storage.requires }
-    set { change { $0.rare.requires = newValue } }
+    get { fields.rare.requires }
+    set { fields.rare.requires = newValue }
   }
 
-  /// A word to cancel it by, together with all others that carry it: see ``URLDispatcher/cancelAll(tag:)``. None unless
-  /// set.
+  /// A tag for cancelling all requests that carry it: see ``URLDispatcher/cancelAll(tag:)``. Default: none.
   public var tag: String? {
-    get { storage.tag }
-    set { change { $0.rare.tag = newValue } }
+    get { fields.rare.tag }
+    set { fields.rare.tag = newValue }
   }
 
-  /// A request to an absolute http or https URL, or to one behind a Unix-domain socket:
-  /// `http+unix://%2Frun%2Fx.sock/path` (`https+unix` with TLS), the socket's path percent-encoded.
+  /// Creates a request to an absolute http or https URL, or to a server behind a Unix-domain socket:
+  /// `http+unix://%2Frun%2Fx.sock/path` (`https+unix` for TLS), with the socket's path percent-encoded.
   ///
-  /// User information in the URL becomes a Basic `Authorization` field. Characters that a URL can't hold are
-  /// percent-encoded.
+  /// User information in the URL becomes a Basic `Authorization` field. Invalid characters are percent-encoded.
   ///
   /// - Throws: ``DispatchError`` with the code `invalidURL`.
   public init(
@@ -191,13 +227,13 @@ public struct DispatchRequest: Sendable {
     let address = try RequestAddress(url)
     var headerFields = headerFields
     if let credentials = address.credentials, headerFields[.authorization] == nil {
-      headerFields[.authorization] = basicAuthorization(credentials)
+      headerFields[.authorization] = AuthenticationAnswer.basicAuthorization(credentials)
     }
-    storage = RequestFields(
-      address, RequestFields.Settings(method: method, headerFields: headerFields, body: body))
+    storage = RequestStorage(RequestFields(address, method, headerFields))
+    if body != nil { fields.rare.body = body }
   }
 
-  /// A request to an absolute http or https URL.
+  /// Creates a request to an absolute http or https URL.
   ///
   /// - Throws: ``DispatchError`` with the code `invalidURL`.
   public init(
@@ -206,17 +242,24 @@ public struct DispatchRequest: Sendable {
     try self.init(url.absoluteString, method: method, headerFields: headerFields, body: body)
   }
 
-  init(_ fields: RequestFields) { storage = fields }
+  /// The same request to another address.
+  func moved(to address: RequestAddress) -> DispatchRequest {
+    var moved = self
+    moved.storage = RequestStorage(RequestFields(fields, to: address))
+    return moved
+  }
+
+  /// The same request without its body, for inspection.
+  var withoutBody: DispatchRequest {
+    guard fields.hasBody else { return self }
+    var request = self
+    (request.body, request.onUploadProgress) = (nil, nil)
+    return request
+  }
 
   /// Sets header fields on behalf of observers.
   mutating func setObserversFields(_ added: [HTTPField]) {
-    change { settings in
-      for field in added { settings.headerFields[field.name] = field.value }
-      settings.rare.observersFields.formUnion(added.map(\.name))
-    }
-  }
-
-  private mutating func change(_ change: (inout RequestFields.Settings) -> Void) {
-    if isKnownUniquelyReferenced(&storage) { change(&storage.settings) } else { storage = storage.changed(change) }
+    for field in added { fields.headerFields[field.name] = field.value }
+    fields.rare.observersFields.formUnion(added.map(\.name))
   }
 }

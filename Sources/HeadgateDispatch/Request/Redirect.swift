@@ -1,9 +1,9 @@
-// What a redirect makes of a request: RFC 9110 section 15.4, and the Fetch standard on methods and credentials.
+// How a redirect changes a request: RFC 9110 section 15.4, and the Fetch standard for methods and credentials.
 
 import HTTPTypes
 
 enum Redirect {
-  /// Whether a status sends the client elsewhere. 300 and 304 do not: they need a choice or carry no address.
+  /// Whether a status is a redirect to follow. 300 requires a choice, and 304 has no address.
   static func isRedirect(_ status: Int) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
@@ -11,20 +11,20 @@ enum Redirect {
     }
   }
 
-  /// The request that follows.
+  /// The request to send next.
   ///
-  /// 303 becomes a GET (HEAD stays), so do POSTs on 301 and 302; 307 and 308 repeat method and body. When scheme, host
-  /// or port change, only what is known to be no secret goes along: see `RedirectFields`. Limits on time and size go
-  /// along.
+  /// 303 turns the method into GET (except HEAD); 301 and 302 do so for POST; 307 and 308 repeat method and body. If
+  /// scheme, host or port change, only header fields known to be harmless are kept: see `RedirectFields`. Limits on
+  /// time and size are kept.
   ///
   /// - Parameters:
-  ///   - request: What it follows from: less what interceptors put in for the place where that was sent.
-  ///   - sent: The request as it was sent, where that is another one.
+  ///   - request: The request that was redirected, without the changes that interceptors made for its destination.
+  ///   - sent: The request as sent, if different.
   ///   - status: The redirect's status.
-  ///   - location: Where it leads.
-  ///   - isFromPrivateAddress: Whether a server at a private address says so; nil: not known.
-  /// - Throws: `badRedirect` when the address is no http or https URL, `redirectRefused` when the request's policy does
-  ///   not allow it, `bodyNotReplayable` when the body would have to be sent again and must not be.
+  ///   - location: The redirect's URL.
+  ///   - isFromPrivateAddress: Whether the redirecting server has a private address; nil if unknown.
+  /// - Throws: `badRedirect` if the URL is not an http or https URL; `redirectRefused` if the request's policy does
+  ///   not allow the redirect; `bodyNotReplayable` if the body would have to be sent again but can't be.
   static func next(
     after request: DispatchRequest, sentTo sent: DispatchRequest? = nil, status: Int, location: String,
     isFromPrivateAddress: Bool? = nil
@@ -46,19 +46,16 @@ enum Redirect {
     } else if let body, !body.isReplayable {
       throw DispatchError(.bodyNotReplayable, phase: .awaitingHead, detail: "status \(status) to \(address.endPoint)")
     }
-    // Those of the caller were for where the caller sent them: an interceptor may have chosen another place.
+    // The caller's fields were meant for the caller's URL; an interceptor may have sent the request elsewhere.
     let wasMoved = request.endPoint != sent.endPoint || request.isSecure != sent.isSecure
     if !isSameOrigin || wasMoved {
-      fields = RedirectFields.forAnotherOrigin(fields, of: request.fields.observersFields)
+      fields = RedirectFields.forAnotherOrigin(fields, of: request.fields.rare.observersFields)
     }
-    let (nextMethod, nextBody, nextFields) = (method, body, fields)
-    return DispatchRequest(
-      request.fields.changed(address: address) { settings in
-        settings.method = nextMethod
-        if request.fields.hasBody { settings.rare.body = nextBody }
-        if isKeptPublic { settings.rare.refusesPrivateAddresses = true }
-        settings.headerFields = nextFields
-      })
+    var next = request.moved(to: address)
+    (next.method, next.headerFields) = (method, fields)
+    if request.fields.hasBody { next.body = body }
+    if isKeptPublic { next.fields.rare.refusesPrivateAddresses = true }
+    return next
   }
 
   private static func target(
@@ -69,16 +66,16 @@ enum Redirect {
       let host = HTTPField.Name("Host").flatMap { request.headerFields[$0] }
       address = try RequestAddress(location, relativeTo: sent.url, host: host)
     } catch {
-      throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlying: error)
+      throw DispatchError(.badRedirect, phase: .awaitingHead, detail: error.detail, underlyingError: error)
     }
-    // A server elsewhere must not make its client talk to a socket of this machine.
+    // A remote server must not direct its client to a socket of this machine.
     guard !address.endPoint.isUnixSocket || address.endPoint == sent.endPoint else {
       throw DispatchError(.badRedirect, phase: .awaitingHead, detail: "to the socket \(address.endPoint.host)")
     }
     return address
   }
 
-  /// Asks the request's policy. Returns whether what follows must not reach a private address.
+  /// Applies the request's policy. Returns whether the next request must not reach a private address.
   private static func check(
     _ redirect: ProposedRedirect, to address: RequestAddress, of request: DispatchRequest, _ sent: DispatchRequest,
     isSameOrigin: Bool, _ isFromPrivateAddress: Bool?
@@ -94,13 +91,13 @@ enum Redirect {
     {
       throw refused(why)
     }
-    // What is behind a socket is on this machine, and its redirects stay there or lead to the network.
+    // A server behind a socket is on this machine. Its redirects stay on the socket or lead to the network.
     let isSenderPrivate = isFromPrivateAddress == true || sent.endPoint.isUnixSocket
     let isKeptPublic =
-      request.fields.refusesPrivateAddresses || policy.refusesPrivateAddresses && !isSenderPrivate
-    // A name is looked at when it is dialled.
+      request.fields.rare.refusesPrivateAddresses || policy.refusesPrivateAddresses && !isSenderPrivate
+    // A host name is checked when its address is dialled.
     if isKeptPublic, AddressScope.isPrivate(address.endPoint.host) == true {
-      throw refused("a public server must not lead to a private address")
+      throw refused("a public server must not redirect to a private address")
     }
     return isKeptPublic
   }

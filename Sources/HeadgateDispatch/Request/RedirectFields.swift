@@ -1,15 +1,15 @@
-// Which header fields go along when a redirect leads to another scheme, host or port.
+// Which header fields are kept by a redirect to another scheme, host or port.
 //
-// A list of what may go, not of what may not: keys of an interface have names that nobody can list (`X-Api-Key`).
+// A list of allowed fields rather than forbidden ones, since the names of API key fields (`X-Api-Key`) are unlimited.
 
 import HTTPTypes
 
 enum RedirectFields {
-  /// The fields that say what is wanted or describe the body that goes along, and those of a trace. Not `Host`, which
-  /// belongs to the old origin.
+  /// Fields that state preferences or describe the body, and trace fields. Not `Host`, which belongs to the old
+  /// origin.
   ///
-  /// The conditional ones go along although another server may not know their tags: without them a part could be joined
-  /// to another version of the whole, and what was to be changed only as it is known would be changed anyway.
+  /// Conditional fields are kept although another server may not know the entity tags. Without them, a range could be
+  /// appended to a different version of a file, and a conditional update would become unconditional.
   private static let harmless = Set(
     [
       "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Pragma", "User-Agent",
@@ -18,7 +18,7 @@ enum RedirectFields {
       "traceparent", "tracestate",
     ].compactMap { HTTPField.Name($0) })
 
-  /// What describes a body, and goes when that goes.
+  /// Fields that describe the body, dropped with it.
   private static let bodys = Set(
     [
       "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range", "Expect",
@@ -28,13 +28,13 @@ enum RedirectFields {
 
   /// The fields for another origin.
   ///
-  /// - Parameter observers: The names of those that observers have set, of a trace most often. What a trace carries for
-  ///   the services of one house, its baggage, stays there.
+  /// - Parameter observers: The names of fields that observers have set, usually for tracing. `baggage` is dropped:
+  ///   it is meant for the services of one organization.
   static func forAnotherOrigin(_ fields: HTTPFields, of observers: Set<HTTPField.Name> = []) -> HTTPFields {
     only(fields) { harmless.contains($0) || observers.contains($0) && $0 != baggage }
   }
 
-  /// The fields without those of a body.
+  /// The fields without those that describe a body.
   static func withoutBody(_ fields: HTTPFields) -> HTTPFields { only(fields) { !bodys.contains($0) } }
 
   private static func only(_ fields: HTTPFields, _ isKept: (HTTPField.Name) -> Bool) -> HTTPFields {

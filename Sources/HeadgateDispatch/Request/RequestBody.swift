@@ -1,14 +1,13 @@
 import HeadgateThreads
 
-/// What a request carries: bytes from memory, from a file, or from a sequence that brings them piece by piece.
+/// The body of a request: bytes from memory, from a file, or from an asynchronous sequence of pieces.
 ///
 ///     request.body = RequestBody("text")
 ///     request.body = RequestBody(file: "/var/log/big.log")
 ///     request.body = RequestBody(pieces, length: 10_000)
 ///
-/// A body is a description: nothing is opened, read or asked for before the request has its permit. Whatever its length,
-/// less than half a megabyte of a file is held in memory, and of a sequence at most the piece that it brought last and
-/// 64 KB before it.
+/// A body is a description: nothing is opened or read before the request has its permit. Memory use is bounded: less
+/// than half a megabyte of a file, and of a sequence at most the latest piece and 64 KB before it.
 public struct RequestBody: Sendable {
   enum Content: Sendable {
     case bytes([UInt8])
@@ -19,116 +18,116 @@ public struct RequestBody: Sendable {
 
   let content: Content
 
-  /// Whether it may be sent a second time: to where a 307 or 308 points, with a credential, by a retry. True for memory
-  /// and files unless said otherwise, and for sequences that are made anew each time.
+  /// Whether the body may be sent a second time: for a 307 or 308 redirect, with a credential, or for a retry. True
+  /// for memory and files unless specified otherwise, and for sequences created for each use.
   public let canBeSentAgain: Bool
 
-  /// The bytes of a body that was made from an array or a text; nil for all others.
+  /// The bytes of a body created from an array or a text; nil for all others.
   public var bytes: [UInt8]? {
     if case .bytes(let bytes) = content { bytes } else { nil }
   }
 
-  /// How many bytes it has, where that is known before it is opened: not for a whole file, nor for a sequence that was
-  /// given none.
+  /// The number of bytes, if known before the body is opened. Nil for a whole file, and for a sequence without a
+  /// given length.
   public var length: Int64? {
     switch content {
     case .bytes(let bytes): Int64(bytes.count)
     case .slices(let slices): Int64(slices.count)
-    // A range that no file holds may be longer than any number.
+    // Wraps around and clamps: the bounds of an invalid range may be too far apart for an `Int64`.
     case .file(_, let range): range.map { Int64(clamping: UInt64(bitPattern: $0.upperBound &- $0.lowerBound)) }
     case .sequence(let sequence): sequence.length
     }
   }
 
-  /// A body from memory.
+  /// Creates a body from memory.
   ///
   /// - Parameters:
   ///   - bytes: The bytes.
-  ///   - canBeSentAgain: Whether it may be sent a second time, to where a 307 or 308 points, say.
+  ///   - canBeSentAgain: Whether it may be sent a second time, for example for a 307 or 308 redirect.
   public init(_ bytes: [UInt8], canBeSentAgain: Bool = true) {
     content = .bytes(bytes)
     self.canBeSentAgain = canBeSentAgain
   }
 
-  /// A body from memory that is no array: it is copied slice by slice as it is sent, or not at all by a transport that
-  /// can take `origin`.
+  /// Creates a body from memory other than an array. It is copied slice by slice as it is sent, or not at all by a
+  /// transport that can use `origin`.
   package init(_ slices: BodySlices) {
     content = .slices(slices)
     canBeSentAgain = true
   }
 
-  /// What a body from memory that is no array was made from; nil for all others.
+  /// The original object of a body from memory other than an array; nil for all others.
   package var origin: (any Sendable)? {
     if case .slices(let slices) = content { slices.origin } else { nil }
   }
 
-  /// A body of UTF-8 text.
+  /// Creates a body of UTF-8 text.
   public init(_ text: String) { self.init(Array(text.utf8)) }
 
-  /// A body from a file, which is opened when the request runs and read piece by piece on threads for files.
+  /// Creates a body from a file, which is opened when the request runs and read piece by piece on a file thread.
   ///
-  /// It is sent as long as it was when it was opened. The request fails with `bodyFailed`, and ``RequestBodyError`` says
-  /// why with the path, when the file can't be read, is no file (a folder, a pipe), ends before the range does, or became
-  /// shorter or longer before its last piece was read. One that is written to is better sent as a range: what is appended
-  /// behind a range changes nothing.
+  /// The length is fixed when the file is opened. The request fails with `bodyFailed`, and a ``RequestBodyError``
+  /// with the path, if the file can't be read, is not a regular file, ends before the range does, or changes its
+  /// length before its last piece has been read. For a file that is still being written, send a range: data appended
+  /// after it has no effect.
   ///
   /// - Parameters:
   ///   - path: The file.
-  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body. One that
-  ///     begins below 0 or goes beyond the file's end fails the request.
-  ///   - canBeSentAgain: Whether it may be sent a second time; it is opened anew for that.
+  ///   - range: The bytes to send, counted from 0; nil for all of them. An empty range is an empty body. A range that
+  ///     begins below 0 or exceeds the file fails the request.
+  ///   - canBeSentAgain: Whether it may be sent a second time; the file is opened again for that.
   public init(file path: String, range: Range<Int64>? = nil, canBeSentAgain: Bool = true) {
     content = .file(path: path, range: range)
     self.canBeSentAgain = canBeSentAgain
   }
 
-  /// A body from a sequence, which is sent once: whatever would need it again fails with `bodyNotReplayable`, unless
-  /// nothing had been asked of the sequence (see ``DispatchRequest/expectsContinue``).
+  /// Creates a body from a sequence, which can be sent once. If it is needed again, the request fails with
+  /// `bodyNotReplayable`, unless nothing had been read from the sequence (see ``DispatchRequest/expectsContinue``).
   ///
-  /// The sequence is asked for its next piece, in a task of its own, only while the transport has room. What it throws
-  /// fails the request with `bodyFailed` and stands there as ``DispatchError/underlying``. When the request ends before
-  /// the sequence, the task is cancelled.
+  /// The sequence is iterated in a task of its own, and asked for a piece only while the transport has room. If it
+  /// throws, the request fails with `bodyFailed`, with the thrown error as ``DispatchError/underlyingError``. If the
+  /// request ends before the sequence, the task is cancelled.
   ///
   /// - Parameters:
-  ///   - pieces: The bytes, in pieces of any length; empty ones are passed over. A sequence of single bytes becomes one
-  ///     by `chunked(size:)`.
-  ///   - length: How many bytes there will be. The request fails if it is not so; its last byte is sent only when the
-  ///     sequence has ended. Nil: the body is sent chunked, as far as the sequence goes.
+  ///   - pieces: The bytes, in pieces of any length; empty pieces are skipped. Use `chunked(size:)` for a sequence of
+  ///     single bytes.
+  ///   - length: The total number of bytes. The request fails if it is wrong; to detect this, the last byte is sent
+  ///     only when the sequence has ended. Nil: the body is sent chunked, until the sequence ends.
   public init<Pieces: AsyncSequence & Sendable>(_ pieces: Pieces, length: Int64? = nil)
   where Pieces.Element: Sequence, Pieces.Element.Element == UInt8 {
     content = .sequence(BodySequence(length: length, use: SingleUse()) { pieces })
     canBeSentAgain = false
   }
 
-  /// A body from a sequence that is made each time the body is sent: it can be sent again. As ``init(_:length:)`` for the
-  /// rest.
+  /// Creates a body from a sequence that is created each time the body is sent, so it can be sent again. Otherwise
+  /// like ``init(_:length:)``.
   ///
   /// - Parameters:
-  ///   - length: How many bytes there will be each time; nil for a chunked body.
-  ///   - replayable: Makes the sequence. Called on a task of the body's own, at most once for each time it is sent.
+  ///   - length: The total number of bytes, each time; nil for a chunked body.
+  ///   - replayable: Creates the sequence. Called in a task of the body's own, at most once for each time it is sent.
   public init<Pieces: AsyncSequence>(length: Int64? = nil, replayable: @escaping @Sendable () -> Pieces)
   where Pieces.Element: Sequence, Pieces.Element.Element == UInt8 {
     content = .sequence(BodySequence(length: length, use: nil, replayable))
     canBeSentAgain = true
   }
 
-  /// Whether it may be sent now, after it may have been sent before.
+  /// Whether the body may be sent now, even if it has been sent before.
   var isReplayable: Bool {
     if canBeSentAgain { return true }
-    // Nothing was asked of it: a server that was asked first said no.
+    // Nothing was read from the sequence: the server refused the request at `Expect: 100-continue`.
     if case .sequence(let sequence) = content, let use = sequence.use { return !use.isUsed }
     return false
   }
 }
 
-/// Memory of whatever type, as a body has it.
+/// Memory of any type, as the content of a body.
 package struct BodySlices: Sendable {
   package let count: Int
   package let origin: any Sendable
   let copy: @Sendable (Range<Int>) -> [UInt8]
 
   /// - Parameters:
-  ///   - origin: What holds the bytes, as a transport may take it.
+  /// - origin: The object that holds the bytes, for a transport that can use it.
   ///   - count: How many there are.
   ///   - copy: The bytes in a range.
   package init(_ origin: any Sendable, count: Int, copy: @escaping @Sendable (Range<Int>) -> [UInt8]) {
@@ -136,25 +135,10 @@ package struct BodySlices: Sendable {
     self.count = count
     self.copy = copy
   }
-}
 
-/// Brings a body from memory slice by slice.
-final class SliceProducer: BodyProducer {
-  private static let size = 256 * 1024
-
-  private let slices: BodySlices
-  private let offset = Locked(0)
-
-  init(_ slices: BodySlices) { self.slices = slices }
-
-  func ask(_ feed: BodyFeed) {
-    let range = offset.withLock { offset in
-      let start = offset
-      offset = min(slices.count, start + Self.size)
-      return start..<offset
-    }
-    feed.put(slices.copy(range), last: range.upperBound == slices.count)
+  /// The bytes at an offset, at most the size of one piece of a file.
+  func piece(at offset: Int) -> (bytes: [UInt8], isLast: Bool) {
+    let end = min(count, offset + Int(BodyFile.pieceSize))
+    return (copy(offset..<end), end == count)
   }
-
-  func stop() {}
 }

@@ -1,33 +1,33 @@
-/// How soon a request starts, among those that wait for the same end-point in the same lane.
+/// The priority of a request among those that wait for the same end-point in the same lane.
 ///
-/// Each step is worth a span of waiting (``GateLimits/ageing``, ten seconds unless set): an urgent request overtakes a
-/// normal one unless that has waited twenty seconds longer. So nobody starves: whoever waits grows older, and those who
-/// come later than the steps are worth stand behind. Among equals it is first come, first served.
+/// Each step equals a waiting time (``GateLimits/ageing``, ten seconds by default): an urgent request overtakes a
+/// normal one unless that has waited twenty seconds longer. No request starves, because waiting requests age, and
+/// later ones can overtake only within that time. Requests of equal priority start in order of arrival.
 public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, CustomStringConvertible {
-  // Steps above `background`.
+  // The number of steps above `background`.
   let steps: UInt8
 
-  /// Work that nobody waits for.
+  /// Below `low`: work without a deadline.
   public static let background = RequestPriority(steps: 0)
   /// Below normal.
   public static let low = RequestPriority(steps: 1)
-  /// What a request has unless it says otherwise.
+  /// The default.
   public static let normal = RequestPriority(steps: 2)
   /// Above normal.
   public static let high = RequestPriority(steps: 3)
-  /// Somebody looks at an empty screen.
+  /// The highest: for example, a user waits for a first result.
   public static let urgent = RequestPriority(steps: 4)
 
-  /// All of them, the lowest first.
+  /// All priorities, lowest first.
   public static let allCases: [RequestPriority] = [.background, .low, .normal, .high, .urgent]
 
-  /// Whether `left` is less urgent.
+  /// Whether `left` has a lower priority.
   public static func < (left: RequestPriority, right: RequestPriority) -> Bool { left.steps < right.steps }
 
-  /// How many steps it stands behind the most urgent.
+  /// The number of steps below `urgent`.
   var stepsBehind: UInt64 { UInt64(Self.urgent.steps - steps) }
 
-  /// Its name, for logs and options.
+  /// The name, for logs and options.
   public var description: String {
     switch self {
     case .background: "background"
@@ -38,7 +38,7 @@ public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, Cus
     }
   }
 
-  /// The priority of that name; nil for any other text.
+  /// The priority with a name; nil for any other text.
   public init?(_ name: String) {
     guard let found = Self.allCases.first(where: { $0.description == name }) else { return nil }
     self = found

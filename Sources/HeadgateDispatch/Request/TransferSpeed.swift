@@ -1,27 +1,27 @@
 import HeadgateThreads
 
-/// A speed below which a transfer is given up: so many bytes a second, on average over each span of a length.
+/// A minimum speed: an average in bytes per second over an interval. A slower transfer fails.
 ///
 ///     request.leastSpeed = TransferSpeed(bytesPerSecond: 1000, over: .seconds(30))
 public struct TransferSpeed: Hashable, Sendable {
-  /// Bytes a second; zero or less is always reached.
+  /// Bytes per second. Zero or less is always reached.
   public let bytesPerSecond: Int
 
-  /// The span over which they are averaged.
+  /// The interval of the average.
   public let span: Duration
 
-  /// A speed.
+  /// Creates a minimum speed.
   ///
   /// - Parameters:
-  ///   - bytesPerSecond: Bytes a second, on average.
-  ///   - span: Over how long: a transfer may stand still for less than that. At least a millisecond; less is taken for
-  ///     that.
+  ///   - bytesPerSecond: The average in bytes per second.
+  ///   - span: The interval of the average: a transfer may stall for less than that. At least one millisecond;
+  ///     smaller values count as that.
   public init(bytesPerSecond: Int, over span: Duration) {
     self.bytesPerSecond = bytesPerSecond
     self.span = max(span, .milliseconds(1))
   }
 
-  /// The bytes that each span has at least.
+  /// The minimum number of bytes per interval.
   var bytesInSpan: Double { Double(bytesPerSecond) * (Double(span.wholeNanoseconds) / 1e9) }
 
   var spanNanoseconds: Int64 { span.wholeNanoseconds }

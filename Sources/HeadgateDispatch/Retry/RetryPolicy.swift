@@ -8,10 +8,12 @@ import HeadgateThreads
 ///
 /// Sent again is what the network lost and what a server puts off (408, 429, 502, 503, 504), where that can't do a thing
 /// twice: methods that may be repeated by RFC 9110 section 9.2.2, or any with an `Idempotency-Key` field; with a body only
-/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. What ran into a limit on time is not.
+/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. An attempt that ran into its `connectTimeout` or
+/// `idleTimeout` is lost to the network too; a request that ran into its `timeout` or `deadline`, which hold for all attempts
+/// together, has no time for another.
 ///
 /// A response that breaks off after its head is sent again as long as its caller has seen nothing of it: where it is gathered
-/// in memory (``URLDispatcher/data(for:lane:policy:)-(DispatchRequest,_,_)``, completions, blocking calls), and where it goes to a
+/// in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking calls), and where it goes to a
 /// file, which is begun anew. The head of a stream, and what a delegate hears, have been handed on: nothing is sent again
 /// after those.
 ///
@@ -19,6 +21,10 @@ import HeadgateThreads
 /// once and once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done
 /// with methods that may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's
 /// own rules.
+///
+/// Where the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is sent again
+/// does not wait by itself: it goes back to the queue, and waits there like those that were never sent. The pause costs
+/// them no attempt, and nothing of the ``budget``.
 ///
 /// While it waits for its next attempt a request holds no permit: others go on. It comes back with the age of its
 /// submission, also to a queue that is full. Its `deadline` and its `timeout` hold for
@@ -39,8 +45,13 @@ public struct RetryPolicy: Sendable {
   /// Whether methods that may not be repeated are sent again too: POST and PATCH. For servers that can tell.
   public var repeatsUnsafeMethods = false
 
-  /// The longest `Retry-After` that is honoured: what asks for more gets no further attempt. A minute unless set.
+  /// The longest `Retry-After` that a request waits for by itself: what asks for more gets no further attempt. A minute
+  /// unless set. Where the end-point pauses, ``PausePolicy/longest`` holds instead: the request waits in the queue like all
+  /// others there, and its `deadline` alone bounds that.
   public var longestRetryAfter: Duration = .seconds(60)
+
+  /// Whether `Retry-After` is not read at all: the ``backoff`` alone says how long to wait.
+  public var ignoresRetryAfter = false
 
   /// A policy.
   ///
@@ -63,7 +74,7 @@ public struct RetryPolicy: Sendable {
   /// Whether a failure may be over by the next attempt.
   func isPassing(_ error: DispatchError) -> Bool {
     switch error.code {
-    case .nameNotResolved, .connectFailed, .connectTimedOut, .connectionLost: true
+    case .nameNotResolved, .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut: true
     default: false
     }
   }
@@ -73,14 +84,16 @@ public struct RetryPolicy: Sendable {
   /// - Parameters:
   ///   - made: How many attempts were made.
   ///   - asked: What the server asked for.
+  ///   - asleep: For how long its end-point lets nothing start. It waits for that in the queue, and not by itself.
   ///   - left: How much time the deadline leaves.
   func wait(
-    after made: Int, asked: Duration?, left: Duration?, using random: inout some RandomNumberGenerator
+    after made: Int, asked: Duration?, asleep: Duration? = nil, left: Duration?,
+    using random: inout some RandomNumberGenerator
   ) -> Duration? {
-    guard made < attempts, asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
-    let wait = max(backoff.delay(after: made, using: &random), asked ?? .zero)
+    guard made < attempts, asleep != nil || asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
+    let wait = asleep ?? max(backoff.delay(after: made, using: &random), asked ?? .zero)
     guard left.map({ wait < $0 }) ?? true, budget?.withdraw() ?? true else { return nil }
-    return wait
+    return asleep == nil ? wait : .zero
   }
 }
 

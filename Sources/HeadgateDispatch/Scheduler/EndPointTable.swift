@@ -1,3 +1,29 @@
+/// What keeps an end-point from starting its next request, beside its counts.
+struct StartHolds: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  /// Stopped by hand: nothing starts.
+  static let stopped = StartHolds(rawValue: 1)
+  /// The first of the short lane has to wait for a moment.
+  static let shortSleeps = StartHolds(rawValue: 2)
+  /// The first of the long lane has to wait for a moment.
+  static let longSleeps = StartHolds(rawValue: 4)
+  /// As many run as may after a sleep, or as was learned.
+  static let recovering = StartHolds(rawValue: 8)
+  /// It has a scope record: time, or what its server said, has a say in what starts. Holds nothing back itself.
+  static let isWatched = StartHolds(rawValue: 16)
+  /// A line with scopes may start its first short one, as far as its scopes go. Holds nothing back.
+  static let shortReady = StartHolds(rawValue: 32)
+  /// The same for a long one.
+  static let longReady = StartHolds(rawValue: 64)
+
+  /// Whether more than counts decides what starts next. Asked of these alone: of the whole record it would be a copy of that.
+  var needReview: Bool { !isDisjoint(with: [.isWatched, .shortReady, .longReady]) }
+
+  static let shortHolds: StartHolds = [.stopped, .shortSleeps, .recovering]
+  static let longHolds: StartHolds = [.stopped, .longSleeps, .recovering]
+}
+
 /// What the scheduler knows of one end-point while something runs or waits there.
 struct EndPointRecord: Sendable {
   // Nil marks an empty place of the table.
@@ -12,8 +38,8 @@ struct EndPointRecord: Sendable {
   var longTurn: Int32 = -1
   // How far it has come at the total: see TurnOrder.
   var pass: UInt64 = 0
-  // Stopped by hand: nothing starts.
-  var isPaused = false
+  // What keeps its next request from starting.
+  var holds: StartHolds = []
   // One socket carries several requests, as the transport has seen: HTTP/2.
   var multiplexes = false
   // Nothing runs or waits here.
@@ -21,31 +47,62 @@ struct EndPointRecord: Sendable {
   // It stands in the list of those that became idle, before this one.
   var isListed = false
   var nextIdle: Int32 = -1
+  // Its place in the table of scopes, where it is watched, or -1.
+  var scope: Int32 = -1
+  // Its place in the table of the lines that may start, where requests with scopes wait, or -1.
+  var lines: Int32 = -1
+  // How many wait in lines with scopes, and how many of those are long.
+  var lined: Int32 = 0
+  var linedLong: Int32 = 0
 
   init(endPoint: EndPoint?, limits: EndPointLimits) {
     self.endPoint = endPoint
     self.limits = limits
   }
 
-  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty }
+  var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lined == 0 }
+
+  /// Stopped by hand: nothing starts.
+  var isPaused: Bool {
+    get { holds.contains(.stopped) }
+    set { if newValue { holds.insert(.stopped) } else { holds.remove(.stopped) } }
+  }
+
+  /// How many wait in a lane, those in lines with scopes too.
+  func waiting(_ lane: RequestLane) -> Int {
+    lane == .short ? short.count + Int(lined - linedLong) : long.count + Int(linedLong)
+  }
 
   /// Whether the first of a lane could run as far as this end-point's own limits go.
+  // Forced, as `hasRoom`: called, each copies the whole record first.
+  @inline(__always)
   func isEligible(_ lane: RequestLane) -> Bool {
     waits(lane) && hasRoom(for: lane)
   }
 
-  /// Whether somebody waits in a lane.
-  func waits(_ lane: RequestLane) -> Bool { lane == .short ? !short.isEmpty : !long.isEmpty }
+  /// Whether somebody waits in a lane whose scopes have room.
+  func waits(_ lane: RequestLane) -> Bool {
+    lane == .short
+      ? !short.isEmpty || holds.contains(.shortReady) : !long.isEmpty || holds.contains(.longReady)
+  }
 
   /// How many may run: without HTTP/2 each needs a socket of its own.
   var most: Int { multiplexes ? limits.requests : limits.connections }
 
+  @inline(__always)
   func hasRoom(for lane: RequestLane) -> Bool {
+    lane == .short
+      ? running < most && holds.isDisjoint(with: .shortHolds)
+      : running < most && runningLong < limits.long && holds.isDisjoint(with: .longHolds)
+  }
+
+  /// Whether its counts and hands let the first of a lane go, whatever the time is.
+  func hasPlace(for lane: RequestLane) -> Bool {
     running < most && !isPaused && (lane == .short || runningLong < limits.long)
   }
 
   /// Whether the long lane has no place left, counting those that wait for one.
-  var isLongLaneFull: Bool { runningLong + long.count >= limits.long }
+  var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
 
   subscript(lane: RequestLane) -> LaneQueue {
     _read {

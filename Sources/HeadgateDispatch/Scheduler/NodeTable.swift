@@ -30,6 +30,8 @@ struct Node<Item: Sendable>: Sendable {
   // The list of callers that are held because too many wait.
   var nextHeld: Int32 = -1
   var previousHeld: Int32 = -1
+  // Its place among those that need more than a permit or were counted by a limit on starts, or -1.
+  var demand: Int32 = -1
   var isHeld = false
   var state = NodeState.free
   var lane = RequestLane.short

@@ -39,11 +39,8 @@ extension Scheduler {
       sweep += 1
       switch nodes[slot].state {
       case .waiting where closing >= .ending || endPoints[nodes[slot].endPoint].isPaused:
-        let place = nodes[slot].endPoint
-        dequeue(slot)
-        let item = nodes.remove(slot)
-        updateTurns(place)
-        restIfIdle(place)
+        let item = expel(slot)
+        if isTimed { pump() }
         if let item { return .end(item) }
       case .running where closing == .aborting:
         nodes[slot].state = .ending

@@ -9,10 +9,12 @@ extension Scheduler {
   ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
   ///   - mayStart: Whether its caller runs it at once where a permit is free and none is before it.
   ///   - admission: As what it comes.
+  ///   - needs: What it needs beside a permit.
+  ///   - deadline: When it ends by itself: one whose end-point sleeps until then is refused.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false,
-    as admission: Admission = .new
+    as admission: Admission = .new, needs: StartNeeds? = nil, until deadline: Deadline = .distantFuture
   ) -> Submission {
     defer { checkInvariants() }
     guard admit(admission) else { return .refused(.shutDown) }
@@ -23,10 +25,23 @@ extension Scheduler {
     // Two threads that read the clock one after the other may come in the other order.
     lastAge = max(lastAge + 1, moment.nanoseconds)
     let age = admission.age.map { min(lastAge, $0) } ?? lastAge
+    var demand: Int32 = -1
+    if isTimed || needs != nil {
+      advance(to: moment)
+      watch(place)
+      let named = take(needs?.scopes)
+      if let refusal = refusal(place, named, needs?.weights ?? [:], until: deadline) {
+        for scope in named { scopes.leave(scope, at: now) }
+        restIfIdle(place)
+        return .refused(refusal)
+      }
+      if let needs { demand = demands.insert(Demand(weights: needs.weights, scopes: named)) }
+    }
     let slot = nodes.insert(item, lane, priority, endPoint: place, age: age, rank: rank(of: age, priority))
+    if demand >= 0 { nodes[slot].demand = demand }
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[place].isPaused { sweep = 0 }
-    if mayStart, isNext(lane, at: place) {
+    if mayStart, demand < 0, isNext(lane, at: place) {
       nodes[slot].state = .running
       count(place, lane)
       return .started(nodes.ticket(slot))
@@ -43,14 +58,15 @@ extension Scheduler {
     let victim = shedding.first >= 0 ? shedding.first : slot
     let ticket = nodes.ticket(slot)
     if let item = expel(victim), victim != slot { shed.append(item) }
+    if isTimed { pump() }
     return victim == slot ? .refused(.queueFull) : .accepted(ticket)
   }
 
   /// Takes somebody who waits out of the queue for good.
-  private mutating func expel(_ slot: Int32) -> Item? {
+  mutating func expel(_ slot: Int32) -> Item? {
     let place = nodes[slot].endPoint
     dequeue(slot)
-    let item = nodes.remove(slot)
+    let item = removeNode(slot)
     updateTurns(place)
     restIfIdle(place)
     return item
@@ -58,13 +74,16 @@ extension Scheduler {
 
   /// A request that was started has ended, its exchange too: its permit goes to the next. Same cost as `submit`. Returns the
   /// item, to be let go of outside the lock; nil when the ticket was given back before.
-  package mutating func finish(_ ticket: Ticket) -> Item? {
+  ///
+  /// - Parameter hasStarted: Whether anything was done with the permit. If not, no rate has counted it.
+  package mutating func finish(_ ticket: Ticket, hasStarted: Bool = true) -> Item? {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending else {
       return nil
     }
+    if !hasStarted { uncharge(slot) }
     release(slot)
-    let item = nodes.remove(slot)
+    let item = removeNode(slot)
     nodes.shrinkIfEmpty()
     return item
   }
@@ -83,8 +102,9 @@ extension Scheduler {
     case .granted:
       // Its start was decided and not told yet: it never starts, and the permit goes on to the next.
       granted.remove(slot, in: &nodes)
+      uncharge(slot)
       release(slot)
-      let item = nodes.remove(slot)
+      let item = removeNode(slot)
       nodes.shrinkIfEmpty()
       return .waiting(item)
     case .running:
@@ -104,6 +124,7 @@ extension Scheduler {
     let old = nodes[slot].endPoint
     takeBack(slot)
     nodes[slot].endPoint = endPoints.take(endPoint, limits, paused: paused)
+    if isTimed { watch(nodes[slot].endPoint) }
     nodes[slot].state = .waiting
     // It joins its lane before the permit goes on: none younger at the new end-point may get what it gave up.
     enqueue(slot)
@@ -115,6 +136,18 @@ extension Scheduler {
     return .moved
   }
 
+  /// The scopes that a request names; one more refers to each.
+  private mutating func take(_ names: [RequestScope]?) -> [Int32] {
+    guard let names, !names.isEmpty else { return [] }
+    return names.map { name in
+      let own = limits.scopes[name]
+      let scope = scopes.take(.named(name)) { ScopeRecord(.named(name)) }
+      scopes[scope].most = own?.requests ?? .max
+      adoptPace(own?.pace, scope)
+      return scope
+    }
+  }
+
   /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:
   /// it is not here any more. O(log n).
   package mutating func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
@@ -124,7 +157,13 @@ extension Scheduler {
     if waits { leaveLane(slot) }
     nodes[slot].priority = priority
     nodes[slot].rank = rank(of: nodes[slot].age, priority)
-    if waits { joinLane(slot) }
+    guard waits else { return true }
+    joinLane(slot)
+    // Another one may be the first now, and weigh less.
+    if isTimed {
+      updateTurns(nodes[slot].endPoint)
+      pump()
+    }
     return true
   }
 

@@ -27,10 +27,11 @@ extension Scheduler {
       if record.isIdle { return "an idle end-point counts as busy" }
       if record.endPoint.map({ paused.contains($0) }) != record.isPaused { return "a pause was forgotten" }
       if record.running != active.count || record.runningLong != long.count { return "an end-point's count is off" }
-      if record.short.count + record.long.count != here.count - active.count { return "a lane's count is off" }
+      if record.waiting(.short) + record.waiting(.long) != here.count - active.count { return "a lane's count is off" }
       for lane in [RequestLane.short, .long] {
         if (record[turn: lane] >= 0) != record.isEligible(lane) { return "a turn is lost or stale" }
-        if let broken = brokenOrder(record[lane], lane, here) { return broken }
+        let plain = here.filter { $0.demand < 0 || demands[$0.demand].scopes.isEmpty }
+        if let broken = brokenOrder(record[lane], lane, plain) { return broken }
       }
       // If a permit is free and someone eligible waits, they run.
       if closing < .ending, running < limits.total {
@@ -46,6 +47,23 @@ extension Scheduler {
     if (allRunning, allLong, allWaiting) != (running, runningLong, waiting) {
       return "the totals are off"
     }
+    return brokenScope()
+  }
+
+  private func brokenScope() -> String? {
+    for scope in scopes.all {
+      guard scopes[scope].users > 0 else {
+        if scopes[scope].leaving < 0 { return "a scope is never forgotten" }
+        continue
+      }
+      let here = nodes.nodes.filter { $0.state != .free && $0.demand >= 0 && demands[$0.demand].scopes.contains(scope) }
+      let active = here.filter { $0.state != .waiting }
+      let record = scopes[scope]
+      if record.scope != nil, record.running != active.count { return "a scope's count is off" }
+      if record.users != here.count + (record.place >= 0 ? 1 : 0) { return "a scope's users are miscounted" }
+      if record.place >= 0, endPoints[record.place].scope != scope { return "an end-point lost its scope" }
+    }
+    for line in lines.slots where lines[line].handle < 0 { return "a line hangs nowhere" }
     return nil
   }
 

@@ -8,12 +8,20 @@ extension Scheduler {
     defer { checkInvariants() }
     change(&limits)
     limitsVersion += 1
+    hasPace = limits.hasPace
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
     endPoints.forgetIdle()
     for place in endPoints.busySlots {
       guard let endPoint = endPoints[place].endPoint else { continue }
       endPoints[place].limits = limits.of(endPoint)
+      adoptPace(at: place)
       updateTurns(place)
+    }
+    for scope in scopes.all {
+      guard let name = scopes[scope].scope else { continue }
+      scopes[scope].most = limits.scopes[name]?.requests ?? .max
+      adoptPace(limits.scopes[name]?.pace, scope)
+      markDirty(scope)
     }
     pump()
   }
@@ -22,9 +30,22 @@ extension Scheduler {
   package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
     defer { checkInvariants() }
     limits.overrides[endPoint] = own
+    if own?.pace != nil { hasPace = true }
     limitsVersion += 1
     guard let place = endPoints.slot(of: endPoint) else { return }
     endPoints[place].limits = limits.of(endPoint)
-    if !endPoints[place].isResting { proceed(at: place) }
+    guard !endPoints[place].isResting else { return }
+    adoptPace(at: place)
+    proceed(at: place)
+  }
+
+  /// An end-point where something runs or waits has other limits.
+  private mutating func adoptPace(at place: Int32) {
+    if endPoints[place].scope >= 0 {
+      adoptLearning(at: place)
+      adoptPace(endPoints[place].limits.pace, endPoints[place].scope)
+    } else {
+      watch(place)
+    }
   }
 }

@@ -24,11 +24,22 @@ extension Scheduler {
     if lane == .long, patience == .needsLongPlace, isLongLaneFull(at: endPoint) {
       return .refused(.longLaneFull)
     }
-    let before = record?[lane].count ?? 0
-    let hasRoom = record?.hasRoom(for: lane) ?? !paused.contains(endPoint)
-    if before == 0, hasTotal, hasRoom { return .runs }
+    let before = record?.waiting(lane) ?? 0
+    let hasRoom = record?.hasPlace(for: lane) ?? !paused.contains(endPoint)
+    if before == 0, hasTotal, hasRoom, !isTimed || isAwake(endPoint, at: max(now, moment)) { return .runs }
     guard waiting >= limits.waiting, limits.overflow != .wait else { return .waits(before: before) }
     return givesWay(priority, at: moment) ? .refused(.queueFull) : .waits(before: before)
+  }
+
+  /// Whether one without weight could start as far as rates and pauses go, and the other lane's first does not wait for them.
+  private func isAwake(_ endPoint: EndPoint, at moment: Deadline) -> Bool {
+    guard let scope = scopes.slot(of: .endPoint(endPoint)) else { return true }
+    if scopes[scope].isFull(at: moment) || endPoints.slot(of: endPoint).map(isLearnedFull) ?? false
+      || scopes[scope].earliest([:], at: moment).moment > moment
+    {
+      return false
+    }
+    return scopes[scope].wakeAt > moment.nanoseconds && !scopes[scope].hasCause
   }
 
   /// Whether a request that is one too many would itself have to give way.

@@ -10,7 +10,7 @@ extension Scheduler {
   mutating func proceed(at place: Int32) {
     // Nearly always no turn at the total is due: then the end-point starts what it can, and takes part in the turns only
     // if the total stops it.
-    if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending {
+    if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending, dirtyScopes.isEmpty {
       while running < limits.total, let slot = next(at: place) { grant(slot) }
     }
     updateTurns(place)
@@ -20,23 +20,32 @@ extension Scheduler {
   /// Grants permits until none is free or no eligible request waits.
   mutating func pump() {
     guard closing < .ending else { return }
-    while running < limits.total, let place = nextTurn(), let slot = next(at: place) {
-      grant(slot)
-      // Advance its pass by stride / weight.
-      shortTurns.remove(place, in: &endPoints)
-      longTurns.remove(place, in: &endPoints)
-      virtualTime = max(virtualTime, endPoints[place].pass)
-      endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
-      updateTurns(place)
-    }
+    repeat {
+      if !dirtyScopes.isEmpty { drainScopes() }
+      while running < limits.total, let place = nextTurn() {
+        guard let slot = next(at: place) else {
+          // Its scopes have lost their room since it joined.
+          updateTurns(place)
+          continue
+        }
+        grant(slot)
+        // Advance its pass by stride / weight.
+        shortTurns.remove(place, in: &endPoints)
+        longTurns.remove(place, in: &endPoints)
+        virtualTime = max(virtualTime, endPoints[place].pass)
+        endPoints[place].pass += TurnOrder.stride / UInt64(endPoints[place].limits.weight)
+        updateTurns(place)
+      }
+    } while !dirtyScopes.isEmpty
   }
 
   /// The request that an end-point would start next: of the first ones of its two lanes the one with the lower rank, if its
   /// lane has room.
-  private func next(at place: Int32) -> Int32? {
-    let short = endPoints[place].isEligible(.short) ? endPoints[place].short.first(in: nodes) : -1
+  private mutating func next(at place: Int32) -> Int32? {
+    if endPoints[place].holds.needReview { review(place) }
+    let short = endPoints[place].isEligible(.short) ? first(of: .short, at: place) : -1
     let longMay = runningLong < limits.totalLong && endPoints[place].isEligible(.long)
-    let long = longMay ? endPoints[place].long.first(in: nodes) : -1
+    let long = longMay ? first(of: .long, at: place) : -1
     let slot = short >= 0 && (long < 0 || nodes[short].rank < nodes[long].rank) ? short : long
     return slot < 0 ? nil : slot
   }
@@ -55,7 +64,7 @@ extension Scheduler {
   /// is due to anybody, and there is room everywhere.
   func isNext(_ lane: RequestLane, at place: Int32) -> Bool {
     granted.isEmpty && shortTurns.isEmpty && longTurns.isEmpty && running < limits.total
-      && !endPoints[place].waits(lane) && endPoints[place].hasRoom(for: lane)
+      && !endPoints[place].waits(lane) && !endPoints[place].holds.needReview && endPoints[place].hasRoom(for: lane)
       && (lane == .short || runningLong < limits.totalLong)
   }
 
@@ -64,6 +73,7 @@ extension Scheduler {
     nodes[slot].state = .granted
     granted.append(slot, in: &nodes)
     count(nodes[slot].endPoint, nodes[slot].lane)
+    if nodes[slot].demand >= 0 || endPoints[nodes[slot].endPoint].scope >= 0 { charge(slot) }
   }
 
   /// One more runs there.
@@ -94,6 +104,7 @@ extension Scheduler {
       runningLong -= 1
       endPoints[place].runningLong -= 1
     }
+    if nodes[slot].demand >= 0 { leaveScopes(slot) }
   }
 
   /// Lets a node wait in its lane. The caller updates the turns.
@@ -103,13 +114,25 @@ extension Scheduler {
   }
 
   mutating func joinLane(_ slot: Int32) {
-    endPoints[nodes[slot].endPoint][nodes[slot].lane].insert(slot, in: &nodes)
+    if namesScopes(slot) {
+      joinLine(slot)
+    } else {
+      endPoints[nodes[slot].endPoint][nodes[slot].lane].insert(slot, in: &nodes)
+    }
     if shedding.rule != nil { shedding.insert(slot, in: &nodes) }
   }
 
   mutating func leaveLane(_ slot: Int32) {
     if shedding.rule != nil { shedding.remove(slot, in: &nodes) }
-    endPoints[nodes[slot].endPoint][nodes[slot].lane].remove(slot, in: &nodes)
+    if namesScopes(slot) {
+      leaveLine(slot)
+    } else {
+      endPoints[nodes[slot].endPoint][nodes[slot].lane].remove(slot, in: &nodes)
+    }
+  }
+
+  private func namesScopes(_ slot: Int32) -> Bool {
+    nodes[slot].demand >= 0 && !demands[nodes[slot].demand].scopes.isEmpty
   }
 
   /// Where a request of this age and priority stands among others: each step of priority is worth a span of waiting.
@@ -128,11 +151,14 @@ extension Scheduler {
 
   /// Lets an end-point take part in the turns of those classes that it could start, and in no others.
   mutating func updateTurns(_ place: Int32) {
+    if endPoints[place].holds.needReview { review(place) }
     shortTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
     longTurns.update(place, virtualTime: virtualTime, stamp: &nextStamp, in: &endPoints)
   }
 
   mutating func restIfIdle(_ place: Int32) {
-    if endPoints[place].isIdle { endPoints.rest(place) }
+    guard endPoints[place].isIdle else { return }
+    if endPoints[place].scope >= 0 { stopWatching(place) }
+    endPoints.rest(place)
   }
 }

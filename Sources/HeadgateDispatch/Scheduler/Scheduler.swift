@@ -9,6 +9,7 @@
 // Scheduler+Effects.swift.
 
 import DequeModule
+import HeadgateThreads
 
 /// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
 /// called.
@@ -41,7 +42,16 @@ package struct Scheduler<Item: Sendable>: Sendable {
     case refused(Refusal)
   }
 
-  package enum Refusal: Sendable { case queueFull, longLaneFull, shutDown }
+  package enum Refusal: Hashable, Sendable {
+    case queueFull, longLaneFull, shutDown
+    // A reason is large, and hardly ever there: what every submission returns must stay small.
+    /// It weighs more than this budget has.
+    indirect case tooHeavy(WaitReason)
+    /// Its deadline lies within a pause.
+    indirect case paused(WaitReason)
+    /// The end-point can't be reached, and was tried often enough.
+    indirect case unreachable(WaitReason)
+  }
 
   /// Whether a submission may wait for its turn.
   package enum Patience: Sendable {
@@ -124,8 +134,26 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var sweep: Int32 = 0
   var drainedTold = false
 
+  // What follows is for limits that are more than counts.
+  var scopes = ScopeTable()
+  var demands = SlotTable<Demand>()
+  var lines = SlotTable<Line>()
+  var lineSlots: [Line.Key: Int32] = [:]
+  var readyLines = SlotTable<ReadyLines>()
+  // Named scopes that may have room again.
+  var dirtyScopes: [Int32] = []
+  // Starts whose true weight may still be told.
+  var weighed = WeighedStarts()
+  // The latest moment that it was told.
+  var now = Deadline.distantPast
+  // Changes of learned limits that nobody was told of yet.
+  var learnedChanges: [LearnedChange] = []
+  // Some limit asks for the time.
+  var hasPace: Bool
+
   package init(limits: GateLimits) {
     self.limits = limits
+    hasPace = limits.hasPace
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
 

@@ -136,7 +136,7 @@ public final class SocketLeases: Sendable {
   public func mustClose(_ route: SocketRoute) -> Bool { sockets.mustClose(route, of: id) }
 
   /// Whether ``mustClose(_:)`` may say yes to any connection at all, without a lock.
-  public var hasShortage: Bool { sockets.isShort }
+  package var hasShortage: Bool { sockets.isShort }
 
   /// Gives all back and waits for nothing any more: every socket is closed. Nothing is leased afterwards.
   public func leave() { sockets.leave(id) }

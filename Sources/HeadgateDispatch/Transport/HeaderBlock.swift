@@ -1,5 +1,5 @@
-// Header lines as bytes: RFC 9112 section 5. A line that is no field is passed over: the status line, a broken one, an
-// obsolete continuation (which CurlTransport has joined to its field before).
+// Header lines as bytes: RFC 9112 section 5. Lines that are not fields are skipped: the status line, malformed lines,
+// and obsolete continuations (which CurlTransport has joined to their fields before).
 
 import HTTPTypes
 
@@ -14,25 +14,48 @@ package enum HeaderBlock {
     return fields
   }
 
-  /// The value of a field whose name is given in lower case.
+  /// The value of a field. Several fields of one name are joined by ", ". The name is given in lower case.
   static func value(of canonicalName: String, in block: [UInt8]) -> String? {
     var found: String?
     forEachLine(in: block) { name, value in
       guard isNamed(name, canonicalName) else { return }
       let text = HeaderBlock.text(value)
-      // In place: a head may hold thousands of one name.
+      // Appended in place: a head may contain thousands of fields with one name.
       if found == nil { found = text } else { found?.append(", " + text) }
     }
     return found
   }
 
-  /// The value of a field that stands once, as it came; nil where it stands never, or more than once.
+  /// The value of a field that occurs exactly once, as bytes; nil if it does not.
   ///
   /// - Parameter canonicalName: The name in lower case.
   static func bytes(of canonicalName: String, in block: [UInt8]) -> [UInt8]? {
     var found: [ArraySlice<UInt8>] = []
     forEachLine(in: block) { name, value in if isNamed(name, canonicalName) { found.append(value) } }
     return found.count == 1 ? found.first.map { Array($0) } : nil
+  }
+
+  /// Whether a line begins like the name of a quota field, ignoring case. Called for each head, so it allocates
+  /// nothing.
+  static func mayTellQuotas(_ block: [UInt8]) -> Bool {
+    block.withUnsafeBufferPointer { bytes in
+      var place = 0
+      while let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) {
+        place = end + 1
+        guard bytes.count - place > 9 else { return false }
+        switch lower(bytes[place]) {
+        case UInt8(ascii: "r"): if begins(bytes[place...], "ratelimit") { return true }
+        case UInt8(ascii: "x"): if begins(bytes[place...], "x-rate") { return true }
+        default: break
+        }
+      }
+      return false
+    }
+  }
+
+  private static func begins(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ canonical: StaticString) -> Bool {
+    zip(bytes, UnsafeBufferPointer(start: canonical.utf8Start, count: canonical.utf8CodeUnitCount))
+      .allSatisfy { lower($0) == $1 }
   }
 
   private static func isNamed(_ name: ArraySlice<UInt8>, _ canonicalName: String) -> Bool {
@@ -48,7 +71,7 @@ package enum HeaderBlock {
     }
   }
 
-  // A lone carriage return or a zero becomes a space, as RFC 9110 section 5.5 has it.
+  // A lone carriage return or a NUL becomes a space, as RFC 9110 section 5.5 requires.
   private static func text(_ value: ArraySlice<UInt8>) -> String {
     func isControl(_ byte: UInt8) -> Bool { byte == 0 || byte == UInt8(ascii: "\r") }
     guard value.contains(where: isControl) else { return String(decoding: value, as: UTF8.self) }

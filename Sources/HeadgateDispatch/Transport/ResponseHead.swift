@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// A response's status and header fields.
 ///
-/// A transport that has the head as bytes hands it over as it came: its fields are parsed when they are asked for,
-/// which most callers of bulk requests never do.
+/// A transport that has the head as bytes passes them on: fields are parsed only when they are accessed, which most
+/// callers of bulk requests never do.
 public struct ResponseHead: Sendable {
   private enum Storage: Sendable {
     case block([UInt8])
@@ -13,26 +13,26 @@ public struct ResponseHead: Sendable {
   /// The status code, such as 200.
   public let statusCode: Int
 
-  /// Whether it came from a private address (``AddressScope``); nil where the transport does not know.
+  /// Whether the response came from a private address (``AddressScope``); nil if the transport does not know.
   public let isFromPrivateAddress: Bool?
 
-  /// Whether it came over a connection that had carried another request before; nil where the transport does not know.
+  /// Whether its connection had carried an earlier request; nil if the transport does not know.
   public let isConnectionReused: Bool?
 
-  /// The redirects that were followed on the way here, in their order; none in the head that a transport makes.
+  /// The redirects that led here, in order; empty in a head created by a transport.
   public internal(set) var redirects: [FollowedRedirect] = []
 
   private let storage: Storage
   private let knownVersion: Version?
 
-  /// A head with parsed fields.
+  /// Creates a head with parsed fields.
   ///
   /// - Parameters:
   ///   - statusCode: The status.
   ///   - headerFields: The fields.
-  ///   - version: The version of HTTP that it came by; nil: not known.
-  ///   - isFromPrivateAddress: Whether it came from a private address; nil: not known.
-  ///   - isConnectionReused: Whether its connection had carried another request before; nil: not known.
+  ///   - version: The version of HTTP; nil if unknown.
+  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
+  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
   public init(
     statusCode: Int, headerFields: HTTPFields = [:], version: Version? = nil, isFromPrivateAddress: Bool? = nil,
     isConnectionReused: Bool? = nil
@@ -44,13 +44,13 @@ public struct ResponseHead: Sendable {
     self.storage = .fields(headerFields)
   }
 
-  /// A head as it came over the wire: lines that end in CRLF or LF, the status line among them or not.
+  /// Creates a head from its bytes: lines that end in CRLF or LF, with or without the status line.
   ///
   /// - Parameters:
   ///   - statusCode: The status.
-  ///   - block: The lines. The first one tells the version of HTTP, if it is a status line.
-  ///   - isFromPrivateAddress: Whether it came from a private address; nil: not known.
-  ///   - isConnectionReused: Whether its connection had carried another request before; nil: not known.
+  ///   - block: The lines. The version of HTTP is taken from the status line, if the first line is one.
+  ///   - isFromPrivateAddress: Whether the response came from a private address; nil if unknown.
+  ///   - isConnectionReused: Whether its connection had carried an earlier request; nil if unknown.
   public init(
     statusCode: Int, block: [UInt8], isFromPrivateAddress: Bool? = nil, isConnectionReused: Bool? = nil
   ) {
@@ -61,12 +61,12 @@ public struct ResponseHead: Sendable {
     self.storage = .block(block)
   }
 
-  /// The status with its code; a code that no status can have becomes 0.
+  /// The status with its code; an invalid code becomes 0.
   public var status: HTTPResponse.Status {
     HTTPResponse.Status(code: (0...999).contains(statusCode) ? statusCode : 0)
   }
 
-  /// The version of HTTP that it came by; nil where the transport does not tell.
+  /// The version of HTTP; nil if the transport does not report it.
   public var version: Version? {
     switch storage {
     case .fields: knownVersion
@@ -74,7 +74,7 @@ public struct ResponseHead: Sendable {
     }
   }
 
-  /// The header fields in the order they came in. Parsed at each call: keep the result. O(bytes).
+  /// The header fields in the order received. Parsed on each access: store the result. O(bytes).
   public var headerFields: HTTPFields {
     switch storage {
     case .fields(let fields): fields
@@ -82,13 +82,14 @@ public struct ResponseHead: Sendable {
     }
   }
 
-  /// The length of the body in bytes, as the response declares it; nil where it does not, or says no number.
+  /// The declared length of the body in bytes; nil if none is declared, or if it is not a number.
   package var declaredLength: Int? { self[.contentLength].flatMap { Int($0) } }
 
-  /// Whether a body follows, as far as status and method tell: what is declared without one is the length of another.
+  /// Whether a body follows, judging by status and method. Without a body, a declared length describes another
+  /// response.
   func bringsBody(to method: HTTPRequest.Method) -> Bool { method != .head && statusCode != 204 && statusCode != 304 }
 
-  /// One field's value, without parsing the others; several of one name are joined by ", ". O(bytes).
+  /// The value of one field, without parsing the others; several of one name are joined by ", ". O(bytes).
   public subscript(name: HTTPField.Name) -> String? {
     switch storage {
     case .fields(let fields): fields[name]
@@ -96,8 +97,16 @@ public struct ResponseHead: Sendable {
     }
   }
 
-  /// Where a redirect leads, as it is written. Bytes that are no UTF-8 come percent-encoded: a server means itself by
-  /// them, and as text they would be lost.
+  /// Whether a field may report what is left of a quota, judging by the beginnings of the names. O(bytes).
+  var mayTellQuotas: Bool {
+    switch storage {
+    case .fields(let fields): QuotaFields.areIn(fields)
+    case .block(let bytes): HeaderBlock.mayTellQuotas(bytes)
+    }
+  }
+
+  /// The `Location` field of a redirect, as written. Bytes that are not UTF-8 are percent-encoded: they have a
+  /// meaning for the server and would be lost as text.
   var location: String? {
     let bytes: [UInt8]?
     switch storage {
@@ -114,7 +123,7 @@ public struct ResponseHead: Sendable {
 extension ResponseHead {
   /// A version of HTTP. More may be added: a `switch` needs a `default`.
   public struct Version: Hashable, Sendable, CustomStringConvertible {
-    /// As it stands in a status line: `HTTP/1.1`, `HTTP/2`.
+    /// The version as in a status line: `HTTP/1.1`, `HTTP/2`.
     public let description: String
 
     /// HTTP/1.0.
@@ -126,7 +135,7 @@ extension ResponseHead {
     /// HTTP/3.
     public static let http3 = Version(description: "HTTP/3")
 
-    /// The version by its numbers; nil for one that is not known here.
+    /// The version with these numbers; nil for an unknown one.
     public init?(major: Int, minor: Int) {
       switch (major, minor) {
       case (1, 0): self = .http10
@@ -144,7 +153,7 @@ extension ResponseHead {
       guard word.starts(with: "HTTP/".utf8) else { return nil }
       let digits = word.dropFirst(5).map { Int($0) - Int(UInt8(ascii: "0")) }
       switch digits.count {
-      // From HTTP/2 on there is no minor version.
+      // HTTP/2 and later have no minor version.
       case 1 where digits[0] > 1: self.init(major: digits[0], minor: 0)
       case 3: self.init(major: digits[0], minor: digits[2])
       default: return nil
@@ -155,9 +164,9 @@ extension ResponseHead {
 
 /// A redirect that was followed.
 public struct FollowedRedirect: Hashable, Sendable {
-  /// The URL that was asked and led elsewhere.
+  /// The URL of the request that was redirected.
   public let url: String
 
-  /// The status that said so: 301, 302, 303, 307 or 308.
+  /// The redirect's status: 301, 302, 303, 307 or 308.
   public let statusCode: Int
 }

@@ -1,148 +1,167 @@
 import HTTPTypes
 
-/// What carries a request to its end-point and brings the response: libcurl, URLSession, a script in a test.
+/// Carries requests to their end-points and returns the responses: libcurl, URLSession, or a script in a test.
 ///
-/// A transport is told to start an exchange only under a permit, so it needs no queue of its own. It follows no
-/// redirect, retries nothing and has no time-out but the request's `connectTimeout`: those are the dispatcher's.
+/// The dispatcher starts an exchange only with a permit, so a transport needs no queue of its own. It does not follow
+/// redirects, does not retry, and has no timeout but the request's `connectTimeout`: the dispatcher does the rest.
 public protocol Transport: Sendable {
-  /// What it can do beyond the plain exchange. A request that needs more than that is not brought to it: see
+  /// What it supports beyond a plain exchange. Requests that need more are not passed to it: see
   /// ``TransportCapabilities``.
   var capabilities: TransportCapabilities { get }
 
-  /// Runs tasks on the thread that carries the exchanges, so that a response wakes no other thread; nil unless the
-  /// transport has one to offer. Every job that it takes runs, after the transport's end too.
+  /// An executor for tasks on the thread that carries the exchanges, so that a response wakes no other thread. Nil
+  /// unless the transport has one. Every job that it accepts runs, also after the transport's end.
   var taskExecutor: (any TaskExecutor)? { get }
 
   /// Starts one exchange: one request, one response.
   ///
-  /// May be called from any thread, also from inside `events`. The transport may call `events` before this returns. It
-  /// must call ``ExchangeEvents/ended(_:)`` exactly once, whatever happens.
+  /// May be called from any thread, also inside `events`. The transport may call `events` before this returns. It
+  /// must call ``ExchangeEvents/ended(_:)`` exactly once, in every case.
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
-  /// The sockets of the gate under whose limits it works: it leases each from here before it opens it, see
-  /// ``GateSockets``. Called once, before the first exchange. A transport that can't count its sockets lacks
-  /// ``TransportCapabilities/socketLimits``, and keeps to ``GateSockets/limits`` as well as it can.
+  /// Sets the gate's sockets, from which the transport leases each socket before it opens it: see ``GateSockets``.
+  /// Called once, before the first exchange. A transport that can't count its sockets does not have
+  /// ``TransportCapabilities/socketLimits``, and follows ``GateSockets/limits`` as well as it can.
   func use(_ sockets: GateSockets)
 
-  /// No exchange will follow, and none is under way. Closes what is idle, frees what is held, then calls `whenClosed`
-  /// once, from any thread.
+  /// Closes idle connections, releases resources, then calls `whenClosed` once, from any thread. No exchange is under
+  /// way, and none will follow.
   func shutDown(whenClosed: @escaping @Sendable () -> Void)
 }
 
 extension Transport {
-  /// Does nothing: for transports that open no sockets, or can't count them.
+  /// No capabilities.
+  public var capabilities: TransportCapabilities { [] }
+
+  /// Does nothing: for transports that open no sockets or can't count them.
   public func use(_ sockets: GateSockets) {}
 
-  /// None.
+  /// Nil.
   public var taskExecutor: (any TaskExecutor)? { nil }
 
-  /// Closes nothing: for transports that hold nothing.
+  /// Calls `whenClosed` at once: for transports that hold no resources.
   public func shutDown(whenClosed: @escaping @Sendable () -> Void) { whenClosed() }
 }
 
-/// What a transport is asked to carry.
+/// A request for a transport to carry.
 public struct Exchange: Sendable {
   /// The request, its URL in canonical form.
   public let request: DispatchRequest
 
-  /// Whether the consumer may pause it at any time. (One that gathers the response in memory may ask for a pause, too, when
-  /// memory is short: what can be held back is held back then.) If it may, the response must come as it is, with no decompression, which can't be
-  /// paused in the middle of an inflated block.
+  /// Whether the consumer may pause the response at any time. If so, the response must not be decompressed, because
+  /// decompression can't pause in the middle of an inflated block. (A consumer that collects the response in memory
+  /// may also pause when memory is short; then pausing is best effort.)
   public let mayPause: Bool
 
-  /// Whether it is a long request's, which keeps its connection for long: where exchanges can share one, it is to have one
-  /// of its own if the transport has a say in that.
+  /// Whether it belongs to a long request, which keeps its connection for long. A transport that shares connections
+  /// gives it one of its own, if it can.
   public let isLong: Bool
 
-  /// Whether it needs a connection of its own making: the one that was kept open, and that it was sent over before, had
-  /// been closed.
+  /// Whether it needs a new connection: it was sent over one that was kept open and turned out to be closed.
   public internal(set) var needsNewConnection = false
 
-  /// Whether it must not reach a private address: a redirect of a public server leads here. The address that is dialled
-  /// decides, not the name. See ``RedirectPolicy``.
+  /// Whether it must not reach a private address, because a public server redirected here. The address that is
+  /// dialled decides, not the name. See ``RedirectPolicy``.
   public internal(set) var refusesPrivateAddresses: Bool
 
-  /// The request's body, to be read as the transport has room for it; nil when it has none.
+  /// The request's body, to be read as the transport has room for it; nil if there is none.
   public internal(set) var body: RequestBodySource?
 
-  /// An exchange for a transport to start.
+  /// Creates an exchange for a transport to start.
   ///
   /// - Parameters:
   ///   - request: The request.
   ///   - mayPause: Whether the consumer may pause the response.
-  ///   - isLong: Whether it is a long request's.
-  ///   - body: The request's body; made from the request's own bytes unless given.
+  ///   - isLong: Whether it belongs to a long request.
+  ///   - body: The request's body; by default created from the request's own bytes.
   public init(
     request: DispatchRequest, mayPause: Bool, isLong: Bool = false, body: RequestBodySource? = nil
   ) {
     self.request = request
     self.mayPause = mayPause
     self.isLong = isLong
-    refusesPrivateAddresses = request.fields.refusesPrivateAddresses
+    refusesPrivateAddresses = request.fields.rare.refusesPrivateAddresses
     let hasOwn = body == nil && request.fields.hasBody
-    self.body = hasOwn ? request.body?.bytes.map { RequestBodySource($0, canRewind: true, nil) } : body
+    self.body = hasOwn ? request.body?.bytes.map { RequestBodySource(BodyPump($0, isReplayable: true), nil) } : body
   }
 }
 
-/// What a transport tells of an exchange: the head, the body in pieces, the end. One call at a time, in this order,
-/// from whatever thread; nothing after the end.
+/// The events of an exchange: head, body in pieces, end. Call one method at a time, in this order, from any thread,
+/// and none after the end.
 public protocol ExchangeEvents: AnyObject, Sendable {
-  /// The response's head has come. Informational ones (1xx) are not told.
+  /// The response's head has arrived. Not called for informational responses (1xx).
   func received(_ head: ResponseHead) -> BodyFlow
 
-  /// A piece of the body, valid during the call only. It is taken even when the answer is `pause`.
+  /// A piece of the body, valid during the call only. It is consumed even if the result is `pause`.
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow
 
-  /// The exchange is over, and its connection closed, reset or fit for another.
+  /// The exchange is over. Its connection has been closed or reset, or is ready for another exchange.
   func ended(_ end: ExchangeEnd)
 
-  /// The fields that came after the body, once, before the end; not told when there are none.
+  /// The trailer fields. Called once, before the end; not called if there are none.
   func received(trailers: HTTPFields)
 
-  /// Whether the end-point's connections carry several requests at once (HTTP/2), as far as this exchange has shown; at
-  /// any time before the end. Then more of them are started at once than there may be sockets.
+  /// Reports whether the end-point's connections carry several requests at once (HTTP/2), as observed by this
+  /// exchange. At any time before the end. If so, more exchanges are started than sockets are allowed.
   func multiplexes(_ does: Bool)
 
-  /// Every socket that the end-point tolerates is taken: the exchange waits for one in the transport. May come before
-  /// `start` returns. This time counts as waiting, and the request's `timeout` rests.
+  /// All sockets that the end-point's limit allows are in use: the exchange waits for one in the transport. May be
+  /// called before `start` returns. The time counts as waiting, and the request's `timeout` stops.
   func waitsForSocket()
 
-  /// The wait is over, until the next time.
+  /// The wait for a socket is over. Another may follow.
   func goesOn()
 
-  /// Something came that is told in no other way: a line of a head that is not whole yet, an interim answer. Called only
-  /// for a request that has an `idleTimeout`, which starts anew.
+  /// Something arrived that is not reported otherwise: part of a head, or an interim response. Restarts the request's
+  /// `idleTimeout`; called only if it has one.
   func heard()
 }
 
-/// What the transport is to do next with the body.
+extension ExchangeEvents {
+  /// Does nothing: for consumers that ignore trailers.
+  public func received(trailers: HTTPFields) {}
+
+  /// Does nothing: no more exchanges are started at once than sockets are allowed.
+  public func multiplexes(_ does: Bool) {}
+
+  /// Does nothing: the time counts as running.
+  public func waitsForSocket() {}
+
+  /// Does nothing.
+  public func goesOn() {}
+
+  /// Does nothing: only heads and pieces of bodies count for `idleTimeout`.
+  public func heard() {}
+}
+
+/// What the transport does next with a body.
 public enum BodyFlow: Sendable {
-  /// Go on.
+  /// Continue.
   case more
-  /// Hold the rest back, at the socket where the transport has ``TransportCapabilities/backPressure``, until ``ExchangeControl/resume()``.
+  /// Pause until ``ExchangeControl/resume()``: stop reading the socket, with ``TransportCapabilities/backPressure``.
   case pause
-  /// Close the connection: the rest is not wanted.
+  /// Close the connection: the rest is not needed.
   case abort
 }
 
 /// How an exchange ended.
 public struct ExchangeEnd: Sendable {
-  /// Nil: the response was whole.
+  /// Why the exchange failed. Nil: the response was complete.
   public let failure: DispatchError?
 
-  /// What took how long.
+  /// The time spent in each phase.
   public let times: ExchangeTimes
 
-  /// Whether it failed on a connection that had been kept open, before a byte of an answer came: most likely the server
-  /// had closed it. A transport that says so has not sent the request again itself.
+  /// Whether the exchange failed on a reused connection before the first byte of a response, most likely because the
+  /// server had closed it. A transport that sets this has not sent the request again itself.
   public let metClosedConnection: Bool
 
-  /// The end of an exchange.
+  /// Creates the end of an exchange.
   ///
   /// - Parameters:
-  ///   - failure: Why it failed; nil: the response was whole.
-  ///   - times: What took how long.
-  ///   - metClosedConnection: Whether a connection that was kept open turned out to be closed.
+  ///   - failure: Why it failed; nil if the response was complete.
+  ///   - times: The time spent in each phase.
+  ///   - metClosedConnection: Whether a reused connection turned out to be closed.
   public init(
     failure: DispatchError? = nil, times: ExchangeTimes = ExchangeTimes(), metClosedConnection: Bool = false
   ) {
@@ -152,33 +171,33 @@ public struct ExchangeEnd: Sendable {
   }
 }
 
-/// How the dispatcher acts on an exchange under way. All calls return at once, from any thread.
+/// Controls an exchange under way. All methods return at once and are thread-safe.
 public protocol ExchangeControl: AnyObject, Sendable {
-  /// Ends it: the connection is closed, then `ended` is called as always. Does nothing once it has ended.
+  /// Ends the exchange: closes the connection, then `ended` is called as always. Does nothing after the end.
   func cancel()
 
-  /// Goes on with a body that was paused. Does nothing for one that is not.
+  /// Resumes a paused body. Does nothing if it is not paused.
   func resume()
 
-  /// How far it has come.
+  /// How far the exchange has come.
   var phase: DispatchError.Phase { get }
 }
 
-/// How long the parts of one exchange took, each counted from the exchange's start; zero for a part that did not happen,
-/// as on a connection that was open already.
+/// The times of an exchange, each measured from its start. Zero for a phase that did not happen, for example on a
+/// reused connection.
 public struct ExchangeTimes: Sendable, Hashable {
-  /// Until the host's name was known.
+  /// Until the host name was resolved.
   public var name: Duration
-  /// Until the connection stood.
+  /// Until the connection was established.
   public var connect: Duration
-  /// Until the TLS handshake was done.
+  /// Until the TLS handshake was complete.
   public var tls: Duration
   /// Until the first byte of the response.
   public var firstByte: Duration
   /// Until the end.
   public var total: Duration
 
-  /// Times of an exchange.
+  /// Creates the times of an exchange.
   public init(
     name: Duration = .zero, connect: Duration = .zero, tls: Duration = .zero, firstByte: Duration = .zero,
     total: Duration = .zero
@@ -189,4 +208,10 @@ public struct ExchangeTimes: Sendable, Hashable {
     self.firstByte = firstByte
     self.total = total
   }
+}
+
+extension HTTPField.Name {
+  /// Whether the field belongs to the exchange rather than the request. The transport sets it and ignores the
+  /// caller's value: a wrong length would corrupt the connection.
+  package var isTransports: Bool { self == .contentLength || self == .connection || self == .transferEncoding }
 }

@@ -8,23 +8,23 @@ import Glibc
 import Musl
 #endif
 
-/// An open file of which a range is sent. Its calls block.
+/// An open file, a range of which is sent. Its methods block.
 final class BodyFile: Sendable {
-  /// So much is read at once.
+  /// The number of bytes read at once.
   static let pieceSize: Int64 = 256 * 1024
 
-  /// How many bytes are sent.
+  /// The number of bytes to send.
   var length: Int64 { end - start }
 
-  let start: Int64
+  private let start: Int64
   private let end: Int64
-  // Sent to its end, wherever that is: then it must stay there.
+  // The whole file is sent, so its length must not change.
   private let isWhole: Bool
   private let path: String
   private let descriptor: Int32
 
   init(_ path: String, _ range: Range<Int64>?) throws(RequestBodyError) {
-    // Without the flag the opening of a pipe would wait for somebody who writes.
+    // Without `O_NONBLOCK`, opening a pipe would wait for a writer.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw RequestBodyError(.unreadable, path: path, errno: errno) }
     self.path = path
@@ -38,19 +38,20 @@ final class BodyFile: Sendable {
       throw error
     }
     (start, end) = (range?.lowerBound ?? 0, range?.upperBound ?? size)
-    // From here on `deinit` closes it.
+    // If this throws, `deinit` closes the descriptor.
     guard start >= 0, end <= size else { throw RequestBodyError(.outOfRange, path: path, found: size, expected: end) }
   }
 
   deinit { close(descriptor) }
 
-  /// The piece that begins at an offset in the file, and whether it is the last one.
-  func piece(at offset: Int64) throws(RequestBodyError) -> (bytes: [UInt8], isLast: Bool) {
+  /// The piece at an offset in the range, and whether it is the last one.
+  func piece(at place: Int64) throws(RequestBodyError) -> (bytes: [UInt8], isLast: Bool) {
+    let offset = start + place
     let count = Int(min(Self.pieceSize, end - offset))
     let bytes = try read(count, at: offset)
     let next = offset + Int64(bytes.count)
     guard bytes.count == count else { throw RequestBodyError(.shrank, path: path, found: next, expected: end) }
-    // Looked into before the last piece goes out: after it the server would have taken the body for whole.
+    // Checked before the last piece is sent: after it, the server would accept the body as complete.
     if next == end, isWhole {
       let size = try Self.size(of: descriptor, path)
       guard size == end else {
@@ -87,60 +88,31 @@ final class BodyFile: Sendable {
   }
 }
 
-/// Reads a file piece by piece on the threads for files.
-final class FileProducer: BodyProducer {
-  private let file: BodyFile
-  private let lane: SerialLane
-  private let offset: Locked<Int64>
-
-  init(_ file: BodyFile, _ lane: SerialLane) {
-    self.file = file
-    self.lane = lane
-    offset = Locked(file.start)
-  }
-
-  func ask(_ feed: BodyFeed) {
-    lane.run { [self] in
-      do throws(RequestBodyError) {
-        let offset = offset.withLock { $0 }
-        let (bytes, isLast) = try file.piece(at: offset)
-        self.offset.withLock { $0 = offset + Int64(bytes.count) }
-        feed.put(bytes, last: isLast)
-      } catch {
-        feed.fail(error)
-      }
-    }
-  }
-
-  func stop() {}
-}
-
 extension RequestBody {
-  /// Makes a source of it, on the calling thread or, for a file, on one for files.
+  /// Opens the body as a source: on the calling thread, or for a file on a file thread.
   func open(
     _ report: UploadReport?, _ completion: @escaping @Sendable (Result<RequestBodySource, DispatchError>) -> Void
   ) {
-    let canRewind = canBeSentAgain
+    @Sendable func pump(_ length: Int64?) -> BodyPump { BodyPump(length: length, isReplayable: canBeSentAgain) }
     switch content {
-    case .bytes(let bytes): completion(.success(RequestBodySource(bytes, canRewind: canRewind, report)))
+    case .bytes(let bytes):
+      completion(.success(RequestBodySource(BodyPump(bytes, isReplayable: canBeSentAgain), report)))
     case .slices(let slices):
       completion(
-        .success(
-          RequestBodySource(length: Int64(slices.count), canRewind: canRewind, report) { SliceProducer(slices) }))
+        .success(RequestBodySource(pump(Int64(slices.count)), report) { PieceProducer { slices.piece(at: Int($0)) } }))
     case .sequence(let sequence):
       if let length = sequence.length, length < 0 {
         return completion(.failure(DispatchError(body: RequestBodyError(.tooLong, expected: length))))
       }
-      completion(
-        .success(
-          RequestBodySource(length: sequence.length, canRewind: canRewind, report) { SequenceProducer(sequence) }))
+      completion(.success(RequestBodySource(pump(sequence.length), report) { SequenceProducer(sequence) }))
     case .file(let path, let range):
       let lane = SerialLane(on: FileSink.crew)
       lane.run {
         do throws(RequestBodyError) {
           let file = try BodyFile(path, range)
           completion(
-            .success(RequestBodySource(length: file.length, canRewind: canRewind, report) { FileProducer(file, lane) }))
+            .success(
+              RequestBodySource(pump(file.length), report) { PieceProducer(on: lane) { try file.piece(at: $0) } }))
         } catch {
           completion(.failure(DispatchError(body: error)))
         }

@@ -1,15 +1,16 @@
 import HeadgateThreads
+import Synchronization
 
-/// Brings a body piece by piece, one for each time that it is asked.
+/// Produces a body piece by piece, one piece for each request.
 protocol BodyProducer: AnyObject, Sendable {
-  /// Brings the next piece, or the end, or a fault, to the feed: once, on any thread.
+  /// Delivers the next piece, the end, or an error to the feed: once, on any thread.
   func ask(_ feed: BodyFeed)
 
-  /// No more is wanted. What is on its way is passed over.
+  /// Stops producing. A piece under way is discarded.
   func stop()
 }
 
-/// Where a producer brings its pieces.
+/// The destination of a producer's pieces.
 struct BodyFeed: Sendable {
   let source: RequestBodySource
   let generation: Int
@@ -19,31 +20,20 @@ struct BodyFeed: Sendable {
   func fail(_ error: any Error) { source.fail(error, of: generation) }
 }
 
-/// Stands for the producer of a body from memory, which has none to be asked.
-final class NoProducer: BodyProducer {
-  func ask(_ feed: BodyFeed) {}
-  func stop() {}
-}
-
-/// Says that what can be had once was had.
+/// Marks a sequence that can be iterated only once as used.
 final class SingleUse: Sendable {
-  private let used = Locked(false)
+  private let used = Atomic(false)
 
-  var isUsed: Bool { used.withLock { $0 } }
+  var isUsed: Bool { used.load(ordering: .acquiring) }
 
   /// True for the first caller.
-  func take() -> Bool {
-    used.withLock { used in
-      defer { used = true }
-      return !used
-    }
-  }
+  func take() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
-/// A sequence of pieces as a body has it.
+/// A type-erased sequence of pieces.
 struct BodySequence: Sendable {
   let length: Int64?
-  /// Nil for a sequence that is made anew each time.
+  /// Nil for a sequence that is created for each use.
   let use: SingleUse?
   private let pieces: any BodyPieces
 
@@ -55,108 +45,90 @@ struct BodySequence: Sendable {
     pieces = Making(make: make)
   }
 
-  /// Brings the producer a piece whenever it is asked for one.
-  func iterate(_ producer: SequenceProducer) async {
-    guard let first = await producer.asked() else { return }
+  /// Delivers the next piece to each feed that asks, until the sequence or the stream of feeds ends.
+  func answer(_ asks: AsyncStream<BodyFeed>) async {
+    var asks = asks.makeAsyncIterator()
+    guard let first = await asks.next() else { return }
     guard use?.take() ?? true else {
-      return first.fail(DispatchError(.bodyNotReplayable, phase: .sending, detail: "its sequence was used before"))
+      return first.fail(DispatchError(.bodyNotReplayable, phase: .sending, detail: "its sequence was already used"))
     }
-    do { try await pieces.bring(producer, first) } catch { producer.failed(error) }
+    await pieces.answer(first, &asks)
   }
 }
 
-/// A sequence whatever its type.
+/// Erases the type of a sequence.
 private protocol BodyPieces: Sendable {
-  func bring(_ producer: SequenceProducer, _ first: BodyFeed) async throws
+  func answer(_ first: BodyFeed, _ asks: inout AsyncStream<BodyFeed>.Iterator) async
 }
 
 private struct Making<Pieces: AsyncSequence>: BodyPieces
 where Pieces.Element: Sequence, Pieces.Element.Element == UInt8 {
   let make: @Sendable () -> Pieces
 
-  func bring(_ producer: SequenceProducer, _ first: BodyFeed) async throws {
+  func answer(_ first: BodyFeed, _ asks: inout AsyncStream<BodyFeed>.Iterator) async {
     var feed = first
-    var iterator = make().makeAsyncIterator()
-    while let piece = try await iterator.next() {
-      feed.put(Array(piece))
-      guard let next = await producer.asked() else { return }
-      feed = next
+    do {
+      var pieces = make().makeAsyncIterator()
+      while let piece = try await pieces.next() {
+        feed.put(Array(piece))
+        guard let next = await asks.next() else { return }
+        feed = next
+      }
+      feed.end()
+    } catch {
+      feed.fail(error)
     }
-    feed.end()
   }
 }
 
-/// Iterates a sequence in a task, which rests until it is asked for more.
-final class SequenceProducer: BodyProducer {
-  private struct State {
-    var task: Task<Void, Never>?
-    var isStarted = false
-    var isStopped = false
-    // Asked and not answered yet.
-    var feed: BodyFeed?
-    // What the task has been asked for and works at.
-    var current: BodyFeed?
-    var resting: CheckedContinuation<Void, Never>?
+/// Produces a body with random access: a file on its lane, memory directly.
+final class PieceProducer: BodyProducer {
+  /// Returns the bytes at an offset, at most one piece, and whether they are the last.
+  typealias Read = @Sendable (_ offset: Int64) throws -> (bytes: [UInt8], isLast: Bool)
+
+  private let lane: SerialLane?
+  private let offset = Locked<Int64>(0)
+  private let read: Read
+
+  init(on lane: SerialLane? = nil, _ read: @escaping Read) {
+    self.lane = lane
+    self.read = read
   }
-
-  private let sequence: BodySequence
-  private let state = Locked(State())
-
-  init(_ sequence: BodySequence) { self.sequence = sequence }
 
   func ask(_ feed: BodyFeed) {
-    let (resting, starts) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
-      guard !state.isStopped else { return (nil, false) }
-      if let resting = state.resting.take() {
-        state.current = feed
-        return (resting, false)
-      }
-      state.feed = feed
-      defer { state.isStarted = true }
-      return (nil, !state.isStarted)
-    }
-    resting?.resume()
-    if starts { start() }
+    guard let lane else { return bring(to: feed) }
+    lane.run { [self] in bring(to: feed) }
   }
 
-  private func start() {
-    let task = Task { await sequence.iterate(self) }
-    let isStopped = state.withLock { state in
-      if !state.isStopped { state.task = task }
-      return state.isStopped
+  private func bring(to feed: BodyFeed) {
+    let offset = offset.withLock { $0 }
+    do {
+      let (bytes, isLast) = try read(offset)
+      self.offset.withLock { $0 = offset + Int64(bytes.count) }
+      feed.put(bytes, last: isLast)
+    } catch {
+      feed.fail(error)
     }
-    if isStopped { task.cancel() }
   }
+
+  func stop() {}
+}
+
+/// Iterates a sequence in a task, which is suspended until the next piece is requested.
+final class SequenceProducer: BodyProducer {
+  private let asks: AsyncStream<BodyFeed>.Continuation
+  private let task: Task<Void, Never>
+
+  init(_ sequence: BodySequence) {
+    let (stream, asks) = AsyncStream.makeStream(of: BodyFeed.self)
+    self.asks = asks
+    task = Task { await sequence.answer(stream) }
+  }
+
+  func ask(_ feed: BodyFeed) { asks.yield(feed) }
 
   func stop() {
-    let (task, resting) = state.withLock { state in
-      state.isStopped = true
-      (state.feed, state.current) = (nil, nil)
-      return (state.task.take(), state.resting.take())
-    }
-    task?.cancel()
-    resting?.resume()
-  }
-
-  // MARK: The task's side
-
-  /// Suspends until a piece is wanted. Nil: none ever will be.
-  func asked() async -> BodyFeed? {
-    await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let isKnown = state.withLock { state in
-        if state.isStopped { return true }
-        state.current = state.feed.take()
-        if state.current == nil { state.resting = continuation }
-        return state.current != nil
-      }
-      if isKnown { continuation.resume() }
-    }
-    return state.withLock { $0.current }
-  }
-
-  /// The sequence threw.
-  func failed(_ error: any Error) {
-    let feed = state.withLock { $0.current.take() }
-    feed?.fail(error)
+    asks.finish()
+    task.cancel()
   }
 }

@@ -1,47 +1,39 @@
 import DequeModule
 
-/// The pure half of a body on its way: pieces come in when they were asked for, bytes go out as the transport has room.
+/// The pure half of a body being sent: pieces come in on request, and bytes go out as the transport has room.
 ///
-/// A piece is asked for while less than `lowWater` of them wait, one at a time: so memory holds that and one piece, however
-/// long the body is. Where a length was declared, its last byte goes out only when the producer has ended, so that a body
-/// that is too long never looks whole to the server.
+/// One piece at a time is requested while less than `lowWater` bytes are buffered. Memory therefore holds at most
+/// that and one piece, whatever the length of the body. With a declared length, the last byte is withheld until the
+/// producer has ended, so that a body that is too long never looks complete to the server.
 struct BodyPump {
-  /// Below this many waiting bytes the producer is asked for more.
+  /// Below this number of buffered bytes the producer is asked for more.
   static let standardLowWater = 64 * 1024
 
   typealias Wake = @Sendable () -> Void
 
-  /// What to do about an event, with no lock held.
+  /// What to do after an event, with no lock held.
   struct Effects {
-    /// The producer is to bring a piece.
+    /// Ask the producer for a piece.
     var asks = false
-    /// Bytes, the end or a fault are there for who waited.
+    /// Wake the reader: there are bytes, the end or an error.
     var wakes: Wake?
-    /// Let go of outside the lock.
+    /// Released outside the lock.
     var drops: [[UInt8]] = []
     var forgets: Wake?
   }
 
-  /// What a read brought.
-  enum Outcome: Equatable {
-    case bytes(Int)
-    case end
-    case wait
-    case failed
-  }
-
   let length: Int64?
   private let lowWater: Int
-  private let isReplayable: Bool
-  // From memory: all of it is there at once, and again after a rewind.
-  private let whole: [UInt8]?
+  let isReplayable: Bool
+  // A body in memory: all of it is available at once, and again after a rewind.
+  let whole: [UInt8]?
 
-  /// Tells the answers of a producer from those of one before a rewind.
+  /// Distinguishes a producer's pieces from those of an earlier producer, before a rewind.
   private(set) var generation = 0
   private var pieces: Deque<[UInt8]> = []
-  // So much of the first piece went out.
+  // How much of the first piece was sent.
   private var offset = 0
-  /// How many bytes wait.
+  /// The number of buffered bytes.
   private(set) var bytes = 0
   private(set) var produced: Int64 = 0
   private(set) var taken: Int64 = 0
@@ -51,7 +43,7 @@ struct BodyPump {
   private(set) var failure: (any Error)?
   private var wake: Wake?
 
-  /// A body that a producer brings.
+  /// Creates a body with a producer.
   init(length: Int64?, isReplayable: Bool, lowWater: Int = standardLowWater) {
     self.length = length
     self.lowWater = lowWater
@@ -59,7 +51,7 @@ struct BodyPump {
     whole = nil
   }
 
-  /// A body from memory.
+  /// Creates a body from memory.
   init(_ bytes: [UInt8], isReplayable: Bool) {
     length = Int64(bytes.count)
     lowWater = 0
@@ -78,16 +70,16 @@ struct BodyPump {
   /// Whether the transport waits for the producer.
   var isWaiting: Bool { wake != nil }
 
-  /// Whether all bytes have gone out.
+  /// Whether all bytes were sent.
   var isTaken: Bool { hasEnded && bytes == 0 }
 
-  // The last byte of a declared length stays until the end is known.
+  // The last byte of a declared length is withheld until the end is known.
   private var free: Int { length == produced && !hasEnded ? max(0, bytes - 1) : bytes }
 
   // MARK: The transport's side
 
-  /// Takes as many bytes as there are and fit. With `wait`, `wake` is called once there is something to read.
-  mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ wake: @escaping Wake) -> (Outcome, Effects) {
+  /// Takes the bytes that are available and fit. On `wait`, `wake` is called once there is something to read.
+  mutating func read(into buffer: UnsafeMutableRawBufferPointer, _ wake: @escaping Wake) -> (BodyRead, Effects) {
     var effects = Effects()
     guard !isStopped, failure == nil else { return (.failed, effects) }
     let count = take(min(free, buffer.count), buffer, &effects)
@@ -126,7 +118,8 @@ struct BodyPump {
     return true
   }
 
-  /// Goes back to the start, for a transport that has to send the body anew. False: it can't be had again.
+  /// Rewinds to the start, for a transport that must send the body again. Returns false if the body can't be
+  /// repeated.
   mutating func rewind() -> (done: Bool, effects: Effects) {
     guard !isStopped, failure == nil else { return (false, Effects()) }
     if taken == 0 { return (true, Effects()) }
@@ -140,7 +133,7 @@ struct BodyPump {
     return (true, effects)
   }
 
-  /// Nothing more is to go out. Whoever waits is woken, and reads that it failed.
+  /// Stops the body. A waiting reader is woken and then reads `failed`.
   mutating func stop() -> Effects {
     var effects = Effects()
     isStopped = true
@@ -156,7 +149,7 @@ struct BodyPump {
 
   // MARK: The producer's side
 
-  /// The piece that was asked for. With `last`, no other follows.
+  /// Accepts the piece that was requested. With `last`, no more pieces follow.
   mutating func put(_ piece: [UInt8], last: Bool = false, of generation: Int) -> Effects {
     guard isExpected(generation) else { return Effects(drops: [piece]) }
     isAsked = false
@@ -172,14 +165,14 @@ struct BodyPump {
     return Effects(asks: wantsPiece(), wakes: free > 0 ? wake.take() : nil)
   }
 
-  /// No piece follows.
+  /// Accepts the end: no more pieces follow.
   mutating func end(of generation: Int) -> Effects {
     guard isExpected(generation) else { return Effects() }
     isAsked = false
     return finish()
   }
 
-  /// The producer can't go on.
+  /// Accepts an error of the producer.
   mutating func fail(_ error: any Error, of generation: Int) -> Effects {
     guard isExpected(generation) else { return Effects() }
     isAsked = false

@@ -1,8 +1,8 @@
 import HeadgateThreads
 
-/// Why the body of a request could not be had, as ``DispatchError/underlying`` of a `bodyFailed`.
+/// Why the body of a request could not be read. The ``DispatchError/underlyingError`` of a `bodyFailed`.
 public struct RequestBodyError: HeadgateError, Hashable {
-  /// What is wrong. More may be added: a `switch` needs a `default`.
+  /// What went wrong. More codes may be added: a `switch` needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs.
     public let description: String
@@ -10,8 +10,8 @@ public struct RequestBodyError: HeadgateError, Hashable {
 
     /// The file could not be opened or read: see ``RequestBodyError/errno``.
     public static let unreadable = Code(description: "unreadable", words: "can't be read")
-    /// What the path names is no file that can be read from anywhere: a folder, a pipe, a device.
-    public static let notAFile = Code(description: "not_a_file", words: "is no regular file")
+    /// The path does not name a regular file: it is a folder, a pipe or a device.
+    public static let notAFile = Code(description: "not_a_file", words: "is not a regular file")
     /// The range begins below 0 or goes beyond the file's end.
     public static let outOfRange = Code(description: "out_of_range", words: "does not hold the range")
     /// The file became shorter while it was sent.
@@ -20,23 +20,23 @@ public struct RequestBodyError: HeadgateError, Hashable {
     public static let grew = Code(description: "grew", words: "became longer while it was sent")
     /// The sequence ended before its declared length.
     public static let tooShort = Code(description: "too_short", words: "ended before its declared length")
-    /// The sequence brought more than its declared length, or declared less than none.
-    public static let tooLong = Code(description: "too_long", words: "brought more than its declared length")
+    /// The sequence produced more than its declared length, or the declared length is negative.
+    public static let tooLong = Code(description: "too_long", words: "exceeded its declared length")
   }
 
-  /// What is wrong.
+  /// What went wrong.
   public let code: Code
 
   /// The file's path; nil for a sequence.
   public let path: String?
 
-  /// How many bytes there were: in the file, or from the sequence up to where it was noticed.
+  /// The actual number of bytes: in the file, or from the sequence when the error was detected.
   public let found: Int64
 
-  /// How many there should have been.
+  /// The expected number of bytes.
   public let expected: Int64
 
-  /// The system's error number; 0 where no system call failed.
+  /// The system's error number; 0 if no system call failed.
   public let errno: Int32
 
   init(_ code: Code, path: String? = nil, found: Int64 = 0, expected: Int64 = 0, errno: Int32 = 0) {
@@ -50,7 +50,7 @@ public struct RequestBodyError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what, which file, how many bytes.
+  /// A readable text: the problem, the file and the byte counts.
   public var description: String {
     let name = path.map { "the file \"\(ShownText.of($0))\"" } ?? "the body's sequence"
     if code == .unreadable { return "\(name) \(code.words): error \(errno)" }
@@ -60,8 +60,8 @@ public struct RequestBodyError: HeadgateError, Hashable {
 }
 
 extension DispatchError {
-  /// The body could not be had.
+  /// The error for a body that could not be read.
   init(body error: any Error) {
-    self.init(.bodyFailed, phase: .sending, detail: "\(error)", underlying: error)
+    self.init(.bodyFailed, phase: .sending, detail: "\(error)", underlyingError: error)
   }
 }

@@ -1,20 +1,20 @@
 import HeadgateThreads
 
-/// What came of a transport's ``RequestBodySource/read(into:whenReady:)``.
+/// The result of ``RequestBodySource/read(into:whenReady:)``.
 public enum BodyRead: Hashable, Sendable {
-  /// So many bytes stand at the buffer's start: at least one, unless the buffer is empty.
+  /// The number of bytes written to the buffer: at least one, unless the buffer is empty.
   case bytes(Int)
-  /// The body is whole: nothing follows.
+  /// The body is complete.
   case end
-  /// Nothing is there yet.
+  /// No bytes are available yet.
   case wait
-  /// There will be no more, and what was sent is not whole: the exchange is to be ended as broken.
+  /// The body can't be completed: end the exchange as broken.
   case failed
 }
 
-/// The body of one exchange, from which the transport takes bytes as it has room for them.
+/// The body of one exchange, read by the transport as it has room.
 ///
-/// One reader at a time. Reading never blocks: a file is read on threads for files, a sequence in a task of its own, each
+/// One reader at a time. Reading never blocks: a file is read on a file thread, a sequence in a task of its own, each
 /// one piece ahead.
 public final class RequestBodySource: Sendable {
   private struct State {
@@ -22,91 +22,77 @@ public final class RequestBodySource: Sendable {
     var producer: (any BodyProducer)?
   }
 
-  /// How many bytes there are; nil for a body whose end shows only when it comes.
+  /// The length in bytes. Nil for a body of unknown length.
   public let length: Int64?
 
-  /// All bytes, for a body from memory; then a transport may take them from here and say so by ``sent(_:)`` or
+  /// All bytes of a body in memory. A transport may use these instead of reading, and report with ``sent(_:)`` or
   /// ``sentAll()``.
   public let whole: [UInt8]?
 
-  /// Whether ``rewind()`` can succeed once something has been read.
+  /// Whether ``rewind()`` can succeed after something has been read.
   public let canRewind: Bool
 
   private let state: Locked<State>
-  private let makeProducer: @Sendable () -> any BodyProducer
+  // Nil for a body in memory, which has no producer.
+  private let makeProducer: (@Sendable () -> any BodyProducer)?
   private let report: UploadReport?
 
-  init(_ bytes: [UInt8], canRewind: Bool, _ report: UploadReport?) {
-    length = Int64(bytes.count)
-    whole = bytes
-    self.canRewind = canRewind
-    self.report = report
-    makeProducer = { NoProducer() }
-    state = Locked(State(pump: BodyPump(bytes, isReplayable: canRewind)))
-    report?.begin(total: length)
-  }
-
-  init(
-    length: Int64?, canRewind: Bool, _ report: UploadReport?, _ makeProducer: @escaping @Sendable () -> any BodyProducer
-  ) {
-    self.length = length
-    whole = nil
-    self.canRewind = canRewind
+  init(_ pump: BodyPump, _ report: UploadReport?, _ makeProducer: (@Sendable () -> any BodyProducer)? = nil) {
+    length = pump.length
+    whole = pump.whole
+    canRewind = pump.isReplayable
     self.report = report
     self.makeProducer = makeProducer
-    state = Locked(State(pump: BodyPump(length: length, isReplayable: canRewind)))
-    report?.begin(total: length)
+    state = Locked(State(pump: pump))
+    report?.meter.begin(total: length)
   }
 
   // MARK: The transport's side
 
-  /// Takes the next bytes. What was taken counts as sent.
+  /// Reads the next bytes. Bytes read count as sent.
   ///
   /// - Parameters:
-  ///   - buffer: Where to; filled from its start with what is there, not necessarily to its end.
-  ///   - whenReady: Called once if the answer is `wait`, and only then: when it is worth asking again. On any thread,
-  ///     perhaps before this returns.
+  ///   - buffer: The destination, filled from its start with the bytes available, not necessarily to its end.
+  ///   - whenReady: Called once, and only if the result is `wait`, when it is worth reading again. On any thread,
+  ///     possibly before this method returns.
   public func read(
     into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void
   ) -> BodyRead {
     let read = take(into: buffer, whenReady: whenReady)
     switch read {
     case .bytes(let count): sent(count)
-    case .end: report?.ended()
+    case .end: report?.tell { $0.ended() }
     case .wait, .failed: break
     }
     return read
   }
 
-  /// As ``read(into:whenReady:)`` for a transport that gathers the body before it sends it, and says what it has sent by
-  /// ``sent(_:)``.
+  /// Like ``read(into:whenReady:)``, for a transport that buffers the body before it sends it, and reports the bytes
+  /// sent with ``sent(_:)``.
   public func take(
     into buffer: UnsafeMutableRawBufferPointer, whenReady: @escaping @Sendable () -> Void
   ) -> BodyRead {
-    let (outcome, effects, generation) = state.withLock { state -> (BodyPump.Outcome, BodyPump.Effects, Int) in
-      let (outcome, effects) = state.pump.read(into: buffer, whenReady)
-      return (outcome, effects, state.pump.generation)
+    let (read, effects, generation) = state.withLock { state -> (BodyRead, BodyPump.Effects, Int) in
+      let (read, effects) = state.pump.read(into: buffer, whenReady)
+      return (read, effects, state.pump.generation)
     }
     run(effects, generation)
-    switch outcome {
-    case .bytes(let count): return .bytes(count)
-    case .end: return .end
-    case .wait:
-      report?.waits()
-      return .wait
-    case .failed: return .failed
-    }
+    if read == .wait { report?.meter.waits() }
+    return read
   }
 
-  /// So many bytes more were sent, for a transport that does not ``read(into:whenReady:)``.
-  public func sent(_ count: Int) { if count > 0 { report?.sent(count) } }
+  /// Reports bytes sent, for a transport that does not use ``read(into:whenReady:)``.
+  public func sent(_ count: Int) { if count > 0 { report?.tell { $0.sent(count) } } }
 
-  /// All of it was sent, for a transport that does not ``read(into:whenReady:)``.
-  public func sentAll() { report?.sentAll(length ?? state.withLock { $0.pump.taken }) }
+  /// Reports that everything was sent, for a transport that does not use ``read(into:whenReady:)``.
+  public func sentAll() {
+    let total = length ?? state.withLock { $0.pump.taken }
+    report?.tell { $0.sentAll(total) }
+  }
 
-  /// Goes back to the start, for a transport that has to send the body anew on another connection.
+  /// Rewinds to the start, for a transport that must send the body again on another connection.
   ///
-  /// - Returns: False if it can't be had again; then nothing has changed. Always true while nothing has been read.
+  /// - Returns: False if the body can't be repeated; then nothing has changed. Always true before the first read.
   public func rewind() -> Bool {
     let (done, effects, old) = state.withLock { state -> (Bool, BodyPump.Effects, (any BodyProducer)?) in
       let before = state.pump.generation
@@ -114,21 +100,21 @@ public final class RequestBodySource: Sendable {
       return (done, effects, state.pump.generation == before ? nil : state.producer.take())
     }
     old?.stop()
-    if done { report?.begin(total: length) }
+    if done { report?.meter.begin(total: length) }
     run(effects, 0)
     return done
   }
 
   // MARK: The exchange's side
 
-  /// Ends it: nothing more goes out, the file is closed, the task that iterates is cancelled.
+  /// Ends the body: stops sending, closes the file, and cancels the task that iterates.
   func stop() {
     let (effects, producer) = state.withLock { ($0.pump.stop(), $0.producer.take()) }
     producer?.stop()
     run(effects, 0)
   }
 
-  /// Why it could not be had, if so.
+  /// Why the body could not be read. Nil if it was.
   var failure: (any Error)? { state.withLock { $0.pump.failure } }
 
   /// Whether the transport waits for the producer.
@@ -155,8 +141,8 @@ public final class RequestBodySource: Sendable {
     if let producer = state.withLock({ $0.pump.generation == generation ? $0.producer : nil }) {
       return producer.ask(BodyFeed(source: self, generation: generation))
     }
-    // Only one asks at a time: the pump has noted that it did.
-    let made = makeProducer()
+    // No race with another call: the pump allows one request at a time.
+    guard let made = makeProducer?() else { return }
     let isWanted = state.withLock { state in
       guard state.pump.generation == generation, !state.pump.isStopped else { return false }
       state.producer = made

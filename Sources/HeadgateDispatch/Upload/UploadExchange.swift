@@ -1,10 +1,10 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// An exchange whose request has a body: opens it, carries it to the transport, and ends it with the exchange.
+/// An exchange whose request has a body: opens the body, passes it to the transport, and closes it at the end.
 ///
-/// It stands between the operation and the transport, so that what holds for bodies holds over every transport: a body
-/// that can't be had is the exchange's failure, and a final answer that is no success ends the sending.
+/// It sits between operation and transport, so that all transports treat bodies alike: a body that can't be read
+/// fails the exchange, and a final response other than success stops the upload.
 final class UploadExchange: ExchangeControl {
   private struct State {
     var control: (any ExchangeControl)?
@@ -12,7 +12,7 @@ final class UploadExchange: ExchangeControl {
     var isStarted = false
     var isCancelled = false
     var isOver = false
-    // The consumer had room again before the transport's control was known here.
+    // The consumer resumed before the transport's control was stored here.
     var missedResume = false
   }
 
@@ -21,7 +21,7 @@ final class UploadExchange: ExchangeControl {
   private let events: any ExchangeEvents
   private let state = Locked(State())
 
-  /// - Parameter bare: The exchange, whose body is yet to be opened.
+  /// - Parameter bare: The exchange, without its body.
   init(_ bare: Exchange, _ report: UploadReport, _ events: any ExchangeEvents) {
     self.bare = bare
     self.report = report
@@ -64,7 +64,7 @@ final class UploadExchange: ExchangeControl {
     }
     source?.stop()
     control?.cancel()
-    // The file may take its time to open: nobody waits for that.
+    // Opening the file may take long; a cancel does not wait for it.
     if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending))) }
   }
 
@@ -82,10 +82,10 @@ final class UploadExchange: ExchangeControl {
     return phase == .awaitingHead && !report.meter.isSent ? .sending : phase
   }
 
-  /// Whether the body's own producer keeps the server waiting.
+  /// Whether the server waits because the body's producer has no data.
   var isHeldByProducer: Bool { state.withLock { $0.source }?.isWaiting ?? true }
 
-  /// When something was sent last.
+  /// When bytes were last sent.
   var lastSent: Deadline { report.meter.lastSent }
 }
 
@@ -93,7 +93,7 @@ final class UploadExchange: ExchangeControl {
 
 extension UploadExchange: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow {
-    // The answer is there, and it is no: what is left of the body would be sent for nothing.
+    // The final response is not a success, so sending the rest of the body is useless.
     if head.statusCode >= 300 { state.withLock { $0.source }?.stop() }
     return events.received(head)
   }

@@ -1,13 +1,13 @@
 import HeadgateThreads
 
-/// The count of what one request sends, over all its exchanges.
+/// Counts what one request sends, over all of its exchanges.
 final class UploadMeter: Sendable {
   private struct State {
-    var count = UploadCount()
+    var count = ProgressCount()
     var lastSent = Deadline.distantPast
-    // Over all the times that it is sent.
+    // Bytes sent over all exchanges.
     var total: Int64 = 0
-    // How often the transport had room and nothing was there.
+    // How often the transport had room and the body had no data.
     var waits = 0
   }
 
@@ -16,20 +16,20 @@ final class UploadMeter: Sendable {
 
   init(_ core: DispatchCore) { self.core = core }
 
-  /// Whether the transport has all of it.
-  var isSent: Bool { state.withLock { $0.count.isSent } }
+  /// Whether the transport has the whole body.
+  var isSent: Bool { state.withLock { $0.count.isWhole } }
 
-  /// When something was sent last.
+  /// When bytes were last sent.
   var lastSent: Deadline { state.withLock { $0.lastSent } }
 
-  /// How much was sent in all, over all the times that it is sent, and how often it was not there to be sent.
+  /// Bytes sent over all exchanges, and how often the body had no data ready.
   var flow: (sent: Int64, waits: Int) { state.withLock { ($0.total, $0.waits) } }
 
-  fileprivate func waits() { state.withLock { $0.waits += 1 } }
+  func waits() { state.withLock { $0.waits += 1 } }
 
-  fileprivate func begin(total: Int64?) { state.withLock { $0.count.begin(total: total) } }
+  func begin(total: Int64?) { state.withLock { $0.count.begin(total: total) } }
 
-  fileprivate func sent(_ count: Int) -> UploadProgress? {
+  func sent(_ count: Int) -> TransferProgress? {
     let now = core.now
     return state.withLock { state in
       state.lastSent = now
@@ -38,29 +38,26 @@ final class UploadMeter: Sendable {
     }
   }
 
-  fileprivate func sentAll(_ total: Int64) -> UploadProgress? {
+  func sentAll(_ total: Int64) -> TransferProgress? {
     let now = core.now
     return state.withLock { state in
       state.lastSent = now
-      let rest = max(0, total - state.count.sent)
+      let rest = max(0, total - state.count.bytes)
       state.total &+= rest
       let news = state.count.add(rest)
       return state.count.end() ?? news
     }
   }
 
-  fileprivate func ended() -> UploadProgress? { state.withLock { $0.count.end() } }
+  func ended() -> TransferProgress? { state.withLock { $0.count.end() } }
 }
 
-/// The count, and who hears of it during one exchange.
+/// The meter, and the listener during one exchange.
 struct UploadReport: Sendable {
   let meter: UploadMeter
-  /// Called with no lock held, by the thread that takes the bytes.
-  let tell: @Sendable (UploadProgress) -> Void
+  /// Called with no lock held, on the thread that takes the bytes.
+  let tell: @Sendable (TransferProgress) -> Void
 
-  func begin(total: Int64?) { meter.begin(total: total) }
-  func sent(_ count: Int) { if let news = meter.sent(count) { tell(news) } }
-  func sentAll(_ total: Int64) { if let news = meter.sentAll(total) { tell(news) } }
-  func waits() { meter.waits() }
-  func ended() { if let news = meter.ended() { tell(news) } }
+  /// Updates the meter and reports progress, if there is any to report.
+  func tell(after count: (UploadMeter) -> TransferProgress?) { if let news = count(meter) { tell(news) } }
 }

@@ -1,7 +1,7 @@
-/// The request that a connection is at, and what will be done with it.
+/// The present request of a connection and its response.
 struct Exchange {
   var answer: OriginAnswer
-  /// Nil when the request's head was malformed; such an exchange has no place in the counts.
+  /// Nil if the request's head was malformed; such an exchange is not counted.
   var request: OriginRequest?
   var closes: Bool
 
@@ -21,7 +21,7 @@ struct Exchange {
   /// Whether the answer has no body because of the method or the status (RFC 9112, section 6.3).
   var isBodyless: Bool { request?.method == "HEAD" || [204, 304].contains(answer.status) }
 
-  /// Puts the request's own body and head lines into an answer that echoes them, or the body's length.
+  /// Copies the request's body and header lines, or the body's length, into a response that echoes them.
   mutating func echo(_ reader: BodyReader) {
     if case .bodyCount = answer.payload { answer.payload = .bytes(Array("\(reader.count)".utf8)) }
     guard case .echo = answer.payload, let request else { return }
@@ -32,17 +32,19 @@ struct Exchange {
     }
   }
 
-  /// Adds the answer's head to `output` and gives what makes its body.
+  /// Appends the response's head to `output` and returns the source of its body.
   mutating func begin(_ output: inout [UInt8]) -> PayloadSource {
     let isOld = request?.isVersion10 == true
-    // Without chunks, only the end of the connection says where a stream ends.
+    // Without chunks, only the end of the connection marks the end of a stream.
     if isOld, answer.payload.declaredCount == nil { closes = true }
     var source = PayloadSource(answer.payload, isFramed: !isOld)
     if case .raw = answer.payload { return source }
 
     func put(_ text: String) { output.append(contentsOf: text.utf8) }
     put("HTTP/1.1 \(answer.status) \(reason(answer.status))\r\n")
-    put("Content-Type: \(answer.payload.contentType)\r\n")
+    if !answer.headers.contains(where: { $0.name.equalsIgnoringCase("content-type") }) {
+      put("Content-Type: \(answer.payload.contentType)\r\n")
+    }
     if let count = answer.payload.declaredCount {
       if answer.status != 204 { put("Content-Length: \(count)\r\n") }
     } else if !isOld {

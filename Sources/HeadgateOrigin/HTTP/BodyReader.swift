@@ -1,4 +1,4 @@
-/// Reads the body of a request as it arrives, in either framing, and keeps it or lets it go.
+/// Reads the body of a request as it arrives, chunked or not, and stores or discards it.
 struct BodyReader {
   enum Progress { case more, whole, malformed }
 
@@ -11,20 +11,20 @@ struct BodyReader {
     case whole
   }
 
-  /// The longest body that is kept, and the longest line between chunks, in bytes.
+  /// The maximum size of a stored body, and of a line between chunks, in bytes.
   static let keptLimit = 64 << 20
   private static let lineLimit = 8 * 1024
 
   private var state: State
   private let keeps: Bool
 
-  /// How many bytes of the body have come, what frames them left out.
+  /// The number of body bytes received, without the framing.
   private(set) var count = 0
 
-  /// What has been kept.
+  /// The stored bytes.
   private(set) var kept: [UInt8] = []
 
-  /// A reader that stands before the body; `keeps` says whether somebody wants its bytes.
+  /// Creates a reader at the start of a body; `keeps` says whether to store its bytes.
   init(_ framing: BodyFraming, keeps: Bool) {
     self.keeps = keeps
     state =
@@ -35,7 +35,7 @@ struct BodyReader {
       }
   }
 
-  /// Takes what belongs to the body from `bytes`, and moves `position` past it.
+  /// Consumes the part of `bytes` that belongs to the body, and moves `position` past it.
   mutating func read(_ bytes: [UInt8], _ position: inout Int) -> Progress {
     while true {
       switch state {
@@ -71,7 +71,7 @@ struct BodyReader {
     case .trailer:
       return line.isEmpty ? .whole : .trailer
     default:
-      // What follows the size is an extension, which nobody uses.
+      // Chunk extensions after the size are ignored.
       let digits = line.prefix { $0.hexadecimalValue != nil }
       let rest = line.dropFirst(digits.count).first
       guard !digits.isEmpty, digits.count <= 15, rest == nil || rest == UInt8(ascii: ";") || rest == .space

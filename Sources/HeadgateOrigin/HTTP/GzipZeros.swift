@@ -1,7 +1,8 @@
-// A gzip member (RFC 1952) of any number of zero bytes, a thousandth of their size and made without compressing.
+// A gzip member (RFC 1952) of any number of zero bytes: about a thousandth of their size, created without
+// compressing.
 //
-// One deflate block (RFC 1951) with Huffman codes of its own, chosen so that the commonest step, "repeat the last byte
-// 258 times", is written as two zero bits. The long middle of the stream is then nothing but zero bytes.
+// One deflate block (RFC 1951) with its own Huffman codes, chosen so that the most frequent symbol, "repeat the last
+// byte 258 times", takes two zero bits. The long middle of the stream therefore consists of zero bytes.
 
 /// The wire form of `count` zero bytes: a start, a run of zero bytes and an end.
 struct GzipZeros: Sendable {
@@ -38,8 +39,8 @@ struct GzipZeros: Sendable {
     let lead = min(zeroBits, bits.freeBits)
     bits.write(0, lead)
     zeroBits -= lead
-    // Either zero bits are left, so that the byte before them is full and the end has bytes of its own, or the end goes
-    // on in that byte.
+    // If no bits are left over, the preceding byte is full and the end starts a new byte; otherwise the end continues
+    // in that byte.
     start = zeroBits > 0 ? bits.bytes : []
     zeros = zeroBits / 8
     var tail = zeroBits > 0 ? BitWriter() : bits
@@ -53,8 +54,8 @@ struct GzipZeros: Sendable {
     end = bytes
   }
 
-  /// CRC-32 of so many zero bytes, in steps of the logarithm of their number: each zero byte multiplies the register by
-  /// x⁸ modulo the polynomial.
+  /// The CRC-32 of `count` zero bytes in O(log count) steps: each zero byte multiplies the register by x⁸ modulo the
+  /// polynomial.
   static func checksum(ofZeros count: Int) -> UInt32 {
     var power: UInt32 = 1 << 23  // x⁸; the highest bit is x⁰
     var register: UInt32 = .max
@@ -78,10 +79,10 @@ struct GzipZeros: Sendable {
   }
 }
 
-/// Puts bits into bytes, the lowest first.
+/// Writes bits into bytes, lowest first.
 private struct BitWriter {
   private(set) var bytes: [UInt8]
-  /// How many bits of the last byte are unused.
+  /// The number of unused bits in the last byte.
   private(set) var freeBits = 0
 
   init(_ bytes: [UInt8] = []) { self.bytes = bytes }

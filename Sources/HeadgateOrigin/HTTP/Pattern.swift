@@ -1,7 +1,7 @@
-/// Bytes whose place can be told from their value.
+/// Bytes whose value reveals their position.
 enum Pattern {
   private static let period = 1 << 16
-  // Two periods, so that every piece that is no longer than one is a slice.
+  // Two periods, so that every piece up to one period is a slice.
   private static let table = (0..<2 * period).map(byte(at:))
 
   static func byte(at index: Int) -> UInt8 {

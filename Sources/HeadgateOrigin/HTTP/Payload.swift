@@ -1,21 +1,21 @@
-/// What an answer carries after its head.
+/// The body of a response.
 enum Payload: Sendable {
   case bytes([UInt8])
-  /// So many bytes of ``OriginAnswer/patternByte(at:)``.
+  /// Bytes of ``OriginAnswer/patternByte(at:)``.
   case pattern(Int)
   case zeros(GzipZeros)
   case chunks(count: Int, size: Int, every: Duration)
   case trickle(count: Int, every: Duration)
   /// Fewer bytes than the head declares.
   case partial(declared: Int, sent: Int, ending: PayloadSource.Ending)
-  /// Bytes in place of a head and a body.
+  /// Bytes instead of a head and a body.
   case raw([UInt8])
   /// The body of the request.
   case echo
-  /// How many bytes that has, in digits.
+  /// The length of the request's body, in digits.
   case bodyCount
 
-  /// What the head declares; nil for chunked transfer.
+  /// The declared length; nil for chunked encoding.
   var declaredCount: Int? {
     switch self {
     case .bytes(let bytes), .raw(let bytes): bytes.count

@@ -1,14 +1,14 @@
 import HeadgateThreads
 
-/// Makes the bytes of a payload piece by piece, as the socket takes them, so that a gigabyte costs no memory.
+/// Generates the bytes of a payload piece by piece, as the socket accepts them, so that a gigabyte needs no memory.
 struct PayloadSource {
-  /// How the connection goes on after the payload.
+  /// What happens to the connection after the payload.
   enum Ending: Sendable {
-    /// The answer is whole.
+    /// The response is complete.
     case whole
-    /// It broke off: close.
+    /// The response is truncated: close.
     case cut
-    /// It broke off: reset.
+    /// The response is truncated: reset.
     case reset
   }
 
@@ -27,16 +27,16 @@ struct PayloadSource {
     case ended(Ending)
   }
 
-  /// The most bytes that one step adds, but for chunks, which come whole.
+  /// The maximum number of bytes added in one step, except for chunks, which are added whole.
   static let pieceLimit = 32 * 1024
 
   private var state: State
   private var every = Duration.zero
   private var due = Deadline.distantPast
-  // A client of HTTP/1.0 gets the chunks without their sizes, and the end of the connection as their end.
+  // An HTTP/1.0 client gets the chunks without their sizes, and the end of the connection marks the end.
   private let isFramed: Bool
 
-  /// A source that has ended.
+  /// A source that is finished.
   static let empty = PayloadSource(.bytes([]), isFramed: true)
 
   init(_ payload: Payload, isFramed: Bool) {
@@ -57,7 +57,7 @@ struct PayloadSource {
     }
   }
 
-  /// Leaves out the body, as an answer to `HEAD` does.
+  /// Skips the body, for a response to `HEAD`.
   mutating func omitBody() {
     switch state {
     case .bytes(_, _, let ending), .pattern(_, _, let ending): state = .ended(ending)
@@ -65,7 +65,7 @@ struct PayloadSource {
     }
   }
 
-  /// Adds the next piece to `output`, or says that there is none before a moment or any more.
+  /// Appends the next piece to `output`, or returns when the next one is due, or that there are no more.
   mutating func step(into output: inout [UInt8]) -> Step {
     switch state {
     case .ended(let ending):
@@ -108,13 +108,13 @@ struct PayloadSource {
     return .more
   }
 
-  /// Until when the next piece has to wait; nil when it is due, and then the one after it is due an interval later.
+  /// When the next piece is due; nil if it is due now, in which case the following one is due an interval later.
   private var pause: Deadline? {
     mutating get {
       guard every > .zero else { return nil }
       let now = Deadline.now
       if due > now { return due }
-      // Counted from when this piece was due, so that the intervals don't drift, but without a burst for those missed.
+      // Counted from when this piece was due, so that intervals don't drift, but without a burst after missed ones.
       due = due == .distantPast ? now + every : max(due + every, now)
       return nil
     }

@@ -1,4 +1,4 @@
-// Reads the head of a request (RFC 9112), as strictly as a server on trial should: what is doubtful is refused.
+// Parses the head of a request (RFC 9112) strictly: ambiguous input is rejected.
 
 /// Where the body of a request ends.
 enum BodyFraming: Sendable, Hashable {
@@ -7,26 +7,26 @@ enum BodyFraming: Sendable, Hashable {
   case chunked
 }
 
-/// Finds and reads request heads in what a connection has received.
+/// Finds and parses request heads in the input of a connection.
 struct RequestParser {
   enum Outcome {
     case incomplete
     /// The request and the index of the first byte after its head.
     case request(OriginRequest, end: Int)
-    /// The status that tells the client what is wrong.
+    /// The error status for the client.
     case malformed(status: Int)
   }
 
-  /// The longest head in bytes.
+  /// The maximum size of a head in bytes.
   static let limit = 64 * 1024
 
-  // Where the search for the end goes on, so that a head that comes byte by byte costs no more than one that doesn't.
+  // Where the search for the end continues, so that a head that arrives byte by byte is not searched repeatedly.
   private var searched = 0
 
-  /// Looks for a whole head that begins at `start`.
+  /// Searches for a complete head that begins at `start`.
   mutating func parse(_ bytes: [UInt8], from start: Int, endPoint: Int) -> Outcome {
     var first = start
-    // Empty lines before a request are left over from sloppy clients (RFC 9112, section 2.2).
+    // Some clients send empty lines before a request (RFC 9112, section 2.2).
     while first < bytes.count, bytes[first] == .carriageReturn || bytes[first] == .lineFeed { first += 1 }
     guard let end = endOfHead(bytes, from: max(first, searched)) else {
       searched = max(first, bytes.count - 3)
@@ -38,7 +38,7 @@ struct RequestParser {
     return .request(request, end: end)
   }
 
-  /// The connection's buffer was cut by so many bytes at its front.
+  /// The connection's buffer was shortened at its front.
   mutating func dropped(_ count: Int) { searched = max(0, searched - count) }
 
   private func endOfHead(_ bytes: [UInt8], from start: Int) -> Int? {
@@ -91,7 +91,7 @@ struct RequestParser {
   private static func header(_ line: ArraySlice<UInt8>) -> OriginHeader? {
     guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
     let name = line[..<colon]
-    // White space before the colon and folded lines fail here too: neither is a token.
+    // White space before the colon and folded lines are rejected here too: neither is a token.
     guard name.allSatisfy(\.isTokenByte) else { return nil }
     var value = line[(colon + 1)...]
     while let first = value.first, first == .space || first == .tab { value.removeFirst() }
@@ -100,7 +100,7 @@ struct RequestParser {
     return OriginHeader(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self))
   }
 
-  /// Nil where two header lines disagree, since that is how requests are smuggled.
+  /// Nil if two header lines disagree, which is used for request smuggling.
   private static func framing(_ headers: [OriginHeader]) -> BodyFraming? {
     var framing = BodyFraming.none
     for header in headers {
@@ -117,7 +117,7 @@ struct RequestParser {
     return framing
   }
 
-  /// The path and the query of a target, which a proxy's client writes with the scheme and the host before them.
+  /// The path and query of a target, which includes scheme and host in requests to a proxy.
   private static func split(_ target: String) -> (path: String, query: String) {
     var rest = Substring(target.prefix { $0 != "#" })
     if rest.prefix(7).equalsIgnoringCase("http://") {
@@ -129,12 +129,12 @@ struct RequestParser {
   }
 }
 
-/// Walks over lines that end in LF, with or without a CR before it.
+/// Iterates over lines that end in LF or CRLF.
 private struct Lines {
   let bytes: [UInt8]
   var position: Int
 
-  /// The next line without its end, nil when no line end follows.
+  /// The next line without its end; nil if no line end follows.
   mutating func next() -> Range<Int>? {
     guard let lineFeed = bytes[position...].firstIndex(of: .lineFeed) else { return nil }
     let start = position

@@ -1,12 +1,12 @@
-// The few operations on header text that the standard library lacks.
+// Operations on header text that the standard library lacks.
 
 extension StringProtocol {
-  /// Compares ASCII letters without regard to case, as header names are.
+  /// Compares ASCII text ignoring case, as for header names.
   func equalsIgnoringCase(_ other: some StringProtocol) -> Bool {
     utf8.count == other.utf8.count && zip(utf8, other.utf8).allSatisfy { $0.lowercased == $1.lowercased }
   }
 
-  /// Whether a comma-separated list has the token, without regard to case.
+  /// Whether a comma-separated list contains a token, ignoring case.
   func hasToken(_ token: String) -> Bool {
     split(separator: ",").contains { element in
       element.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" && $0 != ";" }
@@ -14,7 +14,7 @@ extension StringProtocol {
     }
   }
 
-  /// The text with `%XX` replaced by the byte that it stands for; a `%` that two hexadecimal digits don't follow stays.
+  /// Replaces `%XX` by its byte. A `%` not followed by two hexadecimal digits is kept.
   var percentDecoded: String {
     guard utf8.contains(UInt8(ascii: "%")) else { return String(self) }
     let bytes = Array(utf8)
@@ -47,7 +47,7 @@ extension UInt8 {
     }
   }
 
-  /// Whether the byte may stand in a method or a header name (RFC 9110, section 5.6.2).
+  /// Whether the byte is valid in a method or header name (RFC 9110, section 5.6.2).
   var isTokenByte: Bool {
     switch self {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

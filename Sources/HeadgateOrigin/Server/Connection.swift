@@ -1,27 +1,27 @@
 import HeadgateThreads
 
-/// One connection, as far as the loop has got with it. All of it belongs to the loop's thread.
+/// The state of a connection. Used only on the loop's thread.
 final class Connection {
   enum Phase {
-    /// Waits for a request's head.
+    /// Waiting for a request's head.
     case head
-    /// Reads a request's body.
+    /// Reading a request's body.
     case body
-    /// Stopped in the middle of a request's body, until a release.
+    /// Paused within a request's body, until a release.
     case paused
-    /// The answer waits for its delay.
+    /// Waiting for the response's delay.
     case delayed
-    /// The answer waits for a release.
+    /// Waiting for a release.
     case held
-    /// There will be no answer.
+    /// There will be no response.
     case silent
-    /// The answer goes out.
+    /// Sending the response.
     case answering
-    /// All is sent, and the client is left the time to read it and to close.
+    /// Everything is sent; the client has time to read it and close.
     case lingering
-    /// Over the limit: nothing is read but the end.
+    /// Over the limit: only the end of the connection is read.
     case refused
-    /// The descriptor is no longer ours.
+    /// The descriptor has been closed.
     case closed
   }
 
@@ -29,7 +29,7 @@ final class Connection {
   let endPoint: Int
   var phase: Phase
 
-  /// What has been received and not been taken yet begins at `taken`.
+  /// The input. Data not consumed yet begins at `taken`.
   var input: [UInt8] = []
   var taken = 0
   var parser = RequestParser()
@@ -37,10 +37,10 @@ final class Connection {
 
   /// The request being answered; nil between requests.
   var exchange: Exchange?
-  /// The calls of `release` before the request arrived.
+  /// The number of calls of `release` before the request arrived.
   var arrivalEpoch: UInt64 = 0
 
-  /// What has to be sent and has not been yet begins at `sent`.
+  /// The output. Data not sent yet begins at `sent`.
   var output: [UInt8] = []
   var sent = 0
   var source = PayloadSource.empty
@@ -54,10 +54,10 @@ final class Connection {
     phase = refused ? .refused : .head
   }
 
-  /// Whether the connection takes one of the places that the script's limit grants.
+  /// Whether the connection counts toward the script's limit.
   var takesPlace: Bool { phase != .refused && phase != .closed }
 
-  /// Frees the space of what has been taken from the input.
+  /// Removes consumed data from the input.
   func dropTaken() {
     if taken == input.count {
       input.removeAll(keepingCapacity: input.capacity <= 16 * 1024)
@@ -70,14 +70,14 @@ final class Connection {
     }
   }
 
-  /// Frees the space of what has been sent.
+  /// Removes sent data from the output.
   func dropSent() {
     output.removeAll(keepingCapacity: output.capacity <= 16 * 1024)
     sent = 0
   }
 }
 
-/// Something that the loop has to do at a time: an entry of its heap of timers.
+/// An entry in the loop's heap of timers.
 struct Alarm: Comparable {
   enum Target {
     case connection(Int32)

@@ -1,29 +1,29 @@
 import HeadgateThreads
 
-// Accepting and closing: where a connection enters the counts and leaves them.
+// Accepting and closing connections, which updates the counts.
 
 extension OriginLoop {
-  /// The most connections that one turn accepts, so that timers get their turn too.
+  /// The maximum number of connections accepted in one turn, so that timers are not delayed.
   private static let acceptLimit = 128
 
-  /// How long to wait for descriptors when the system has none to give.
+  /// The delay before accepting again when the system has no descriptors left.
   private static let scarcityPause = Duration.milliseconds(50)
 
-  /// Accepts what has arrived at an end-point.
+  /// Accepts pending connections at an end-point.
   func accept(_ listener: Int32, _ endPoint: Int) {
     for _ in 0..<Self.acceptLimit {
       switch Socket.accept(listener) {
       case .none:
         return
       case .exhausted:
-        // The listener stays readable: asking again at once would keep the thread busy.
+        // The listener stays readable, so an immediate retry would keep the thread busy.
         for listener in listeners { shared.poller.modify(listener, []) }
         _ = setAlarm(.listeners, at: .after(Self.scarcityPause))
         return
       case .connection(let descriptor):
         noticeCloses(until: .distantPast)
-        // When the client's thread changes processors between the two, the kernel may bring a connection before the
-        // close that preceded it. Looked into where it would count: for a new peak, and before a refusal.
+        // If the client's thread moves to another processor in between, the kernel may deliver a connection before an
+        // earlier close. Checked only where it matters: for a new peak, and before a refusal.
         let counts = shared.counts(endPoint)
         if counts.sockets >= counts.peakSockets || places[endPoint] >= shared.script.connectionLimit ?? .max {
           noticeCloses(until: .after(.milliseconds(1)))
@@ -33,12 +33,12 @@ extension OriginLoop {
     }
   }
 
-  /// Serves what has happened on the other connections by now.
+  /// Serves the events on other connections so far.
   ///
-  /// The new connection is out of the listener's queue, so whatever its client closed before it connected has arrived
-  /// too: counting those closes first keeps the client from being seen with a socket too many.
+  /// The new connection has left the listener's queue, so earlier closes by its client have arrived too. They are
+  /// counted first, so that the client is not seen with one socket too many.
   private func noticeCloses(until deadline: Deadline) {
-    // One wait hears of a hundred or so; those that it has heard of go to the back of the kernel's queue.
+    // One wait returns about a hundred events; the connections concerned move to the end of the kernel's queue.
     for _ in 0...(openCount / 64) {
       shared.poller.wait(until: deadline, into: &laterEvents)
       serve(laterEvents)
@@ -60,7 +60,7 @@ extension OriginLoop {
     change(endPoint) { $0.opened(refused: isRefused) }
   }
 
-  /// Closes a connection and takes it out of the counts, with the request that it was at.
+  /// Closes a connection and removes it and its request from the counts.
   func close(_ connection: Connection, _ outcome: OriginCounts.Outcome, withReset: Bool = false) {
     guard connection.phase != .closed else { return }
     if connection.takesPlace { places[connection.endPoint] -= 1 }

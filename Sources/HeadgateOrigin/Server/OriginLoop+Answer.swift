@@ -1,15 +1,15 @@
 import HeadgateThreads
 
-// From requests to sent bytes.
+// From requests to bytes sent.
 
 extension OriginLoop {
-  /// The most bytes that one connection sends before others get their turn.
+  /// The maximum number of bytes that a connection sends in one turn.
   private static let sendLimit = 1 << 20
 
-  /// How long a client may take to close after the server has, before it is cut off.
+  /// The time that a client has to close after the server, before the connection is reset.
   private static let lingerTime = Duration.seconds(5)
 
-  /// The request is whole: answers it, after its delay if it has one.
+  /// The request is complete: answers it, after its delay.
   func respond(_ connection: Connection) {
     connection.exchange?.echo(connection.body)
     connection.body = BodyReader(.none, keeps: false)
@@ -18,7 +18,7 @@ extension OriginLoop {
     setAlarm(of: connection, at: .after(delay))
   }
 
-  /// Does with the request what its answer says.
+  /// Performs the response.
   func act(_ connection: Connection) {
     switch connection.exchange?.answer.conduct {
     case .hold:
@@ -33,7 +33,7 @@ extension OriginLoop {
     }
   }
 
-  /// Answers what is held and arrived before a call of `release`.
+  /// Answers requests that arrived before a call of `release` and are held.
   func release(before epoch: UInt64) {
     for descriptor in held {
       guard let connection = connection(descriptor), connection.arrivalEpoch < epoch else { continue }
@@ -50,18 +50,18 @@ extension OriginLoop {
     flush(connection)
   }
 
-  /// Goes on with an answer, and then with what has been received meanwhile.
+  /// Continues with a response, and then with the input received meanwhile.
   func resume(_ connection: Connection) {
     flush(connection)
     advance(connection)
   }
 
-  /// Sends until the answer is whole, the socket takes no more, or the next piece has to wait.
+  /// Sends until the response is complete, the socket is full, or the next piece is not due yet.
   func flush(_ connection: Connection) {
     var left = Self.sendLimit
     while true {
       var step = PayloadSource.Step.more
-      // Filled only while nothing of it has gone out, so that the head and a short body leave together.
+      // Filled only while nothing was sent, so that the head and a short body leave in one segment.
       while connection.sent == 0, connection.output.count < PayloadSource.pieceLimit {
         step = connection.source.step(into: &connection.output)
         guard case .more = step else { break }
@@ -89,7 +89,7 @@ extension OriginLoop {
     }
   }
 
-  /// Sends an interim answer, which the final one will push along if the socket takes none of it now.
+  /// Sends an interim response. If the socket is full, it is sent together with the final one.
   func flushInterim(_ connection: Connection) {
     if case .bytes(let count) = Socket.send(connection.descriptor, connection.output, from: 0) {
       connection.output.removeFirst(count)
@@ -102,7 +102,7 @@ extension OriginLoop {
     shared.poller.modify(connection.descriptor, interest)
   }
 
-  /// The answer has gone out as far as it was meant to.
+  /// The response has been sent as far as intended.
   private func end(_ connection: Connection, _ ending: PayloadSource.Ending) {
     guard let exchange = connection.exchange else { return }
     if ending == .reset { return close(connection, .broken, withReset: true) }
@@ -114,8 +114,8 @@ extension OriginLoop {
     if exchange.answer.isAbrupt { close(connection, .served) }
   }
 
-  /// Ends the sending side and waits for the client to close: closing at once, with something unread, would reset the
-  /// connection and could take the answer with it.
+  /// Closes the sending side and waits for the client to close. Closing with unread input would reset the connection,
+  /// and the client could lose the response.
   private func linger(_ connection: Connection) {
     connection.phase = .lingering
     connection.input = []

@@ -1,15 +1,16 @@
 import HeadgateThreads
 
-// From received bytes to requests.
+// From bytes received to requests.
 
 extension OriginLoop {
-  /// How far a client may send ahead of its answers before it is cut off.
+  /// The maximum amount of pipelined input before the connection is closed.
   private static let aheadLimit = 1 << 20
 
-  /// Takes what the connection has received. `toEnd` when its end is known to have arrived, so that it is found behind
-  /// whatever comes before it.
+  /// Receives input. `toEnd` is true if the end of the connection is known to have arrived: then everything before it
+  /// is read too.
   func read(_ connection: Connection, toEnd: Bool) {
-    // Everything is read even where nobody wants it: the end of a connection shows only once all before it is gone.
+    // All input is read, even if it is not needed: the end of a connection becomes visible only after everything
+    // before it.
     if toEnd, connection.phase == .paused { readOn(connection) }
     var turns = 0
     while connection.phase != .closed, connection.phase != .paused, toEnd || turns < 16 {
@@ -26,7 +27,7 @@ extension OriginLoop {
     }
   }
 
-  /// Goes on with a body that was paused.
+  /// Continues with a paused body.
   func readOn(_ connection: Connection) {
     connection.exchange?.answer.pausesAfter = nil
     connection.phase = .body
@@ -41,7 +42,7 @@ extension OriginLoop {
     let isWaiting = connection.phase != .head && connection.phase != .body
     if isWaiting, connection.input.count - connection.taken > Self.aheadLimit {
       if connection.exchange?.answer.isEarly == true {
-        // The rest of a body that nobody reads.
+        // The rest of a body that is discarded.
         connection.input = []
         connection.taken = 0
       } else {
@@ -50,7 +51,7 @@ extension OriginLoop {
     }
   }
 
-  /// Reads requests from the input until it has no whole one or an answer has to wait.
+  /// Processes requests until the input has no complete one, or a response must wait.
   func advance(_ connection: Connection) {
     while true {
       switch connection.phase {
@@ -96,7 +97,7 @@ extension OriginLoop {
   }
 
   private func begin(_ connection: Connection, _ request: OriginRequest) {
-    // Before it is counted: whoever sees it in the counts and then calls `release` means this request too.
+    // Before it is counted: a test that sees it in the counts and then calls `release` must release this request too.
     connection.arrivalEpoch = shared.releaseEpoch
     change(connection.endPoint) { $0.began() }
     let script = shared.script
@@ -114,7 +115,7 @@ extension OriginLoop {
     }
   }
 
-  /// Answers what is no request, and closes.
+  /// Responds to an invalid request, and closes.
   private func refuse(_ connection: Connection, _ status: Int) {
     connection.taken = connection.input.count
     connection.dropTaken()

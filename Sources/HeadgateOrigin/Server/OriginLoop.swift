@@ -1,18 +1,18 @@
 import HeadgateThreads
 
-/// The thread of an origin: one turn after another of waiting, serving, accepting and timers.
+/// The thread of an origin. Each turn waits, serves, accepts and runs timers.
 ///
-/// Everything here belongs to that thread. The order within a turn is what the counts rest on: what existing
-/// connections have to tell comes first, their closes before all, and only then are new ones accepted.
+/// Everything here is used only on that thread. The counts depend on the order within a turn: events of existing
+/// connections come first, starting with their closes, and only then are new ones accepted.
 final class OriginLoop {
   let shared: OriginShared
   let listeners: [Int32]
   private let endPoints: [Int32: Int]
 
-  /// By descriptor, which the system keeps small.
+  /// By descriptor. Descriptors are small numbers.
   var connections: [Connection?] = []
   var openCount = 0
-  /// How many connections of each end-point take a place under the limit.
+  /// The number of connections of each end-point that count toward the limit.
   var places: [Int]
   var held: Set<Int32> = []
 
@@ -20,7 +20,7 @@ final class OriginLoop {
   private var alarmSequence: UInt64 = 0
   var waiters: [UInt64: (waiter: OriginShared.Waiter, alarm: IndexedHeap<Alarm>.Handle)] = [:]
 
-  /// What every receive goes into first.
+  /// The buffer for all receives.
   var received = [UInt8](repeating: 0, count: 64 * 1024)
   private var events: [PollEvent] = []
   var laterEvents: [PollEvent] = []
@@ -32,11 +32,11 @@ final class OriginLoop {
     places = Array(repeating: 0, count: listeners.count)
   }
 
-  /// Serves until the stop command, and closes everything.
+  /// Serves until the stop command, then closes everything.
   func run() {
     shared.noteThread()
     for listener in listeners { shared.poller.add(listener, .read) }
-    // Commands are taken right before each sleep: accepting looks at the poller too and may swallow their wake-up.
+    // Commands are taken right before each wait: accepting uses the poller too and may consume their wake-up.
     while obey(shared.takeCommands()) {
       shared.poller.wait(until: alarms.min?.key.deadline ?? .distantFuture, into: &events)
       serve(events)
@@ -51,7 +51,7 @@ final class OriginLoop {
     for number in waiters.keys { finish(number) }
   }
 
-  /// Does what callers have asked for. False once that was to stop.
+  /// Executes the commands of callers. Returns false after the stop command.
   private func obey(_ commands: [OriginShared.Command]) -> Bool {
     var goesOn = true
     for command in commands {
@@ -66,7 +66,7 @@ final class OriginLoop {
     return goesOn
   }
 
-  /// Serves the connections among the events, those that have ended first.
+  /// Serves the connections with events, starting with those that have ended.
   func serve(_ events: [PollEvent]) {
     for event in events where event.closed {
       if let connection = connection(event.descriptor) { read(connection, toEnd: true) }
@@ -101,7 +101,7 @@ extension OriginLoop {
     connection.alarm = nil
   }
 
-  /// Does what is due.
+  /// Runs the timers that are due.
   private func ring() {
     guard !alarms.isEmpty else { return }
     let now = Deadline.now
@@ -128,7 +128,7 @@ extension OriginLoop {
   }
 }
 
-// MARK: - Counts and those who wait for them
+// MARK: - Counts and waiters
 
 extension OriginLoop {
   func change(_ endPoint: Int, _ body: (inout OriginCounts) -> Void) {
@@ -149,7 +149,7 @@ extension OriginLoop {
     waiters[waiter.number] = (waiter, setAlarm(.waiter(waiter.number), at: waiter.deadline))
   }
 
-  /// Ends a wait with what holds now.
+  /// Ends a wait with the present result.
   private func finish(_ number: UInt64) {
     guard let (waiter, alarm) = waiters.removeValue(forKey: number) else { return }
     alarms.remove(alarm)

@@ -1,9 +1,9 @@
 import HeadgateThreads
 import Synchronization
 
-/// What the thread of an origin and its callers have in common.
+/// The state shared by an origin's thread and its callers.
 final class OriginShared: Sendable {
-  /// Somebody who waits for the counts of an end-point to fulfil a condition.
+  /// A caller that waits for a condition on the counts of an end-point.
   struct Waiter: Sendable {
     let number: UInt64
     let endPoint: Int
@@ -12,13 +12,13 @@ final class OriginShared: Sendable {
     let continuation: CheckedContinuation<Bool, Never>
   }
 
-  /// What callers ask of the thread.
+  /// Commands to the thread.
   enum Command: Sendable {
     case wait(Waiter)
     case cancelWait(UInt64)
-    /// Lets go of what has been held since before this epoch.
+    /// Releases requests held since before this epoch.
     case release(epoch: UInt64)
-    /// Looks at the conditions again: the counts were changed from outside.
+    /// Checks the conditions again after a change of the counts from outside.
     case recount
     case stop
   }
@@ -42,7 +42,7 @@ final class OriginShared: Sendable {
     heldScript = Locked(script)
   }
 
-  /// Read for each request, so that one that is sent after the setter has returned meets the new script.
+  /// Read for each request, so that a request sent after the setter has returned gets the new script.
   var script: OriginScript {
     get { heldScript.withLock { $0 } }
     set {
@@ -51,7 +51,7 @@ final class OriginShared: Sendable {
         script = newValue
         return old
       }
-      // Let go of outside the lock: the hook may hold anything.
+      // Released outside the lock, because the hook may hold arbitrary objects.
       _ = consume old
     }
   }
@@ -66,7 +66,7 @@ final class OriginShared: Sendable {
     board.withLock { $0.indices.contains(endPoint) ? $0[endPoint] : OriginCounts() }
   }
 
-  /// Changes the counts of an end-point and returns what they are then.
+  /// Changes the counts of an end-point and returns the new ones.
   func change(_ endPoint: Int, _ body: (inout OriginCounts) -> Void) -> OriginCounts {
     board.withLock { board in
       body(&board[endPoint])
@@ -76,7 +76,7 @@ final class OriginShared: Sendable {
 
   func resetCounts() { board.withLock { board in board = board.map { $0.restarted() } } }
 
-  /// Hands a command to the thread. False when the thread has ended and will take no more.
+  /// Sends a command to the thread. Returns false if the thread has ended.
   @discardableResult
   func post(_ command: Command) -> Bool {
     let posted = inbox.withLock { inbox in
@@ -87,7 +87,7 @@ final class OriginShared: Sendable {
     return posted
   }
 
-  /// Takes the commands that have come; the last time, closes the inbox.
+  /// Takes the pending commands; the last time, closes the inbox.
   func takeCommands(last isLast: Bool = false) -> [Command] {
     inbox.withLock { inbox in
       let commands = inbox.commands

@@ -1,4 +1,4 @@
-// The system calls of the server: the one file that knows which platform this is.
+// The server's system calls. All platform differences are in this file.
 
 #if canImport(Darwin)
 import Darwin
@@ -10,15 +10,15 @@ import Musl
 
 /// Non-blocking TCP sockets of the IPv4 loopback interface.
 enum Socket {
-  /// What came of accepting a connection.
+  /// The result of accepting a connection.
   enum Arrival {
     case connection(Int32)
     case none
-    /// The system has no descriptors or memory to give; the connection stays in the queue.
+    /// The system has no descriptors or memory left; the connection stays in the queue.
     case exhausted
   }
 
-  /// What came of receiving or sending.
+  /// The result of receiving or sending.
   enum Transfer {
     case bytes(Int)
     case blocked
@@ -26,7 +26,7 @@ enum Socket {
     case ended
   }
 
-  /// A socket that listens on a port of 127.0.0.1 (0: any free one), and the port that it has got.
+  /// Creates a socket that listens on a port of 127.0.0.1 (0: any free one), and returns its actual port.
   static func listen(port: UInt16) throws(OriginError) -> (descriptor: Int32, port: UInt16) {
     let descriptor = makeStream()
     guard descriptor >= 0 else { throw OriginError(.resources, errno: errno, port: port) }
@@ -34,7 +34,7 @@ enum Socket {
     var address = loopback(port)
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     let failed = withUnsafeMutablePointer(to: &address) { pointer in
-      // Every socket address may be read as a `sockaddr`; the kernel takes the family and the size given beside it.
+      // Every socket address may be read as a `sockaddr`; the kernel uses the family and the size passed along.
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         bind(descriptor, address, size) != 0 || platformListen(descriptor, 4096) != 0
           || getsockname(descriptor, address, &size) != 0
@@ -65,7 +65,7 @@ enum Socket {
 
   static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Transfer {
     while true {
-      // The pointers of this and the next call stay inside them, and their lengths come with them.
+      // The pointers of this and the next method don't escape their closures, and their lengths are passed along.
       let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
       if count > 0 { return .bytes(count) }
       if count == 0 { return .ended }
@@ -74,7 +74,7 @@ enum Socket {
     }
   }
 
-  /// Sends what stands in `bytes` from an index on, as far as the socket takes it.
+  /// Sends `bytes` from an index on, as far as the socket accepts them.
   static func send(_ descriptor: Int32, _ bytes: [UInt8], from start: Int) -> Transfer {
     while true {
       let count = bytes.withUnsafeBytes { buffer in
@@ -87,12 +87,12 @@ enum Socket {
     }
   }
 
-  /// Tells the peer that nothing more comes.
+  /// Shuts down the sending side.
   static func shutdownWriting(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_WR)) }
 
   static func close(_ descriptor: Int32) { platformClose(descriptor) }
 
-  /// Closes with a reset in place of an orderly end.
+  /// Closes with a reset.
   static func reset(_ descriptor: Int32) {
     set(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     close(descriptor)
@@ -104,7 +104,7 @@ enum Socket {
     setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size))
   }
 
-  /// A number that differs between living threads.
+  /// A number that is unique among living threads.
   static var currentThread: UInt {
     #if canImport(Glibc)
     UInt(pthread_self())
@@ -121,7 +121,7 @@ private let streamType = SOCK_STREAM
 #endif
 
 private func makeStream() -> Int32 { madeNonBlocking(socket(AF_INET, streamType, 0)) }
-// Swift's Glibc module leaves accept4 out, and Apple's systems have none.
+// Swift's Glibc module does not export accept4, and Apple's systems don't have it.
 private func acceptNonBlocking(_ listener: Int32) -> Int32 { madeNonBlocking(accept(listener, nil, nil)) }
 
 private func madeNonBlocking(_ descriptor: Int32) -> Int32 {
@@ -146,7 +146,7 @@ private func loopback(_ port: UInt16) -> sockaddr_in {
   return address
 }
 
-// The system's functions under names that the methods above don't hide.
+// Aliases for system functions that the methods above hide.
 private func platformListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
 private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
 

@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Synchronization
 
 /// A server of one socket, over TCP, TLS or a Unix-domain socket, that answers as a test says.
 final class ScriptedServer: Sendable {
@@ -75,7 +76,7 @@ final class ScriptedServer: Sendable {
 }
 
 private final class CountsBox: Sendable {
-  let counts = Locked(ScriptedServer.Counts())
+  let counts = Mutex(ScriptedServer.Counts())
 }
 
 private final class ServerConnection: ChannelInboundHandler {

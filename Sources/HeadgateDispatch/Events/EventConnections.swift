@@ -1,0 +1,122 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// When a stream of events is connected again, as a value: how each connection was answered and how it ended go in, what
+/// follows comes out. WHATWG HTML, sections 9.2.2 and 9.2.3; Retry-After of RFC 9110, section 10.2.3. No time, no I/O.
+struct EventConnections {
+  /// How a connection ended.
+  enum End {
+    /// The stream came to its end.
+    case whole
+    /// The server wants no further connection: status 204.
+    case noContent
+    /// The server is not ready, and may say for how long.
+    case putOff(DispatchError, asked: Duration?)
+    case failed(DispatchError)
+  }
+
+  enum Next {
+    case again(after: Duration)
+    case over
+    case fails(DispatchError)
+  }
+
+  /// The part of a wait that is added to it at most, and the most that is added: so those who lost one server at once do
+  /// not come back at once, and none comes before the time that was asked for.
+  static let jitter = 0.5
+  static let longestJitter = Duration.seconds(30)
+  /// What doubles where the server asks for no wait at all.
+  static let shortestDoubled = Duration.milliseconds(100)
+
+  private let reconnection: EventReconnection?
+  private var wasOpen = false
+  private var bringsEvents = false
+  /// How many connections in a row have brought no event.
+  private(set) var fruitless = 0
+  /// The wait that the server's `retry` field asks for.
+  var askedTime: Duration?
+
+  /// - Parameter reconnection: Nil: there is one connection only.
+  init(_ reconnection: EventReconnection?) { self.reconnection = reconnection }
+
+  /// The head has come. Nil: a stream follows.
+  mutating func answer(_ head: ResponseHead) -> End? {
+    switch head.statusCode {
+    case 200 where Self.isEventStream(head[.contentType]):
+      wasOpen = true
+      return nil
+    case 204: return .noContent
+    case 429, 502, 503, 504:
+      return .putOff(Self.error(head), asked: head[.retryAfter].flatMap { RetryAfter.wait($0) })
+    default: return .failed(Self.error(head))
+    }
+  }
+
+  /// An event has come.
+  mutating func receive() { bringsEvents = true }
+
+  /// The connection is over.
+  mutating func end(_ end: End, using random: inout some RandomNumberGenerator) -> Next {
+    fruitless = bringsEvents ? 0 : fruitless + 1
+    bringsEvents = false
+    switch end {
+    case .noContent: return .over
+    case .whole: return again(nil, using: &random) ?? .over
+    case .putOff(let error, let asked): return again(asked, using: &random) ?? .fails(error)
+    case .failed(let error) where isPassing(error): return again(nil, using: &random) ?? .fails(error)
+    case .failed(let error): return .fails(error)
+    }
+  }
+
+  private func again(_ asked: Duration?, using random: inout some RandomNumberGenerator) -> Next? {
+    guard let reconnection, fruitless < reconnection.attempts else { return nil }
+    var wait = max(askedTime ?? reconnection.wait, .zero)
+    if fruitless > 1 {
+      let doubled = max(wait, Self.shortestDoubled) * (1 << min(fruitless - 1, 20))
+      wait = max(wait, min(doubled, reconnection.longestWait))
+    }
+    wait = max(wait, asked ?? .zero)
+    let more = min(wait * Self.jitter, Self.longestJitter)
+    return .again(after: wait + more * Double.random(in: 0..<1, using: &random))
+  }
+
+  /// Whether the next connection may fare better. What keeps the first one from being made is told; once the stream was
+  /// open it is taken for a fault of the moment.
+  private func isPassing(_ error: DispatchError) -> Bool {
+    switch error.code {
+    case .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut: true
+    // A name that was never found is most likely misspelt.
+    case .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .refused, .displaced,
+      .longLaneFull:
+      wasOpen
+    default: false
+    }
+  }
+
+  /// Whether a content type is `text/event-stream`, whatever its parameters.
+  static func isEventStream(_ contentType: String?) -> Bool {
+    guard let essence = contentType?.split(separator: ";", omittingEmptySubsequences: false).first else { return false }
+    return essence.filter { $0 != " " && $0 != "\t" }.lowercased() == "text/event-stream"
+  }
+
+  private static func error(_ head: ResponseHead) -> DispatchError {
+    let type = head[.contentType].map { "the content type \($0)" } ?? "no content type"
+    return DispatchError(
+      .noEventStream, phase: .awaitingHead, detail: head.statusCode == 200 ? type : "status \(head.statusCode)",
+      underlyingError: NoEventStream(head: head))
+  }
+}
+
+/// The answer that came in place of a stream of events.
+public struct NoEventStream: HeadgateError {
+  /// Its status and header fields.
+  public let head: ResponseHead
+
+  /// `no_event_stream`.
+  public var codeName: String { "no_event_stream" }
+
+  /// For people.
+  public var description: String {
+    "the server answered with status \(head.statusCode) and \(head[.contentType] ?? "no content type")"
+  }
+}

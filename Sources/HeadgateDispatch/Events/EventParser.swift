@@ -1,0 +1,85 @@
+/// Reads events out of a stream's bytes, whatever pieces they come in: WHATWG HTML, section 9.2.6, "Interpreting an event
+/// stream". No time, no I/O. O(1) for each byte.
+struct EventParser {
+  private let maxEventBytes: Int
+  private var lines: LineCutter
+  private var data: [UInt8] = []
+  private var name = ""
+  private var id: String
+
+  /// The identifier that counts: a blank line has confirmed it.
+  private(set) var lastEventID: String
+
+  /// What the server's last valid `retry` field asks for; nil: there was none.
+  private(set) var reconnectionTime: Duration?
+
+  /// - Parameters:
+  ///   - maxEventBytes: The longest line and the longest data of an event that are taken.
+  ///   - lastEventID: The identifier that an earlier connection has left.
+  init(maxEventBytes: Int, lastEventID: String = "") {
+    self.maxEventBytes = maxEventBytes
+    lines = LineCutter(maxLineBytes: maxEventBytes, tooLong: .eventTooLarge)
+    id = lastEventID
+    self.lastEventID = lastEventID
+  }
+
+  /// Takes the next piece of the stream.
+  mutating func add(_ bytes: [UInt8]) { lines.add(bytes) }
+
+  /// The next event; nil: it needs more bytes. An event that the stream's end cuts off is never handed out.
+  ///
+  /// - Throws: ``DispatchError`` with `eventTooLarge`. There is no next event after that.
+  mutating func next() throws(DispatchError) -> ServerSentEvent? {
+    while let line = try lines.next() {
+      if !line.isEmpty {
+        try take(line)
+      } else if let event = takeEvent() {
+        return event
+      }
+    }
+    return nil
+  }
+
+  private mutating func take(_ line: ArraySlice<UInt8>) throws(DispatchError) {
+    let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
+    // A line that begins with a colon is a comment: its field has no name.
+    let field = line[..<colon]
+    var value = line[colon...].dropFirst()
+    if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+    if field.elementsEqual("data".utf8) {
+      try takeData(value)
+    } else if field.elementsEqual("event".utf8) {
+      name = String(decoding: value, as: UTF8.self)
+    } else if field.elementsEqual("id".utf8) {
+      if !value.contains(0) { id = String(decoding: value, as: UTF8.self) }
+    } else if field.elementsEqual("retry".utf8) {
+      takeRetry(value)
+    }
+  }
+
+  private mutating func takeData(_ value: ArraySlice<UInt8>) throws(DispatchError) {
+    guard value.count <= maxEventBytes - data.count else {
+      throw DispatchError(.eventTooLarge, phase: .receiving, detail: "data of more than \(maxEventBytes) bytes")
+    }
+    data += value
+    data.append(UInt8(ascii: "\n"))
+  }
+
+  private mutating func takeRetry(_ value: ArraySlice<UInt8>) {
+    guard !value.isEmpty, value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return }
+    let milliseconds = Int64(String(decoding: value, as: UTF8.self)) ?? .max
+    reconnectionTime = min(.milliseconds(milliseconds), EventReconnection.longestRetry)
+  }
+
+  /// A blank line has come. The identifier counts from now on, even if there is no data and so no event.
+  private mutating func takeEvent() -> ServerSentEvent? {
+    lastEventID = id
+    defer {
+      data.removeAll(keepingCapacity: data.count <= 65536)
+      name = ""
+    }
+    guard !data.isEmpty else { return nil }
+    return ServerSentEvent(
+      data: String(decoding: data.dropLast(), as: UTF8.self), name: name.isEmpty ? "message" : name, id: lastEventID)
+  }
+}

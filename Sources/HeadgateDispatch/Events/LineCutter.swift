@@ -1,0 +1,69 @@
+/// Cuts bytes that come in pieces into lines. A line ends with CR LF, LF or CR; a byte order mark before the first is left
+/// out.
+///
+/// It holds one piece and the beginning of one line. A line that ends with CR is handed out at once: the LF that may begin
+/// the next piece belongs to it. O(1) for each byte.
+struct LineCutter {
+  private let maxLineBytes: Int
+  private let tooLong: DispatchError.Code
+  private var piece: ArraySlice<UInt8> = []
+  private var partial: [UInt8] = []
+  private var isAfterReturn = false
+  private var isAtStart = true
+
+  /// - Parameters:
+  ///   - maxLineBytes: The longest line that is taken, without its end.
+  ///   - tooLong: The error for a longer one.
+  init(maxLineBytes: Int, tooLong: DispatchError.Code) {
+    self.maxLineBytes = maxLineBytes
+    self.tooLong = tooLong
+  }
+
+  /// Takes the next piece; those before it should have been cut to their end.
+  mutating func add(_ bytes: [UInt8]) {
+    if piece.isEmpty { piece = bytes[...] } else { piece += bytes }
+  }
+
+  /// The next line, without its end; nil: it needs more bytes.
+  ///
+  /// - Throws: The error for a line that is too long. There is no next line after that.
+  mutating func next() throws(DispatchError) -> ArraySlice<UInt8>? {
+    guard let first = piece.first else { return nil }
+    if isAfterReturn, first == UInt8(ascii: "\n") { piece.removeFirst() }
+    isAfterReturn = false
+    guard let end = piece.firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
+      try check(piece.count)
+      partial += piece
+      piece = []
+      return nil
+    }
+    let rest = piece[..<end]
+    try check(rest.count)
+    isAfterReturn = piece[end] == UInt8(ascii: "\r")
+    piece = piece[(end + 1)...]
+    guard !partial.isEmpty else { return withoutMark(rest) }
+    return withoutMark(takePartial() + rest)
+  }
+
+  /// What stands after the last end of a line; nil if nothing does. Call it once all was cut.
+  mutating func finish() -> ArraySlice<UInt8>? {
+    let rest = withoutMark(takePartial()[...])
+    return rest.isEmpty ? nil : rest
+  }
+
+  private mutating func takePartial() -> [UInt8] {
+    defer { partial = [] }
+    return partial
+  }
+
+  private func check(_ more: Int) throws(DispatchError) {
+    guard more <= maxLineBytes - partial.count else {
+      throw DispatchError(tooLong, phase: .receiving, detail: "a line of more than \(maxLineBytes) bytes")
+    }
+  }
+
+  private mutating func withoutMark(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    defer { isAtStart = false }
+    return isAtStart && line.starts(with: [0xEF, 0xBB, 0xBF]) ? line.dropFirst(3) : line
+  }
+}

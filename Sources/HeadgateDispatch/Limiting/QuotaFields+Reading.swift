@@ -1,0 +1,105 @@
+import HTTPTypes
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+// The forms there are, the standard's first: where a response has several, the first one that says something counts.
+//
+//     RateLimit: "hour";r=0;t=1200            draft-ietf-httpapi-ratelimit-headers-08 and later, with RateLimit-Policy
+//     RateLimit: limit=100, remaining=0, reset=50                                the same draft up to version 07
+//     RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset                      the same draft up to version 06
+//     X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset (seconds from now, or since 1970; GitHub and others)
+//     X-RateLimit-Reset-After (seconds with decimals), X-Rate-Limit-…
+//
+// All of it comes from outside: what can't be read says nothing, and nothing here traps.
+
+extension QuotaFields {
+  /// Reads what a response says.
+  ///
+  /// - Parameters:
+  ///   - fields: Its header fields.
+  ///   - now: The present, in seconds since 1970.
+  /// - Complexity: O(n) in the fields; of each value no more than 4 KiB is looked at.
+  static func read(_ fields: HTTPFields, now: Int = time(nil)) -> QuotaFields {
+    var result = QuotaFields()
+    result.retryAfter = fields[.retryAfter].flatMap { RetryAfter.wait($0, now: now) }.flatMap { $0 > .zero ? $0 : nil }
+    result.quotas = structured(fields)
+    if result.quotas.isEmpty {
+      result.quotas = prefixes.lazy.compactMap { single(fields, $0, now: now) }.prefix(1).map { $0 }
+    }
+    return result
+  }
+
+  /// Whether there are quotas to read, at the price of a look at the names.
+  static func areIn(_ fields: HTTPFields) -> Bool {
+    fields.contains { field in
+      let name = field.name.canonicalName
+      return name.hasPrefix("ratelimit") || name.hasPrefix("x-rate")
+    }
+  }
+
+  private struct Names {
+    let limit, remaining, reset: HTTPField.Name
+    let resetAfter: HTTPField.Name?
+
+    init?(_ prefix: String) {
+      guard let limit = HTTPField.Name(prefix + "Limit"), let remaining = HTTPField.Name(prefix + "Remaining"),
+        let reset = HTTPField.Name(prefix + "Reset")
+      else { return nil }
+      self.limit = limit
+      self.remaining = remaining
+      self.reset = reset
+      resetAfter = HTTPField.Name(prefix + "Reset-After")
+    }
+  }
+
+  private static let prefixes = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"].compactMap(Names.init)
+
+  private static func single(_ fields: HTTPFields, _ names: Names, now: Int) -> Quota? {
+    var quota = Quota()
+    quota.limit = fields[names.limit].flatMap(leadingCount)
+    quota.remaining = fields[names.remaining].flatMap(leadingCount)
+    quota.reset =
+      names.resetAfter.flatMap { fields[$0] }.flatMap(number).flatMap(seconds)
+      ?? fields[names.reset].flatMap { reset($0, now: now) }
+    return quota == Quota() ? nil : quota
+  }
+
+  /// `100`, and what begins so: `100, 100;window=60` is a form of the old draft.
+  private static func leadingCount(_ value: String) -> Int? {
+    let text = value.utf8.prefix(20).prefix { (48...57).contains($0) }
+    guard let end = value.utf8.dropFirst(text.count).first else { return count(value) }
+    return [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: " ")].contains(end)
+      ? count(String(Substring(text))) : nil
+  }
+
+  private static func count(_ text: String) -> Int? {
+    guard !text.isEmpty, text.utf8.count <= 20, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    // 20 digits are more than fit.
+    return Int(text) ?? .max
+  }
+
+  private static func number(_ text: String) -> Double? {
+    text.utf8.count <= 40 ? Double(text) : nil
+  }
+
+  /// Perhaps with decimals; not negative, a century at most.
+  private static func seconds(_ number: Double) -> Duration? {
+    number >= 0 ? .nanoseconds(Int64(min(number, 3.2e9) * 1e9)) : nil
+  }
+
+  // No wait lasts 30 years: a larger number is a date, in milliseconds from 1e12 on.
+  private static func reset(_ value: String, now: Int) -> Duration? {
+    guard let number = number(value) else {
+      return HTTPDate.seconds(value, now: now).map { .seconds(max(0, $0 - now)) }
+    }
+    if number < 1e9 { return seconds(number) }
+    return seconds(max(0, number / (number >= 1e12 ? 1000 : 1) - Double(now)))
+  }
+}

@@ -1,0 +1,92 @@
+import HTTPTypes
+import HeadgateThreads
+import RawStructuredFieldValues
+
+// RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers: structured fields (RFC 9651).
+
+extension QuotaFields {
+  private static let state = HTTPField.Name("RateLimit")
+  private static let policy = HTTPField.Name("RateLimit-Policy")
+
+  /// The quotas of the two fields; none where neither can be read. A quota is known by its name and its partition.
+  static func structured(_ fields: HTTPFields) -> [Quota] {
+    var quotas = state.map { list(fields, $0) } ?? []
+    if quotas.isEmpty, let state { quotas = dictionary(fields, state).map { [$0] } ?? [] }
+    guard let policy else { return quotas }
+    for policy in list(fields, policy) {
+      let place = quotas.firstIndex {
+        $0.name == policy.name && ($0.partitionKey == nil || $0.partitionKey == policy.partitionKey)
+      }
+      guard let place else {
+        if quotas.count < mostQuotas { quotas.append(policy) }
+        continue
+      }
+      quotas[place].unit = policy.unit
+      quotas[place].limit = policy.limit ?? quotas[place].limit
+      quotas[place].window = policy.window
+    }
+    return quotas
+  }
+
+  private static func bytes(_ fields: HTTPFields, _ name: HTTPField.Name) -> ArraySlice<UInt8>? {
+    guard let value = fields[name], !value.isEmpty, value.utf8.count <= 4096 else { return nil }
+    return ArraySlice(value.utf8)
+  }
+
+  private static func list(_ fields: HTTPFields, _ name: HTTPField.Name) -> [Quota] {
+    guard let bytes = bytes(fields, name) else { return [] }
+    var parser = StructuredFieldValueParser(bytes)
+    guard let members = try? parser.parseListFieldValue() else { return [] }
+    return members.lazy.compactMap(quota).prefix(mostQuotas).map { $0 }
+  }
+
+  private static func quota(_ member: ItemOrInnerList) -> Quota? {
+    guard case .item(let item) = member else { return nil }
+    var quota = Quota()
+    switch item.rfc9651BareItem {
+    case .string(let name), .token(let name): quota.name = name
+    default: return nil
+    }
+    for (key, value) in item.rfc9651Parameters {
+      switch (key, value) {
+      case ("q", _): quota.limit = count(value)
+      case ("r", _): quota.remaining = count(value)
+      case ("t", _): quota.reset = count(value).map { .seconds($0) }
+      case ("w", _): quota.window = count(value).map { .seconds($0) }
+      case ("qu", .string(let unit)), ("qu", .token(let unit)): quota.unit = Self.unit(unit)
+      case ("pk", .undecodedByteSequence(let key)), ("pk", .string(let key)), ("pk", .token(let key)):
+        quota.partitionKey = key
+      default: break
+      }
+    }
+    return quota
+  }
+
+  /// `limit=100, remaining=50, reset=5`: the form of versions before 08.
+  private static func dictionary(_ fields: HTTPFields, _ name: HTTPField.Name) -> Quota? {
+    guard let bytes = bytes(fields, name) else { return nil }
+    var parser = StructuredFieldValueParser(bytes)
+    guard let members = try? parser.parseDictionaryFieldValue() else { return nil }
+    func value(_ key: String) -> Int? {
+      if case .item(let item)? = members[key] { count(item.rfc9651BareItem) } else { nil }
+    }
+    var quota = Quota()
+    quota.limit = value("limit")
+    quota.remaining = value("remaining")
+    quota.reset = value("reset").map { .seconds($0) }
+    return quota == Quota() ? nil : quota
+  }
+
+  // An integer of a structured field has 15 digits at most. Less than nothing left is nothing left.
+  private static func count(_ item: RFC9651BareItem) -> Int? {
+    if case .integer(let number) = item { Int(clamping: max(0, number)) } else { nil }
+  }
+
+  private static func unit(_ text: String) -> Quota.Unit {
+    switch text {
+    case "request", "requests": .requests
+    case "concurrency", "concurrent-requests": .concurrentRequests
+    default: .other(text)
+    }
+  }
+}

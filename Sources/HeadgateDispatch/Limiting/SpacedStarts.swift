@@ -1,0 +1,43 @@
+import HeadgateThreads
+
+// The generic cell rate algorithm (ITU-T I.371, annex A, virtual scheduling) with a tolerance of zero: a start conforms if it
+// comes no earlier than a fixed distance after the one before. Then the theoretical arrival time is the last start plus
+// the distance, and one number is all there is to remember.
+
+/// Starts with a least distance from one to the next.
+struct SpacedStarts: Sendable {
+  let distance: Int64
+  /// A distance is longer by so much at most, by chance.
+  let jitter: Int64
+  private var last: Last?
+
+  private struct Last {
+    let number: UInt64
+    let moment: Deadline
+    let before: Deadline?
+  }
+
+  init(distance: Int64, jitter: Int64 = 0) { (self.distance, self.jitter) = (distance, jitter) }
+
+  /// When the next one may start.
+  var earliest: Deadline {
+    last.map { $0.moment.advanced(byNanoseconds: distance + more(after: $0.number)) } ?? .distantPast
+  }
+
+  // The same for one start however often it is asked for, and another in each process: what is hashed there is seeded.
+  private func more(after number: UInt64) -> Int64 {
+    guard jitter > 0 else { return 0 }
+    return Int64(UInt64(bitPattern: Int64(number.hashValue)) % UInt64(jitter + 1))
+  }
+
+  mutating func take(_ start: StartReservation) {
+    last = Last(number: start.number, moment: start.moment, before: last?.moment)
+  }
+
+  /// Only the last one can be given back: what came after an earlier one has kept its distance from it.
+  mutating func giveBack(_ start: StartReservation) {
+    guard let last, last.number == start.number else { return }
+    // No start has the number 0.
+    self.last = last.before.map { Last(number: 0, moment: $0, before: nil) }
+  }
+}

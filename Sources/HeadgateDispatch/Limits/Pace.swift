@@ -1,0 +1,54 @@
+import HeadgateThreads
+
+/// How soon requests may follow one another, where that is limited at all: one reference, since hardly any end-point
+/// has such a limit.
+final class Pace: Sendable, Hashable {
+  let rates: [Rate]
+  let minimumInterval: Duration
+  let budgets: [Budget]
+  /// By which part of itself the least interval is longer at most.
+  let jitter: Double
+
+  private init(_ rates: [Rate], _ minimumInterval: Duration, _ budgets: [Budget], _ jitter: Double) {
+    (self.rates, self.minimumInterval, self.budgets, self.jitter) = (rates, minimumInterval, budgets, jitter)
+  }
+
+  /// Nil where nothing is limited.
+  static func of(
+    _ rates: [Rate], _ minimumInterval: Duration, _ budgets: [Budget], jitter: Double = 0
+  ) throws(LimitError) -> Pace? {
+    guard minimumInterval >= .zero, minimumInterval <= .seconds(366 * 86_400) else {
+      throw LimitError(
+        "the least time between two starts must not be negative, nor above 366 days, and is \(minimumInterval)")
+    }
+    guard Set(budgets.map(\.name)).count == budgets.count else {
+      throw LimitError("two budgets have the same name")
+    }
+    guard !rates.isEmpty || minimumInterval > .zero || !budgets.isEmpty else { return nil }
+    return Pace(rates, minimumInterval, budgets, jitter)
+  }
+
+  /// A limiter that has seen no start yet.
+  var limiter: StartLimiter {
+    StartLimiter(rates: rates, minimumInterval: minimumInterval, budgets: budgets, jitter: jitter)
+  }
+
+  /// For so long a start is of any meaning.
+  var memory: Int64 {
+    let kept = rates.map(\.keptNanoseconds)
+    let windows = budgets.map { Rate.guarded($0.windowNanoseconds, spread: .zero) }
+    return max((minimumInterval * (1 + jitter)).wholeNanoseconds, kept.max() ?? 0, windows.max() ?? 0)
+  }
+
+  static func == (left: Pace, right: Pace) -> Bool {
+    left === right
+      || left.rates == right.rates && left.minimumInterval == right.minimumInterval && left.budgets == right.budgets
+        && left.jitter == right.jitter
+  }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(rates)
+    hasher.combine(minimumInterval)
+    hasher.combine(budgets)
+  }
+}

@@ -1,0 +1,75 @@
+import HeadgateThreads
+
+// What the gate hears of exchanges: whether their end-point refuses, can't be reached, or is well again. Told while the
+// request still holds its permit.
+
+extension DispatchOperation {
+  /// A head has come. Of a response that says nothing about the end-point the gate hears only while it is on its guard.
+  func noteHead(_ head: ResponseHead) {
+    guard core.gate.hearsOutcomes, head.mayRefuse || core.gate.isOnGuard || head.mayTellQuotas,
+      let (ticket, began) = state.withLock({ $0.sentUnder })
+    else { return }
+    let fields = QuotaFields.read(head.headerFields)
+    core.gate.note(
+      .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began)
+    guard let (remaining, reset) = fields.binding else { return }
+    let longest = core.gate.limits.pauses?.longest ?? .zero
+    core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
+  }
+
+  /// What the head says of the request's weight, if its caller can read that.
+  func settleWeight(by head: ResponseHead) {
+    guard request.fields.hasWeights || interceptors != nil else { return }
+    let (ticket, settlement) = state.withLock { ($0.weighedTicket, $0.request.settlement) }
+    guard let ticket, let settlement else { return }
+    var weights: [String: Int]?
+    DeliveryFrame.mark(core.gateIdentity) { weights = settlement(head) }
+    if let weights { _ = core.gate.settle(ticket, weights) }
+  }
+
+  /// What its last start weighs, to be settled later; nil for one without a weight.
+  var sentWeight: SentWeight? {
+    guard request.fields.hasWeights || interceptors != nil else { return nil }
+    return state.withLock { $0.weighedTicket }.map { SentWeight(core.gate, $0) }
+  }
+
+  /// An exchange has ended, perhaps because the request ran out of time.
+  func noteEnd(_ end: ExchangeEnd) {
+    guard core.gate.hearsOutcomes, !end.metClosedConnection else { return }
+    let (verdict, sent) = state.withLock { ($0.verdict, $0.sentUnder) }
+    guard let sent, (verdict ?? end.failure)?.isFailureToReach ?? false else { return }
+    core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began)
+  }
+
+  /// For how long the end-point, or a scope of the request, lets nothing start; nil: it does not sleep.
+  var endPointSleeps: Duration? {
+    guard core.gate.hearsOutcomes, let (ticket, _) = state.withLock({ $0.sentUnder }) else { return nil }
+    return core.gate.sleepLeft(of: ticket)
+  }
+}
+
+extension OperationState {
+  /// The permit that the present exchange was sent under, and when it started; nil where there is none.
+  var sentUnder: (ticket: Ticket, began: Deadline)? {
+    if case .closing(.permit(let ticket)) = stage { return (ticket, began) }
+    guard case .permit(let ticket)? = exchange?.claim else { return nil }
+    return (ticket, began)
+  }
+}
+
+extension ResponseHead {
+  /// Whether its status is one that may stop the whole end-point.
+  var mayRefuse: Bool { statusCode == 429 || statusCode == 503 || statusCode == 403 }
+}
+
+extension DispatchError {
+  /// No name, no connection, no handshake, or no first byte: the end-point was not reached.
+  var isFailureToReach: Bool {
+    switch code {
+    case .nameNotResolved, .connectFailed, .connectTimedOut, .tlsFailed: true
+    case .connectionLost, .idleTimedOut, .timedOut:
+      [.name, .connecting, .securing, .awaitingHead].contains(phase)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,54 @@
+// The three forms of a date that RFC 9110 section 5.6.7 has recipients accept. The name of the day says nothing that the date
+// does not, and is not compared with it.
+
+enum HTTPDate {
+  /// The seconds since 1970; nil for what is no date.
+  ///
+  /// - Parameter now: The present, in seconds since 1970: a year of two digits is not more than 50 years ahead of it.
+  static func seconds(_ text: String, now: Int) -> Int? {
+    // No date is longer, and what is longer is not taken apart.
+    guard text.utf8.count <= 40 else { return nil }
+    let parts = text.split(separator: " ").map(String.init)
+    switch parts.count {
+    case 6 where parts[5] == "GMT":  // Sun, 06 Nov 1994 08:49:37 GMT
+      return seconds(year: number(parts[3], 4...4), parts[2], number(parts[1], 2...2), parts[4])
+    case 4 where parts[3] == "GMT":  // Sunday, 06-Nov-94 08:49:37 GMT
+      let date = parts[1].split(separator: "-").map(String.init)
+      guard date.count == 3, let short = number(date[2], 2...2) else { return nil }
+      let present = year(ofDay: now / 86_400)
+      var year = present - present % 100 + short
+      if year > present + 50 { year -= 100 }
+      return seconds(year: year, date[1], number(date[0], 2...2), parts[2])
+    case 5:  // Sun Nov  6 08:49:37 1994
+      return seconds(year: number(parts[4], 4...4), parts[1], number(parts[2], 1...2), parts[3])
+    default: return nil
+    }
+  }
+
+  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  private static func number(_ text: String, _ digits: ClosedRange<Int>) -> Int? {
+    guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return Int(text)
+  }
+
+  private static func seconds(year: Int?, _ month: String, _ day: Int?, _ clock: String) -> Int? {
+    guard let year, (1900...9999).contains(year), let month = months.firstIndex(of: month), let day,
+      (1...31).contains(day)
+    else { return nil }
+    let clock = clock.split(separator: ":").map { number(String($0), 2...2) ?? -1 }
+    guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]), (0...60).contains(clock[2])
+    else { return nil }
+    return days(year, month + 1, day) * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+  }
+
+  // The days since 1970: March is the first month here, so that the leap day is a year's last.
+  private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+    let year = month <= 2 ? year - 1 : year
+    let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    return year * 365 + year / 4 - year / 100 + year / 400 + ofYear - 719_468
+  }
+
+  // Good to a day, which is enough to tell a century.
+  private static func year(ofDay day: Int) -> Int { 1970 + Int(Double(day) / 365.2425) }
+}

@@ -1,0 +1,129 @@
+// Limits that end-points have taught by their refusals: how many requests at once, how many starts in a second. An end-point that
+// is learned about is watched, so that each of its starts is looked at.
+
+import HeadgateThreads
+
+/// A learned limit of an end-point has changed.
+package struct LearnedChange: Sendable, CustomStringConvertible {
+  package let endPoint: EndPoint
+  let change: AdaptiveLimit.Change
+
+  /// Whether a refusal was the cause.
+  package var isRefusal: Bool { if case .refused = change.cause { true } else { false } }
+
+  /// For the log: `api.example.com:443: limit 8 -> 5 learned by 429`.
+  package var description: String { "\(endPoint): \(change)" }
+}
+
+extension Scheduler {
+  /// An end-point that is watched learns from now on, with what is remembered of it, or does not any more.
+  mutating func adoptLearning(at place: Int32) {
+    let scope = endPoints[place].scope
+    guard let policy = limits.adaptive, let endPoint = endPoints[place].endPoint else {
+      scopes[scope].learning = []
+      return
+    }
+    if scopes[scope].learning.isEmpty {
+      let known = policy.remembered[endPoint]
+      scopes[scope].learning = [AdaptiveLimit(policy, ceiling: endPoints[place].most, remembered: known)]
+    } else {
+      scopes[scope].learning[0].policy = policy
+      scopes[scope].learning[0].ceiling = endPoints[place].most
+    }
+  }
+
+  /// How many may run at an end-point as was learned; nil where nothing is.
+  func learnedRequests(_ place: Int32) -> Int? {
+    let scope = endPoints[place].scope
+    return scope < 0 ? nil : scopes[scope].learning.first?.requests
+  }
+
+  /// Whether as many run there as was learned.
+  func isLearnedFull(_ place: Int32) -> Bool {
+    learnedRequests(place).map { endPoints[place].running >= $0 } ?? false
+  }
+
+  /// Something went well, or failed after it was reached.
+  mutating func learn(_ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32) {
+    switch outcome {
+    case .answered, .reached: accepted(slot, scope)
+    case .failedToReach, .quota: break
+    }
+  }
+
+  mutating func reached(_ slot: Int32, _ scope: Int32, _ start: Deadline) -> EndPointHealth.Change? {
+    accepted(slot, scope)
+    return scopes[scope].health?.reached(startedAt: start)
+  }
+
+  /// A head has come from an end-point that is learned about. A refusal lowers a limit, and lets the end-point sleep only where
+  /// the server asks for a wait, or where lower limits don't help.
+  mutating func answered(
+    _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
+    using random: inout some RandomNumberGenerator
+  ) -> EndPointHealth.Change? {
+    guard case .answered(let status, let wait) = outcome else { return nil }
+    switch scopes[scope].health?.judge(status, wait: wait) {
+    case .answer:
+      return reached(slot, scope, start)
+    case .refusal:
+      let asked = max(.zero, wait ?? .zero)
+      guard let began = takeStart(slot, scope) else { return nil }
+      let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
+      if let change = refusal.change { tell(change, scope) }
+      guard asked > .zero || refusal.isHopeless else { return nil }
+      return scopes[scope].health?.refused(
+        status, wait: wait, isPaced: false, startedAt: start, at: now, using: &random)
+    case .unavailable, nil:
+      return nil
+    }
+  }
+
+  /// A bare permit is given back: its holder tells nothing of the end-point, and was not refused as far as is known.
+  package mutating func learnEnd(of ticket: Ticket) {
+    guard let slot = nodes.slot(of: ticket) else { return }
+    let scope = endPoints[nodes[slot].endPoint].scope
+    if scope >= 0 { accepted(slot, scope) }
+  }
+
+  private mutating func accepted(_ slot: Int32, _ scope: Int32) {
+    guard let start = takeStart(slot, scope) else { return }
+    if scopes[scope].place >= 0 { scopes[scope].learning[0].ceiling = endPoints[scopes[scope].place].most }
+    if let change = scopes[scope].learning[0].accepted(start, at: now) { tell(change, scope) }
+  }
+
+  /// The start that a request was counted with, once.
+  private mutating func takeStart(_ slot: Int32, _ scope: Int32) -> AdaptiveLimit.Start? {
+    let demand = nodes[slot].demand
+    guard demand >= 0, !scopes[scope].learning.isEmpty,
+      let place = demands[demand].charges.firstIndex(where: { $0.scope == scope })
+    else { return nil }
+    return demands[demand].charges[place].start.take()
+  }
+
+  private mutating func tell(_ change: AdaptiveLimit.Change, _ scope: Int32) {
+    guard case .endPoint(let endPoint) = scopes[scope].key else { return }
+    learnedChanges.append(LearnedChange(endPoint: endPoint, change: change))
+  }
+
+  /// The changes since the last call.
+  package mutating func takeLearnedChanges() -> [LearnedChange] {
+    guard !learnedChanges.isEmpty else { return [] }
+    defer { learnedChanges = [] }
+    return learnedChanges
+  }
+
+  /// What was learned of all end-points that are remembered, as far as any has refused something. O(n).
+  ///
+  /// - Parameter seconds: The present, since 1970.
+  package func learned(at moment: Deadline, seconds: Int64) -> LearnedLimits {
+    var all = LearnedLimits()
+    for scope in scopes.all {
+      guard case .endPoint(let endPoint) = scopes[scope].key, let learned = scopes[scope].learning.first else {
+        continue
+      }
+      if let entry = learned.entry(at: moment, seconds: seconds) { all[endPoint] = entry }
+    }
+    return all
+  }
+}

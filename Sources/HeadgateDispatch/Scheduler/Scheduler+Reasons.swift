@@ -1,0 +1,83 @@
+// What a request waits for, in the order in which `WaitReason` names them.
+
+import HeadgateThreads
+
+extension Scheduler {
+  /// What a request waits for; nil for one that does not wait. O(n) in all that is here.
+  package func waitReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
+    return reason(of: slot, ahead: ahead(of: slot), at: max(moment, now))
+  }
+
+  /// The same, and as if none went before it. O(scopes of the request).
+  package func waitReasonOfNext(_ ticket: Ticket, at moment: Deadline) -> WaitReason? {
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
+    return reason(of: slot, ahead: 0, at: max(moment, now))
+  }
+
+  /// How many go before it that wait for the same.
+  private func ahead(of slot: Int32) -> Int {
+    let own = nodes[slot]
+    let line = own.demand < 0 ? -1 : demands[own.demand].line
+    return nodes.nodes.count(where: { node in
+      node.state == .waiting && node.endPoint == own.endPoint && node.lane == own.lane
+        && (node.rank, node.age) < (own.rank, own.age) && (node.demand < 0 ? -1 : demands[node.demand].line) == line
+    })
+  }
+
+  func reason(of slot: Int32, ahead: Int, at moment: Deadline) -> WaitReason {
+    let (place, lane, weights) = (nodes[slot].endPoint, nodes[slot].lane, weights(of: slot))
+    let (scope, running, runningLong) = (
+      endPoints[place].scope, endPoints[place].running, endPoints[place].runningLong
+    )
+    func because(_ cause: WaitReason.Cause) -> WaitReason { WaitReason(cause, ahead: ahead, at: moment) }
+    if endPoints[place].isPaused { return because(.stopped) }
+    if scope >= 0, let reason = sleepReason(scope, at: moment, ahead: ahead) { return reason }
+    if scope >= 0, let cause = recovery(scope, at: moment) { return because(cause) }
+    if let most = learnedRequests(place), most < endPoints[place].most, running >= most {
+      return because(.learnedLimit(running, of: most))
+    }
+    if running >= endPoints[place].most { return because(.limit(running, of: endPoints[place].most)) }
+    if lane == .long, runningLong >= endPoints[place].limits.long {
+      return because(.longLane(runningLong, of: endPoints[place].limits.long))
+    }
+    let named = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].scopes
+    for scope in named {
+      if let reason = reason(in: scope, slot, ahead: ahead, at: moment) { return reason }
+    }
+    if scope >= 0, let reason = startReason(scope, weights, ahead: ahead, at: moment) { return reason }
+    if self.running >= limits.total { return because(.total(self.running, of: limits.total)) }
+    if lane == .long, self.runningLong >= limits.totalLong {
+      return because(.totalLong(self.runningLong, of: limits.totalLong))
+    }
+    return because(.turn)
+  }
+
+  /// Why a scope that a request names keeps it; nil where it does not.
+  func reason(in scope: Int32, _ slot: Int32, ahead: Int, at moment: Deadline) -> WaitReason? {
+    let name = scopes[scope].scope
+    let (running, most) = (scopes[scope].running, scopes[scope].most)
+    if let reason = sleepReason(scope, at: moment, ahead: ahead) { return reason }
+    if let cause = recovery(scope, at: moment) { return WaitReason(cause, scope: name, ahead: ahead, at: moment) }
+    if running >= most { return WaitReason(.limit(running, of: most), scope: name, ahead: ahead, at: moment) }
+    if let reason = startReason(scope, weights(of: slot), ahead: ahead, at: moment) { return reason }
+    guard !hasRoom(in: scope, for: slot) else { return nil }
+    // Somebody of another line goes first.
+    return WaitReason(.turn, scope: name, ahead: ahead, at: moment)
+  }
+
+  private func startReason(
+    _ scope: Int32, _ weights: [String: Int], ahead: Int, at moment: Deadline
+  ) -> WaitReason? {
+    // Its sleep was looked at before: what is left has a cause.
+    let (until, cause) = scopes[scope].earliest(weights, at: moment)
+    guard until > moment, let cause else { return nil }
+    return WaitReason(.start(cause), scope: scopes[scope].scope, until: until, ahead: ahead, at: moment)
+  }
+
+  private func recovery(_ scope: Int32, at moment: Deadline) -> WaitReason.Cause? {
+    guard scopes[scope].isFull(at: moment), let health = scopes[scope].health else { return nil }
+    let most = health.allowance(at: moment)
+    return .recovering(most - health.room(at: moment), of: most)
+  }
+}

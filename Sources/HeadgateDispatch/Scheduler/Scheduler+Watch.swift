@@ -1,0 +1,213 @@
+// Limits that are more than counts: rates, budgets, pauses. An end-point that has one is watched: it has a record in the table
+// of scopes, and is looked at before each of its starts. It may start nothing before a moment; until then it sleeps, in one
+// heap with all others. The rest of the scheduler sees of that a bit for each lane.
+
+import HeadgateThreads
+
+extension Scheduler {
+  /// Whether any limit asks for the time: then `advance(to:)` goes before each event.
+  package var isTimed: Bool { hasPace || !scopes.isEmpty }
+
+  /// The first moment at which something may start that waits for the time; nil where nothing does.
+  package var wakeAt: Deadline? {
+    let moment = scopes.wakeAt
+    return moment == .max ? nil : Deadline(nanoseconds: moment)
+  }
+
+  /// Time has passed. Starts nothing: see `wake(at:)`. O(1), amortized; O(log n) for scopes that are forgotten.
+  package mutating func advance(to moment: Deadline) {
+    if moment > now { now = moment }
+    weighed.forget(at: now)
+    scopes.forget(at: now)
+  }
+
+  /// Starts what may start from this moment on. At most so many scopes are looked at: where more are due, `wakeAt` is not later
+  /// than the moment.
+  package mutating func wake(at moment: Deadline, atMost limit: Int = 256) {
+    defer { checkInvariants() }
+    advance(to: moment)
+    for _ in 0..<limit {
+      guard let scope = scopes.popAwake(at: now) else { break }
+      if scopes[scope].place >= 0 { updateTurns(scopes[scope].place) } else { markDirty(scope) }
+    }
+    pump()
+  }
+
+  // MARK: Watching
+
+  /// Watches an end-point that has a limit which is more than a count, or did not fare well.
+  mutating func watch(_ place: Int32) {
+    guard endPoints[place].scope < 0, let endPoint = endPoints[place].endPoint else { return }
+    guard endPoints[place].limits.pace != nil || limits.adaptive != nil || scopes.slot(of: .endPoint(endPoint)) != nil
+    else { return }
+    startWatching(place, endPoint)
+  }
+
+  mutating func startWatching(_ place: Int32, _ endPoint: EndPoint) {
+    let scope = scopes.take(.endPoint(endPoint)) { ScopeRecord(.endPoint(endPoint)) }
+    scopes[scope].place = place
+    endPoints[place].scope = scope
+    endPoints[place].holds.insert(.isWatched)
+    adoptLearning(at: place)
+    adoptPace(endPoints[place].limits.pace, scope)
+  }
+
+  /// Nothing runs or waits there any more. What is known of it is kept while it matters.
+  mutating func stopWatching(_ place: Int32) {
+    let scope = endPoints[place].scope
+    endPoints[place].scope = -1
+    endPoints[place].holds.formIntersection(.stopped)
+    scopes[scope].place = -1
+    scopes.leave(scope, at: now)
+  }
+
+  /// A scope's rates are these from now on. What it has counted goes on to count.
+  mutating func adoptPace(_ pace: Pace?, _ scope: Int32) {
+    guard pace != scopes[scope].pace else { return }
+    scopes[scope].pace = pace
+    if !scopes[scope].hasLimiter { scopes[scope].limiter = StartLimiter() }
+    scopes[scope].limiter?.change(
+      rates: pace?.rates ?? [], minimumInterval: pace?.minimumInterval ?? .zero, budgets: pace?.budgets ?? [],
+      jitter: pace?.jitter ?? 0)
+  }
+
+  // MARK: Looking
+
+  /// Works out which lanes of an end-point may start their first one now, as far as its scopes, the time and its health go. The
+  /// first in line over both lanes is not overtaken by the other lane while it waits for the time: a heavy request
+  /// would wait for ever behind light ones.
+  mutating func review(_ place: Int32) {
+    if endPoints[place].lines >= 0 { purgeReadyLines(of: place) }
+    let scope = endPoints[place].scope
+    guard scope >= 0 else { return }
+    endPoints[place].holds.subtract([.shortSleeps, .longSleeps, .recovering])
+    scopes[scope].cause = nil
+    guard !scopes[scope].isFull(at: now), !isLearnedFull(place) else {
+      endPoints[place].holds.insert(.recovering)
+      let someoneWaits = endPoints[place].waits(.short) || endPoints[place].waits(.long)
+      return scopes.sleep(scope, until: someoneWaits ? scopes[scope].widens(after: now) : .max)
+    }
+    let short = endPoints[place].hasPlace(for: .short) ? first(of: .short, at: place) : -1
+    let long = endPoints[place].hasPlace(for: .long) ? first(of: .long, at: place) : -1
+    let isShortFirst = short >= 0 && (long < 0 || isBefore(short, long))
+    let (leader, other) = isShortFirst ? (short, long) : (long, short)
+    guard leader >= 0 else { return scopes.sleep(scope, until: .max) }
+    let (moment, cause) = scopes[scope].earliest(weights(of: leader), at: now)
+    if moment > now {
+      endPoints[place].holds.formUnion([.shortSleeps, .longSleeps])
+      scopes[scope].cause = cause
+      return scopes.sleep(scope, until: moment.nanoseconds)
+    }
+    guard other >= 0 else { return scopes.sleep(scope, until: .max) }
+    let next = scopes[scope].earliest(weights(of: other), at: now).moment
+    guard next > now else { return scopes.sleep(scope, until: .max) }
+    endPoints[place].holds.insert(isShortFirst ? .longSleeps : .shortSleeps)
+    scopes.sleep(scope, until: next.nanoseconds)
+  }
+
+  func weights(of slot: Int32) -> [String: Int] {
+    let demand = nodes[slot].demand
+    return demand < 0 ? [:] : demands[demand].weights
+  }
+
+  // MARK: Counting starts
+
+  /// Counts a start in all of its scopes. The caller has seen that each of them has room.
+  mutating func charge(_ slot: Int32) {
+    let watched = endPoints[nodes[slot].endPoint].scope
+    if nodes[slot].demand < 0 {
+      guard watched >= 0 else { return }
+      nodes[slot].demand = demands.insert(Demand())
+    }
+    let demand = nodes[slot].demand
+    let weights = demands[demand].weights
+    var charges: [Charge] = []
+    if watched >= 0 {
+      var charge = charge(watched, weights)
+      if !scopes[watched].learning.isEmpty {
+        charge.start = scopes[watched].learning[0].started(running: endPoints[nodes[slot].endPoint].running, at: now)
+      }
+      charges.append(charge)
+    }
+    for scope in demands[demand].scopes {
+      scopes[scope].running += 1
+      charges.append(charge(scope, weights))
+    }
+    demands[demand].charges = charges
+    guard !weights.isEmpty else { return }
+    let counted = charges.compactMap { charge in
+      charge.reservation.map { (key: scopes[charge.scope].key, reservation: $0) }
+    }
+    let memory = charges.map { scopes[$0.scope].pace?.memory ?? 0 }.max() ?? 0
+    if !counted.isEmpty { weighed.add(nodes.ticket(slot), counted, until: now.advanced(byNanoseconds: memory)) }
+  }
+
+  private mutating func charge(_ scope: Int32, _ weights: [String: Int]) -> Charge {
+    scopes[scope].lastStart = now
+    return Charge(
+      scope: scope, reservation: scopes[scope].limiter?.take(weights, at: now),
+      mark: scopes[scope].health?.started(at: now))
+  }
+
+  /// One that was counted holds its permit no longer: its named scopes have room again.
+  mutating func leaveScopes(_ slot: Int32) {
+    let demand = nodes[slot].demand
+    for charge in demands[demand].charges {
+      if let mark = charge.mark { scopes[charge.scope].health?.ended(mark) }
+    }
+    demands[demand].charges = []
+    for scope in demands[demand].scopes {
+      scopes[scope].running -= 1
+      markDirty(scope)
+    }
+  }
+
+  /// One that was counted never started. Before it gives its permit back.
+  mutating func uncharge(_ slot: Int32) {
+    let demand = nodes[slot].demand
+    guard demand >= 0 else { return }
+    _ = weighed.take(nodes.ticket(slot))
+    for charge in demands[demand].charges {
+      if let start = charge.start, !scopes[charge.scope].learning.isEmpty {
+        scopes[charge.scope].learning[0].takenBack(start)
+      }
+      if let reservation = charge.reservation { scopes[charge.scope].limiter?.giveBack(reservation) }
+    }
+  }
+
+  /// What a request really weighed, by the names of budgets. Once, from its start until its windows have passed, also when it
+  /// has finished: false otherwise. O(log n) plus what starts.
+  package mutating func settleWeight(_ ticket: Ticket, _ actual: [String: Int]) -> Bool {
+    defer { checkInvariants() }
+    guard let counted = weighed.take(ticket) else { return false }
+    var isCounted = false
+    for (key, reservation) in counted {
+      // One of them may have a shorter window than another: what has left it counts there no longer.
+      guard let scope = scopes.slot(of: key), let pace = scopes[scope].pace,
+        reservation.moment.advanced(byNanoseconds: pace.memory) > now
+      else { continue }
+      scopes[scope].limiter?.settle(reservation, actual: actual, at: now)
+      // What is owed counts from now on.
+      scopes[scope].lastStart = now
+      changed(scope)
+      isCounted = true
+    }
+    pump()
+    return isCounted
+  }
+
+  /// Something has changed at a scope that may let others start, or keep them from it. The caller pumps.
+  mutating func changed(_ scope: Int32) {
+    if scopes[scope].place >= 0 { updateTurns(scopes[scope].place) } else { markDirty(scope) }
+  }
+
+  /// Takes the node out of the table, with what it needed beside its permit.
+  mutating func removeNode(_ slot: Int32) -> Item? {
+    let demand = nodes[slot].demand
+    if demand >= 0 {
+      nodes[slot].demand = -1
+      for scope in demands.remove(demand)?.scopes ?? [] { scopes.leave(scope, at: now) }
+    }
+    return nodes.remove(slot)
+  }
+}

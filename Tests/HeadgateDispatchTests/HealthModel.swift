@@ -1,0 +1,170 @@
+import HeadgateThreads
+
+@testable import HeadgateDispatch
+
+/// What the page on pauses says of an end-point or a scope that was refused, or can't be reached. Every answer is kept, and
+/// what follows from them is worked out anew each time.
+struct HealthModel {
+  enum Cause: Equatable {
+    case refused(Int)
+    case unreachable
+  }
+
+  /// What was told since the last sleep, or since something else put an end to the row.
+  private enum Told {
+    case plain503, other
+  }
+
+  /// Nothing starts before it.
+  private(set) var until: UInt64 = 0
+  /// Why it sleeps or slept last; nil once it has recovered.
+  private(set) var cause: Cause?
+  /// How often it slept: of what runs, only what started since the last one counts.
+  private(set) var sleepsEver = 0
+  private(set) var hasGivenUp = false
+  private(set) var lastTold: UInt64 = 0
+  /// Something was told that may be of importance later.
+  private(set) var isKnown = false
+
+  private var answers: [Told] = []
+  private var failuresInRow = 0
+  // The moment at which the last sleep began.
+  private var began: UInt64 = 0
+  // Sleeps since it was well: all of them, and those in a row for failures.
+  private var steps = 0
+  private var failedTries = 0
+  // When the answers started that it gave since the last sleep was over.
+  private var passed: [UInt64] = []
+  // How long the last sleep was to be.
+  private var length: UInt64 = 0
+  private(set) var pace = PaceModel()
+
+  func isAsleep(at now: UInt64) -> Bool { now < until }
+
+  /// How many of those that started since the last sleep may run at once; nil: the limits alone hold.
+  func allowance(at now: UInt64) -> Int? {
+    guard cause != nil else { return nil }
+    guard let first = passed.first else { return 1 }
+    let step = max(1, min(length, 4_000_000_000) / 4)
+    let doublings = (max(now, first) - first) / step
+    return doublings >= 40 ? passed.count + 1 : min(passed.count + 1, 2 << Int(doublings))
+  }
+
+  mutating func started(at now: UInt64) { pace.lastStart = max(pace.lastStart, now) }
+
+  private mutating func hear(_ start: UInt64, at now: UInt64) -> Bool {
+    (isKnown, lastTold) = (true, now)
+    return start > began
+  }
+
+  /// Whether it sleeps by that, or sleeps longer.
+  mutating func answered(
+    _ status: Int, wait: Duration?, startedAt start: UInt64, at now: UInt64, _ pauses: PausePolicy?, ceiling: Int
+  ) -> Bool {
+    guard hear(start, at: now) else { return false }
+    wake()
+    guard let pauses else {
+      pass(start, ceiling)
+      return false
+    }
+    let wish = wait.map { Int64($0 / .nanoseconds(1)) }.flatMap { $0 > 0 ? UInt64($0) : nil }
+    if status == 503, wish == nil {
+      answers.append(.plain503)
+      let many = answers.suffix(pauses.answers).count { $0 == .plain503 } >= pauses.unavailable
+      // The probe after a pause for 503 has learned that it goes on.
+      guard many || cause == .refused(503) && passed.isEmpty else { return false }
+    } else if status == 429 || (status == 403 || status == 503) && wish != nil {
+      answers.append(.other)
+    } else {
+      answers.append(.other)
+      pass(start, ceiling)
+      return false
+    }
+    answers = []
+    let own = UInt64(pauses.firstStep / .nanoseconds(1)) << UInt64(min(steps, 30))
+    let length = min(wish ?? own, UInt64(pauses.longest / .nanoseconds(1)))
+    if status != 503 || wish != nil { pace.refused(at: now, pause: length) }
+    sleep(length, .refused(status), at: now)
+    return true
+  }
+
+  /// It answered, and no status is known.
+  mutating func reached(startedAt start: UInt64, at now: UInt64, ceiling: Int) {
+    guard hear(start, at: now) else { return }
+    wake()
+    pass(start, ceiling)
+  }
+
+  /// Whether it sleeps by that, or sleeps longer.
+  mutating func failed(startedAt start: UInt64, at now: UInt64, _ breaker: BreakerPolicy?) -> Bool {
+    guard hear(start, at: now), let breaker else { return false }
+    failuresInRow += 1
+    // Once it slept for failures, each try that fails is one too many.
+    guard failedTries > 0 || failuresInRow >= breaker.failures else { return false }
+    let wasAsleep = isAsleep(at: now)
+    let length = UInt64(breaker.firstSleep / .nanoseconds(1)) << UInt64(min(failedTries, 30))
+    sleep(min(length, UInt64(breaker.longestSleep / .nanoseconds(1))), .unreachable, at: now)
+    guard !wasAsleep else { return true }
+    if failedTries >= breaker.sleeps { hasGivenUp = true }
+    failedTries += 1
+    return true
+  }
+
+  /// Any answer does it.
+  private mutating func wake() { (failuresInRow, failedTries, hasGivenUp) = (0, 0, false) }
+
+  private mutating func sleep(_ length: UInt64, _ cause: Cause, at now: UInt64) {
+    if !isAsleep(at: now) { steps += 1 }
+    until = max(until, now + length)
+    (began, self.cause, passed, self.length) = (now, cause, [], length)
+    sleepsEver += 1
+  }
+
+  /// One more was answered: one more may run, until the limits alone hold again.
+  private mutating func pass(_ start: UInt64, _ ceiling: Int) {
+    guard start >= until else { return }
+    pace.accepted(startedAt: start)
+    guard cause != nil else { return }
+    passed.append(start)
+    if let allowance = allowance(at: start), allowance >= ceiling { (cause, steps) = (nil, 0) }
+  }
+}
+
+/// What the page on pauses says of a server that counts.
+struct PaceModel {
+  /// From one start to the next; 0: no distance is kept.
+  private(set) var distance: UInt64 = 0
+  var lastStart: UInt64 = 0
+  // The last refusal that said something, the end of the last pause, and how long that was.
+  private var refusal: UInt64?
+  private var resumed: UInt64 = 0
+  private var pause: UInt64 = 0
+  // The starts that were answered since then, and since when this distance is kept.
+  private var taken: [UInt64] = []
+  private var since: UInt64 = 0
+
+  var earliest: UInt64 { distance == 0 ? 0 : lastStart + distance }
+
+  mutating func accepted(startedAt start: UInt64) {
+    guard refusal != nil else { return }
+    taken.append(start)
+    // As long as the pause, a second at least and ten at most.
+    guard distance > 0, start >= since + min(max(pause, 1_000_000_000), 10_000_000_000) else { return }
+    since = start
+    distance -= distance / 5
+    if distance < 1_000_000 { distance = 0 }
+  }
+
+  mutating func refused(at now: UInt64, pause length: UInt64) {
+    if !taken.isEmpty {
+      if distance > 0 {
+        distance *= 2
+      } else if let refusal, now <= resumed + 60_000_000_000 {
+        distance = (now - refusal) / UInt64(taken.count)
+        if distance < 1_000_000 { distance = 0 }
+      }
+    }
+    if !taken.isEmpty || refusal == nil { refusal = now }
+    (taken, resumed, since, pause) = ([], now + length, now + length, length)
+  }
+}

@@ -1,0 +1,144 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// Limits that a dispatcher learns, on the manual clock.
+@Suite struct LearningDispatcherTests {
+  private func started(_ bench: Bench) -> [ScriptedExchange] {
+    var started: [ScriptedExchange] = []
+    while let one = bench.transport.takeStarted() { started.append(one) }
+    return started
+  }
+
+  private func bench(requests: Int = 8, _ policy: AdaptivePolicy) throws -> Bench {
+    let bench = try Bench(requests: requests, pauses: PausePolicy(jitter: 0))
+    bench.dispatcher.updateLimits { $0.adaptive = policy }
+    return bench
+  }
+
+  /// Ends all that runs and all that waits.
+  private func drain(_ bench: Bench) {
+    for _ in 0..<200 where bench.counts.waiting + bench.counts.running > 0 {
+      for one in started(bench) { one.respond() }
+      bench.clock.advance(by: .seconds(1))
+    }
+  }
+
+  @Test("an end-point begins with few at once, and has what is configured as long as it refuses nothing")
+  func rises() throws {
+    let bench = try bench(AdaptivePolicy())
+    let responses = Responses()
+    for _ in 0..<40 { bench.send(try bench.request(), into: responses) }
+    var atOnce: [Int] = []
+    for _ in 0..<5 {
+      // Starts are spread over the time that an answer takes.
+      for _ in 0..<40 { bench.clock.advance(by: .milliseconds(5)) }
+      let running = started(bench)
+      atOnce.append(running.count)
+      for one in running { one.respond() }
+    }
+    #expect(atOnce[0] == 1 && atOnce.max() == 8)
+    #expect(bench.dispatcher.gate.learned == LearnedLimits())
+    drain(bench)
+    #expect(responses.count == 40)
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "a refusal without a wait lowers the limit, once for a burst, and stops nobody; the reason and the snapshot tell")
+  func falls() throws {
+    let bench = try bench(AdaptivePolicy(firstRequests: 4))
+    let responses = Responses()
+    for _ in 0..<20 {
+      bench.send(try bench.request(), into: responses)
+      bench.clock.advance(by: .milliseconds(1))
+    }
+    let running = started(bench)
+    #expect(running.count == 4)
+    for one in running.reversed() { one.respond(429) }
+    #expect(bench.counts.running == 2)
+    let snapshot = try #require(bench.dispatcher.snapshot().endPoints.first)
+    #expect(snapshot.learnedRequests == 2)
+    #expect(snapshot.waitReason?.description == "limit 2/2 learned" && snapshot.waitReason?.kind == .limit)
+    #expect(bench.dispatcher.snapshot().description.contains("8 (4 long), learned 2"))
+    let learned = try #require(bench.dispatcher.gate.learned[EndPoint("http://a/")])
+    #expect(learned.requests == 2 && learned.rate == nil)
+    drain(bench)
+    #expect(responses.count == 20)
+    #expect(bench.isClean())
+  }
+
+  @Test("a refusal with a wait pauses as ever")
+  func waits() throws {
+    let bench = try bench(AdaptivePolicy(firstRequests: 4))
+    let responses = Responses()
+    for _ in 0..<8 { bench.send(try bench.request(), into: responses) }
+    let running = started(bench)
+    running[0].respond(429, [.retryAfter: "5"])
+    for one in running[1...] { one.respond() }
+    bench.clock.advance(by: .milliseconds(4999))
+    #expect(started(bench).isEmpty)
+    bench.clock.advance(by: .milliseconds(1))
+    #expect(started(bench).count == 1)
+    bench.dispatcher.dispose()
+  }
+
+  @Test(
+    "an end-point that refuses a single request at once has a rate: it is waited for, told, and given up after three in vain"
+  )
+  func rate() throws {
+    let bench = try bench(requests: 1, AdaptivePolicy())
+    let responses = Responses()
+    for _ in 0..<20 { bench.send(try bench.request(), into: responses) }
+    bench.clock.advance(by: .milliseconds(100))
+    started(bench)[0].respond()
+    started(bench)[0].respond(429)
+    let reason = try #require(bench.dispatcher.snapshot().endPoints.first?.waitReason)
+    #expect(reason.kind == .rate && reason.description.contains("/s learned, next in "))
+    #expect(started(bench).isEmpty)
+    // The one in the middle starts at the moment of a fall, and so counts as a part of what was under way then.
+    for _ in 0..<3 {
+      bench.clock.advance(by: .seconds(1))
+      try #require(started(bench).first).respond(429)
+    }
+    #expect(bench.dispatcher.snapshot().endPoints.first?.waitReason?.kind == .paused)
+    bench.clock.advance(by: .seconds(2))
+    drain(bench)
+    #expect(responses.count == 20)
+    #expect(bench.isClean())
+  }
+
+  @Test("what was learned holds in the next gate, never beyond what is configured, and no longer without a policy")
+  func remembered() throws {
+    let endPoint = try EndPoint("http://a/")
+    var learned = LearnedLimits()
+    learned[endPoint] = .init(requests: 3, rate: nil, expires: LearnedLimits.now + 1000)
+    let bench = try bench(AdaptivePolicy(remembered: learned))
+    let responses = Responses()
+    for _ in 0..<8 { bench.send(try bench.request(), into: responses) }
+    #expect(started(bench).count == 3)
+    bench.dispatcher.updateLimits { $0.adaptive = nil }
+    #expect(started(bench).count == 5)
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a bare permit that is given back counts as accepted")
+  func permits() throws {
+    var limits = try GateLimits(endPoint: EndPointLimits(requests: 2))
+    limits.adaptive = AdaptivePolicy()
+    let (gate, permits) = (EndPointGate(limits: limits, timers: ManualClock(), logger: .silent), Outcomes<Permit>())
+    let endPoint = try EndPoint(host: "db.example", port: 1)
+    for _ in 0..<4 {
+      gate.requestPermit(for: endPoint) { result in if case .success(let permit) = result { permits.add(permit) } }
+    }
+    #expect(permits.count == 1)
+    permits.values[0].release()
+    #expect(permits.count == 3 && gate.counts.running == 2)
+    for permit in permits.values { permit.release() }
+    permits.last?.release()
+    #expect(gate.counts.running == 0)
+  }
+}

@@ -1,0 +1,267 @@
+import HTTPTypes
+import HeadgateFlow
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// Whole end-points that pause, or sleep, with a dispatcher on the manual clock.
+@Suite struct PauseTests {
+  private static let pauses = PausePolicy(jitter: 0)
+  private static let retries = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
+
+  private func started(_ bench: Bench) -> [ScriptedExchange] {
+    var started: [ScriptedExchange] = []
+    while let one = bench.transport.takeStarted() { started.append(one) }
+    return started
+  }
+
+  @Test("D102 a 429 stops its end-point and no other; then one goes alone, then two, then all that may")
+  func pauses() throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    let responses = Responses()
+    for _ in 0..<20 { bench.send(try bench.request(), into: responses) }
+    var running = started(bench)
+    #expect(running.count == 4)
+    running[0].respond(429, [.retryAfter: "5"])
+    #expect(try responses.last?.get().statusCode == 429)
+    for one in running[1...] { one.respond() }
+    #expect(started(bench).isEmpty && bench.counts.waiting == 16)
+    bench.send(try bench.request(host: "b"), into: responses)
+    let other = started(bench)
+    #expect(other.count == 1)
+    other[0].respond()
+    bench.clock.advance(by: .milliseconds(4999))
+    #expect(started(bench).isEmpty)
+    bench.clock.advance(by: .milliseconds(1))
+    var atOnce: [Int] = []
+    for _ in 0..<4 {
+      running = started(bench)
+      atOnce.append(running.count)
+      for one in running { one.respond() }
+    }
+    // Fast answers alone do not open the way.
+    #expect(atOnce == [1, 2, 2, 2])
+    running = started(bench)
+    bench.clock.advance(by: .seconds(1))
+    running += started(bench)
+    #expect(running.count == 4)
+    for one in running { one.respond() }
+    while bench.counts.waiting + bench.counts.running > 0 { for one in started(bench) { one.respond() } }
+    #expect(responses.count == 21)
+    #expect(bench.isClean())
+  }
+
+  @Test("sixteen refusals at once, without a wish of the server, are a pause of one step")
+  func burst() throws {
+    let bench = try Bench(requests: 16, pauses: Self.pauses)
+    let responses = Responses()
+    for _ in 0..<17 { bench.send(try bench.request(), into: responses) }
+    for one in started(bench) { one.respond(429) }
+    bench.clock.advance(by: .milliseconds(999))
+    #expect(started(bench).isEmpty)
+    bench.clock.advance(by: .milliseconds(1))
+    let probe = started(bench)
+    #expect(probe.count == 1)
+    probe[0].respond()
+    #expect(bench.isClean())
+  }
+
+  @Test(
+    "who was refused comes back to the queue with its age; the pause costs those that wait no attempt and no budget")
+  func waitsInTheQueue() throws {
+    let bench = try Bench(requests: 1, pauses: Self.pauses)
+    let responses = Responses()
+    var policy = Self.retries
+    let budget = RetryBudget(ratio: 0, reserve: 1, limit: 1)
+    policy.budget = budget
+    for number in 0..<4 {
+      var request = try bench.request("/\(number)")
+      request.retry = policy
+      bench.send(request, into: responses)
+    }
+    started(bench)[0].respond(429, [.retryAfter: "10"])
+    bench.clock.advance(by: .seconds(9))
+    #expect(started(bench).isEmpty && responses.count == 0 && bench.counts.waiting == 4)
+    bench.clock.advance(by: .seconds(1))
+    for number in 0..<4 {
+      let one = try #require(bench.transport.takeStarted())
+      #expect(one.request.url == "http://a/\(number)")
+      one.respond()
+    }
+    #expect(try responses.values.map { try $0.get().times.attempts } == [2, 1, 1, 1])
+    #expect(bench.isClean())
+  }
+
+  @Test("D106 whose deadline falls into the pause ends at once, and is told why")
+  func deadline() throws {
+    let bench = try Bench(requests: 1, pauses: Self.pauses)
+    let responses = Responses()
+    var soon = try bench.request()
+    soon.deadline = .seconds(5)
+    var later = try bench.request()
+    later.deadline = .seconds(50)
+    for request in [try bench.request(), soon, later] { bench.send(request, into: responses) }
+    started(bench)[0].respond(429, [.retryAfter: "10"])
+    #expect(responses.values.compactMap(\.code) == [.pausedUntil])
+    #expect(responses.last?.error?.waitReason?.kind == .paused || responses.count == 2)
+    // One that comes now does not wait for nothing either.
+    bench.send(soon, into: responses)
+    #expect(responses.last?.code == .pausedUntil)
+    bench.clock.advance(by: .seconds(10))
+    started(bench)[0].respond()
+    #expect(responses.count == 4)
+    #expect(bench.isClean())
+  }
+
+  @Test("a probe that is cancelled makes room for the next one")
+  func cancelledProbe() throws {
+    let bench = try Bench(requests: 2, pauses: Self.pauses)
+    let responses = Responses()
+    bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond(429, [.retryAfter: "1"])
+    let first = bench.send(try bench.request("/1"), into: responses)
+    bench.send(try bench.request("/2"), into: responses)
+    bench.clock.advance(by: .seconds(1))
+    let probe = started(bench)
+    #expect(probe.map(\.request.url) == ["http://a/1"])
+    first.cancel()
+    probe[0].end(DispatchError(.cancelled))
+    let next = started(bench)
+    #expect(next.map(\.request.url) == ["http://a/2"])
+    next[0].respond()
+    #expect(bench.isClean())
+  }
+
+  @Test("what can't be reached sleeps, tries once, and then all that wait end as unreachable")
+  func unreachable() throws {
+    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 3, sleeps: 1, jitter: 0))
+    let responses = Responses()
+    for _ in 0..<10 { bench.send(try bench.request(), into: responses) }
+    for code in [DispatchError.Code.connectFailed, .nameNotResolved, .connectTimedOut] {
+      started(bench)[0].end(DispatchError(code, phase: .connecting))
+    }
+    #expect(started(bench).isEmpty && responses.count == 3)
+    bench.clock.advance(by: .seconds(1))
+    started(bench)[0].end(DispatchError(.tlsFailed, phase: .securing))
+    #expect(responses.count == 10 && responses.values.count { $0.code == .unreachable } == 6)
+    // While it sleeps again, who comes is refused; then one may try.
+    bench.send(try bench.request(), into: responses)
+    #expect(responses.last?.code == .unreachable)
+    bench.clock.advance(by: .seconds(2))
+    bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond(404)
+    bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond()
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(bench.isClean())
+  }
+
+  @Test("a request that runs out of time before its first byte counts as a failure to reach, a cancelled one does not")
+  func silent() throws {
+    let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 2, sleeps: 9, jitter: 0))
+    let responses = Responses()
+    var request = try bench.request()
+    request.timeout = .seconds(3)
+    for _ in 0..<5 { bench.send(request, into: responses) }
+    for _ in 0..<2 {
+      let one = started(bench)[0]
+      bench.clock.advance(by: .seconds(3))
+      one.end(DispatchError(.cancelled))
+    }
+    #expect(started(bench).isEmpty)
+    bench.clock.advance(by: .seconds(1))
+    for one in started(bench) { one.respond() }
+    while bench.counts.running > 0 { for one in started(bench) { one.respond() } }
+    #expect(responses.values.count { $0.code == .timedOut } == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a server's quota holds the next ones back until it is reset; a lie upwards changes nothing")
+  func quota() throws {
+    let bench = try Bench(requests: 1, pauses: Self.pauses)
+    let responses = Responses()
+    let remaining = try #require(HTTPField.Name("X-RateLimit-Remaining"))
+    let reset = try #require(HTTPField.Name("X-RateLimit-Reset"))
+    bench.send(try bench.request(), into: responses)
+    let second = bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond(200, [remaining: "0", reset: "7"])
+    #expect(started(bench).isEmpty && second.waitReason?.kind == .quota)
+    bench.clock.advance(by: .seconds(7))
+    let next = started(bench)
+    #expect(next.count == 1)
+    next.first?.respond(200, [remaining: "1000000", reset: "60"])
+    #expect(responses.count == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a quota holds beside a rate, and counts those that run already as if the server did not know them")
+  func quotaBesideRate() throws {
+    for rates in [[], [try Rate("1000/s")]] {
+      let bench = try Bench(requests: 3, pauses: Self.pauses)
+      bench.dispatcher.setLimits(try EndPointLimits(requests: 3, rates: rates), for: try bench.request().endPoint)
+      let responses = Responses()
+      let remaining = try #require(HTTPField.Name("X-RateLimit-Remaining"))
+      let reset = try #require(HTTPField.Name("X-RateLimit-Reset"))
+      for _ in 0..<9 { bench.send(try bench.request(), into: responses) }
+      bench.clock.advance(by: .milliseconds(50))
+      var running = started(bench)
+      #expect(running.count == 3)
+      // Three are left for the server, which may not have heard of the other two that run.
+      running[0].respond(200, [remaining: "3", reset: "7"])
+      bench.clock.advance(by: .milliseconds(50))
+      running += started(bench)
+      #expect(running.count == 4)
+      for one in running[1...] { one.respond() }
+      bench.clock.advance(by: .seconds(5))
+      #expect(started(bench).isEmpty && bench.counts.waiting == 5)
+      bench.clock.advance(by: .seconds(2))
+      while bench.counts.waiting + bench.counts.running > 0 {
+        for one in started(bench) { one.respond() }
+        bench.clock.advance(by: .milliseconds(10))
+      }
+      #expect(responses.count == 9)
+      #expect(bench.isClean())
+    }
+  }
+
+  @Test("who was refused waits out a pause that is longer than the longest Retry-After it would wait for by itself")
+  func longPause() throws {
+    let bench = try Bench(requests: 1, pauses: Self.pauses)
+    let responses = Responses()
+    var request = try bench.request()
+    request.retry = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
+    request.timeout = nil
+    bench.send(request, into: responses)
+    started(bench)[0].respond(429, [.retryAfter: "300"])
+    #expect(responses.count == 0)
+    bench.clock.advance(by: .seconds(300))
+    started(bench)[0].respond()
+    #expect(try responses.last?.get().statusCode == 200)
+    #expect(bench.isClean())
+  }
+
+  @Test("without a policy nothing pauses")
+  func off() throws {
+    let bench = try Bench(requests: 1)
+    let responses = Responses()
+    for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
+    for _ in 0..<3 { started(bench)[0].respond(429, [.retryAfter: "60"]) }
+    #expect(responses.count == 3)
+    #expect(bench.isClean())
+  }
+
+  @Test("in a head as bytes the names of quota fields are found in any case, and no others")
+  func heads() {
+    func tells(_ text: String) -> Bool { ResponseHead(statusCode: 200, block: Array(text.utf8)).mayTellQuotas }
+    #expect(tells("HTTP/1.1 200 OK\r\nDate: x\r\nX-RateLimit-Limit: 5\r\n"))
+    #expect(tells("HTTP/2 200\r\nratelimit: \"a\";r=1\r\n\r\n"))
+    #expect(tells("a: b\nRATELIMIT-Policy: x\n"))
+    for text in [
+      "", "\n", "\n\n\nx", "HTTP/1.1 200 OK\r\nX-Rat: 1\r\nx: ratelimit\r\n", "retry-after: 1\r\nrate: 2\r\n",
+    ] {
+      #expect(!tells(text))
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+@Suite struct QuotaFieldsTests {
+  private static let now = 1_700_000_000
+
+  private func read(_ values: KeyValuePairs<String, String>) -> QuotaFields {
+    var fields = HTTPFields()
+    for (name, value) in values {
+      guard let name = HTTPField.Name(name) else { continue }
+      fields.append(HTTPField(name: name, value: value))
+    }
+    return .read(fields, now: Self.now)
+  }
+
+  @Test("the two structured fields, with units and partitions")
+  func structured() {
+    let fields = read([
+      "RateLimit-Policy": #""burst";q=100;w=60, "daily";q=1000;w=86400;pk=:cHJvamVjdA==:"#,
+      "RateLimit-Policy": #""bytes";q=65535;w=10;qu="content-bytes", "open";q=8;qu="concurrent-requests""#,
+      "RateLimit": #""burst";r=50;t=30, "daily";r=7;t=3600;pk=:cHJvamVjdA==:, "bytes";r=0;t=9"#,
+    ])
+    #expect(fields.quotas.map(\.name) == ["burst", "daily", "bytes", "open"])
+    #expect(fields.quotas[0].limit == 100 && fields.quotas[0].window == .seconds(60))
+    #expect(fields.quotas[1].partitionKey == "cHJvamVjdA==" && fields.quotas[1].remaining == 7)
+    #expect(fields.quotas[2].unit == .other("content-bytes") && fields.quotas[3].unit == .concurrentRequests)
+    #expect(fields.binding?.remaining == 7 && fields.binding?.reset == .seconds(3600))
+    // What is used up is bytes: a refusal waits for those.
+    #expect(fields.wait == .seconds(9))
+  }
+
+  @Test("the older forms: a dictionary, single fields, seconds, dates, decimals")
+  func older() {
+    #expect(read(["RateLimit": "limit=100, remaining=0, reset=50"]).wait == .seconds(50))
+    #expect(
+      read(["RateLimit-Limit": "100, 100;w=60", "RateLimit-Remaining": "3", "RateLimit-Reset": "7"]).quotas == [
+        Quota(limit: 100, remaining: 3, reset: .seconds(7))
+      ])
+    let gitHub = read(["X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000042"])
+    #expect(gitHub.binding?.reset == .seconds(42) && gitHub.wait == .seconds(42))
+    #expect(read(["x-rate-limit-remaining": "0", "x-rate-limit-reset": "1700000042500"]).wait == .milliseconds(42_500))
+    let discord = read([
+      "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000042.5", "X-RateLimit-Reset-After": "1.25",
+    ])
+    #expect(discord.wait == .milliseconds(1250))
+    #expect(
+      read(["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "Tue, 14 Nov 2023 22:13:30 GMT"]).wait == .seconds(10))
+  }
+
+  @Test("Retry-After goes before quotas, and nothing, zero and the past ask for nothing")
+  func retryAfter() {
+    #expect(read(["Retry-After": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"]).wait == .seconds(3))
+    #expect(read(["Retry-After": "0", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"]).wait == .seconds(9))
+    for value in ["0", "Tue, 14 Nov 2023 22:13:10 GMT", "soon", "-5"] {
+      #expect(read(["Retry-After": value]).wait == nil)
+    }
+    #expect(read(["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1600000000"]).wait == nil)
+    #expect(read([:]) == QuotaFields() && !QuotaFields.areIn([:]) && !QuotaFields.areIn([.retryAfter: "1"]))
+  }
+
+  @Test("of the quotas on requests the one with least left binds, and of those the longest")
+  func binding() {
+    let fields = read(["RateLimit": #""a";r=5;t=1, "b";r=2;t=10, "c";r=2;t=30, "d";r=2;t=20, "e";r=0, "f";t=9"#])
+    #expect(fields.binding?.remaining == 2 && fields.binding?.reset == .seconds(30))
+  }
+
+  @Test("hostile values say nothing, or something bounded")
+  func hostile() {
+    let long = String(repeating: "9", count: 1_000_000)
+    let values = [
+      "", " ", "-1", "99999999999999999999999", long, "1e400", "-1e400", "nan", "inf", "0x7fffffffffffffff", "\u{ff}",
+      "limit=-1, remaining=-9, reset=999999999999999", #""a";r=-999999999999999;t=999999999999999"#, "\"", "(((", ",,,",
+      ";;;", ":", ":%%%:", "-.", "-", ".", "1.", "@", "%\"", "%\"%\"", "@99999999999999999", "a;q=1.2.3", "a;r=?2",
+      String(repeating: #""a";r=1,"#, count: 500) + #""a";r=0;t=1"#, String(repeating: "(", count: 4000),
+    ]
+    let names = [
+      "Retry-After", "RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+      "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Reset-After", "X-Rate-Limit-Reset",
+    ]
+    var random = SeededRandom(seed: 1)
+    for _ in 0..<300 {
+      var fields = HTTPFields()
+      for name in names where Bool.random(using: &random) {
+        guard let name = HTTPField.Name(name), let value = values.randomElement(using: &random) else { continue }
+        fields.append(HTTPField(name: name, value: value))
+      }
+      let read = QuotaFields.read(fields, now: Self.now)
+      #expect(read.quotas.count <= QuotaFields.mostQuotas)
+      #expect(read.wait ?? .seconds(1) > .zero && read.binding?.remaining ?? 0 >= 0)
+      var health = EndPointHealth(pauses: PausePolicy())
+      _ = health.answered(
+        429, wait: read.wait, startedAt: Deadline(nanoseconds: 1), at: Deadline(nanoseconds: 2), using: &random)
+      #expect(health.notBefore <= Deadline(nanoseconds: 2) + .seconds(660))
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// How the true weight of a request is told without its operation.
+@Suite struct SettlementTests {
+  private let bench: Bench
+  private let cost: HTTPField.Name
+  private var request: DispatchRequest
+
+  init() throws {
+    bench = try Bench(requests: 4)
+    cost = try #require(HTTPField.Name("X-Cost"))
+    request = try bench.request()
+    request.weights = ["tokens": 6]
+    bench.dispatcher.setLimits(
+      try EndPointLimits(requests: 4, budgets: [Budget("tokens", units: 10, per: .seconds(100))]), for: request.endPoint
+    )
+  }
+
+  @Test("a header field settles the request at its head; the next one starts then")
+  mutating func byHead() throws {
+    request.settlement = { [cost] head in head[cost].flatMap { Int($0) }.map { ["tokens": $0] } }
+    let responses = Responses()
+    for _ in 0..<2 { bench.send(request, into: responses) }
+    let first = try #require(bench.transport.takeStarted())
+    #expect(bench.transport.takeStarted() == nil)
+    first.head(200, [cost: "4"])
+    let second = try #require(bench.transport.takeStarted())
+    first.end()
+    // It was settled once.
+    #expect(try responses.last?.get().settle(["tokens": 1]) == false)
+    second.respond()
+    #expect(bench.isClean())
+  }
+
+  @Test("a response settles its request, in memory and as a stream; one without a weight settles nothing")
+  mutating func byResponse() async throws {
+    let (dispatcher, request) = (bench.dispatcher, request)
+    let first = Task { try await dispatcher.data(for: request) }
+    await bench.transport.next().respond()
+    let response = try await first.value
+    let second = Task { try await dispatcher.stream(for: request) }
+    while bench.counts.waiting == 0 { await Task.yield() }
+    #expect(response.settle(["tokens": 1]) && !response.settle(["tokens": 1]))
+    let exchange = await bench.transport.next()
+    exchange.head(200)
+    let stream = try await second.value
+    #expect(stream.settle(["tokens": 9]) && !stream.settle(["tokens": 1]))
+    exchange.end()
+    #expect(try await stream.body.collect(upTo: 10).isEmpty)
+    let plain = try bench.request()
+    let third = Task { try await dispatcher.data(for: plain) }
+    await bench.transport.next().respond()
+    #expect(try await third.value.settle(["tokens": 1]) == false)
+    #expect(await bench.isCleanAtLast())
+  }
+}
