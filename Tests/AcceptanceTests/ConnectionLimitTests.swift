@@ -77,7 +77,8 @@ extension AcceptanceTests {
       let nginx = try await startNginx()
       let list = list(of: 240, nginx)
       try folder.write(list.joined(separator: "\n").utf8, to: "list")
-      let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "8"], in: folder)
+      let fetched = try await Fetched(
+        ["-i", "@/list", "-P", "@/out", "--per-host", "8", "--retry-after", "ignore"], in: folder)
       #expect(fetched.status == 8)
       #expect(fetched.records.count == 240)
       #expect(Set(fetched.records.map(\.status)) == [200, 503])

@@ -126,10 +126,10 @@ extension AcceptanceTests {
       let cases: [(String, String, DispatchError.Code, DispatchError.Phase, String)] = [
         (
           "http://bob:secret@127.0.0.1:\(proxy.port)", "https://h.test/", .proxyFailed, .tunnelling,
-          "\(here) wants a user"
+          "\(here) requires valid credentials"
         ),
-        (known, "https://h.test:99/", .proxyFailed, .tunnelling, "\(here) answered 403"),
-        (known, "https://127.0.0.1:1/", .proxyFailed, .tunnelling, "\(here) gave no tunnel"),
+        (known, "https://h.test:99/", .proxyFailed, .tunnelling, "\(here) answered the tunnel request with 403"),
+        (known, "https://127.0.0.1:1/", .proxyFailed, .tunnelling, "\(here) did not open a tunnel"),
         ("http://ada:secret@127.0.0.1:1", "https://h.test/", .connectFailed, .connecting, "could not be reached"),
         (
           "http://ada:secret@127.0.0.1:1", "http://h.test/", .connectFailed, .connecting, "the proxy http://127.0.0.1:1"

@@ -1,4 +1,7 @@
+import Foundation
+import HeadgateDispatch
 import HeadgateOrigin
+import HeadgateThreads
 import Testing
 
 @testable import HeadgateCommand
@@ -20,16 +23,18 @@ import Testing
     let fetched = try await fetch(url, origin.url("/"), "-P", "@/a/b", "--log", "@/log", in: folder)
     #expect(fetched.status == 0)
     #expect(fetched.output.isEmpty)
-    #expect(folder.bytes(of: "a/b/300") == pattern(300))
+    #expect(folder.bytes(of: "a/b/300?x=1") == pattern(300))
     #expect(folder.text(of: "a/b/index.html") == "ok\n")
-    #expect(folder.names(in: "a/b") == ["300", "index.html"])
+    #expect(folder.names(in: "a/b") == ["300?x=1", "index.html"])
     let record = try #require(fetched.record(url))
     #expect(record.finalUrl == url)
     #expect(record.endPoint == "127.0.0.1:\(origin.port)")
     #expect(record.status == 200)
     #expect(record.error == nil)
     #expect(record.bytes == 300)
-    #expect(record.file == folder.file("a/b/300"))
+    #expect(record.file == folder.file("a/b/300?x=1"))
+    #expect(record.attempts == 1 && record.httpVersion == "HTTP/1.1" && record.message == nil)
+    #expect(record.time?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/) != nil)
     #expect(try #require(record.total) >= #require(record.firstByte))
     #expect(record.queued != nil && record.dns != nil && record.connect != nil && record.tls != nil)
     #expect(fetched.lines.count == 1)
@@ -61,7 +66,8 @@ import Testing
     let lost = origin.url("/redirect?to=\(origin.url("/status/410", endPoint: 2))")
     let fetched = try await fetch(url, lost, "-P", "@/out", "--log", "@/log", in: folder)
     #expect(fetched.status == 8)
-    #expect(folder.bytes(of: "out/redirect") == pattern(9))
+    #expect(folder.bytes(of: "out/" + FileName.of(url)) == pattern(9))
+    #expect(FileName.of(url).hasPrefix("redirect?to=http:__127.0.0.1:"))
     #expect(fetched.record(url)?.finalUrl == target)
     #expect(fetched.record(url)?.endPoint == "127.0.0.1:\(origin.ports[1])")
     #expect(fetched.record(lost)?.status == 410)
@@ -115,6 +121,78 @@ import Testing
     #expect(fetched.record(dead)?.error == "connect_failed")
     #expect(fetched.record(short)?.error == "connection_lost")
     #expect(fetched.messages.contains("headgate: \(dead): "))
+    let message = try #require(fetched.record(dead)?.message)
+    #expect(fetched.messages.contains("headgate: \(dead): \(message)\n"))
+    #expect(fetched.records.allSatisfy { $0.attempts == 1 })
+  }
+
+  @Test func `Files of equal names are numbered in the order of the list, whichever comes first`() async throws {
+    origin.setScript(
+      OriginScript(answerHook: { request in
+        var answer = OriginAnswer.text(request.path)
+        if request.path == "/a/x.txt" { answer.delay = .milliseconds(200) }
+        return answer
+      }))
+    let urls = ["a", "b", "c"].map { origin.url("/\($0)/x.txt") }
+    for option in [[], ["--overwrite"]] {
+      let trial = try FetchTrial(urls + ["-P", "@/out\(option.count)"] + option, in: folder)
+      #expect(await trial.finish().status == 0)
+      let out = "out\(option.count)"
+      let texts = ["x.txt", "x.txt.1", "x.txt.2"].map { folder.text(of: "\(out)/\($0)") }
+      #expect(texts == ["/a/x.txt", "/b/x.txt", "/c/x.txt"])
+    }
+  }
+
+  @Test func `What was cut short or refused is asked again, to files and to the output`() async throws {
+    let count = Locked(0)
+    origin.setScript(
+      OriginScript(answerHook: { request in
+        guard request.path == "/cut" else { return nil }
+        let isFirst = count.withLock { count in
+          count += 1
+          return count % 2 == 1
+        }
+        return isFirst ? .truncated(declared: 9, sent: 5) : .pattern(count: 9)
+      }))
+    let stored = try await fetch(
+      origin.url("/cut"), "--retry", "1", "-P", "@/out", "--log", "@/log", in: folder)
+    #expect(stored.status == 0)
+    #expect(stored.records.first?.attempts == 2)
+    #expect(folder.bytes(of: "out/cut") == pattern(9))
+    // The first holds the turn, so that the output has nothing of the one that breaks off.
+    let printed = try await fetch(origin.url("/bytes/3?delay=300"), origin.url("/cut"), "--retry", "1", in: folder)
+    #expect(printed.status == 0, "\(printed.messages)")
+    #expect(printed.output == pattern(3) + pattern(9))
+    let gone = try Origin()
+    let dead = gone.url("/dead")
+    gone.stop()
+    let refused = try await fetch(dead, "--retry", "1", "-P", "@/out", "--log", "@/log", in: folder)
+    #expect(refused.records.first?.attempts == 2)
+  }
+
+  @Test func `A disk that is full is said once, and ends the run`() async throws {
+    let trial = try FetchTrial([origin.url("/"), "-P", "@/out", "--log", "@/log"], in: folder)
+    let full = DispatchError(
+      .fileFailed, phase: .writing, detail: "writing out/x.part: \(SystemError(errno: ENOSPC))")
+    for index in 0..<3 {
+      let url = origin.url("/\(index)")
+      trial.run.diskFailed(FetchJob(url: url, request: try DispatchRequest(url), index: index), full)
+    }
+    let fetched = await trial.finish()
+    #expect(fetched.status == 3)
+    #expect(
+      fetched.messages.hasPrefix(
+        "headgate: the disk: writing out/x.part: No space left on device; nothing more is fetched\nok 0  failed 1  "
+          + "skipped 3  "))
+    #expect(fetched.lines.count == 2)
+    #expect(DiskFault.isLasting(full))
+    #expect(!DiskFault.isLasting(DispatchError(.fileFailed, detail: "creating x: \(SystemError(errno: EACCES))")))
+  }
+
+  @Test func `The log goes to the standard output where bodies go to files`() async throws {
+    let fetched = try await fetch(origin.url("/"), "-P", "@/out", "--log", "-", in: folder)
+    #expect(fetched.status == 0)
+    #expect(String(decoding: fetched.output, as: UTF8.self).hasPrefix("{\"url\":\"\(origin.url("/"))\""))
   }
 
   @Test func `Failures of several classes are 1`() async throws {

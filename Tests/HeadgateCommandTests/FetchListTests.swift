@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import HeadgateOrigin
 import HeadgateThreads
 import Testing
@@ -26,6 +27,17 @@ import Testing
     #expect(fetched.messages.contains("ok 2  failed 2  "))
     #expect(fetched.record("foo")?.error == "invalid_url")
     #expect(fetched.records.count == 4)
+  }
+
+  @Test(arguments: ["gzip": [0x1F, 0x8B, 8, 0], "zstd": [0x28, 0xB5, 0x2F, 0xFD], "xz": [0xFD, 0x37, 0x7A, 0x58]])
+  func `A list that is compressed is named as that, and not read`(form: String, start: [UInt8]) async throws {
+    try Data(start + [10, 10, 0]).write(to: URL(fileURLWithPath: folder.file("list")))
+    let fetched = try await fetch("-i", "@/list", "-P", "@/out", in: folder)
+    #expect(fetched.status == 2)
+    #expect(fetched.lines.count == 2)
+    #expect(fetched.messages.contains("/list: it is compressed by \(form); write "))
+    #expect(Compression(startingWith: Array("http://a/\n".utf8)) == nil)
+    #expect(Compression(startingWith: [0x1F]) == nil)
   }
 
   @Test func `A bad line and a failure of another class are 1`() async throws {
@@ -159,8 +171,9 @@ import Testing
     origin.release()
     #expect(await fetched.status == 130)
     #expect(folder.names(in: "out").count == 3)
-    // How much of the list was read by then is a matter of luck: none of it beyond the three may run.
-    #expect(await fetched.messages.contains("ok 3  failed 0  skipped "))
+    // How much of the list was taken by then is a matter of luck: none of it beyond the three may run.
+    #expect(await fetched.messages.contains("ok 3  failed 0  skipped 7  "))
+    #expect(await fetched.messages.contains("headgate: waiting for 3 requests that run to end (3 at 127.0.0.1:"))
     #expect(await fetched.records.filter { $0.error == "shut_down" }.count == (await fetched.records.count) - 3)
 
     let twice = try FetchTrial(arguments + ["--overwrite"], in: folder, input: list)

@@ -5,7 +5,11 @@ import Testing
 @Suite struct FileNameTests {
   @Test(arguments: [
     ("http://a/b/c.txt", "c.txt"),
-    ("http://a/b/c.txt?x=1/2", "c.txt"),
+    ("http://a/b/c.txt?x=1/2#y", "c.txt?x=1_2"),
+    ("http://a/b/c.txt?", "c.txt"),
+    ("http://a/?x=/y", "index.html?x=_y"),
+    ("http://a/b#c?d", "b"),
+    ("http://a/b?c=.part", "b?c=.part_"),
     ("http://a/b/c%20d.txt", "c d.txt"),
     ("http://a/b/%C3%A4", "ä"),
     ("http://a/b/100%", "100%"),
@@ -15,7 +19,7 @@ import Testing
     #expect(FileName.of(url) == name)
   }
 
-  @Test(arguments: ["http://a/", "http://a", "http://a/b/", "http://a/?x=/y"])
+  @Test(arguments: ["http://a/", "http://a", "http://a/b/"])
   func `Without a last part it is the index`(url: String) {
     #expect(FileName.of(url) == "index.html")
   }
@@ -47,7 +51,21 @@ import Testing
   @Test func `A name leaves room for a number and for part`() {
     let name = FileName.of("http://a/" + String(repeating: "%C3%A4", count: 300) + ".txt")
     #expect(name.utf8.count <= FileName.longest)
-    #expect(name.allSatisfy { $0 == "ä" })
+    #expect(name.hasSuffix("ä.txt") && name.dropLast(4).allSatisfy { $0 == "ä" })
+    let plain = FileName.of("http://a/" + String(repeating: "x", count: 300) + ".tar.gz?y=z")
+    #expect(plain == String(repeating: "x", count: FileName.longest - 3) + ".gz")
+    let other = FileName.of("http://a/" + String(repeating: "x", count: 300) + ".not an end")
+    #expect(other == String(repeating: "x", count: FileName.longest))
+  }
+
+  @Test func `A long query is cut, and the name stays`() {
+    let name = FileName.of("http://a/b.txt?" + String(repeating: "x", count: 300))
+    #expect(name == "b.txt?" + String(repeating: "x", count: FileName.longest - 6))
+  }
+
+  @Test func `Equal names are numbered, and numbers that are taken are passed over`() {
+    let names = FileNames(taken: ["a", "a.2"])
+    #expect(["a", "b", "a", "b", "b.1", "a"].map(names.claim) == ["a.1", "b", "a.3", "b.1", "b.1.1", "a.4"])
   }
 
   @Test func `A name of marks that belong together is cut in one pass`() {

@@ -15,7 +15,7 @@ import Testing
     let options = try options("http://a/")
     #expect(options.urls == ["http://a/"])
     #expect(options.target == .output)
-    #expect(options.perHost == .standard)
+    #expect(options.perHost.requests == 6)
     #expect(options.maxTime == nil)
     #expect(options.deadline == nil)
     #expect(options.connectTimeout == .seconds(30))
@@ -105,6 +105,45 @@ import Testing
     #expect(options.rules.count == 2)
   }
 
+  @Test func `Rates hold for all hosts, or for those of a pattern with the requests of its limit`() throws {
+    let options = try options(
+      "--per-host", "4", "--rate", "10/s", "--rate", "100/min", "--rate", "a.example=2/s", "--rate", "b.example=3/h",
+      "--limit", "b.example=7", "--limit", "c.example=8", "--min-interval", "0.5", "http://a/")
+    #expect(options.perHost.requests == 4 && options.perHost.rates.map(\.description) == ["10/s", "100/min"])
+    let rules = try ["a.example", "b.example", "c.example"].map { options.rules[try HostPattern($0)] }
+    #expect(rules.map { $0?.requests } == [4, 7, 8])
+    #expect(rules.map { $0?.rates.map(\.description) } == [["2/s"], ["3/h"], ["10/s", "100/min"]])
+    #expect(rules.allSatisfy { $0?.minimumInterval == .milliseconds(500) })
+  }
+
+  @Test func `Starts at a host keep a distance, unless something else is said of it or it is this machine`() throws {
+    let usual = try options("--limit", "a.example=2", "--rate", "b.example=9/s", "http://a/")
+    let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }
+    #expect(usual.perHost.minimumInterval == .milliseconds(20) && rules == [.milliseconds(20), .zero])
+    #expect(usual.sparesLoopback)
+    #expect(try options("--rate", "10/s", "http://a/").perHost.minimumInterval == .zero)
+    let off = try options("--min-interval", "0", "http://a/")
+    #expect(off.perHost.minimumInterval == .zero && !off.sparesLoopback)
+    for (url, isLoopback) in [
+      ("http://localhost:81/", true), ("http://A.LocalHost/", true), ("http://127.0.0.1/", true),
+      ("http://127.9.8.7/", true), ("http://[::1]:80/", true), ("http+unix://%2Frun%2Fx/", true),
+      ("http://127.example/", false), ("http://10.0.0.1/", false), ("http://localhost.example/", false),
+    ] {
+      #expect(try EndPoint(url).isLoopback == isLoopback, "\(url)")
+    }
+  }
+
+  @Test func `Hosts pause and are given up, unless told otherwise`() throws {
+    let usual = try options("--retry", "1", "http://a/")
+    #expect(usual.pauses == PausePolicy() && usual.breaker?.failures == 3)
+    #expect(try usual.request("http://a/").retry?.ignoresRetryAfter == false)
+    #expect(try options("--retry-after", "honour", "http://a/").pauses == PausePolicy())
+    #expect(try options("--retry-after", "cap:30", "http://a/").pauses?.longest == .seconds(30))
+    let ignoring = try options("--retry-after", "ignore", "--host-failures", "0", "--retry", "1", "http://a/")
+    #expect(ignoring.pauses == nil && ignoring.breaker == nil)
+    #expect(try ignoring.request("http://a/").retry?.ignoresRetryAfter == true)
+  }
+
   @Test func `Nothing is asked again unless that was said`() throws {
     #expect(try options("http://a/").request("http://a/").retry == nil)
     #expect(try options("--retry", "0", "http://a/").request("http://a/").retry == nil)
@@ -124,6 +163,9 @@ import Testing
     ["--limit", "a.example", "http://a/"], ["--limit", "a.example=0", "http://a/"], ["--limit", "a.*=2", "http://a/"],
     ["--limit", "=2", "http://a/"], ["--retry", "-1", "http://a/"], ["--retry", "1001", "http://a/"],
     ["--retry", "x", "http://a/"],
+    ["--rate", "10", "http://a/"], ["--rate", "0/s", "http://a/"], ["--rate", "a.*=1/s", "http://a/"],
+    ["--rate", "=1/s", "http://a/"], ["--min-interval", "-1", "http://a/"], ["--retry-after", "never", "http://a/"],
+    ["--retry-after", "cap:0", "http://a/"], ["--host-failures", "-1", "http://a/"],
     ["--max-time", "nan", "http://a/"], ["--deadline", "inf", "http://a/"],
     ["-H", "nocolon", "http://a/"],
     ["-H", "a b: c", "http://a/"], ["-H", ": c", "http://a/"], ["-H", "a: b\r\nc: d", "http://a/"],
@@ -142,12 +184,69 @@ import Testing
     ["--speed-limit", "-1", "http://a/"], ["--speed-time", "0", "http://a/"], ["--http1.1", "http://a/"],
     ["--cert", "x", "--pass", "env:", "http://a/"],
     ["--unix-socket", "/run/x.sock", "http+unix://%2Frun%2Fy.sock/"],
+    ["--session", "x", "http://a/"], ["--session", "", "-O", "http://a/"], ["--retry-failed", "-O", "http://a/"],
+    ["-N", "-O", "http://a/"], ["-L", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
   func `Misuse is told before anything is fetched`(arguments: [String]) async {
-    #expect(throws: (any Error).self) { try FetchCommand.parse(arguments) }
-    // The root's way of reading it, with the status that the process ends with.
+    // The root's way of reading it, with the status that the process ends with: one that would come of nothing else.
     #expect(await HeadgateCommandLine.run(["fetch"] + arguments) == 2)
+  }
+
+  private func message(_ arguments: String...) -> String {
+    do {
+      _ = try RootCommand.parseAsRoot(["fetch"] + arguments)
+      return ""
+    } catch {
+      return RootCommand.fullMessage(for: error)
+    }
+  }
+
+  @Test func `An option that is not known is named, and not what follows it`() {
+    #expect(message("--nope", "x", "http://a/").contains("Unknown option '--nope'"))
+    #expect(message("-Q", "ada:secret", "http://a/").contains("Unknown option '-Q'"))
+  }
+
+  @Test(arguments: [
+    (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-X", "POST"], "-X is not taken"),
+    (["-d", "secret"], "-d is not taken"), (["--data=secret"], "-d is not taken"), (["-I"], "-I is not taken"),
+    (["-o", "x"], "-P DIR"), (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
+    (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
+  ])
+  func `What users of curl type is named, with what to use instead`(arguments: [String], said: String) {
+    let text = message(arguments[0], arguments.dropFirst().first ?? "http://b/", "http://a/")
+    #expect(text.contains(said), "\(text)")
+    #expect(!text.contains("secret"))
+  }
+
+  @Test func `What users of curl type is taken where it can be`() throws {
+    let options = try options("-j1", "-k", "-A", "me/1", "-Pout", "-m5", "http://a/")
+    #expect(options.total == 1 && options.target == .folder("out") && options.maxTime == .seconds(5))
+    #expect(options.connection?.insecure == true)
+    #expect(try options.request("http://a/").headerFields[.userAgent] == "me/1")
+  }
+
+  @Test func `Variables that curl and OpenSSL read name the authorities, and options come first`() throws {
+    let folder = try TemporaryFolder()
+    try folder.write("", to: "pem")
+    let pem = folder.file("pem")
+    let all = ["CURL_CA_BUNDLE": pem, "SSL_CERT_FILE": "/nonexistent/pem", "SSL_CERT_DIR": "/certs"]
+    func trust(_ variables: [String: String], _ arguments: String...) throws -> CurlTrust {
+      try ConnectionOptions.parse(arguments).trust { variables[$0] }
+    }
+    #expect(try trust([:]) == .system)
+    #expect(try trust(all) == .authority(file: pem))
+    #expect(try trust(["CURL_CA_BUNDLE": "", "SSL_CERT_FILE": pem]) == .authority(file: pem))
+    #expect(try trust(["SSL_CERT_DIR": "/certs"]) == .authorities(folder: "/certs"))
+    #expect(try trust(all, "--cacert", "x") == .authority(file: "x"))
+    #expect(try trust(all, "-k") == .insecure)
+    let error = #expect(throws: FetchProblem.self) { try trust(["SSL_CERT_FILE": "/nonexistent/pem"]) }
+    #expect(error?.description.contains("which SSL_CERT_FILE names, can't be read") == true)
+  }
+
+  @Test func `The log may be the standard output only beside files`() throws {
+    #expect(try options("--log", "-", "-O", "http://a/").log == "-")
+    #expect(message("--log", "-", "http://a/").contains("give -P DIR or -O as well"))
   }
 
   @Test func `Help and version are no errors`() async {

@@ -50,7 +50,7 @@ import Testing
     #expect(fetched.messages.contains("\"fo\\u{2066}o\" has no scheme"))
     #expect(isHarmless(folder.text(of: "log") ?? "\u{0}"))
     #expect(fetched.record(list[0])?.status == 404)
-    #expect(fetched.record(list[2])?.file == folder.file("o\u{9B}ut\u{202E}/1"))
+    #expect(fetched.record(list[2])?.file == folder.file("o\u{9B}ut\u{202E}/1?%E2%80%A8"))
   }
 
   @Test func `JSON strings have no character in them that commands a terminal`() {

@@ -58,6 +58,14 @@ import Testing
     )
   }
 
+  @Test func `Lines that nobody read are skipped too, as far as they can be counted`() {
+    var tally = Tally()
+    tally.skipUnread(7)
+    #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7  "))
+    tally.skipUnread(nil)
+    #expect(tally.summary(seconds: 1, peak: 1).contains("  skipped 7+  "))
+  }
+
   @Test func `Every code of an error has a class, but for those that nobody wanted`() {
     #expect(FailureClass(.cancelled) == nil)
     #expect(FailureClass(.shutDown) == nil)

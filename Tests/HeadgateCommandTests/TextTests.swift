@@ -27,11 +27,27 @@ import Testing
     #expect(line.text(columns: 80) == "12/46  running 4  waiting 30  failed 2  2.0 KiB  3.00 s")
   }
 
-  @Test func `The progress line is never as wide as the terminal`() {
+  @Test func `The progress line leaves room for what the terminal writes at an interrupt`() {
     let line = ProgressLine(done: 12, running: 4, waiting: 30)
-    #expect(line.text(columns: 12) == "12 done  ru")
-    #expect(line.text(columns: 1) == "")
+    #expect(line.text(columns: 12) == "12 done  ")
+    #expect(line.text(columns: 3) == "")
     #expect(line.text(columns: 0) == "")
+  }
+
+  @Test func `A status line that a narrower terminal has wrapped is erased whole`() {
+    #expect(LineWriter.eraser(of: String(repeating: "x", count: 79), columns: 80) == "\r\u{1B}[K")
+    #expect(LineWriter.eraser(of: String(repeating: "x", count: 79), columns: 40) == "\u{1B}[1A\r\u{1B}[J")
+    #expect(LineWriter.eraser(of: String(repeating: "x", count: 81), columns: 40) == "\u{1B}[2A\r\u{1B}[J")
+    #expect(LineWriter.eraser(of: "x", columns: .max) == "\r\u{1B}[K")
+  }
+
+  @Test func `The first interrupt names what it waits for`() {
+    #expect(
+      InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 request that runs to end (1 at a:80), "))
+    #expect(
+      InterruptText.of([("a:80", 1), ("b:80", 2), ("c:80", 1), ("d:80", 1), ("e:80", 1)]).contains(
+        "6 requests that run to end (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), "))
+    #expect(InterruptText.of([]).hasPrefix("ending, since nothing runs"))
   }
 
   @Test func `JSON strings come back as they were`() throws {
@@ -46,19 +62,23 @@ import Testing
       url: "http://a/",
       finalURL: "http://b/",
       status: 200,
+      version: "HTTP/2",
+      attempts: 1,
       bytes: 5,
       file: "out/a",
       queued: 0.25,
       exchange: ExchangeTimes(
         name: .milliseconds(1), connect: .milliseconds(2), firstByte: .nanoseconds(10_000_400), total: .milliseconds(20)
       ),
-      total: 1.5
+      total: 1.5,
+      time: WallClock.text(seconds: 97_445, milliseconds: 6)
     )
     #expect(
       record.json == """
-        {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,"error":null,"attempts":null,"bytes":5,\
+        {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,\
+        "http_version":"HTTP/2","error":null,"message":null,"attempts":1,"bytes":5,\
         "file":"out/a","queued":0.250000,"dns":0.001000,"connect":0.002000,"tls":0.000000,"first_byte":0.010000,\
-        "total":1.500000}
+        "total":1.500000,"time":"1970-01-02T03:04:05.006Z"}
 
         """
     )

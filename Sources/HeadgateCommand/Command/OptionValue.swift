@@ -99,6 +99,9 @@ enum OptionValue {
     return HTTPField(name: name, value: value)
   }
 
+  /// The value of the field User-Agent.
+  static func agent(_ text: String) throws(OptionError) -> String { try field(.userAgent, text).value }
+
   /// `Name: value` or `@FILE`.
   static func headerSource(_ text: String) throws(OptionError) -> HeaderSource {
     guard text.utf8.first == UInt8(ascii: "@") else { return .field(try header(text)) }

@@ -27,7 +27,7 @@ struct OriginCommand: AsyncParsableCommand {
     )
     try reply(OriginReply(ports: origin.ports))
     let commands = try ListReader("-", stop: StopSignal())
-    while let lines = try await commands.next() {
+    while case .lines(let lines) = try await commands.next() {
       for case .url(let command) in lines.map(\.line) { try await obey(command, origin) }
     }
     origin.stop()

@@ -11,12 +11,12 @@ final class ByteCount: Sendable {
   func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
 
   /// Counts what one download tells of itself.
-  func listener() -> DownloadProgress.Listener {
+  func listener() -> TransferProgress.Listener {
     let told = LockedBox<Int64>(0)
     return { [self] progress in
       let more = told.withLock { told in
-        defer { told = max(told, progress.received) }
-        return max(0, progress.received - told)
+        defer { told = max(told, progress.bytes) }
+        return max(0, progress.bytes - told)
       }
       add(Int(more))
     }

@@ -24,10 +24,13 @@ struct ConnectionOptions: ParsableArguments {
   )
   var noProxy: String?
 
-  @Option(help: ArgumentHelp("Believe the authorities in this PEM file, not the system's.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp(
+      "Believe the authorities in this PEM file, not those that CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR name, and "
+        + "not the system's.", valueName: "file"))
   var cacert: String?
 
-  @Flag(help: "Take any certificate. Nobody knows then who answers.")
+  @Flag(name: [.customShort("k"), .long], help: "Take any certificate. Nobody knows then who answers.")
   var insecure = false
 
   @Option(help: ArgumentHelp("Show servers that ask for it the certificate in this PEM file.", valueName: "file"))
@@ -64,7 +67,7 @@ struct ConnectionOptions: ParsableArguments {
   var unixSocket: EndPoint?
 
   @Option(
-    name: [.customShort("b"), .long],
+    name: [.customShort("b", allowingJoined: true), .long],
     help: ArgumentHelp(
       "Send these cookies: name=value, or else the file that they are in (as curl and browsers write it), which turns on "
         + "that servers' cookies are kept for the run.",
@@ -108,13 +111,34 @@ struct ConnectionOptions: ParsableArguments {
     return proxy.isEmpty ? .none : .through(try CurlProxy(proxy), except: noProxy ?? "")
   }
 
+  /// Whose certificates are believed: as the options say, else as the variables that curl and OpenSSL read, else as
+  /// the system does.
+  ///
+  /// - Parameter environment: The value of a variable; nil: there is none.
+  /// - Throws: ``FetchProblem``, which names the variable, when what it names can't be read.
+  func trust(_ environment: (String) -> String?) throws(FetchProblem) -> CurlTrust {
+    if insecure { return .insecure }
+    if let cacert { return .authority(file: cacert) }
+    for name in ["CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+      guard let path = environment(name), !path.isEmpty else { continue }
+      if name == "SSL_CERT_DIR" { return .authorities(folder: path) }
+      do throws(SystemError) {
+        Descriptor.close(try Descriptor.openForReading(path))
+      } catch {
+        throw FetchProblem("the certificates in \(path), which \(name) names, can't be read: \(error)")
+      }
+      return .authority(file: path)
+    }
+    return .system
+  }
+
   /// The transport's settings.
   ///
   /// - Parameter cookies: Where cookies are kept; nil: nowhere.
   /// - Throws: ``FetchProblem`` when the key's phrase can't be had, and `DispatchError` for a proxy that is none.
   func configuration(_ cookies: CookieJar?) throws -> CurlTransport.Configuration {
     var configuration = CurlTransport.Configuration()
-    configuration.trust = insecure ? .insecure : cacert.map { .authority(file: $0) } ?? .system
+    configuration.trust = try trust(Environment.value(of:))
     configuration.minimumTLS = tls13 ? .tls13 : .tls12
     configuration.proxy = try proxyRule()
     configuration.clientCertificate = try cert.map {

@@ -3,7 +3,7 @@ import ArgumentParser
 /// What a request says of who asks: header fields and passwords, from places where nobody else can read them too.
 struct CredentialOptions: ParsableArguments {
   @Option(
-    name: [.customShort("H"), .customLong("header")],
+    name: [.customShort("H", allowingJoined: true), .customLong("header")],
     help: ArgumentHelp(
       "A header field for every request; @FILE reads a file with one field a line, in which blank lines and # comments "
         + "are passed over. Repeatable.",
@@ -20,6 +20,13 @@ struct CredentialOptions: ParsableArguments {
     transform: OptionValue.headerVariable
   )
   var headerVariables: [HeaderSource] = []
+
+  @Option(
+    name: [.customShort("A", allowingJoined: true), .long],
+    help: ArgumentHelp("What requests say of the program that asks: the field User-Agent.", valueName: "name"),
+    transform: OptionValue.agent
+  )
+  var userAgent: String?
 
   @Flag(
     help: ArgumentHelp(

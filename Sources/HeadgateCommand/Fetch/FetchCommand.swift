@@ -23,7 +23,7 @@ struct FetchCommand: AsyncParsableCommand {
   var urls: [String] = []
 
   @Option(
-    name: [.customShort("i"), .customLong("input-file")],
+    name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
     help: ArgumentHelp(
       "A list with one URL a line; blank lines and # comments are passed over; - is the standard input. Repeatable.",
       valueName: "file|-"
@@ -32,7 +32,7 @@ struct FetchCommand: AsyncParsableCommand {
   var lists: [String] = []
 
   @Option(
-    name: [.customShort("P"), .customLong("output-dir")],
+    name: [.customShort("P", allowingJoined: true), .customLong("output-dir")],
     help: ArgumentHelp("Write files into this folder, which is made if it is missing.", valueName: "dir")
   )
   var folder: String?
@@ -62,14 +62,14 @@ struct FetchCommand: AsyncParsableCommand {
   var rules: [HostRule] = []
 
   @Option(
-    name: [.short, .customLong("jobs")],
+    name: [.customShort("j", allowingJoined: true), .customLong("jobs")],
     help: ArgumentHelp("Requests at once in all; unless given, what open files leave room for.", valueName: "n"),
     transform: OptionValue.count
   )
   var jobs: Int?
 
   @Option(
-    name: [.short, .long],
+    name: [.customShort("m", allowingJoined: true), .long],
     help: ArgumentHelp(
       "The most time for a URL, redirects included; waiting for its turn never counts.",
       valueName: "seconds"
@@ -83,8 +83,9 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How many times a URL is asked again that the network lost or the server puts off (408, 429, 502, 503, 504), with "
-        + "growing waits in between, or as long as Retry-After says, up to a minute. (default: 0)",
+      "How many times a URL is asked again that the network lost (no connection, one that was refused, a body that was "
+        + "cut short) or the server puts off (408, 429, 502, 503, 504), with growing waits in between, or when its host's "
+        + "pause is over. A body that the standard output has the beginning of is not asked for again. (default: 0)",
       valueName: "n"
     ),
     transform: OptionValue.retries
@@ -103,6 +104,12 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var idleTimeout: Duration = .seconds(120)
 
+  @OptionGroup(title: "Session")
+  var session: SessionOptions
+
+  @OptionGroup(title: "Pace")
+  var pace: PaceOptions
+
   @OptionGroup(title: "Credentials")
   var credentials: CredentialOptions
 
@@ -117,9 +124,10 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write a JSON record for each URL, one a line, as it ends. The file is replaced; a new one is for its owner alone. "
+      "Write a JSON record for each URL, one a line, as it ends. The file is replaced; a new one is for its owner alone; "
+        + "- is the standard output, where bodies go to files. "
         + "Passwords in URLs are written as ***, here as in all messages; what stands after a ? is kept.",
-      valueName: "file"
+      valueName: "file|-"
     )
   )
   var log: String?
@@ -130,10 +138,10 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(name: [.short, .long], help: "One line for each URL.")
   var verbose = false
 
+  @OptionGroup
+  var curl: CurlOptions
+
   func validate() throws {
-    guard !urls.isEmpty || !lists.isEmpty else {
-      throw ValidationError("There is nothing to fetch: give URLs, or a list with -i FILE (- is the standard input).")
-    }
     guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
     guard !overwrite || folder != nil || here else {
       throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
@@ -141,14 +149,29 @@ struct FetchCommand: AsyncParsableCommand {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("The standard input can be read only once; give -i - once.")
     }
-    guard log != "-" else {
-      throw ValidationError("--log needs a file: the standard output is for bodies.")
+    guard log != "-" || folder != nil || here else {
+      throw ValidationError(
+        "--log - needs the standard output, which is for bodies; give -P DIR or -O as well, or a file for the log.")
+    }
+    guard session.session == nil || folder != nil || here else {
+      throw ValidationError("--session is about files: give -P DIR or -O as well.")
     }
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
-    let options = try options()
+  }
+
+  /// Whether there is something to fetch. Not in `validate`, which the parser calls before it tells of options that it does
+  /// not know: the value of such an option would be taken for a URL, and complained of.
+  private func checkURLs(_ options: FetchOptions) throws(FetchProblem) {
+    guard !urls.isEmpty || !lists.isEmpty || session.retryFailed else {
+      throw FetchProblem(
+        "there is nothing to fetch: give URLs, or a list with -i FILE (- is the standard input); see headgate fetch --help",
+        status: .usage)
+    }
     for url in urls {
-      do { _ = try options.request(url) } catch {
-        throw ValidationError("\(BadURL.message(url, error.detail)).")
+      do throws(DispatchError) {
+        _ = try options.request(url)
+      } catch {
+        throw FetchProblem(BadURL.message(url, error.detail), status: .usage)
       }
     }
   }
@@ -159,14 +182,19 @@ struct FetchCommand: AsyncParsableCommand {
     options.urls = urls
     options.lists = lists
     options.target = folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
-    options.perHost = try EndPointLimits(requests: perHost)
-    for rule in rules { options.rules[rule.pattern] = rule.limits }
+    (options.perHost, options.rules) = try pace.limits(perHost: perHost, rules)
+    options.sparesLoopback = pace.minInterval == nil
+    options.pauses = pace.retryAfter.pauses
+    options.breaker = pace.breaker
+    options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
+    options.adaptiveFile = pace.adaptiveFile
     options.total = try total()
     options.retries = retry
     options.maxTime = maxTime
     options.deadline = deadline
     options.connectTimeout = connectTimeout
     options.idleTimeout = idleTimeout
+    if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
     for case .field(let field) in credentials.headers { options.headerFields.append(field) }
     options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
     options.passwordFile = try credentials.passwordFile()
@@ -177,6 +205,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.leastSpeed = amounts.leastSpeed
     options.maxHeld = amounts.maxHeld
     options.overwrites = overwrite
+    (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
     options.connection = connection
@@ -196,9 +225,11 @@ struct FetchCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    let options = try options()
+    try checkURLs(options)
     // A closed output is an error like others, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
-    let run = try FetchRun(try options())
+    let run = try FetchRun(options)
     let signals = InterruptSignals { run.interrupted() }
     let status = await run.run()
     signals.cancel()

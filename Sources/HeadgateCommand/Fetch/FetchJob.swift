@@ -13,7 +13,13 @@ struct FetchJob: Sendable {
 enum FetchOutcome: Sendable {
   case stored(FileResponse)
   case written(StreamedResponse, bytes: Int)
-  case refused(status: Int, url: String, bytes: Int, times: DispatchTimes?)
+  case refused(ResponseHead, url: String, bytes: Int, times: DispatchTimes?)
+  /// Its body came, or the rest of it, and has its name; so many bytes in all.
+  case kept(ResponseHead, url: String, path: String, bytes: Int, times: DispatchTimes?)
+  /// Its body is there already; nothing was asked.
+  case there(path: String, bytes: Int)
+  /// Its body is there already; the server says that it is the present one.
+  case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
   /// So many bytes of it may be in the output all the same.
   case failed(DispatchError, sent: Int = 0)
   /// The output took no more.

@@ -20,10 +20,19 @@ struct FetchOptions: Sendable {
   /// Paths of lists; `-` is the standard input.
   var lists: [String] = []
   var target = Target.output
+  /// Whether the distance of starts is the usual one, which is not kept at this machine itself.
+  var sparesLoopback = false
   /// Requests at once for each end-point, for those of some hosts, and in all.
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
+  /// When a host pauses as a whole; nil: never, and no URL waits for as long as Retry-After says either.
+  var pauses: PausePolicy? = PausePolicy()
+  /// When a host that can't be reached sleeps; nil: never.
+  var breaker: BreakerPolicy?
+  /// Whether hosts' limits are learned from their refusals, and where they are kept.
+  var isAdaptive = false
+  var adaptiveFile: String?
   /// How many times a URL is asked again.
   var retries = 0
   /// How long a URL may take from its start, and how long the whole run may.
@@ -45,10 +54,17 @@ struct FetchOptions: Sendable {
   var maxHeld = 4 << 30
   /// Whether a file takes the place of one with its name.
   var overwrites = false
+  /// The journal of a session; nil: none. Whether only what failed is asked for, and whether what is there is renewed.
+  var session: String?
+  var retryFailed = false
+  var newer = false
   var log: String?
   var verbosity = Verbosity.normal
   /// How connections are made; nil: as nobody said anything.
   var connection: ConnectionOptions?
+
+  /// The folder that files go to; the current one where none is named.
+  var folder: String { if case .folder(let folder) = target { folder } else { "." } }
 
   /// A URL as a request with these limits and fields.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
@@ -66,8 +82,7 @@ struct FetchOptions: Sendable {
     request.redirects = redirects.policy
     request.maxDownloadBytes = maxBytes
     request.leastSpeed = leastSpeed
-    // No budget: whoever asks for so many of each URL means that.
-    if retries > 0 { request.retry = RetryPolicy(attempts: retries + 1, backoff: .polite, budget: nil) }
+    request.retry = retryPolicy(attempts: retries + 1)
     request.timeout = maxTime
     request.connectTimeout = connectTimeout
     request.idleTimeout = idleTimeout
@@ -76,6 +91,20 @@ struct FetchOptions: Sendable {
 }
 
 extension FetchOptions {
+  /// What is waited between two times.
+  static let backoff = Backoff.polite
+
+  /// The rules by which a URL is sent so many times; nil for one time.
+  func retryPolicy(attempts: Int) -> RetryPolicy? {
+    guard attempts > 1 else { return nil }
+    // No budget: those who ask for so many of each URL mean that.
+    var retry = RetryPolicy(attempts: attempts, backoff: Self.backoff, budget: nil)
+    // The pause of the whole host has a longest of its own.
+    retry.longestRetryAfter = .seconds(366 * 86_400)
+    retry.ignoresRetryAfter = pauses == nil
+    return retry
+  }
+
   /// Reads the fields and passwords that are elsewhere.
   mutating func readSecrets() throws(FetchProblem) {
     for source in headerSources { for field in try source.fields() { headerFields.append(field) } }

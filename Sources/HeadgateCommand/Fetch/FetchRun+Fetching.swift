@@ -1,16 +1,20 @@
 import HeadgateDispatch
+import HeadgateFlow
+import HeadgateThreads
 
 // One URL, to its file or to the output.
 
 extension FetchRun {
   /// The rest of a refused response is read to its end when it is no longer than this, so that its connection can be
   /// used again.
-  private static let mostDrained = 64 * 1024
+  static let mostDrained = 64 * 1024
 
   /// Brings a URL to its place in the queue, and returns when it has one.
   func fetch(_ job: FetchJob) async {
+    if options.sparesLoopback, job.request.endPoint.isLoopback { spare(job.request.endPoint) }
     switch options.target {
-    case .folder(let folder): await store(job, in: folder)
+    case .folder(let folder):
+      if let session { await keep(job, session) } else { await store(job, in: folder) }
     case .output:
       await output.turns.enter(job.index)
       pending.enter()
@@ -21,17 +25,26 @@ extension FetchRun {
     }
   }
 
+  /// Lets requests to this machine itself follow one another at once.
+  private func spare(_ endPoint: EndPoint) {
+    guard spared.withLock({ $0.insert(endPoint).inserted }) else { return }
+    let limits = dispatcher.limits.of(endPoint)
+    guard limits.rates.isEmpty, let unspaced = try? limits.with(minimumInterval: .zero, jitter: 0) else { return }
+    dispatcher.setLimits(unspaced, for: endPoint)
+  }
+
   private func store(_ job: FetchJob, in folder: String) async {
-    let name = FileName.of(job.request.url)
-    let path = folder == "." ? name : folder + (folder.hasSuffix("/") ? "" : "/") + name
+    // Here, where URLs come in the order of the list.
+    let path = FileName.path(names.claim(FileName.of(job.request.url)), in: folder)
     pending.enter()
     await dispatcher.dispatchShort(
       enqueuing: job.request,
       to: options.overwrites ? .replacing(path) : .numbered(path),
       onProgress: received?.listener()
-    ) { [report, pending] result in
+    ) { [self] result in
       switch result {
       case .success(let response): report.ended(job, .stored(response))
+      case .failure(let error) where DiskFault.isLasting(error): diskFailed(job, error)
       case .failure(let error): report.ended(job, .failed(error))
       }
       pending.leave()
@@ -45,7 +58,7 @@ extension FetchRun {
     var outcome: FetchOutcome
     var sent = 0
     do {
-      outcome = try await receive(job, into: body, &sent)
+      outcome = try await receiveWhole(job, into: body, &sent)
       await output.turns.wait(for: job.index)
       if output.isBroken { outcome = .failed(DispatchError(.shutDown)) }
       if case .written = outcome {
@@ -59,7 +72,7 @@ extension FetchRun {
       outcome = isOwn ? .outputFailed(error) : .failed(DispatchError(.shutDown))
     } catch {
       body.discard()
-      let error = error as? DispatchError ?? DispatchError(.transportFailed, underlying: error)
+      let error = error as? DispatchError ?? DispatchError(.transportFailed, underlyingError: error)
       outcome = .failed(error, sent: sent)
     }
     report.ended(job, outcome)
@@ -68,8 +81,36 @@ extension FetchRun {
     output.turns.pass()
   }
 
-  private func receive(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
-    let response = try await dispatcher.stream(for: job.request)
+  /// As often as the options say, as long as the output has nothing of it. The library itself does not: it has handed
+  /// out the response's head.
+  private func receiveWhole(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
+    var left = options.retries + 1
+    var request = job.request
+    while true {
+      do {
+        return try await receive(job, request, into: held, &sent)
+      } catch let error as DispatchError where sent == 0 && error.isCutShort && error.attempts < left && !isStopping {
+        held.discard()
+        left -= max(1, error.attempts)
+        request.retry = options.retryPolicy(attempts: left)
+        await rest(after: options.retries + 1 - left)
+      }
+    }
+  }
+
+  /// Waits before a URL is asked again.
+  func rest(after attempts: Int) async {
+    var random = SystemRandomNumberGenerator()
+    let delay = FetchOptions.backoff.delay(after: max(1, attempts), using: &random)
+    await withContinuation { continuation in
+      _ = TimerThread.shared.schedule(at: .after(delay)) { continuation.resume() }
+    }
+  }
+
+  private func receive(_ job: FetchJob, _ request: DispatchRequest, into held: HeldBody, _ sent: inout Int)
+    async throws -> FetchOutcome
+  {
+    let response = try await dispatcher.stream(for: request)
     var iterator = response.body.makeAsyncIterator()
     var bytes = 0
     guard (200...299).contains(response.statusCode) else {
@@ -77,7 +118,7 @@ extension FetchRun {
         bytes += piece.count
         received?.add(piece.count)
       }
-      return .refused(status: response.statusCode, url: response.url, bytes: bytes, times: response.body.times)
+      return .refused(response.head, url: response.url, bytes: bytes, times: response.body.times)
     }
     while let piece = try await iterator.next() {
       bytes += piece.count
@@ -93,4 +134,9 @@ extension FetchRun {
     }
     return .written(response, bytes: bytes)
   }
+}
+
+extension DispatchError {
+  /// Whether a body broke off that may be whole at the next attempt.
+  var isCutShort: Bool { (code == .connectionLost || code == .idleTimedOut) && phase == .receiving }
 }

@@ -18,29 +18,48 @@ extension FetchRun {
     for (number, url) in options.urls.enumerated() where isWhole {
       let line = NumberedLine(number: number + 1, line: .url(url))
       isWhole = await take(line, of: "argument", &progress)
+      if !isWhole { report.skippedUnread(options.urls.count - number) }
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
     if !isWhole, isOutOfTime {
       report.fault(.time, "the deadline passed before the list was read to its end; what follows was not fetched")
     }
+    if !isWhole { for list in lists { await skipRest(of: list) } }
     return progress.lines
+  }
+
+  /// Counts what is not fetched any more: the last line tells of every URL, as far as that can be known.
+  private func skipRest(of list: ListReader) async {
+    report.skippedUnread(await list.countRest { [weak self] in self?.isEndingAtOnce == false })
   }
 
   /// False: the run is to stop.
   private func read(_ list: ListReader, _ progress: inout ListProgress) async -> Bool {
     while true {
-      let lines: [NumberedLine]?
+      let piece: ListReader.Piece
       do throws(SystemError) {
-        lines = try await list.next()
+        piece = try await list.next()
       } catch {
         report.fault(.file, "\(list.name): \(error)")
         return true
       }
-      guard let lines else { return !isStopping }
-      for line in lines {
-        guard await take(line, of: list.name, &progress) else { return false }
+      switch piece {
+      case .end: return !isStopping
+      case .compressed(let compression):
+        report.fault(
+          .usage,
+          "\(list.name): it is compressed by \(compression); "
+            + "write \(compression.reader) FILE | headgate fetch -i - and what else you want")
+        return true
+      case .lines(let lines):
+        for (place, line) in lines.enumerated() {
+          guard await take(line, of: list.name, &progress) else {
+            report.skippedUnread(lines.count - place)
+            return false
+          }
+        }
+        await report.settle()
       }
-      await report.settle()
     }
   }
 

@@ -38,6 +38,12 @@ extension FetchRun {
     }
   }
 
+  /// The journal; nil when nobody asked for one.
+  static func openSession(_ options: FetchOptions) throws(FetchProblem) -> Session? {
+    guard let path = options.session else { return nil }
+    return try Session(path, folder: options.folder, retryFailed: options.retryFailed, newer: options.newer)
+  }
+
   static func checkTrust(_ options: FetchOptions) throws(FetchProblem) {
     let connection = options.connection
     for file in [connection?.cacert, connection?.cert, connection?.key].compactMap({ $0 }) {
@@ -60,8 +66,9 @@ extension FetchRun {
     }
   }
 
-  static func openLog(_ path: String?, on crew: LaneCrew) throws(FetchProblem) -> LineWriter? {
+  static func openLog(_ path: String?, _ output: Int32, on crew: LaneCrew) throws(FetchProblem) -> LineWriter? {
     guard let path else { return nil }
+    if path == "-" { return LineWriter(output, on: crew) }
     do throws(CreationError) {
       return LineWriter(try Descriptor.create(path), on: crew)
     } catch {
@@ -75,13 +82,19 @@ extension FetchRun {
   ) throws(FetchProblem) -> URLDispatcher {
     do {
       let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
-      let limits = try GateLimits(
+      var limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
         waiting: lookahead,
         overflow: .wait
       )
+      limits.pauses = options.pauses
+      limits.breaker = options.breaker
+      if options.isAdaptive {
+        limits.adaptive = AdaptivePolicy(
+          memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
+      }
       return URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
     } catch let problem as FetchProblem {
       throw problem

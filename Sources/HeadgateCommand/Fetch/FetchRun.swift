@@ -29,11 +29,18 @@ final class FetchRun: Sendable {
   private let stop = Locked(Stop.no)
   /// How many URLs and bad lines there are, once that is known.
   private let total = Locked(Int?.none)
+  private let diskHasFailed = Locked(false)
   private let showsStatus: Bool
   /// For the status line; nil where there is none.
   let received: ByteCount?
+  /// What this run goes on with, and another one may; nil where nobody asked for it.
+  let session: Session?
+  /// The names that files get.
+  let names: FileNames
   private let cookies: CookieJar?
   private let messages: Int32
+  /// End-points of this machine itself that were met.
+  let spared = Locked(Set<EndPoint>())
 
   /// Opens all that the run needs.
   ///
@@ -41,13 +48,23 @@ final class FetchRun: Sendable {
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
     var options = options
     try options.readSecrets()
-    self.options = options
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
     output = OutputWriter(streams.output, on: crew, held: HeldSpace(limit: options.maxHeld))
     (stopSignal, lists) = try FetchRun.openLists(options.lists, streams.input)
     try FetchRun.checkTrust(options)
-    if case .folder(let folder) = options.target { try FetchRun.makeFolder(folder) }
+    var existing: [String] = []
+    if case .folder(let folder) = options.target {
+      try FetchRun.makeFolder(folder)
+      if !options.overwrites { existing = Descriptor.names(in: folder) }
+    }
+    session = try FetchRun.openSession(options)
+    existing += session?.names ?? []
+    names = FileNames(taken: existing)
+    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty {
+      options.urls = session?.failedURLs ?? []
+    }
+    self.options = options
     // Bodies and a status line on one terminal would spoil each other.
     let mixesWithBodies = options.target == .output && Descriptor.isTerminal(streams.output)
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
@@ -56,8 +73,8 @@ final class FetchRun: Sendable {
     dispatcher = try FetchRun.makeDispatcher(options, cookies)
     report = FetchReport(
       console: LineWriter(messages, on: crew),
-      log: try FetchRun.openLog(options.log, on: crew),
-      logName: options.log ?? "",
+      log: try FetchRun.openLog(options.log, streams.output, on: crew),
+      logName: options.log == "-" ? "standard output" : options.log ?? "",
       verbosity: options.verbosity
     )
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
@@ -77,8 +94,24 @@ final class FetchRun: Sendable {
     ticker?.stop()
     timer?.cancel()
     await dispatcher.shutDown(.drain)
+    if let session {
+      // What waits to be written there is to be there for the next run.
+      do throws(SystemError) {
+        try await session.journal.write("")
+      } catch {
+        report.fault(.file, "the session \(options.session ?? ""): \(error)")
+      }
+    }
     if let file = options.connection?.cookieJar, let cookies {
       do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
+    }
+    if let file = options.adaptiveFile {
+      // Hosts that this run did not ask are kept as they were.
+      var learned = dispatcher.gate.limits.adaptive?.remembered ?? LearnedLimits()
+      learned.merge(dispatcher.gate.learned)
+      do throws(FetchProblem) { try LearnedFile.write(learned, to: file) } catch {
+        report.fault(.file, error.description)
+      }
     }
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }
@@ -93,12 +126,26 @@ final class FetchRun: Sendable {
     report.interrupted()
     stopSignal.raise()
     if stop == .reading {
-      report.remark("finishing what runs, skipping the rest; interrupt again to stop at once")
+      report.remark(
+        InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
+          + (session == nil ? "" : "; the same command goes on where this one ends"))
       dispatcher.beginShutDown(.graceful)
     } else {
       dispatcher.dispose()
     }
     return stop
+  }
+
+  /// The disk takes no more files: said once, and nothing that is still to come is fetched.
+  func diskFailed(_ job: FetchJob, _ error: DispatchError) {
+    let isFirst = diskHasFailed.withLock { hasFailed in
+      defer { hasFailed = true }
+      return !hasFailed
+    }
+    guard isFirst else { return report.ended(job, .failed(DispatchError(.shutDown))) }
+    let reason = "\(error.detail); nothing more is fetched"
+    report.ended(job, .outputFailed(OutputError(place: "the disk", reason: reason, isShared: true)))
+    outputBroke()
   }
 
   /// The output takes no more: nothing that is still to come can be used.
@@ -110,6 +157,9 @@ final class FetchRun: Sendable {
   // MARK: The state
 
   var isStopping: Bool { stopSignal.isRaised }
+
+  /// Whether it was interrupted twice.
+  var isEndingAtOnce: Bool { stop.withLock { $0 == .atOnce } }
 
   /// What is left of the whole run's time; nil without a limit.
   var timeLeft: Duration? { options.deadline.map { $0 - elapsed } }

@@ -16,7 +16,17 @@ final class ListReader: Sendable {
 
   private struct State {
     var splitter = LineSplitter()
+    var hasBegun = false
     var isAtEnd = false
+  }
+
+  /// What a list has next.
+  enum Piece: Equatable {
+    case lines([NumberedLine])
+    /// Nothing more: its end, or the stop signal.
+    case end
+    /// It is no text.
+    case compressed(Compression)
   }
 
   /// What the list is called in messages.
@@ -37,19 +47,46 @@ final class ListReader: Sendable {
 
   deinit { if isOwner { Descriptor.close(descriptor) } }
 
-  /// The next lines, as many as one piece holds; nil at the end of the list or once the stop signal is raised.
-  func next() async throws(SystemError) -> [NumberedLine]? {
-    try await lane.perform { [self] () throws(SystemError) in try readPiece() }
+  /// The next lines, as many as one piece holds; the end also once the stop signal is raised.
+  func next() async throws(SystemError) -> Piece {
+    try await lane.perform { [self] () throws(SystemError) in
+      if Descriptor.wait(for: descriptor, Int32(POLLIN), orFor: stop.descriptor) { return .end }
+      return try readPiece()
+    }
   }
 
-  private func readPiece() throws(SystemError) -> [NumberedLine]? {
-    if state.withLock({ $0.isAtEnd }) { return nil }
-    if Descriptor.wait(for: descriptor, Int32(POLLIN), orFor: stop.descriptor) { return nil }
+  /// How many URLs and bad lines are left, for those who stop before the end; nil where only reading would tell and
+  /// may take for ever, as from a pipe.
+  ///
+  /// - Parameter isWanted: Asked before each piece; false ends the counting, with nil.
+  func countRest(while isWanted: @escaping @Sendable () -> Bool) async -> Int? {
+    guard Descriptor.isRegularFile(descriptor) else { return state.withLock { $0.isAtEnd } ? 0 : nil }
+    do throws(SystemError) {
+      return try await lane.perform { [self] () throws(SystemError) in
+        var count = 0
+        while isWanted() {
+          guard case .lines(let lines) = try readPiece() else { return count }
+          count += lines.count
+        }
+        return nil
+      }
+    } catch {
+      return nil
+    }
+  }
+
+  private func readPiece() throws(SystemError) -> Piece {
+    if state.withLock({ $0.isAtEnd }) { return .end }
     let piece = try Descriptor.read(descriptor, atMost: Self.pieceSize)
     return state.withLock { state in
-      guard piece.isEmpty else { return state.splitter.split(piece[...]) }
+      if !state.hasBegun, let compression = Compression(startingWith: piece) {
+        state.isAtEnd = true
+        return .compressed(compression)
+      }
+      state.hasBegun = true
+      guard piece.isEmpty else { return .lines(state.splitter.split(piece[...])) }
       state.isAtEnd = true
-      return state.splitter.finish().map { [$0] } ?? []
+      return .lines(state.splitter.finish().map { [$0] } ?? [])
     }
   }
 }

@@ -16,11 +16,14 @@ final class LineWriter: Sendable {
   }
 
   private let descriptor: Int32
+  private let columns: @Sendable () -> Int?
   private let lane: SerialLane
   private let state = Locked(State())
 
-  init(_ descriptor: Int32, on crew: LaneCrew) {
+  /// - Parameter columns: The terminal's present width; nil: it is none. Asked only where there is a status line.
+  init(_ descriptor: Int32, on crew: LaneCrew, columns: (@Sendable () -> Int?)? = nil) {
     self.descriptor = descriptor
+    self.columns = columns ?? { Descriptor.columns(descriptor) }
     self.lane = SerialLane(on: crew)
   }
 
@@ -66,7 +69,7 @@ final class LineWriter: Sendable {
         state.isScheduled = false
       }
       guard state.failure == nil else { return [] }
-      return Self.bytes(&state)
+      return Self.bytes(&state, columns)
     }
     guard !bytes.isEmpty else { return }
     do throws(SystemError) {
@@ -76,11 +79,17 @@ final class LineWriter: Sendable {
     }
   }
 
-  private static func bytes(_ state: inout State) -> [UInt8] {
+  private static func bytes(_ state: inout State, _ columns: () -> Int?) -> [UInt8] {
     guard !state.pending.isEmpty || state.status != state.shown else { return [] }
-    // To the line's start, and erased from there.
-    let eraser = state.shown.isEmpty ? "" : "\r\u{1B}[K"
+    let eraser = state.shown.isEmpty ? "" : eraser(of: state.shown, columns: columns() ?? .max)
     state.shown = state.status
     return Array(eraser.utf8) + state.pending + Array(state.status.utf8)
+  }
+
+  /// What erases a status line: to its start, and from there on. A terminal that has become narrower than the line has
+  /// wrapped it meanwhile, and shows it in several rows.
+  static func eraser(of line: String, columns: Int) -> String {
+    let rows = (line.unicodeScalars.count - 1) / max(1, columns)
+    return (rows > 0 ? "\u{1B}[\(rows)A" : "") + (rows > 0 ? "\r\u{1B}[J" : "\r\u{1B}[K")
   }
 }

@@ -24,6 +24,8 @@ enum ErrorText {
     case .redirectRefused: "; see --redirects, --proto-redir and --allow-private-redirects"
     case .tlsFailed where error.detail.contains("of the client"): "; give one with --cert and --key"
     case .tlsFailed where error.detail.contains("vouches"): "; give the server's authority with --cacert"
+    case .pausedUntil: "; raise --deadline, or see --retry-after"
+    case .unreachable: "; see --host-failures"
     case .proxyFailed: "; see --proxy and --noproxy"
     default: ""
     }

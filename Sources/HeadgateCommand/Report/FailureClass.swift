@@ -11,7 +11,7 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     case .invalidURL: self = .usage
     case .fileFailed: self = .file
     case .tlsFailed: self = .tls
-    case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow: self = .time
+    case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow, .pausedUntil: self = .time
     // What the server answered is a redirect, which is no 2xx.
     case .redirectRefused, .tooManyRedirects, .badRedirect: self = .http
     default: self = .network

@@ -10,10 +10,14 @@ struct FetchRecord: Equatable, Sendable {
   /// The end-point that answered or failed.
   var endPoint: EndPoint?
   var status: Int?
+  /// The version of HTTP that it came by: `HTTP/1.1`.
+  var version: String?
   /// The error's word: a code of `DispatchError`, or `http_error`.
   var error: String?
-  /// How many times it was asked, where that is more than once.
-  var attempts: Int?
+  /// The error as the messages have it. Control characters are escaped.
+  var message: String?
+  /// How many times it was asked; 0: never.
+  var attempts = 0
   var bytes: Int?
   var file: String?
   /// Waiting for permits; not part of the times that follow.
@@ -22,6 +26,8 @@ struct FetchRecord: Equatable, Sendable {
   var exchange: ExchangeTimes?
   /// From the submission to the end.
   var total: Double?
+  /// When it ended, by RFC 3339.
+  var time: String?
 
   var json: String {
     var line = JSONLine()
@@ -29,7 +35,9 @@ struct FetchRecord: Equatable, Sendable {
     line.add("final_url", finalURL.map(ShownText.withoutPassword))
     line.add("end_point", endPoint?.description)
     line.add("status", status)
+    line.add("http_version", version)
     line.add("error", error)
+    line.add("message", message)
     line.add("attempts", attempts)
     line.add("bytes", bytes)
     line.add("file", file)
@@ -39,6 +47,7 @@ struct FetchRecord: Equatable, Sendable {
     line.add("tls", seconds: exchange?.tls.inSeconds)
     line.add("first_byte", seconds: exchange?.firstByte.inSeconds)
     line.add("total", seconds: total)
+    line.add("time", time)
     return line.line
   }
 }

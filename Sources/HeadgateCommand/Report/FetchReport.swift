@@ -24,12 +24,25 @@ final class FetchReport: Sendable {
     switch outcome {
     case .stored(let response): stored(job, response)
     case .written(let response, let bytes): written(job, response, bytes)
-    case .refused(let status, let url, let bytes, let times): refused(job, status, url, bytes, times)
+    case .kept(let head, let url, let path, let bytes, let times): kept(job, head, url, path, bytes, times)
+    case .there(let path, let bytes):
+      state.withLock { $0.find() }
+      record { FetchRecord(url: job.url, bytes: bytes, file: path) }
+    case .unchanged(let head, let url, let path, let times):
+      state.withLock { $0.find() }
+      record {
+        var record = FetchRecord(url: job.url, file: path)
+        record.answered(by: url, head, job.request, times)
+        return record
+      }
+    case .refused(let head, let url, let bytes, let times): refused(job, head, url, bytes, times)
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
       state.withLock { $0.fail(.file) }
       if error.isShared { complain("\(error)") } else { complain("\(error)", about: job) }
-      record { FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description) }
+      record {
+        FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
+      }
     }
   }
 
@@ -37,7 +50,7 @@ final class FetchReport: Sendable {
   func badLine(_ message: String, _ text: String, at place: String) {
     state.withLock { $0.fail(.usage) }
     complain("\(place): \(message)")
-    record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description) }
+    record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description, message: message) }
   }
 
   /// Something beside the URLs went wrong.
@@ -45,6 +58,12 @@ final class FetchReport: Sendable {
     state.withLock { $0.note(failure) }
     complain(text)
   }
+
+  /// So many lines are not looked at any more; nil: nobody knows how many.
+  func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
+
+  /// A URL that a session leaves out: it stood in the list before, or is none of those that failed.
+  func passedOver() { state.withLock { $0.passOver() } }
 
   func interrupted() { state.withLock { $0.isInterrupted = true } }
 
@@ -76,13 +95,19 @@ final class FetchReport: Sendable {
 
   private func stored(_ job: FetchJob, _ response: FileResponse) {
     guard let path = response.path else {
-      return refused(job, response.statusCode, response.url, response.bytes, response.times)
+      return refused(job, response.head, response.url, response.bytes, response.times)
     }
-    state.withLock { $0.succeed(bytes: response.bytes) }
-    tell(response.statusCode, response.bytes, response.times.total.inSeconds, job, to: path)
+    kept(job, response.head, response.url, path, response.bytes, response.times)
+  }
+
+  private func kept(
+    _ job: FetchJob, _ head: ResponseHead, _ url: String, _ path: String, _ bytes: Int, _ times: DispatchTimes?
+  ) {
+    state.withLock { $0.succeed(bytes: bytes) }
+    tell(head.statusCode, bytes, times?.total.inSeconds, job, to: path)
     record {
-      var record = FetchRecord(url: job.url, status: response.statusCode, bytes: response.bytes, file: path)
-      record.answered(by: response.url, job.request, response.times)
+      var record = FetchRecord(url: job.url, bytes: bytes, file: path)
+      record.answered(by: url, head, job.request, times)
       return record
     }
   }
@@ -92,26 +117,31 @@ final class FetchReport: Sendable {
     let times = response.body.times
     tell(response.statusCode, bytes, times?.total.inSeconds, job, to: nil)
     record {
-      var record = FetchRecord(url: job.url, status: response.statusCode, bytes: bytes)
-      record.answered(by: response.url, job.request, times)
+      var record = FetchRecord(url: job.url, bytes: bytes)
+      record.answered(by: response.url, response.head, job.request, times)
       return record
     }
   }
 
-  private func refused(_ job: FetchJob, _ status: Int, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
+  private func refused(_ job: FetchJob, _ head: ResponseHead, _ url: String, _ bytes: Int, _ times: DispatchTimes?) {
     state.withLock { $0.fail(.http) }
-    complain("status \(status)" + (url == job.request.url ? "" : " at \(url)"), about: job)
+    let message = "status \(head.statusCode)" + (url == job.request.url ? "" : " at \(url)")
+    complain(message, about: job)
     record {
-      var record = FetchRecord(url: job.url, status: status, error: "http_error", bytes: bytes)
-      record.answered(by: url, job.request, times)
+      var record = FetchRecord(url: job.url, error: "http_error", message: message, bytes: bytes)
+      record.answered(by: url, head, job.request, times)
       return record
     }
   }
 
   private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
+    let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent)
     if let failure = FailureClass(error.code) {
-      state.withLock { $0.fail(failure) }
-      complain(ErrorText.of(error, askedFor: job.request.endPoint, sent: sent), about: job)
+      state.withLock { tally in
+        tally.fail(failure)
+        tally.noteGivenUp(error.code)
+      }
+      complain(message, about: job)
     } else {
       state.withLock { $0.skip() }
       if verbosity == .verbose { complain("skipped", about: job) }
@@ -122,6 +152,8 @@ final class FetchReport: Sendable {
         url: job.url,
         endPoint: error.endPoint ?? job.request.endPoint,
         error: error.code.description,
+        message: message,
+        attempts: error.attempts,
         queued: queued,
         total: queued + error.ran.inSeconds
       )
@@ -149,15 +181,24 @@ final class FetchReport: Sendable {
   /// A URL, the name of a file, and what is said of them.
   private static let longestLine = 8_000
 
-  private func record(_ make: () -> FetchRecord) { log?.write(make().json) }
+  private func record(_ make: () -> FetchRecord) {
+    guard let log else { return }
+    var record = make()
+    record.time = WallClock.now()
+    log.write(record.json)
+  }
 }
 
 extension FetchRecord {
-  fileprivate mutating func answered(by url: String, _ request: DispatchRequest, _ times: DispatchTimes?) {
+  fileprivate mutating func answered(
+    by url: String, _ head: ResponseHead, _ request: DispatchRequest, _ times: DispatchTimes?
+  ) {
     finalURL = url
+    status = head.statusCode
+    version = head.version?.description
     endPoint = url == request.url ? request.endPoint : try? EndPoint(url)
     queued = times?.queued.inSeconds
-    attempts = times.flatMap { $0.attempts > 1 ? $0.attempts : nil }
+    attempts = times?.attempts ?? 1
     exchange = times?.exchange
     total = times?.total.inSeconds
   }

@@ -9,11 +9,12 @@ struct ProgressLine: Equatable, Sendable {
   var bytes = 0
   var seconds = 0.0
 
-  /// The line, cut to a terminal's width so that it never wraps: a wrapped line can't be erased.
+  /// The line, cut to a terminal's width so that it never wraps, nor when the terminal writes `^C` behind it: what is
+  /// wrapped that way can't be erased.
   func text(columns: Int) -> String {
     var parts = [total.map { "\(done)/\($0)" } ?? "\(done) done", "running \(running)", "waiting \(waiting)"]
     if failed > 0 { parts.append("failed \(failed)") }
     parts += [Amount.bytes(bytes), Amount.seconds(seconds)]
-    return String(parts.joined(separator: "  ").prefix(max(0, columns - 1)))
+    return String(parts.joined(separator: "  ").prefix(max(0, columns - 3)))
   }
 }

@@ -21,7 +21,8 @@ struct Fetched {
   /// - Parameters:
   ///   - arguments: As on the command line. `@/` at the start of one stands for the folder.
   ///   - folder: Where its files are.
-  init(_ arguments: [String], in folder: TemporaryFolder) async throws {
+  ///   - limit: How many seconds it may take.
+  init(_ arguments: [String], in folder: TemporaryFolder, until limit: Int = 110) async throws {
     let streams = FetchRun.Streams(
       input: try Descriptor.openForReading("/dev/null"),
       output: try Descriptor.create(folder.file("stdout")),
@@ -29,7 +30,7 @@ struct Fetched {
     )
     defer { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }
     let all = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
-    let command = try FetchCommand.parse(all + ["--log", folder.file("log"), "--deadline", "110"])
+    let command = try FetchCommand.parse(all + ["--log", folder.file("log"), "--deadline", "\(limit)"])
     let start = Deadline.now
     status = try await FetchRun(try command.options(), streams: streams).run().rawValue
     seconds = (Deadline.now - start).inSeconds

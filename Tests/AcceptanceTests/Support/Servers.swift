@@ -1,3 +1,4 @@
+import Foundation
 import HeadgateThreads
 import Testing
 
@@ -39,4 +40,7 @@ extension Trait where Self == ServersTrait {
 }
 
 /// All tests against real servers, one at a time: each of them keeps the machine busy by itself.
-@Suite(.serialized, .servers, .timeLimit(.minutes(2))) enum AcceptanceTests {}
+@Suite(
+  .serialized, .servers,
+  .timeLimit(.minutes(ProcessInfo.processInfo.environment["HEADGATE_PACE_SECONDS"] == nil ? 2 : 15))
+) enum AcceptanceTests {}

@@ -56,7 +56,10 @@ struct Record: Decodable {
   var finalUrl: String?
   var endPoint: String?
   var status: Int?
+  var httpVersion: String?
   var error: String?
+  var message: String?
+  var attempts: Int
   var bytes: Int?
   var file: String?
   var queued: Double?
@@ -65,6 +68,7 @@ struct Record: Decodable {
   var tls: Double?
   var firstByte: Double?
   var total: Double?
+  var time: String?
 }
 
 func fetch(_ arguments: String..., in folder: TemporaryFolder, input: String = "") async throws -> Fetched {

@@ -1,0 +1,34 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Where limits that were learned are kept from one run to the next.
+enum LearnedFile {
+  /// Reads it. A file that is not there yet has nothing in it.
+  static func read(_ path: String) throws(FetchProblem) -> LearnedLimits {
+    guard access(path, F_OK) == 0 else { return LearnedLimits() }
+    do {
+      return LearnedLimits(String(decoding: try Descriptor.readFile(path), as: UTF8.self))
+    } catch {
+      throw FetchProblem("the learned limits in \(path) can't be read: \(error)")
+    }
+  }
+
+  /// Writes what is known now in the place of what it had.
+  static func write(_ learned: LearnedLimits, to path: String) throws(FetchProblem) {
+    do {
+      let file = try Descriptor.create(path)
+      defer { Descriptor.close(file) }
+      try Descriptor.write(Array(learned.description.utf8), to: file)
+    } catch {
+      throw FetchProblem("the learned limits can't be written to \(path): \(error)")
+    }
+  }
+}

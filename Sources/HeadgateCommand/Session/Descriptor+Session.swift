@@ -1,0 +1,95 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+// What a session needs of files: their order on the disk, and their identity.
+
+extension Descriptor {
+  /// Opens a journal to be read and added to, makes it if it is missing, and keeps other runs from it for as long as it
+  /// is open.
+  ///
+  /// - Throws: `EWOULDBLOCK` when another run has it.
+  static func openJournal(_ path: String) throws(SystemError) -> Int32 {
+    let opened = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard opened >= 0 else { throw .last }
+    guard isRegularFile(opened) else {
+      close(opened)
+      throw SystemError(errno: EINVAL)
+    }
+    guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
+      let error = SystemError.last
+      close(opened)
+      throw error
+    }
+    return opened
+  }
+
+  /// Opens a folder, for ``sync(_:)``.
+  static func openFolder(_ path: String) throws(SystemError) -> Int32 {
+    let opened = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard opened >= 0 else { throw .last }
+    return opened
+  }
+
+  /// Opens a part file to be written from an offset on; what stands behind that is cut off.
+  static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
+    let opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
+    guard opened >= 0 else { throw .last }
+    guard ftruncate(opened, off_t(offset)) == 0, lseek(opened, off_t(offset), SEEK_SET) >= 0 else {
+      let error = SystemError.last
+      close(opened)
+      throw error
+    }
+    return opened
+  }
+
+  /// Returns once what was written is on the disk. A file system that can't say so is believed.
+  static func sync(_ descriptor: Int32) throws(SystemError) {
+    while fsync(descriptor) != 0 {
+      switch SystemError.last.errno {
+      case EINTR: continue
+      case EINVAL, ENOTSUP, EROFS: return
+      default: throw .last
+      }
+    }
+  }
+
+  /// A file's size and number; nil where there is none.
+  static func found(_ path: String) -> SessionState.Found? {
+    var info = stat()
+    guard lstat(path, &info) == 0 else { return nil }
+    return SessionState.Found(size: Int(info.st_size), inode: UInt64(info.st_ino))
+  }
+
+  static func found(_ descriptor: Int32) throws(SystemError) -> SessionState.Found {
+    var info = stat()
+    guard fstat(descriptor, &info) == 0 else { throw .last }
+    return SessionState.Found(size: Int(info.st_size), inode: UInt64(info.st_ino))
+  }
+
+  /// Gives a file another name, in the place of one that has it.
+  static func move(_ path: String, to name: String) throws(SystemError) {
+    guard rename(path, name) == 0 else { throw .last }
+  }
+
+  static func remove(_ path: String) { unlink(path) }
+
+  /// A word that is another one after each start of the machine; nil where there is none to be had.
+  static func boot() -> String? {
+    #if canImport(Darwin)
+    var size = 0
+    guard sysctlbyname("kern.bootsessionuuid", nil, &size, nil, 0) == 0, size > 0 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: size)
+    guard sysctlbyname("kern.bootsessionuuid", &bytes, &size, nil, 0) == 0 else { return nil }
+    return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    #else
+    guard let bytes = try? readFile("/proc/sys/kernel/random/boot_id") else { return nil }
+    let word = bytes.prefix { $0 > 0x20 }
+    return word.isEmpty ? nil : String(decoding: word, as: UTF8.self)
+    #endif
+  }
+}

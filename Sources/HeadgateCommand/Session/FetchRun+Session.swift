@@ -1,0 +1,173 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+// One URL of a session, from its plan to its file.
+
+extension FetchRun {
+  /// What is asked for beside the URL.
+  private enum Asked {
+    case all
+    case rest(from: Int, Validator)
+    case change(Validator)
+
+    var offset: Int? { if case .rest(let offset, _) = self { offset } else { nil } }
+
+    var tag: String? { if case .rest(_, let validator) = self { validator.tag } else { nil } }
+
+    func add(to fields: inout HTTPFields) {
+      switch self {
+      case .all: break
+      case .rest(let offset, let validator):
+        fields[.range] = "bytes=\(offset)-"
+        fields[.ifRange] = validator.forRange
+      case .change(let validator):
+        fields[.ifNoneMatch] = validator.tag
+        if validator.tag == nil { fields[.ifModifiedSince] = validator.modified }
+      }
+    }
+  }
+
+  /// Does what the session's journal and folder leave to do about a URL. Returns when it has a place in the queue.
+  func keep(_ job: FetchJob, _ session: Session) async {
+    let key = Session.key(job)
+    guard !session.passesOver(key) else { return report.passedOver() }
+    let plan = await session.plan(key)
+    var name: String?
+    switch plan {
+    case .there(let file): return report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+    case .confirm(let file):
+      session.confirm(key)
+      return report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+    case .name(let file): name = file.name
+    case .renew(let file):
+      session.confirm(key)
+      name = file.name
+    case .goOn(let given, _, _): name = given
+    case .begin(let given): name = given
+    }
+    let part = PartDescription(key: key, name: name ?? names.claim(FileName.of(job.request.url)), plan: plan)
+    // Throws for a cancelled task only, and this one never is.
+    try? await session.room.wait()
+    pending.enter()
+    Task {
+      await bring(job, part, session)
+      session.room.signal()
+      pending.leave()
+    }
+  }
+
+  private struct PartDescription: Sendable {
+    let key: String
+    let name: String
+    let plan: SessionState.Plan
+  }
+
+  private func bring(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
+    let part = PartWriter(description.key, named: description.name, in: session)
+    do {
+      let outcome = try await transfer(job, part, description.plan, session)
+      if case .refused = outcome { session.note(part.key, failed: "http_error") }
+      report.ended(job, outcome)
+    } catch {
+      let failure =
+        error as? DispatchError
+        ?? DispatchError(.fileFailed, phase: .writing, detail: "writing \(session.path(part.name)).part: \(error)")
+      if error is SystemError, DiskFault.isLasting(failure) || session.journal.failure != nil {
+        return diskFailed(job, failure)
+      }
+      await part.leave()
+      if FailureClass(failure.code) != nil { session.note(part.key, failed: failure.code.description) }
+      report.ended(job, .failed(failure))
+    }
+  }
+
+  /// Asks for a URL as often as it takes and the options say: each time for what is still missing.
+  private func transfer(
+    _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
+  ) async throws -> FetchOutcome {
+    var asked = Asked.all
+    switch plan {
+    case .name(let file):
+      return .there(path: try await session.name(file, of: part.key), bytes: file.size)
+    case .renew(let file) where !file.validator.isEmpty: asked = .change(file.validator)
+    case .goOn(_, let offset, let validator): asked = .rest(from: offset, validator)
+    case .there, .confirm, .renew, .begin: break
+    }
+    var left = options.retries + 1
+    while true {
+      do {
+        var request = job.request
+        request.retry = options.retryPolicy(attempts: left)
+        asked.add(to: &request.headerFields)
+        let response = try await dispatcher.stream(for: request)
+        if let outcome = try await take(response, asked, part, plan) { return outcome }
+        asked = .all
+      } catch let error as DispatchError where error.isCutShort && error.attempts < left && !isStopping {
+        left -= max(1, error.attempts)
+        try await part.flush()
+        asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all
+        await rest(after: options.retries + 1 - left)
+      }
+    }
+  }
+
+  /// Takes what the answer brings; nil: it is of no use, and all is to be asked for.
+  private func take(
+    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan
+  ) async throws -> FetchOutcome? {
+    let head = response.head
+    let answer = RangeAnswer(
+      status: response.statusCode, contentRange: head[.contentRange], tag: head[.eTag], after: asked.offset,
+      of: asked.tag)
+    var total: Int?
+    switch answer {
+    case .unusable:
+      response.body.cancel()
+      return nil
+    case .refused:
+      let bytes = try await drain(response)
+      await part.drop()
+      return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
+    case .unchanged:
+      guard case .renew(let file) = plan else { return nil }
+      _ = try await drain(response)
+      return .unchanged(
+        head, url: response.url, path: FileName.path(file.name, in: options.folder), times: response.body.times)
+    case .complete:
+      guard case .rest(let offset, let validator) = asked else { return nil }
+      _ = try await drain(response)
+      try await part.goOn(from: offset, of: validator)
+    case .rest(let length):
+      guard case .rest(let offset, let validator) = asked else { return nil }
+      total = length
+      try await part.goOn(from: offset, of: validator)
+      try await receive(response, into: part)
+    case .all:
+      part.begin(Validator(tag: head[.eTag], modified: head[.lastModified]))
+      try await receive(response, into: part)
+    }
+    guard total.map({ $0 == part.size }) ?? true else {
+      await part.drop()
+      throw DispatchError(
+        .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
+        detail: "the parts of the body have \(part.size) bytes together, and it should have \(total ?? 0)")
+    }
+    let path = try await part.finish()
+    return .kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times)
+  }
+
+  private func receive(_ response: StreamedResponse, into part: PartWriter) async throws {
+    for try await piece in response.body {
+      received?.add(piece.count)
+      try await part.append(piece)
+    }
+  }
+
+  private func drain(_ response: StreamedResponse) async throws -> Int {
+    var bytes = 0
+    var iterator = response.body.makeAsyncIterator()
+    while bytes <= Self.mostDrained, let piece = try await iterator.next() { bytes += piece.count }
+    return bytes
+  }
+}

@@ -1,0 +1,75 @@
+import HeadgateThreads
+
+/// Brings to the disk what was written, for many at once: one call of the system serves all who came before it.
+final class GroupSync: Sendable {
+  private struct State {
+    var bytes: [UInt8] = []
+    var waiters: [Waiter] = []
+    var isScheduled = false
+    var failure: SystemError?
+  }
+
+  private struct Waiter {
+    let isForDisk: Bool
+    let continuation: CheckedContinuation<SystemError?, Never>
+  }
+
+  private let descriptor: Int32
+  private let lane: SerialLane
+  private let state = Locked(State())
+
+  /// - Parameter descriptor: A file or a folder, which it closes at its end.
+  init(_ descriptor: Int32, on crew: LaneCrew) {
+    self.descriptor = descriptor
+    lane = SerialLane(on: crew)
+  }
+
+  deinit { Descriptor.close(descriptor) }
+
+  /// What went wrong first; nothing is written after it.
+  var failure: SystemError? { state.withLock { $0.failure } }
+
+  /// Writes a line, after those that were given before. Returns at once.
+  func add(_ line: String) { enqueue(line, nil) }
+
+  /// Writes a line, and returns once the system has it: a process that is killed loses it no more.
+  func write(_ line: String) async throws(SystemError) { try await wait(line, forDisk: false) }
+
+  /// Writes a line, if there is one, and returns once it is on the disk with all that was written before.
+  func sync(_ line: String = "") async throws(SystemError) { try await wait(line, forDisk: true) }
+
+  private func wait(_ line: String, forDisk: Bool) async throws(SystemError) {
+    let error = await withContinuation { (continuation: CheckedContinuation<SystemError?, Never>) in
+      enqueue(line, Waiter(isForDisk: forDisk, continuation: continuation))
+    }
+    if let error { throw error }
+  }
+
+  private func enqueue(_ line: String, _ waiter: Waiter?) {
+    let mustSchedule = state.withLock { state in
+      state.bytes += line.utf8
+      if let waiter { state.waiters.append(waiter) }
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    if mustSchedule { lane.run { [self] in drain() } }
+  }
+
+  private func drain() {
+    let (bytes, waiters, failure) = state.withLock { state in
+      defer { (state.bytes, state.waiters, state.isScheduled) = ([], [], false) }
+      return (state.bytes, state.waiters, state.failure)
+    }
+    var error = failure
+    if error == nil {
+      do throws(SystemError) {
+        if !bytes.isEmpty { try Descriptor.write(bytes, to: descriptor) }
+        if waiters.contains(where: \.isForDisk) { try Descriptor.sync(descriptor) }
+      } catch let problem {
+        error = problem
+        state.withLock { $0.failure = problem }
+      }
+    }
+    for waiter in waiters { waiter.continuation.resume(returning: error) }
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import HeadgateOrigin
+import Testing
+
+extension AcceptanceTests {
+  /// `--adaptive` against nginx, whose limits on requests at once (limit_conn) and on their rate (limit_req) it is not told.
+  @Suite struct LearningTests {
+    private let folder: TemporaryFolder
+    private let origin: Origin
+
+    init() throws {
+      folder = try TemporaryFolder()
+      origin = try Origin()
+    }
+
+    private struct Limit {
+      let name: String
+      let lines: String
+      /// What a client that knew would be served in a second.
+      let oracle: Double
+    }
+
+    private static let limits = [
+      Limit(name: "12 at once", lines: "limit_conn number 12;", oracle: 60),
+      Limit(name: "30/s", lines: "limit_req zone=pace;", oracle: 30),
+      Limit(name: "4 at once and 30/s", lines: "limit_conn number 4; limit_req zone=pace;", oracle: 20),
+    ]
+
+    /// Answers after 200 ms, or with 429 at once.
+    private func startNginx(_ limit: Limit) async throws -> Nginx {
+      try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        limit_conn_zone $server_port zone=number:1m;
+        limit_req_zone $server_port zone=pace:1m rate=30r/s;
+        log_format times "$msec $status";
+        server {
+          listen 127.0.0.1:\(ports[0]);
+          limit_conn_status 429;
+          limit_req_status 429;
+          access_log nginx-times times;
+          location / {
+            \(limit.lines)
+            proxy_pass \(origin.url("/delay/200?path="));
+          }
+        }
+        """
+      }
+    }
+
+    private struct Counts {
+      var served = 0
+      var refused = 0
+      /// Of the oracle's throughput, over the time that was looked at.
+      var share = 0.0
+    }
+
+    /// What nginx has answered in the second half of the run, whole seconds without the last one.
+    private func counts(_ limit: Limit) throws -> Counts {
+      let answers = (folder.text(of: "nginx-times") ?? "").split(separator: "\n").compactMap {
+        line -> (second: Double, status: Int)? in
+        let parts = line.split(separator: " ")
+        guard parts.count == 2, let second = Double(parts[0]), let status = Int(parts[1]) else { return nil }
+        return (second, status)
+      }
+      let (first, last) = (try #require(answers.first).second, try #require(answers.last).second)
+      let (from, to) = (first + (last - first) / 2, last - 1)
+      let half = answers.filter { $0.second >= from && $0.second < to }
+      var counts = Counts()
+      counts.served = half.count { $0.status == 200 }
+      counts.refused = half.count { $0.status == 429 }
+      counts.share = Double(counts.served) / (to - from) / limit.oracle
+      return counts
+    }
+
+    @Test(
+      "servers limited by number, by rate and by both, all unknown, are used, and refuse next to nothing",
+      arguments: limits.indices)
+    func learns(place: Int) async throws {
+      let seconds = ProcessInfo.processInfo.environment["HEADGATE_PACE_SECONDS"].flatMap { Int($0) } ?? 6
+      let limit = Self.limits[place]
+      let nginx = try await startNginx(limit)
+      let list = (0..<Int(limit.oracle * Double(seconds))).map { nginx.url("/\($0)") }
+      try folder.write(list.joined(separator: "\n").utf8, to: "list")
+      let fetched = try await Fetched(
+        ["-i", "@/list", "-P", "@/out", "--per-host", "64", "--adaptive-file", "@/learned"], in: folder)
+      await nginx.stop()
+      #expect(fetched.records.count == list.count)
+      let counts = try counts(limit)
+      print(
+        "\(limit.name): \(counts.share) of the oracle, \(counts.refused) of \(counts.served + counts.refused) refused")
+      // Within some seconds on a slow machine it has only begun.
+      let isLong = seconds >= 30
+      #expect(counts.share >= (isLong ? 0.85 : 0.3), "\(limit.name)")
+      let most = (isLong ? 0.02 : 0.2) * Double(counts.served + counts.refused)
+      #expect(Double(counts.refused) <= max(3, most), "\(limit.name)")
+      #expect(folder.text(of: "learned")?.contains("127.0.0.1:\(nginx.ports[0]) requests=") ?? false)
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import Testing
+
+extension AcceptanceTests {
+  /// Rates, pauses and hosts that can't be reached, against an nginx that counts arrivals itself.
+  @Suite struct PaceTests {
+    private let folder: TemporaryFolder
+
+    /// How long what takes its time may take; nil: not as long as that.
+    private static let seconds = ProcessInfo.processInfo.environment["HEADGATE_PACE_SECONDS"].flatMap { Int($0) }
+
+    init() throws {
+      folder = try TemporaryFolder()
+      try folder.write("same\n".utf8, to: "files/same.txt")
+    }
+
+    /// - Parameters:
+    ///   - rate: What nginx lets through, as its `limit_req_zone` has it.
+    ///   - burst: How many it lets through beyond that at once.
+    private func startNginx(rate: String, burst: Int) async throws -> Nginx {
+      try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        limit_req_zone $server_port zone=pace:1m rate=\(rate);
+        log_format times "$msec $status";
+        server {
+          listen 127.0.0.1:\(ports[0]);
+          limit_req zone=pace\(burst > 0 ? " burst=\(burst) nodelay" : "");
+          limit_req_status 429;
+          add_header Retry-After 5 always;
+          access_log nginx-times times;
+        }
+        """
+      }
+    }
+
+    private struct Arrival {
+      let second: Double
+      let status: Int
+    }
+
+    /// Whole once nginx has ended.
+    private var arrivals: [Arrival] {
+      (folder.text(of: "nginx-times") ?? "").split(separator: "\n").compactMap { line in
+        let parts = line.split(separator: " ")
+        guard parts.count == 2, let second = Double(parts[0]), let status = Int(parts[1]) else { return nil }
+        return Arrival(second: second, status: status)
+      }
+    }
+
+    private func fetch(_ count: Int, _ nginx: Nginx, _ options: String...) async throws -> Fetched {
+      let list = (0..<count).map { nginx.url("/same.txt?\($0)") }
+      try folder.write(list.joined(separator: "\n").utf8, to: "list")
+      return try await Fetched(
+        ["-i", "@/list", "-P", "@/out"] + options, in: folder, until: 110 + 2 * (Self.seconds ?? 0))
+    }
+
+    @Test("After the first 429 of 500 URLs only what was under way arrives, then nothing for as long as nginx asks")
+    func pause() async throws {
+      let nginx = try await startNginx(rate: "20r/s", burst: 400)
+      let fetched = try await fetch(500, nginx, "--per-host", "16", "--retry", "9")
+      await nginx.stop()
+      #expect(fetched.status == 0, "\(fetched.messages.suffix(500))")
+      let arrivals = arrivals
+      let first = try #require(arrivals.first { $0.status == 429 }).second
+      let during = arrivals.filter { $0.second > first && $0.second < first + 5 }
+      #expect(during.count < 16)
+      let refused = arrivals.count { $0.status == 429 }
+      #expect(refused <= 16)
+      #expect(arrivals.contains { $0.second >= first + 5 })
+      #expect(arrivals.count == 500 + refused)
+    }
+
+    @Test(
+      "At 20/s with a small burst 500 URLs come through, and after the first pause hardly any is refused",
+      .enabled(if: seconds != nil))
+    func small() async throws {
+      let nginx = try await startNginx(rate: "20r/s", burst: 20)
+      let count = 500
+      let fetched = try await fetch(count, nginx, "--per-host", "16", "--retry", "9")
+      await nginx.stop()
+      let arrivals = arrivals
+      let refused = arrivals.filter { $0.status == 429 }
+      #expect(fetched.status == 0 && arrivals.count == count + refused.count, "\(fetched.messages.suffix(500))")
+      // The first refusals came together; each later pause began with at most two that ran at once.
+      var pauses: [Double] = []
+      for arrival in refused where arrival.second > (pauses.last ?? 0) + 1 { pauses.append(arrival.second) }
+      #expect(pauses.count <= 5 && refused.count <= 16 + 2 * (pauses.count - 1))
+      for pause in pauses {
+        let after = arrivals.filter { $0.second > pause + 1 }.prefix(2).map(\.second)
+        #expect(after.first.map { $0 >= pause + 5 } ?? true)
+        #expect(arrivals.count { $0.second > pause + 0.5 && $0.second < pause + 5 } == 0)
+      }
+    }
+
+    // nginx refuses what comes a millisecond early, so that a machine whose other processor is busy fails this for a server that
+    // takes none beyond its rate.
+    @Test("At a rate of 10/s an nginx that refuses what comes faster refuses next to none, and its rate is used")
+    func rate() async throws {
+      let seconds = Self.seconds ?? 5
+      let nginx = try await startNginx(rate: "10r/s", burst: Self.seconds == nil ? 1 : 0)
+      let fetched = try await fetch(10 * seconds, nginx, "--per-host", "4", "--rate", "10/s", "--retry-after", "ignore")
+      await nginx.stop()
+      let arrivals = arrivals
+      let refused = arrivals.count { $0.status == 429 }
+      let (start, end) = (try #require(arrivals.first).second, try #require(arrivals.last).second)
+      let share = Double(arrivals.count - 1) / (end - start) / 10
+      #expect(refused <= 2)
+      // A machine that wakes late starts late, and what is late is not caught up with.
+      #expect(share >= (Self.seconds == nil ? 0.75 : 0.95))
+      #expect(fetched.messages.contains("ok \(10 * seconds - refused)  "))
+    }
+
+    @Test(
+      "Two windows and a limit on requests hold together as the server sees them, and the tighter one is used",
+      .enabled(if: seconds != nil))
+    func windows() async throws {
+      let minutes = max(1, (Self.seconds ?? 60) / 60)
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        limit_conn_zone $server_port zone=all:1m;
+        log_format times "$msec $status";
+        server {
+          listen 127.0.0.1:\(ports[0]);
+          limit_conn all 4;
+          limit_conn_status 429;
+          access_log nginx-times times;
+        }
+        """
+      }
+      // One more than whole windows have: it waits for the last of them.
+      let fetched = try await fetch(
+        300 * minutes + 1, nginx, "--per-host", "4", "--rate", "10/s", "--rate", "300/min", "--retry-after", "ignore")
+      await nginx.stop()
+      let times = arrivals.map(\.second)
+      #expect(fetched.status == 0 && times.count == 300 * minutes + 1)
+      func most(in window: Double) -> Int {
+        times.indices.map { first in times[first...].prefix { $0 < times[first] + window }.count }.max() ?? 0
+      }
+      #expect(most(in: 60) <= 300 && most(in: 1) <= 11)
+      let took = try #require(times.last) - (try #require(times.first))
+      #expect(Double(60 * minutes) / took >= 0.95)
+    }
+
+    @Test("One URL that always says 503 among 1,000 stops nobody")
+    func poisoned() async throws {
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        "server { listen 127.0.0.1:\(ports[0]); location /bad { return 503; } }"
+      }
+      let good = (0..<1000).map { nginx.url("/same.txt?\($0)") }
+      func seconds(_ list: [String]) async throws -> Double {
+        try folder.write(list.joined(separator: "\n").utf8, to: "list")
+        let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--overwrite"], in: folder)
+        #expect(fetched.messages.contains("ok \(list.count { !$0.contains("/bad") })  "))
+        return fetched.seconds
+      }
+      let without = try await seconds(good)
+      var list = good
+      list[500] = nginx.url("/bad")
+      // The benchmark compares more strictly. Here a pause of a second would show, and a busy machine would not.
+      let with = try await seconds(list)
+      await nginx.stop()
+      #expect(with <= 1.5 * without + 0.9)
+    }
+
+    @Test("A host that nobody can reach is given up, its URLs fail as unreachable, and another host's don't")
+    func unreachable() async throws {
+      let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
+        "server { listen 127.0.0.1:\(ports[0]); }"
+      }
+      let lines = (0..<500).flatMap { ["http://127.0.0.1:1/\($0)", nginx.url("/same.txt?\($0)")] }
+      try folder.write(lines.joined(separator: "\n").utf8, to: "list")
+      let fetched = try await Fetched(["-i", "@/list", "-P", "@/out", "--per-host", "4"], in: folder)
+      await nginx.stop()
+      #expect(fetched.status == 4)
+      #expect(fetched.records.count == 1000)
+      let errors = fetched.records.compactMap(\.error)
+      let tried = errors.count { $0 == "connect_failed" }
+      #expect((3...10).contains(tried))
+      #expect(errors.count { $0 == "unreachable" } == 500 - tried)
+      #expect(fetched.messages.contains("ok 500  failed 500  unreachable \(500 - tried)  "))
+    }
+  }
+}

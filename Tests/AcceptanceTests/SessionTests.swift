@@ -1,0 +1,146 @@
+import Foundation
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// Runs that are killed, in processes of their own against an nginx that counts for itself.
+  @Suite struct SessionTests {
+    private let folder: TemporaryFolder
+    private let files: Int
+    private let kills: Int
+
+    /// 60 files and 3 kills; as many kills as `HEADGATE_KILLS` says, and 2,000 files then.
+    init() throws {
+      folder = try TemporaryFolder()
+      let asked = ProcessInfo.processInfo.environment["HEADGATE_KILLS"].flatMap { Int($0) }
+      (files, kills) = (asked == nil ? 60 : 2_000, asked ?? 3)
+      for index in 0..<files { try folder.write(content(index, version: 0), to: "files/\(index).bin") }
+    }
+
+    /// Every twentieth is longer than what is written at once, so that there are parts to go on with.
+    private func content(_ index: Int, version: Int) -> [UInt8] {
+      let size = index % 20 == 7 ? 400_000 : 100 + index * 37 % 20_000
+      return (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ index &+ version &* 101) }
+    }
+
+    /// A line of nginx's log: when the request began, its path, status and range.
+    private struct Asked {
+      let path: String
+      let status: Int
+      let range: String
+    }
+
+    private var asked: [Asked] {
+      (folder.text(of: "nginx-asked") ?? "").split(separator: "\n").compactMap { line in
+        let parts = line.split(separator: " ", maxSplits: 2).map(String.init)
+        guard parts.count == 3, let status = Int(parts[1]) else { return nil }
+        return Asked(path: parts[0], status: status, range: parts[2])
+      }
+    }
+
+    private func startNginx() async throws -> Nginx {
+      try await Nginx.start(ports: 1, in: folder) { ports in
+        """
+        log_format asked "$uri $status $http_range";
+        server {
+          listen 127.0.0.1:\(ports[0]);
+          access_log nginx-asked asked;
+          location / { limit_rate 1m; }
+        }
+        """
+      }
+    }
+
+    private func process(_ program: String) throws -> (process: Process, ended: Gate) {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: program)
+      process.arguments = [
+        "fetch", "-i", folder.file("list"), "-P", folder.file("out"), "--session", folder.file("run"), "--per-host",
+        "6",
+      ]
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      let ended = Gate()
+      process.terminationHandler = { _ in ended.open() }
+      try process.runWithSignals()
+      return (process, ended)
+    }
+
+    /// The names of files that are whole.
+    private func finals() -> Set<String> {
+      Set(folder.names(in: "out").filter { !$0.hasSuffix(".part") })
+    }
+
+    @Test("Killed with -9 at random moments and gone on with: byte-identical, and asked for again is only what ran")
+    func kills() async throws {
+      let program = try #require(Tool.headgate)
+      let nginx = try await startNginx()
+      var random = SeededRandom(seed: 20)
+      var urls = (0..<files).map { nginx.url("/\($0).bin") }
+      // What ran at a kill: what has a part, be it received and not on the disk yet, or one of six requests without one yet.
+      var running = 0
+      for _ in 0..<kills {
+        // A list in another order is the same list.
+        urls.shuffle(using: &random)
+        try folder.write(urls.joined(separator: "\n").utf8, to: "list")
+        let goal = finals().count + Int.random(in: 1...max(1, 2 * files / (kills + 1)), using: &random)
+        let (process, ended) = try process(program)
+        _ = try await eventually("so many files are whole, or all") {
+          finals().count >= min(goal, files) || ended.isOpen ? true : nil
+        }
+        kill(process.processIdentifier, SIGKILL)
+        await ended.wait()
+        running += folder.names(in: "out").count { $0.hasSuffix(".part") } + 6
+        // What has its name is whole, at every moment.
+        for name in finals().prefix(50) { #expect(bytes(of: name) == expected(name), "\(name)") }
+      }
+      let (last, ended) = try process(program)
+      await ended.wait()
+      #expect(last.terminationStatus == 0)
+      #expect(Set(folder.names(in: "out")) == Set((0..<files).map { "\($0).bin" }))
+      for index in 0..<files { #expect(bytes(of: "\(index).bin") == content(index, version: 0), "\(index)") }
+
+      let (again, end) = try process(program)
+      await end.wait()
+      #expect(again.terminationStatus == 0)
+      await nginx.stop()
+      let asked = asked
+      #expect(asked.count <= files + running)
+      #expect(asked.count >= files)
+      #expect(Set(asked.map(\.path)).count == files)
+    }
+
+    @Test(
+      "A tenth of the files changed between a kill and the next run with -N: those are whole and new, the rest is kept")
+    func changes() async throws {
+      let nginx = try await startNginx()
+      let urls = (0..<60).map { nginx.url("/\($0).bin") }
+      try folder.write(urls.joined(separator: "\n").utf8, to: "list")
+      let arguments = ["-i", "@/list", "-P", "@/out", "--session", folder.file("run")]
+      #expect(try await Fetched(arguments, in: folder).status == 0)
+      for index in stride(from: 7, to: 60, by: 10) {
+        try folder.write(content(index, version: 1) + [1], to: "files/\(index).bin")
+      }
+      let fetched = try await Fetched(arguments + ["-N"], in: folder)
+      #expect(fetched.status == 0)
+      #expect(fetched.messages.contains("ok 6  failed 0  there 54  "))
+      for index in 0..<60 {
+        let isNew = index % 10 == 7
+        #expect(bytes(of: "\(index).bin") == content(index, version: isNew ? 1 : 0) + (isNew ? [1] : []), "\(index)")
+      }
+      await nginx.stop()
+      #expect(asked.count { $0.status == 304 } == 54)
+      #expect(asked.count { $0.status == 200 } == 66)
+    }
+
+    private func bytes(of name: String) -> [UInt8]? {
+      FileManager.default.contents(atPath: folder.file("out/" + name)).map { Array($0) }
+    }
+
+    private func expected(_ name: String) -> [UInt8]? {
+      Int(name.split(separator: ".").first ?? "").map { content($0, version: 0) }
+    }
+  }
+}

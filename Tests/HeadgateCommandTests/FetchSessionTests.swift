@@ -1,0 +1,265 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// Runs with a journal, and those that go on with them.
+@Suite struct FetchSessionTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+  private let site = Site()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+    origin.setScript(OriginScript(answerHook: site.answer))
+  }
+
+  /// Bodies with versions, and what was asked of them.
+  private final class Site: Sendable {
+    struct Asked: Equatable {
+      var path: String
+      var range: String?
+      var condition: String?
+    }
+
+    struct State {
+      var version = 1
+      var size = 1000
+      var asked: [Asked] = []
+      /// After how many bytes bodies break off; nil: they don't.
+      var cut: Int?
+      var sendsTags = true
+      var status: Int?
+    }
+
+    let state = Locked(State())
+
+    static func body(_ version: Int, _ size: Int) -> [UInt8] {
+      (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ version) }
+    }
+
+    var asked: [Asked] {
+      state.withLock { state in
+        defer { state.asked = [] }
+        return state.asked
+      }
+    }
+
+    func answer(_ request: OriginRequest) -> OriginAnswer? {
+      state.withLock { state in
+        let range = request.header("Range")
+        state.asked.append(
+          Asked(
+            path: request.path, range: range, condition: request.header("If-None-Match") ?? request.header("If-Range")))
+        if let status = state.status { return .text("", status: status) }
+        let tag = "\"\(state.version)\""
+        let body = Self.body(state.version, state.size)
+        var answer: OriginAnswer
+        if request.header("If-None-Match") == tag {
+          answer = .bytes([], status: 304)
+        } else if let range, request.header("If-Range") == tag, let offset = Int(range.dropFirst(6).dropLast()) {
+          if offset < body.count {
+            answer = .bytes(Array(body[offset...]), status: 206)
+            answer.headers = [OriginHeader("Content-Range", "bytes \(offset)-\(body.count - 1)/\(body.count)")]
+          } else {
+            answer = .bytes([], status: 416)
+            answer.headers = [OriginHeader("Content-Range", "bytes */\(body.count)")]
+          }
+        } else {
+          answer = .bytes(body)
+        }
+        if state.sendsTags { answer.headers.append(OriginHeader("ETag", tag)) }
+        return answer
+      }
+    }
+  }
+
+  private func run(_ urls: [String], _ options: String...) async throws -> Fetched {
+    let list = urls.map { $0 + "\n" }.joined()
+    let arguments = ["-i", "-", "-P", "@/out", "--session", "@/run", "--log", "@/log"]
+    return try await FetchTrial(arguments + options, in: folder, input: list).finish()
+  }
+
+  /// What a killed run leaves of a body: its beginning, and the journal's line.
+  private func leave(_ size: Int, of path: String, version: Int, name: String) throws {
+    try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
+    let part = Site.body(version, 1000).prefix(size)
+    try Data(part).write(to: URL(fileURLWithPath: folder.file("out/\(name).part")))
+    let events: [SessionEvent] = [
+      .began(boot: Descriptor.boot() ?? ""),
+      .part(key: "GET " + origin.url(path), name: name, Validator(tag: "\"\(version)\"", modified: nil)),
+    ]
+    try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
+  }
+
+  @Test func `What is there is never asked for again, however the list has changed`() async throws {
+    let urls = (0..<20).map { origin.url("/d\($0 % 3)/x\($0 / 2)") }
+    let first = try await run(urls)
+    #expect(first.status == 0 && first.messages.contains("ok 20  failed 0  bytes "))
+    #expect(site.asked.count == 20)
+    let names = folder.names(in: "out")
+    let files = Dictionary(uniqueKeysWithValues: first.records.map { ($0.url, $0.file) })
+    let added = [origin.url("/d9/x1"), origin.url("/d9/new")]
+    let second = try await run(urls.dropFirst().reversed() + added)
+    #expect(second.status == 0 && second.messages.contains("ok 2  failed 0  there 19  bytes "))
+    #expect(Set(site.asked.map(\.path)) == ["/d9/x1", "/d9/new"])
+    #expect(folder.names(in: "out").count == names.count + 2)
+    // The same file for the same URL.
+    for record in second.records where !added.contains(record.url) { #expect(record.file == files[record.url]) }
+    #expect(second.records.allSatisfy { $0.attempts == (added.contains($0.url) ? 1 : 0) })
+    #expect(folder.mode(of: "run") == 0o600)
+  }
+
+  @Test func `A file that is missing or has another size comes again, under its name`() async throws {
+    let urls = ["/a/x", "/b/x", "/c/x"].map { origin.url($0) }
+    _ = try await run(urls)
+    _ = site.asked
+    try FileManager.default.removeItem(atPath: folder.file("out/x.1"))
+    try folder.write("short", to: "out/x.2")
+    let again = try await run(urls)
+    #expect(again.messages.contains("ok 2  failed 0  there 1  "))
+    #expect(Set(site.asked.map(\.path)) == ["/b/x", "/c/x"])
+    #expect(folder.names(in: "out") == ["x", "x.1", "x.2"])
+    #expect(folder.bytes(of: "out/x.2") == Site.body(1, 1000))
+  }
+
+  @Test func `A part goes on with If-Range`() async throws {
+    try leave(400, of: "/p", version: 1, name: "p")
+    let fetched = try await run([origin.url("/p")])
+    #expect(fetched.status == 0)
+    #expect(site.asked == [.init(path: "/p", range: "bytes=400-", condition: "\"1\"")])
+    #expect(folder.names(in: "out") == ["p"])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
+    #expect(fetched.records.first?.status == 206)
+    #expect(fetched.records.first?.bytes == 1000)
+  }
+
+  @Test func `A part of another version is thrown away`() async throws {
+    try leave(400, of: "/p", version: 7, name: "p")
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked == [.init(path: "/p", range: "bytes=400-", condition: "\"7\"")])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
+  }
+
+  @Test func `A part that turns out to be all, at which the server says 416, is done`() async throws {
+    try leave(1000, of: "/p", version: 1, name: "p")
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked.count == 1)
+    #expect(folder.names(in: "out") == ["p"])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
+    #expect(try await run([origin.url("/p")]).messages.contains("there 1"))
+    #expect(site.asked.isEmpty)
+  }
+
+  @Test func `A part that is longer than the body is asked for anew`() async throws {
+    site.state.withLock { $0.size = 600 }
+    try leave(800, of: "/p", version: 1, name: "p")
+    #expect(try await run([origin.url("/p")]).status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=800-", nil])
+    #expect(folder.bytes(of: "out/p") == Site.body(1, 600))
+  }
+
+  @Test func `-N asks for all, and replaces what changed`() async throws {
+    let urls = [origin.url("/a"), origin.url("/b")]
+    _ = try await run(urls)
+    _ = site.asked
+    let same = try await run(urls, "-N")
+    #expect(same.messages.contains("ok 0  failed 0  there 2  "))
+    #expect(site.asked.map(\.condition) == ["\"1\"", "\"1\""])
+    #expect(same.records.map(\.status) == [304, 304])
+    site.state.withLock { $0.version = 2 }
+    let changed = try await run(urls, "--newer")
+    #expect(changed.messages.contains("ok 2  failed 0  bytes "))
+    #expect(folder.names(in: "out") == ["a", "b"])
+    #expect(folder.bytes(of: "out/a") == Site.body(2, 1000))
+    _ = site.asked
+    #expect(try await run(urls).messages.contains("there 2"))
+    #expect(site.asked.isEmpty)
+  }
+
+  @Test func `--retry-failed asks for what failed, with a list or without`() async throws {
+    let urls = ["/a", "/b", "/c"].map { origin.url($0) }
+    _ = try await run(Array(urls.prefix(1)))
+    site.state.withLock { $0.status = 500 }
+    #expect(try await run(urls).status == 8)
+    _ = site.asked
+    let some = try await run([urls[1], origin.url("/never")], "--retry-failed")
+    #expect(some.status == 8 && some.messages.contains("ok 0  failed 1  passed over 1  "))
+    #expect(site.asked.map(\.path) == ["/b"])
+    site.state.withLock { $0.status = nil }
+    let rest = try await fetch("-P", "@/out", "--session", "@/run", "--retry-failed", in: folder)
+    #expect(rest.status == 0 && rest.messages.contains("ok 2  failed 0  bytes "))
+    #expect(Set(site.asked.map(\.path)) == ["/b", "/c"])
+    let none = try await fetch("-P", "@/out", "--session", "@/run", "--retry-failed", in: folder)
+    #expect(none.messages.hasPrefix("ok 0  failed 0  bytes "))
+  }
+
+  @Test func `A URL that stands in a list twice is asked for once`() async throws {
+    let fetched = try await run([origin.url("/a"), origin.url("/b"), origin.url("/a#x")])
+    #expect(fetched.status == 0 && fetched.messages.contains("ok 2  failed 0  passed over 1  "))
+    #expect(site.asked.count == 2)
+  }
+
+  @Test func `A stranger's file stays`() async throws {
+    try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
+    try folder.write("mine", to: "out/a")
+    #expect(try await run([origin.url("/a")]).status == 0)
+    #expect(folder.text(of: "out/a") == "mine")
+    #expect(folder.bytes(of: "out/a.1") == Site.body(1, 1000))
+  }
+
+  @Test func `What is interrupted at once leaves parts that the next run goes on with`() async throws {
+    let size = 2_000_000
+    site.state.withLock { $0.size = size }
+    // The origin sends a part of it and holds the rest.
+    let gate = Locked(true)
+    origin.setScript(
+      OriginScript(answerHook: { [site] request in
+        guard gate.withLock({ $0 }) else { return site.answer(request) }
+        var answer = OriginAnswer.truncated(declared: size, sent: 700_000)
+        answer.headers = [OriginHeader("ETag", "\"1\"")]
+        return answer
+      }))
+    let cut = try await run([origin.url("/big")])
+    #expect(cut.status == 4)
+    let part = try #require(folder.bytes(of: "out/big.part"))
+    #expect(part.count > 0 && part.count <= 700_000)
+    gate.withLock { $0 = false }
+    // The origin's own pattern is another body than the site's: what was there is kept, and the rest follows.
+    #expect(try await run([origin.url("/big")]).status == 0)
+    #expect(site.asked.map(\.range) == ["bytes=\(part.count)-"])
+    #expect(folder.bytes(of: "out/big") == part + Site.body(1, size).dropFirst(part.count))
+  }
+
+  @Test func `Two runs can't have one session, and a file of another kind stays as it is`() throws {
+    let first = try Session(folder.file("run"), folder: folder.path)
+    let busy = #expect(throws: FetchProblem.self) { _ = try Session(folder.file("run"), folder: folder.path) }
+    #expect(busy?.description.contains("belongs to a run that is under way") == true)
+    withExtendedLifetime(first) {}
+    try folder.write("my notes\n", to: "notes")
+    let other = #expect(throws: FetchProblem.self) { _ = try Session(folder.file("notes"), folder: folder.path) }
+    #expect(other?.status == .file && other?.description.contains("is no session") == true)
+    #expect(folder.text(of: "notes") == "my notes\n")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.file("link"), withDestinationPath: folder.file("notes"))
+    #expect(throws: FetchProblem.self) { _ = try Session(folder.file("link"), folder: folder.path) }
+    #expect(throws: FetchProblem.self) { _ = try Session(folder.file("none/run"), folder: folder.path) }
+  }
+
+  @Test func `A journal that is torn goes on behind the tear`() throws {
+    let whole = SessionEvent.header + "\n" + SessionEvent.failed(key: "GET http://a/", error: "e").line
+    for torn in ["head", whole, whole + "0123456", whole + "\n\n"] {
+      try folder.write(torn, to: "run")
+      let session = try Session(folder.file("run"), folder: folder.path)
+      #expect(session.failedURLs == (torn == "head" ? [] : ["http://a/"]))
+      let text = try #require(folder.text(of: "run"))
+      #expect(text.hasPrefix(SessionEvent.header + "\n") && text.hasSuffix("\n"))
+      #expect(
+        text.split(separator: "\n").compactMap { SessionEvent(Array($0.utf8)[...]) }.count == (torn == "head" ? 1 : 2))
+      withExtendedLifetime(session) {}
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import HeadgateCommand
+
+/// What answers to a request for the rest of a body mean.
+@Suite struct RangeAnswerTests {
+  private func answer(_ status: Int, _ range: String? = nil, tag: String? = nil, after offset: Int? = 5) -> RangeAnswer
+  {
+    RangeAnswer(status: status, contentRange: range, tag: tag, after: offset, of: "\"x\"")
+  }
+
+  @Test func `The rest is taken when it begins where it should and is of the same version`() {
+    #expect(answer(206, "bytes 5-9/10") == .rest(total: 10))
+    #expect(answer(206, "Bytes 5-9/*", tag: "\"x\"") == .rest(total: nil))
+    #expect(answer(206, "bytes 5-9/10", tag: "\"y\"") == .unusable)
+    for range in [
+      nil, "bytes 4-9/10", "bytes 5-9/9", "bytes 5-4/10", "bytes 5-", "bytes */10", "items 5-9/10", "bytes 5-9/10/11",
+      "bytes 5--9/10",
+    ] {
+      #expect(answer(206, range) == .unusable, "\(range ?? "none")")
+    }
+  }
+
+  @Test func `A complete file and 416 is done`() {
+    #expect(answer(416, "bytes */5") == .complete)
+    #expect(answer(416, "bytes */6") == .unusable)
+    #expect(answer(416) == .unusable)
+    #expect(answer(416, "bytes */5", after: nil) == .refused)
+  }
+
+  @Test func `All of a body takes the place of a part of another version`() {
+    #expect(answer(200) == .all)
+    #expect(answer(200, after: nil) == .all)
+    #expect(answer(204, after: nil) == .all)
+  }
+
+  @Test func `What was not asked for is refused`() {
+    #expect(answer(206, "bytes 0-9/10", after: nil) == .refused)
+    #expect(answer(304, after: nil) == .unchanged)
+    #expect(answer(304) == .refused)
+    #expect(answer(404) == .refused)
+    #expect(answer(500, after: nil) == .refused)
+  }
+}

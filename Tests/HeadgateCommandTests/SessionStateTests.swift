@@ -1,0 +1,137 @@
+import Testing
+
+@testable import HeadgateCommand
+
+/// What a journal means, at whatever moment it ended.
+@Suite struct SessionStateTests {
+  private let file = SessionFile(name: "a b", size: 5, validator: Validator(tag: "\"x\"", modified: nil))
+
+  private func journal(_ events: SessionEvent...) -> [UInt8] {
+    Array((SessionEvent.header + "\n" + events.map(\.line).joined()).utf8)
+  }
+
+  private func plan(
+    _ journal: [UInt8], renews: Bool = false, boot: String? = "b", _ files: [String: (Int, UInt64)]
+  ) throws -> SessionState.Plan {
+    try #require(SessionState.read(journal)).state.plan("k", boot: boot, renews: renews) { name in
+      files[name].map { SessionState.Found(size: $0.0, inode: $0.1) }
+    }
+  }
+
+  @Test func `Events come back from their lines`() {
+    let strange = "GET http://a/\t\n\\x41\u{7F}ä"
+    let events: [SessionEvent] = [
+      .began(boot: "b"), .part(key: strange, name: strange, Validator(tag: "W/\"\t\"", modified: nil)),
+      .whole(key: strange, file, inode: .max), .done(key: strange), .failed(key: "", error: "timed_out"),
+    ]
+    for event in events {
+      let line = Array(event.line.utf8)
+      #expect(line.count { $0 == UInt8(ascii: "\n") } == 1 && line.last == UInt8(ascii: "\n"))
+      #expect(SessionEvent(line.dropLast()) == event)
+      // Torn, or with one byte changed, it is no event.
+      for end in 0..<(line.count - 1) { #expect(SessionEvent(line[..<end]) == nil) }
+      for place in 0..<(line.count - 1) {
+        var other = line.dropLast()
+        other[place] ^= 1
+        #expect(SessionEvent(other) == nil)
+      }
+    }
+  }
+
+  @Test func `What is no journal is not read as one, and what is torn in its first line is`() {
+    #expect(SessionState.read([]) != nil)
+    #expect(SessionState.read(Array("headgate-sess".utf8))?.isTorn == true)
+    for text in ["my notes\n", "headgate-session 2\n", "headgate\n", "\n", "x"] {
+      #expect(SessionState.read(Array(text.utf8)) == nil)
+    }
+  }
+
+  @Test func `A body is there when its file is, by size once it was noted and by number until then`() throws {
+    let noted = journal(.began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"))
+    #expect(try plan(noted, ["a b": (5, 99)]) == .there(file))
+    #expect(try plan(noted, renews: true, ["a b": (5, 99)]) == .renew(file))
+    #expect(try plan(noted, ["a b": (4, 7)]) == .begin(name: "a b"))
+    #expect(try plan(noted, [:]) == .begin(name: "a b"))
+    let open = journal(.began(boot: "b"), .whole(key: "k", file, inode: 7))
+    #expect(try plan(open, ["a b": (5, 7)]) == .confirm(file))
+    #expect(try plan(open, ["a b.part": (5, 7)]) == .name(file))
+    // A stranger's file stays.
+    #expect(try plan(open, ["a b": (5, 8)]) == .begin(name: nil))
+    #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: "a b"))
+  }
+
+  @Test func `Until a new version has its name the old one is there`() throws {
+    let other = SessionFile(name: "a b", size: 6, validator: Validator(tag: "\"y\"", modified: nil))
+    let both = journal(
+      .began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"), .whole(key: "k", other, inode: 8))
+    #expect(try plan(both, ["a b": (5, 7)]) == .there(file))
+    #expect(try plan(both, ["a b": (5, 7), "a b.part": (6, 8)]) == .name(other))
+    #expect(try plan(both, ["a b": (6, 8)]) == .confirm(other))
+  }
+
+  @Test func `A part counts with a strong validator, on the machine that wrote it, until that is started anew`() throws
+  {
+    func part(_ tag: String?) -> [UInt8] {
+      journal(.began(boot: "b"), .part(key: "k", name: "a", Validator(tag: tag, modified: "Mon")))
+    }
+    let files = ["a.part": (3, UInt64(1))]
+    #expect(
+      try plan(part("\"x\""), files) == .goOn(name: "a", from: 3, Validator(tag: "\"x\"", modified: "Mon")))
+    #expect(try plan(part("\"x\""), boot: "c", files) == .begin(name: "a"))
+    #expect(try plan(part("\"x\""), boot: nil, files) == .begin(name: "a"))
+    #expect(try plan(part("W/\"x\""), files) == .begin(name: "a"))
+    #expect(try plan(part(nil), files) == .begin(name: "a"))
+    #expect(try plan(part("\"x\""), ["a.part": (0, 1)]) == .begin(name: "a"))
+    #expect(try plan(part("\"x\""), ["a.part": (3, 1), "a": (1, 2)]) == .begin(name: nil))
+  }
+
+  @Test func `What failed is known until it comes`() throws {
+    let events: [SessionEvent] = [.failed(key: "k", error: "e"), .failed(key: "l", error: "e")]
+    var state = SessionState()
+    for event in events { state.apply(event) }
+    #expect(state.failed == ["k", "l"])
+    state.apply(.whole(key: "k", file, inode: 1))
+    state.apply(.done(key: "k"))
+    #expect(state.failed == ["l"] && !state.hasFailed("k"))
+  }
+
+  @Test func `Runs that end at random moments, by a kill or a power cut: nothing is fetched twice, nothing mixed`()
+    throws
+  {
+    var (there, wentOn, cuts) = (0, 0, 0)
+    for seed in 0..<400 {
+      var model = SessionModel(seed: seed)
+      for _ in 0..<3 {
+        for _ in 0..<Int.random(in: 0..<60, using: &model.random) { model.step() }
+        if Int.random(in: 0..<4, using: &model.random) == 0 {
+          cuts += 1
+          model.cutPower()
+        } else {
+          model.kill()
+        }
+        let state = try #require(SessionState.read(model.journal), "seed \(seed)").state
+        for (index, key) in SessionModel.keys.enumerated() {
+          let final = model.file("file\(index)")
+          switch state.plan(key, boot: "\(model.boot)", { model.find($0) }) {
+          case .there(let file), .confirm(let file):
+            there += 1
+            #expect(
+              final?.size == file.size && file.validator == SessionModel.validator(final?.version ?? -9), "\(seed)")
+          case .name(let file):
+            let part = try #require(model.file("file\(index).part"))
+            #expect(part.size == model.lengths[part.version], "\(seed)")
+            #expect(file.validator == SessionModel.validator(part.version), "\(seed)")
+          case .goOn(_, let offset, let validator):
+            wentOn += 1
+            let part = try #require(model.file("file\(index).part"))
+            #expect(part.size == offset && validator == SessionModel.validator(part.version), "\(seed)")
+          case .begin: #expect(final == nil, "\(seed): \(key) is there")
+          case .renew: Issue.record("nobody asked for it")
+          }
+        }
+        model.start()
+      }
+    }
+    #expect(there > 300 && wentOn > 100 && cuts > 100)
+  }
+}
