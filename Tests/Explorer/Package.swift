@@ -1,28 +1,68 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// HeadgateThreads built once more, with a lock, a parker and atomic words whose every access is a step that a test
-// chooses: `swift test --package-path Tests/Explorer`. The sources are the library's own, by symbolic links.
+// The library's core compiled as for the thread sanitizer, but linked with a machine of ours (CExplorer) in the place of the
+// sanitizer's library, so that each access to an atomic word is a step that a test chooses, and each access to plain
+// memory is seen: `make explore`. The sources are the library's own, by symbolic links.
+let explored: [SwiftSetting] = [
+  .define("HEADGATE_EXPLORE"), .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .unsafeFlags(["-sanitize=thread", "-Xcc", "-DHEADGATE_EXPLORE"]),
+]
+
+// Tests/Explorer/plant writes them: the same sources with faults in them, all asleep but the one that a test wakes.
+let isPlanted = Context.environment["HEADGATE_PLANTED"] != nil
+
 let package = Package(
   name: "explorer",
   platforms: [.macOS(.v15)],
   dependencies: [
+    .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
   ],
   targets: [
-    .target(name: "CHeadgate"),
+    .target(
+      name: "CHeadgate", exclude: ["wait_linux.c", "processor.c"], cSettings: [.define("HEADGATE_EXPLORE")]),
+    .target(name: "CExplorer", cSettings: [.unsafeFlags(["-O2"])]),
     .target(
       name: "HeadgateThreads",
       dependencies: [
         "CHeadgate", .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
-      swiftSettings: [
-        .define("HEADGATE_EXPLORE"), .enableUpcomingFeature("ExistentialAny"),
-        .enableUpcomingFeature("MemberImportVisibility"),
-      ]),
-    .testTarget(name: "ExplorerTests", dependencies: ["HeadgateThreads", "CHeadgate"]),
+      path: isPlanted ? ".build/planted/HeadgateThreads" : nil, swiftSettings: explored),
+    .target(
+      name: "HeadgateFlow",
+      dependencies: ["CHeadgate", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections")],
+      path: isPlanted ? ".build/planted/HeadgateFlow" : nil, swiftSettings: explored),
+    .target(
+      name: "HeadgateDispatch",
+      dependencies: [
+        "CHeadgate", "HeadgateFlow", "HeadgateThreads",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
+      ],
+      path: isPlanted ? ".build/planted/HeadgateDispatch" : nil, swiftSettings: explored),
+    // Optimized: with its generic code copied there the library's accesses to elements are seen, too.
+    .target(
+      name: "Programs", dependencies: ["HeadgateThreads", "CHeadgate"],
+      swiftSettings: explored + [.unsafeFlags(["-O"])]),
+    .target(
+      name: "Exploring", dependencies: ["CExplorer", "HeadgateThreads"],
+      swiftSettings: [.unsafeFlags(["-O", "-Xcc", "-DHEADGATE_EXPLORE"])]),
+    .testTarget(
+      name: "ExplorerTests",
+      dependencies: [
+        "Exploring", "HeadgateThreads", "HeadgateFlow", "HeadgateDispatch", "CHeadgate", "CExplorer", "Programs",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      // Not optimized: the library's generic code would be copied there, where it is not seen.
+      swiftSettings: [.unsafeFlags(["-Xcc", "-DHEADGATE_EXPLORE"])]),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11

@@ -1,14 +1,10 @@
+import Programs
 import Synchronization
 
 /// What the threads of a script did to a few queues and what came of it, with the moments at which each call began and
 /// ended.
 final class History: Sendable {
   enum Action: Equatable { case put(Int), take, close }
-  enum Outcome: Equatable {
-    case done, took(Int), closed, timedOut, nothing
-    /// A look at a queue that found no element, whether it was closed or not.
-    case empty
-  }
 
   struct Call {
     /// The queue's number.
@@ -16,7 +12,7 @@ final class History: Sendable {
     let action: Action
     let began: Int
     var ended: Int
-    var outcome: Outcome
+    var outcome: CallOutcome
   }
 
   private struct State {
@@ -28,12 +24,15 @@ final class History: Sendable {
   var calls: [Call] { state.withLock { $0.calls } }
 
   /// Makes a call and notes it.
-  func note(_ action: Action, at queue: Int = 0, _ body: () -> Outcome) {
+  func note(_ action: Action, at queue: Int = 0, _ body: () -> CallOutcome) {
     note { [(queue, action, body())] }
   }
 
   /// Makes a call that is as good as several at once, and notes those.
-  func note(_ body: () -> [(queue: Int, action: Action, outcome: Outcome)]) {
+  @discardableResult
+  func note(
+    _ body: () -> [(queue: Int, action: Action, outcome: CallOutcome)]
+  ) -> [(queue: Int, action: Action, outcome: CallOutcome)] {
     let began = tick()
     let results = body()
     let ended = tick()
@@ -42,6 +41,7 @@ final class History: Sendable {
         state.calls.append(Call(queue: queue, action: action, began: began, ended: ended, outcome: outcome))
       }
     }
+    return results
   }
 
   private func tick() -> Int {

@@ -1,3 +1,4 @@
+import Exploring
 import Testing
 
 extension Explorations {
@@ -9,7 +10,8 @@ extension Explorations {
       .init(name: "a handful", threads: [[.execute(1), .execute(2), .execute(3), .execute(4), .dispose]]),
       .init(name: "a handful for two", size: 2, threads: [[.execute(1), .execute(2), .execute(3), .dispose]]),
       .init(
-        name: "waited for", size: 2, detours: 1, threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .dispose]]),
+        name: "waited for", size: 2, detours: 1, usualDetours: 2,
+        threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .dispose]]),
       .init(name: "drained beside a submit", threads: [[.submit(1), .wait(1), .submit(2)], [.dispose, .waitForEnd]]),
       .init(name: "drained beside two", size: 2, threads: [[.submit(1), .wait(1), .execute(2)], [.dispose]]),
       .init(
@@ -33,10 +35,10 @@ extension Explorations {
       .init(
         name: "idle between two", idleTime: .seconds(1), threads: [[.submit(1), .wait(1), .submit(2), .wait(2)]]),
       .init(
-        name: "idle beside another", idleTime: .seconds(1), detours: 1,
+        name: "idle beside another", idleTime: .seconds(1), detours: 1, usualDetours: 2,
         threads: [[.submit(1), .wait(1)], [.submit(2), .wait(2)]]),
       .init(
-        name: "two idle", size: 2, idleTime: .seconds(1), detours: 0,
+        name: "two idle", size: 2, idleTime: .seconds(1), detours: 0, usualDetours: 2,
         threads: [[.submit(1), .submit(2), .wait(2), .wait(1), .submit(3)]]),
       .init(
         name: "idle, then drained", idleTime: .seconds(1),
@@ -61,6 +63,7 @@ extension Explorations {
 
     static let refused: [PoolScript] = [
       .init(name: "no thread at first", refusals: 1, threads: [[.submit(1), .submit(2), .wait(2), .dispose]]),
+      .init(name: "no thread for two", refusals: 1, threads: [[.execute(1)], [.submit(2), .wait(2), .dispose]]),
       .init(
         name: "no second thread", size: 2, refusals: 1, detours: 1,
         threads: [[.execute(1)], [.submit(2), .wait(2)], [.dispose]]),

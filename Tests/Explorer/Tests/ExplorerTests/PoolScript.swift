@@ -1,3 +1,5 @@
+import CExplorer
+import Exploring
 import Synchronization
 
 @testable import HeadgateThreads
@@ -21,14 +23,16 @@ struct PoolScript: Sendable {
   var idleTime = Duration.seconds(Int64.max)
   /// How many threads the system refuses first.
   var refusals = 0
-  /// With more than one preemption: fewer where five would take minutes.
+  /// With more than one preemption, and with one: fewer where so many would take minutes.
   var detours = 5
+  var usualDetours = 4
   var threads: [[Step]]
 
   /// Every interleaving up to the bound, and with a few detours: none hangs, every task ends once, and nothing is left.
   /// Their number.
-  func explore(preemptions: Int = Explorer.usualBound) throws(Explorer.Failure) -> Int {
-    try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : 4).explore(name) {
+  func explore() throws(Explorer.Failure) -> Int {
+    let preemptions = Explorer.usualBound
+    return try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : usualDetours).explore(name) {
       let ledger = Ledger()
       guard let pool = makePool() else { return Explorer.Script(threads: []) { "no pool" } }
       return Explorer.Script(
@@ -50,7 +54,7 @@ struct PoolScript: Sendable {
     let refusals = Refusals(refusals)
     settings.spawn = { _, _, body in
       try refusals.check()
-      Director.place.value?.run.start(body)
+      Run.current?.start(body)
     }
     return try? ThreadPool(settings)
   }
@@ -100,7 +104,7 @@ struct PoolScript: Sendable {
     let numbers = pool.statistics
     if numbers.threads != 0 { return "\(numbers.threads) threads are left" }
     if numbers.queued != 0 { return "\(numbers.queued) tasks are left" }
-    if pool.isDisposed, !pool.core.state.withLock({ $0.hasEnded }) { return "the end was not noted" }
+    if pool.isDisposed, pool.core.ended.withLock({ $0.count > 0 }) { return "the end was not noted" }
     return nil
   }
 }
@@ -139,7 +143,11 @@ final class Ledger: Sendable {
 
   var entries: [Int: Entry] { state.withLock { $0.entries } }
 
-  subscript(number: Int) -> Entry { state.withLock { $0.entries[number] ?? Entry() } }
+  /// What is known of a task, which the calling thread may use then: what was done before it was noted lies behind it.
+  subscript(number: Int) -> Entry {
+    explorer_acquire(Self.word(number))
+    return state.withLock { $0.entries[number] ?? Entry() }
+  }
 
   /// What is wrong with a task, once the script is over.
   var fault: String? {
@@ -152,7 +160,11 @@ final class Ledger: Sendable {
 
   func note(_ number: Int, _ change: (inout Entry) -> Void) {
     state.withLock { change(&$0.entries[number, default: Entry()]) }
+    explorer_release(Self.word(number))
   }
+
+  // The machine does not see the ledger's own lock. An address that nothing else has.
+  private static func word(_ number: Int) -> UnsafeRawPointer? { UnsafeRawPointer(bitPattern: 8 * (number + 1)) }
 
   func noteDisposedNow() { state.withLock { $0.wasDisposedNow = true } }
 
@@ -203,8 +215,8 @@ private final class RunTimers: TimerService {
   var now: Deadline { .now }
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
-    Director.place.value?.run.start {
-      _ = Director.shared.sleep(until: deadline.nanoseconds) { false }
+    Run.current?.start {
+      _ = Run.current?.sleep(Int(explorer_thread()), on: 0, until: deadline.nanoseconds)
       action()
     }
     return ScheduledTimer(service: self, key: .none)

@@ -1,3 +1,4 @@
+import Exploring
 import HeadgateThreads
 import Testing
 
@@ -15,6 +16,7 @@ extension Explorations {
       .init("a put that may time out", 1, detours: 2, [[.put(1), .putSoon(2)], [.takeSoon], [.tryTake]]),
       .init("closed while one waits to take", 2, [[.take], [.put(1), .close]]),
       .init("closed while one waits to put", 1, [[.put(1), .put(2)], [.close], [.tryTake]]),
+      .init("closed beside a take", 1, [[.take], [.close]]),
       .init("closed, and what is there is taken", 2, [[.put(1), .close], [.take, .take]]),
     ]
 
@@ -39,6 +41,9 @@ extension Explorations {
       .init("each of two queues has one", [1, 1], [[.select, .select], [.put(1)], [.at(1, .put(2))]]),
       .init("beside a taker", [1, 1], detours: 1, [[.select], [.take], [.put(1), .put(2), .at(1, .put(3))]]),
       .init("beside a taker that may time out", [1, 1], detours: 1, [[.select], [.takeSoon], [.put(1), .put(2)]]),
+      .init(
+        "beside a taker at the other queue", [2, 2],
+        [[.selectReplacing(3)], [.at(1, .take)], [.at(1, .put(1)), .put(2)]]),
       .init("two select", [2, 2], detours: 1, [[.select], [.select], [.put(1), .at(1, .put(2))]]),
       .init("both may time out, one of them selects", [1, 1], detours: 1, [[.selectSoon], [.takeSoon], [.put(1)]]),
       .init("one is closed", [1, 1], [[.select], [.close], [.at(1, .put(1))]]),
@@ -71,14 +76,6 @@ extension Explorations {
       arguments: selections.indices)
     func selects(index: Int) throws {
       #expect(try Self.selections[index].explore() > 5, "\(Self.selections[index].name)")
-    }
-
-    @Test("P10 without the look between lining up and sleeping, an interleaving is found in which a wake-up is lost")
-    func withoutRecheck() {
-      Explored.withoutRecheck = true
-      defer { Explored.withoutRecheck = false }
-      let script = QueueScript("a lost wake-up", 2, [[.put(1)], [.take]])
-      #expect(throws: Explorer.Failure.self) { try script.explore(preemptions: 1) }
     }
   }
 }

@@ -1,3 +1,7 @@
+import CExplorer
+import Exploring
+import Programs
+
 @testable import HeadgateThreads
 
 /// A script of operations on a few queues, and what their histories are compared with.
@@ -10,6 +14,8 @@ struct QueueScript: Sendable {
     case at(Int, Step)
     /// From whichever of all queues is first.
     case select, selectSoon
+    /// What it takes from another queue than the first it replaces there.
+    case selectReplacing(Int)
   }
 
   let name: String
@@ -30,8 +36,9 @@ struct QueueScript: Sendable {
   }
 
   /// Every interleaving: none hangs, and each history is one that such queues could have had. Their number.
-  func explore(preemptions: Int = Explorer.usualBound) throws(Explorer.Failure) -> Int {
-    try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : .max).explore(name) {
+  func explore() throws(Explorer.Failure) -> Int {
+    let preemptions = Explorer.usualBound
+    return try Explorer(preemptions: preemptions, detours: preemptions > 1 ? detours : .max).explore(name) {
       let history = History()
       // The capacities are no outside data.
       let queues = capacities.compactMap { try? BlockingQueue<Int>(capacity: $0) }
@@ -50,19 +57,20 @@ struct QueueScript: Sendable {
     let queue = queues[index]
     switch step {
     case .at(let other, let step): perform(step, at: other, of: queues, history)
-    case .put(let value): history.note(.put(value), at: index) { put(value, into: queue, until: .distantFuture) }
-    case .putSoon(let value): history.note(.put(value), at: index) { put(value, into: queue, until: soon) }
-    case .take: history.note(.take, at: index) { take(from: queue, until: .distantFuture) }
-    case .takeSoon: history.note(.take, at: index) { take(from: queue, until: soon) }
-    case .tryPut(let value): history.note(.put(value), at: index) { tryPut(value, into: queue) }
-    case .tryTake: history.note(.take, at: index) { tryTake(from: queue) }
+    case .put(let value):
+      history.note(.put(value), at: index) { QueueCalls.put(value, into: queue, until: .distantFuture) }
+    case .putSoon(let value): history.note(.put(value), at: index) { QueueCalls.put(value, into: queue, until: soon) }
+    case .take: history.note(.take, at: index) { QueueCalls.take(from: queue, until: .distantFuture) }
+    case .takeSoon: history.note(.take, at: index) { QueueCalls.take(from: queue, until: soon) }
+    case .tryPut(let value): history.note(.put(value), at: index) { QueueCalls.tryPut(value, into: queue) }
+    case .tryTake: history.note(.take, at: index) { QueueCalls.tryTake(from: queue) }
     case .tryPutToTaker(let value):
       while queue.waitingCounts.takers == 0 { lookAgain() }
-      history.note(.put(value), at: index) { tryPut(value, into: queue) == .done ? .done : .empty }
+      history.note(.put(value), at: index) { QueueCalls.tryPut(value, into: queue) == .done ? .done : .empty }
     case .tryTakeFromPutter:
       while queue.waitingCounts.putters == 0 { lookAgain() }
       history.note(.take, at: index) {
-        let outcome = tryTake(from: queue)
+        let outcome = QueueCalls.tryTake(from: queue)
         if case .took = outcome { return outcome }
         return .done
       }
@@ -72,6 +80,11 @@ struct QueueScript: Sendable {
         return .done
       }
     case .select: history.note { select(from: queues, until: .distantFuture) }
+    case .selectReplacing(let value):
+      guard let (taken, _, outcome) = history.note({ select(from: queues, until: .distantFuture) }).first,
+        taken > 0, case .took = outcome
+      else { return }
+      perform(.put(value), at: taken, of: queues, history)
     case .selectSoon: history.note { select(from: queues, until: soon) }
     }
   }
@@ -84,46 +97,16 @@ struct QueueScript: Sendable {
 
   private static var soon: Deadline { .now + .milliseconds(1) }
 
-  private static func lookAgain() { Explored.by?.yield() }
-
-  private static func put(_ value: Int, into queue: BlockingQueue<Int>, until deadline: Deadline) -> History.Outcome {
-    do throws(WaitError) {
-      try queue.put(value, until: deadline) as Void
-      return .done
-    } catch {
-      return error.code == .closed ? .closed : .timedOut
-    }
-  }
-
-  private static func take(from queue: BlockingQueue<Int>, until deadline: Deadline) -> History.Outcome {
-    do throws(WaitError) { return .took(try queue.take(until: deadline)) } catch {
-      return error.code == .closed ? .closed : .timedOut
-    }
-  }
-
-  private static func tryPut(_ value: Int, into queue: BlockingQueue<Int>) -> History.Outcome {
-    do throws(WaitError) {
-      let isIn: Bool = try queue.tryPut(value)
-      return isIn ? .done : .nothing
-    } catch { return .closed }
-  }
-
-  private static func tryTake(from queue: BlockingQueue<Int>) -> History.Outcome {
-    do throws(WaitError) {
-      guard let value = try queue.tryTake() else { return .nothing }
-      return .took(value)
-    } catch { return .closed }
-  }
+  private static func lookAgain() { Run.current?.yield(Int(explorer_thread())) }
 
   /// A selection is a take from one queue; one that fails is a look at each of them, one after another.
   private static func select(
     from queues: [BlockingQueue<Int>], until deadline: Deadline
-  ) -> [(queue: Int, action: History.Action, outcome: History.Outcome)] {
-    do throws(WaitError) {
-      let selection = try BlockingQueue.select(from: queues, until: deadline)
-      return [(selection.index, .take, .took(selection.element))]
-    } catch {
-      return queues.indices.map { ($0, .take, error.code == .closed ? .closed : .empty) }
+  ) -> [(queue: Int, action: History.Action, outcome: CallOutcome)] {
+    switch QueueCalls.select(from: queues, until: deadline) {
+    case .took(let index, let value): [(index, .take, .took(value))]
+    case .closed: queues.indices.map { ($0, .take, .closed) }
+    case .timedOut: queues.indices.map { ($0, .take, .empty) }
     }
   }
 }

@@ -1,0 +1,81 @@
+import Exploring
+import HeadgateThreads
+import Synchronization
+import Testing
+
+extension Explorations {
+  /// A wake-up that meets a deadline, at each of the primitives: whoever gets it, nobody is left asleep.
+  @Suite struct PrimitiveExplorationTests {
+    private static func explore(_ name: String, _ make: () -> Explorer.Script) throws {
+      #expect(try Explorer(preemptions: Explorer.usualBound).explore(name, make) > 5, "\(name)")
+    }
+
+    private static var soon: Deadline { .now + .milliseconds(1) }
+
+    @Test("a permit that meets a deadline goes to its waiter or to the next")
+    func semaphore() throws {
+      try Self.explore("semaphore") {
+        let semaphore = Semaphore(permits: 0)
+        return Explorer.Script(threads: [
+          { if (try? semaphore.wait(until: Self.soon)) != nil { semaphore.signal() } },
+          { try? semaphore.wait() },
+          { semaphore.signal() },
+        ]) { semaphore.freePermits == 0 && semaphore.waitingCount == 0 ? nil : "a permit is left" }
+      }
+    }
+
+    @Test("a notification that meets a deadline goes to its waiter, to the next, or is kept")
+    func notify() throws {
+      try Self.explore("notify") {
+        let notify = Notify()
+        return Explorer.Script(threads: [
+          { if (try? notify.wait(until: Self.soon)) != nil { notify.notifyOne() } },
+          { try? notify.wait() },
+          { notify.notifyOne() },
+        ]) { notify.waitingCount == 0 ? nil : "one is left in line" }
+      }
+    }
+
+    @Test("a latch that opens as a deadline passes lets all through")
+    func latch() throws {
+      try Self.explore("latch") {
+        let latch = Latch(count: 2)
+        return Explorer.Script(threads: [
+          { if (try? latch.wait(until: Self.soon)) == nil { latch.countDown() } },
+          { try? latch.wait() },
+          { latch.countDown(by: 2) },
+        ]) { latch.isOpen ? nil : "it is closed" }
+      }
+    }
+
+    @Test("a round that is complete as a deadline passes ends for all of its parties")
+    func barrier() throws {
+      try Self.explore("barrier") {
+        let barrier = Barrier(parties: 2)
+        let passed = Mutex(0)
+        return Explorer.Script(threads: [
+          {
+            // In a round with one of the others: the third then waits for nobody but this one.
+            if (try? barrier.wait(until: Self.soon)) != nil { barrier.leave() }
+          },
+          { if (try? barrier.wait()) != nil { passed.withLock { $0 += 1 } } },
+          { if (try? barrier.wait()) != nil { passed.withLock { $0 += 1 } } },
+        ]) {
+          passed.withLock { $0 } == 2 && barrier.waitingCount == 0 ? nil : "a party is left"
+        }
+      }
+    }
+
+    @Test("a value that is set beside a wait gets to it")
+    func oneShot() throws {
+      try Self.explore("one value") {
+        let shot = OneShot<Int>()
+        let isSet = Mutex(0)
+        let set: @Sendable () -> Void = { if shot.set(1) { isSet.withLock { $0 += 1 } } }
+        return Explorer.Script(threads: [{ _ = shot.wait() }, set, { _ = shot.wait(until: Self.soon) }, set]) {
+          isSet.withLock { $0 } == 1 ? nil : "it was set more than once"
+        }
+      }
+    }
+  }
+}

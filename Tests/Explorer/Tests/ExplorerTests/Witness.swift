@@ -1,0 +1,86 @@
+import HTTPTypes
+import HeadgateThreads
+
+@testable import HeadgateDispatch
+
+/// A consumer that watches over its calls: one at a time, and none after the end. Goes on to one of the library's own.
+final class Witness: ResponseSink {
+  private struct Notes {
+    var isInside = false
+    var pieces = 0
+    var ends: [DispatchError.Code?] = []
+    var fault: String?
+  }
+
+  private let sink: any ResponseSink
+  private let pauses: Bool
+  private let notes = Unseen(Notes())
+  private let results: Unseen<[String]>
+
+  /// - Parameter pauses: Whether it has no room for more after each piece of a body.
+  init(pauses: Bool) {
+    self.pauses = pauses
+    let results = Unseen<[String]>([])
+    self.results = results
+    sink = CollectingSink(cap: 1 << 20) { result in results.use { $0.append("\(result)") } }
+  }
+
+  var mayPause: Bool { pauses }
+  var hasEnded: Bool { notes.use { !$0.ends.isEmpty } }
+  var pieces: Int { notes.use { $0.pieces } }
+
+  /// How it ended: whole, or with a failure.
+  var end: DispatchError.Code? { notes.use { $0.ends.first ?? .transportFailed } }
+
+  /// What is wrong with its calls, once the script is over.
+  var fault: String? {
+    notes.use { notes in
+      if notes.ends.isEmpty { return "the consumer hears of no end" }
+      if results.use({ $0.count }) != 1 { return "its completion was called \(results.use { $0.count }) times" }
+      return notes.ends.count == 1 ? notes.fault : "the consumer hears of \(notes.ends.count) ends"
+    }
+  }
+
+  private func call<Result>(
+    _ name: String, _ body: () throws(DispatchError) -> Result
+  ) throws(DispatchError) -> Result {
+    notes.use { notes in
+      if notes.isInside { notes.fault = "\(name) is called while another call is inside" }
+      if !notes.ends.isEmpty { notes.fault = "\(name) is called after the end" }
+      notes.isInside = true
+    }
+    Here.step()
+    defer { notes.use { $0.isInside = false } }
+    return try body()
+  }
+
+  func attach(_ operation: DispatchOperation) { sink.attach(operation) }
+  var isUnseen: Bool { true }
+
+  func startAnew() {
+    try? call("startAnew") { () throws(DispatchError) in sink.startAnew() }
+  }
+
+  func received(_ head: ResponseHead, url: String) throws(DispatchError) -> BodyFlow {
+    try call("received(head)") { () throws(DispatchError) in try sink.received(head, url: url) }
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer) throws(DispatchError) -> BodyFlow {
+    try call("received(bytes)") { () throws(DispatchError) in
+      notes.use { $0.pieces += 1 }
+      let flow = try sink.received(bytes)
+      return pauses ? .pause : flow
+    }
+  }
+
+  func received(trailers: HTTPFields) {
+    try? call("received(trailers)") { () throws(DispatchError) in sink.received(trailers: trailers) }
+  }
+
+  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+    try? call("end") { () throws(DispatchError) in
+      notes.use { $0.ends.append(error?.code) }
+      sink.end(error, times, told: core)
+    }
+  }
+}

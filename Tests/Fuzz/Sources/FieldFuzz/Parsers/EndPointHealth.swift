@@ -1,0 +1,1 @@
+../../../../../Sources/HeadgateDispatch/Limiting/EndPointHealth.swift

@@ -1,0 +1,1 @@
+../../../../../Sources/HeadgateDispatch/Retry/HTTPDate.swift
