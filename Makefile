@@ -4,16 +4,19 @@ SWIFT ?= swift
 URLS ?=
 OUT ?= out
 EVENTS ?= 10000000
+FUZZ_SECONDS ?= 60
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test explore soak bench format lint docs clean packages test-packages
+.PHONY: help demo test explore explore-faults fuzz soak bench format lint docs clean packages test-packages
 
 help:
 	@echo "make demo              build, and see the limit hold (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
 	@echo "make test              build and run all tests"
-	@echo "make explore           small scripts on queues and pools in every interleaving: seconds"
+	@echo "make explore           small scripts on queues, pools and requests in every interleaving: minutes"
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions: some minutes"
+	@echo "make explore-faults    and then the faults of Tests/Explorer/faults.txt, each of which must be found"
+	@echo "make fuzz              the parsers of header fields under libFuzzer, $(FUZZ_SECONDS) seconds (Linux)"
 	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make format, make lint, make docs, make clean"
@@ -38,15 +41,25 @@ test: test-packages
 	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
 explore:
-	$(SWIFT) build --package-path Tests/Explorer --build-tests
+	Tests/Explorer/plant
+	HEADGATE_PLANTED=1 $(SWIFT) build --package-path Tests/Explorer --build-tests
 	# One thread runs at a time, so that on one processor it goes on sooner than on several.
-	$(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
+	HEADGATE_PLANTED=1 $(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
 
-soak: test-packages
+explore-faults: explore
+	$(ONE_PROCESSOR) Tests/Explorer/plant Tests/Explorer/.build/debug/explorerPackageTests.xctest
+
+fuzz: packages
+	$(SWIFT) build -c release --package-path Tests/Fuzz
+	@mkdir -p Tests/Fuzz/.build/found
+	Tests/Fuzz/.build/release/fuzz-fields -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
+	  -artifact_prefix=Tests/Fuzz/.build/ Tests/Fuzz/.build/found Tests/Fuzz/Corpus/fields
+
+soak: test-packages explore-faults
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
-	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 \
-	  $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
-	  --filter 'SchedulerRandomTests|ChaosTests|MutatedResponseTests'
+	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=60 HEADGATE_KILLS=50 \
+	  HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
+	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|PaceTests|SessionTests|LearningTests|AdaptiveLimitTests'
 
 bench: test-packages
 	Benchmarks/run
@@ -56,6 +69,7 @@ format:
 
 lint:
 	$(SWIFT) format lint --strict -r --configuration .swift-format Package.swift Sources Tests Examples
+	@scripts/check-cases.sh
 
 docs:
 	scripts/check-docs.sh

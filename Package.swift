@@ -36,6 +36,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.1.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.11.0"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -55,6 +56,7 @@ let package = Package(
       dependencies: [
         "CHeadgate",
         .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
@@ -69,6 +71,7 @@ let package = Package(
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
       swiftSettings: strict
     ),
@@ -179,7 +182,7 @@ let package = Package(
     .testTarget(
       name: "HeadgateCurlTests",
       dependencies: [
-        "CCurl", "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateOrigin",
+        "CCurl", "CStallingResolver", "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin",
         "HeadgateTesting", "HeadgateThreads",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

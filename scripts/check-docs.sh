@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What is documented is true: the README's example is the one in Examples/ and prints what the README says; every public
-# symbol has a comment (the linter's rule); links between symbols lead somewhere (docc, where the toolchain has it).
+# symbol has a comment (the linter's rule); links between symbols lead somewhere (docc, where the toolchain has it); and
+# docs/public-interface.txt lists the public interface as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,8 +46,9 @@ if command -v docc > /dev/null; then
   triple=$(swiftc -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["triple"])')
   maps=(-Xcc -fmodule-map-file=Sources/CCurlSystem/module.modulemap)
   for map in "$modules"/{CCurl,CHeadgate}.build/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
-  for module in HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin \
-    HeadgateTesting HeadgateInstruments Headgate; do
+  names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
+    HeadgateInstruments Headgate)
+  for module in "${names[@]}"; do
     mkdir -p "$graphs/$module"
     swift-symbolgraph-extract -module-name "$module" -target "$triple" -I "$modules/Modules" "${maps[@]}" \
       -output-dir "$graphs/$module" -minimum-access-level public
@@ -54,5 +56,11 @@ if command -v docc > /dev/null; then
       --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
       --output-path "$graphs/$module.doccarchive" --warnings-as-errors
   done
+  interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" "${names[@]}")
   rm -rf "$graphs"
+  if ! diff -u docs/public-interface.txt - <<< "$interface"; then
+    printf '%s\n' "$interface" > docs/public-interface.txt
+    echo "The public interface has changed: docs/public-interface.txt is written anew. Read what differs, and commit it." >&2
+    exit 1
+  fi
 fi

@@ -42,6 +42,8 @@ fi
 if [ "${1:-build}" = bench ]; then
   crates=/usr/share/cargo/registry
   need golang-go command -v go
+  need aria2 command -v aria2c
+  need wget2 command -v wget2
   need default-jdk-headless command -v javac
   need libnetty-java test -e /usr/share/java/netty-common.jar
   need cargo command -v cargo

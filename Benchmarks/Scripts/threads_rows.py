@@ -46,6 +46,8 @@ PEERS = {
   "futex in C": Program([built("c-handoff")]),
   "executor": JVM, "executor-submit": JVM, "forkjoin": JVM, "forkjoin-submit": JVM, "rayon": RUST, "threadpool": RUST,
   "go-channel": GO, "go-goroutines": GO,
+  "AsyncChannel": Program([os.path.join(SWIFT, "queues"), "channel"]),
+  "AsyncStream": Program([os.path.join(SWIFT, "queues"), "stream"]),
   "nio": Program([os.path.join(SWIFT, "pools")]),
   "dispatch": Program({"pools": [os.path.join(SWIFT, "pools")], "timers": [os.path.join(SWIFT, "timers")]}),
   "mutex in C": Program([built("c-pool")]),
@@ -122,8 +124,18 @@ def queue_rows(seconds, full):
             yield Row("queues", queue_name(queue, threads, element),
                       programs("stream", capacity, threads, element, narrow and not full, condition), [RATE] + USE,
                       condition)
+    if not condition:
+      yield from task_rows(seconds)
     yield Row("queues", "ping-pong", programs("pingpong", "1", 1, "8", bool(condition), condition), [RATE] + USE,
               condition)
+
+
+def task_rows(seconds):
+  for queue, capacity in CAPACITIES.items():
+    peer = "AsyncStream" if capacity == "unbounded" else "AsyncChannel"
+    yield Row("queues", "tasks, " + queue, {
+      "headgate": ["tasks", capacity, "1", "8", str(seconds)], peer: [capacity, str(seconds)],
+    }, [RATE] + USE)
 
 
 def pool_rows(seconds):
@@ -226,6 +238,8 @@ def gates():
   for queue in ("rendezvous", "bounded 1"):
     yield Gate(queue_name(queue, 1), ["crossbeam", "go"], AtLeast(1.0))
   yield Gate("ping-pong", ["crossbeam"], AtLeast(1.0))
+  for queue, capacity in CAPACITIES.items():
+    yield Gate("tasks, " + queue, ["AsyncStream" if capacity == "unbounded" else "AsyncChannel"], AtLeast(1.0))
   for key in (queue_name("rendezvous", 1), queue_name("bounded 1", 1), "ping-pong"):
     yield Gate(key + ", " + ONE, ["crossbeam"], AtLeast(0.9))
     yield Gate(key + ", " + ONE, ["futex in C"], AtLeast(0.9))

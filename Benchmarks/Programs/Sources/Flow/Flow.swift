@@ -20,9 +20,9 @@ struct FlowBenchmark {
     for _ in 0..<rounds {
       switch (arguments[1], arguments[2]) {
       case ("hand", "all"): check(try await allByHand(functions).count == children)
-      case ("headgate", "all"): check(try await allSucceed(functions).count == children)
+      case ("headgate", "all"): check(try await allSucceed(functions) { try await $0() }.count == children)
       case ("hand", "first"): check(try await firstByHand(functions) >= 0)
-      case ("headgate", "first"): check(try await firstToSucceed(functions) >= 0)
+      case ("headgate", "first"): check(try await firstToSucceed(functions) { try await $0() } >= 0)
       default: complain("by hand or headgate; all or first")
       }
     }

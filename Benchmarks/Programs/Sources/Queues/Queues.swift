@@ -1,22 +1,22 @@
 import HeadgateThreads
 import Measure
 
-/// Elements moved through a blocking queue, as its arguments say: stream|pingpong CAPACITY|unbounded THREADS
+/// Elements moved through a blocking queue, as its arguments say: stream|pingpong|tasks CAPACITY|unbounded THREADS
 /// 8|64|new|shared SECONDS.
 ///
-/// `stream`: so many threads put and as many take; `pingpong`: one element at a time goes to and fro between two threads
-/// over two queues. Each element is made by the thread that puts it and read by the one that takes it.
+/// `stream`: so many threads put and as many take; `tasks`: one task puts and one takes; `pingpong`: one element at a time
+/// goes to and fro between two threads over two queues. Each element is made by the thread that puts it and read by the one that takes it.
 @main
 struct QueuesBenchmark {
   static func main() throws {
     let arguments = CommandLine.arguments
-    guard arguments.count == 6, ["stream", "pingpong"].contains(arguments[1]), let threads = Int(arguments[3]),
+    guard arguments.count == 6, ["stream", "pingpong", "tasks"].contains(arguments[1]), let threads = Int(arguments[3]),
       let seconds = Double(arguments[5]), threads > 0, seconds > 0
     else {
-      complain("usage: \(arguments[0]) stream|pingpong CAPACITY|unbounded THREADS 8|64|new|shared SECONDS")
+      complain("usage: \(arguments[0]) stream|pingpong|tasks CAPACITY|unbounded THREADS 8|64|new|shared SECONDS")
     }
     let shape = Shape(
-      isPingpong: arguments[1] == "pingpong", capacity: Int(arguments[2]), threads: threads, seconds: seconds)
+      name: arguments[1], capacity: Int(arguments[2]), threads: threads, seconds: seconds)
     switch arguments[4] {
     case "8": try run(UInt64.self, shape)
     case "64": try run(Wide.self, shape)
@@ -30,10 +30,10 @@ struct QueuesBenchmark {
     let there: BlockingQueue<Element> = try shape.queue()
     let back: BlockingQueue<Element> = try shape.queue()
     try measure("headgate", seconds: shape.seconds) { operations in
-      if shape.isPingpong {
-        try pingpong(operations, there, back)
-      } else {
-        try stream(operations, threads: shape.threads, there)
+      switch shape.name {
+      case "pingpong": try pingpong(operations, there, back)
+      case "tasks": tasks(operations, there)
+      default: try stream(operations, threads: shape.threads, there)
       }
     }
   }
@@ -60,6 +60,18 @@ struct QueuesBenchmark {
     check(sum == Element.sum(of: count))
   }
 
+  static func tasks<Element: Numbered>(_ operations: Int, _ queue: BlockingQueue<Element>) {
+    let count = UInt64(operations)
+    let sum = moveByTasks {
+      for number in 0..<count { try await queue.put(Element(number: number)) }
+    } take: {
+      var sum: UInt64 = 0
+      for _ in 0..<count { sum += try await queue.take().number }
+      return sum
+    }
+    check(sum == Element.sum(of: count))
+  }
+
   static func pingpong<Element: Numbered>(
     _ operations: Int, _ there: BlockingQueue<Element>, _ back: BlockingQueue<Element>
   ) throws {
@@ -76,7 +88,7 @@ struct QueuesBenchmark {
 
 /// What is measured, as the arguments say it.
 struct Shape: Sendable {
-  var isPingpong: Bool
+  var name: String
   /// Nil for a queue without a limit.
   var capacity: Int?
   var threads: Int

@@ -1,6 +1,7 @@
 import Headgate
 import HeadgateFlow
 import HeadgateOrigin
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,7 +10,7 @@ import Foundation
 #endif
 
 // A server that takes 200,000 bytes of a file and then has no room, as long as it is told so.
-let isFull = Locked(true)
+let isFull = Mutex(true)
 let server = try Origin(
   script: OriginScript { request in
     guard let offset = request.parameter("offset").flatMap(Int.init), offset >= 200_000 else { return nil }
@@ -39,7 +40,7 @@ var offset = 0
 do throws(StepError) {
   try await publish(file, from: offset)
 } catch {
-  let failure = error.cause as? FlowError<any Error>
+  let failure = error.cause as? FlowError
   offset = failure?.offset ?? 0
   print("failed in \"\(error.step)\" at byte \(offset):", failure?.failure ?? error.cause)
 }
@@ -49,13 +50,13 @@ print("published")
 
 // Three requests of which any must succeed, then three of which all must.
 let paths = ["/status/503", "/bytes/5", "/status/404"]
-let any = try await firstToSucceed(paths.map { path in { @Sendable in try await client.get(path) } })
+let any = try await firstToSucceed(paths) { path in try await client.get(path) }
 print("any of three:", any.utf8.count, "bytes")
 
 do {
-  let all = try await allSucceed(atMost: 1, paths.map { path in { @Sendable in try await client.get(path) } })
+  let all = try await allSucceed(paths, atMost: 1) { path in try await client.get(path) }
   print("all of three:", all.count)
-} catch {
+} catch let error as FlowError {
   print("all of three:", error.failures[0], "at number", error.inputs[0])
 }
 await client.dispatcher.shutDown(.graceful)

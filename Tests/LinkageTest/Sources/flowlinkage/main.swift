@@ -1,4 +1,4 @@
 import HeadgateFlow
 
-let answer = try waitForCallback { (completion: Completion<Int, any Error>) in completion.succeed(1) }
+let answer = try waitForCallback { (completion: Completion<Int>) in completion.succeed(1) }
 print("waited for", answer)

@@ -1,0 +1,20 @@
+import Dispatch
+
+/// Runs one task that puts and one that takes, and blocks until both have ended; returns the sum of what was taken.
+public func moveByTasks(
+  put: @escaping @Sendable () async throws -> Void, take: @escaping @Sendable () async throws -> UInt64
+) -> UInt64 {
+  let done = DispatchSemaphore(value: 0)
+  // Written by the one task before its signal, read after the wait for that.
+  nonisolated(unsafe) var sum: UInt64 = 0
+  Task.detached {
+    do { try await put() } catch { complain("a put failed: \(error)") }
+    done.signal()
+  }
+  Task.detached {
+    do { sum = try await take() } catch { complain("a take failed: \(error)") }
+    done.signal()
+  }
+  for _ in 0..<2 { done.wait() }
+  return sum
+}
