@@ -102,6 +102,30 @@ import Testing
     #expect(told.events.allSatisfy { $0 })
   }
 
+  @Test("All: a task that is cancelled while it helps begins none of the other bodies")
+  func allOfACancelledTask() throws {
+    let pool = try pool(1)
+    let task = LockedBox<PoolTask<Int, Never>?>(nil)
+    let submitted = Latch()
+    let ran = Record<Int>()
+    let outer = try pool.submit { () -> Int in
+      _ = submitted.wait()
+      let bodies: [@Sendable () throws -> Void] = (0..<3).map { number in
+        {
+          ran.add(number)
+          task.withLock { $0 }?.cancel()
+        }
+      }
+      let results = (try? pool.invokeAll(bodies)) ?? []
+      return results.count { if case .failure(let error) = $0 { error.code == .waitCancelled } else { false } }
+    }
+    task.withLock { $0 = outer }
+    submitted.countDown()
+    #expect(try inThread { try outer.wait(until: .after(generous)) } == 2)
+    #expect(ran.events == [0])
+    try pool.finish()
+  }
+
   @Test("Any fails when all have failed, when there are none, at its deadline, and when its task is cancelled")
   func anyFails() async throws {
     let pool = try pool(2)
@@ -111,6 +135,12 @@ import Testing
     #expect(all?.code == .failed && all?.failure != nil)
     let empty = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try pool.invokeAny(none) } }
     #expect(empty?.code == .notAccepted)
+    let full = try ThreadPool(name: "test-full", size: 1, queueBound: 0, policy: .throw)
+    let plug = try Plug(full, threads: 1)
+    let refused = try inThread { #expect(throws: PoolTaskError<any Error>.self) { try full.invokeAny(failing) } }
+    #expect(refused?.code == .notAccepted && (refused?.failure as? ThreadPoolError)?.code == .full)
+    plug.open()
+    try full.finish()
     let inside = Latch()
     let long: [@Sendable () throws -> Void] = [
       {

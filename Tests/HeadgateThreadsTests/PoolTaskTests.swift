@@ -287,6 +287,46 @@ import Testing
     try pool.finish()
   }
 
+  @Test(
+    "P54 a cancel by the thread's handle is seen by the task that runs then, and by no task that it helps or is helped by"
+  )
+  func cancelledByHandle() throws {
+    let pool = try pool(1)
+    let seen = try inThread {
+      try pool.submit { () -> [Bool] in
+        ManagedThread.current.cancel()
+        let before = ThreadPool.isCancelled
+        let helped = try? pool.submit { ThreadPool.isCancelled }
+        return [before, (try? helped?.wait()) ?? true, ThreadPool.isCancelled]
+      }.wait(until: .after(generous))
+    }
+    #expect(seen == [true, false, true])
+    let inner = try inThread {
+      try pool.submit { () -> [Bool] in
+        let helped = try? pool.submit { () -> Bool in
+          ManagedThread.current.cancel()
+          return ThreadPool.isCancelled
+        }
+        return [(try? helped?.wait()) ?? false, ThreadPool.isCancelled]
+      }.wait(until: .after(generous))
+    }
+    #expect(inner == [true, false])
+    try pool.finish()
+  }
+
+  @Test("P54 a task that helps makes room in the queue at once, and not when the helped task has ended")
+  func helpMakesRoom() throws {
+    let pool = try ThreadPool(name: "test-pool", size: 1, queueBound: 1, policy: .throw)
+    let isAccepted = try inThread {
+      try pool.submit {
+        let helped = try? pool.submit { (try? pool.execute {}) != nil }
+        return (try? helped?.wait()) ?? false
+      }.wait(until: .after(generous))
+    }
+    #expect(isAccepted)
+    try pool.finish()
+  }
+
   @Test("P54 of two tasks that wait for each other one is told, and nobody hangs")
   func circles() throws {
     let pool = try pool(2)

@@ -26,8 +26,10 @@ public final class LoopSource {
     // An atomic exchange on both sides, so that the handler sees everything written before a signal that was coalesced
     // with an earlier one.
     if isSignalled.exchange(true, ordering: .acquiringAndReleasing) { return !handler.isEnded }
-    guard !handler.isEnded else { return false }
-    return core.acceptSignal(of: self)
+    if !handler.isEnded, core.acceptSignal(of: self) { return true }
+    // Nobody will take it: the next signal must not count on it.
+    _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing)
+    return false
   }
 
   /// Ends the source: no further call of the handler starts, and `onCancel` is called on the loop. Can be called from

@@ -195,16 +195,16 @@ extension PoolCore {
   /// Runs a job on a waiting thread of its pool, unless another thread has started it or half of the stack is used up.
   func help(_ job: PoolJob, on worker: PoolWorker) -> Bool {
     guard let frame = PoolFrame.current, job.isQueued, worker.hasStackLeft,
-      runInside(job, frame, worker.record, { worker.countCompleted() })
+      runInside(job, frame, worker.record, claimed: { leaveQueue() }, completed: { worker.countCompleted() })
     else { return false }
-    leaveQueue()
     return true
   }
 
   private func runInside(
-    _ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, _ completed: () -> Void = {}
+    _ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, claimed: () -> Void = {}, completed: () -> Void = {}
   ) -> Bool {
     guard job.claim(for: record) else { return false }
+    claimed()
     runNested(in: frame, on: record) {
       frame.job = job
       let failed = job.perform()
@@ -218,14 +218,17 @@ extension PoolCore {
   /// affect the nested job, or vice versa.
   private func runNested(in frame: PoolFrame, on record: ThreadRecord, _ body: () -> Void) {
     let outer = frame.job
-    let wasCancelled = outer == nil && record.isCancelled
-    if wasCancelled { record.clearCancellation() }
     outer?.pause(on: record)
+    // What is left of the mark is for the thread itself, by its handle.
+    let wasCancelled = record.isCancelled
+    if wasCancelled { record.clearCancellation() }
     frame.job = nil
     body()
     frame.job = outer
-    outer?.resume(on: record)
+    // On a pool's thread, a handle cancels the job that runs: a mark from meanwhile was for the nested one.
+    if outer != nil { record.clearCancellation() }
     if wasCancelled { record.markCancelled() }
+    outer?.resume(on: record)
   }
 
   /// The entry of a job that was cancelled or started elsewhere stays in the queue until a worker reaches it. Its place

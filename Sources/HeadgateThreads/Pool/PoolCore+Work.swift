@@ -111,7 +111,7 @@ extension PoolCore {
   private func leave(_ worker: PoolWorker) {
     let (next, admission, isOver) = state.withLock { state in
       let next = state.leave(worker)
-      mustAsk.store(settings.bound != nil || state.roster.hasSurplus, ordering: .relaxed)
+      updateMustAsk(state)
       return (next, state.admit(), state.isOver)
     }
     follow(admission)

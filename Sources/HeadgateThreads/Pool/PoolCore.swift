@@ -70,6 +70,7 @@ final class PoolCore: Sendable {
       tell(
         isOver: state.withLock { state in
           state.startFailed(worker)
+          updateMustAsk(state)
           // Others may have run the waiting tasks meanwhile, and a disposal may have waited only for this start.
           return state.isOver
         })
@@ -123,10 +124,15 @@ final class PoolCore: Sendable {
     return waiter.wait(until: deadline)
   }
 
+  // A surplus may end without a worker's look.
+  func updateMustAsk(_ state: borrowing PoolState) {
+    mustAsk.store(settings.bound != nil || state.roster.hasSurplus, ordering: .relaxed)
+  }
+
   private func change(_ body: (inout PoolState) -> [Int]) {
     let (woken, calls, admission) = state.withLock { state in
       let woken = state.parkers(of: body(&state))
-      mustAsk.store(settings.bound != nil || state.roster.hasSurplus, ordering: .relaxed)
+      updateMustAsk(state)
       var calls: [PoolRoster.Call] = []
       while true {
         let call = state.call(growing: true)

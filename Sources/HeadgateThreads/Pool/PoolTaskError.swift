@@ -6,7 +6,8 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   /// The reason.
   public let code: Code
 
-  /// The error that the task's body threw; nil unless the code is ``PoolTaskErrorCode/failed``.
+  /// The error that the task's body threw, with the code ``PoolTaskErrorCode/failed``; or why the pool refused it, with
+  /// ``PoolTaskErrorCode/notAccepted`` from `invokeAny`. Otherwise nil.
   public let failure: Failure?
 
   /// The pool's name.
@@ -32,7 +33,7 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// The error that the body threw.
+  /// The same as ``failure``.
   public var underlyingError: (any Error)? { failure }
 
   /// For people: the pool, the reason, how long the wait lasted, and what to do.
@@ -79,9 +80,9 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// The pool was disposed of before the task started.
   public static let disposed = PoolTaskErrorCode(
     "disposed", "the pool was disposed of before it started", "dispose of the pool with .drain", drop: 3)
-  /// The pool could not accept the task: the system has no thread available.
+  /// The pool did not accept the task.
   public static let notAccepted = PoolTaskErrorCode(
-    "not_accepted", "the system has no thread available", "raise the limit on processes (ulimit -u), or try again")
+    "not_accepted", "the pool did not accept it", "see the error, or try again later")
   /// The deadline passed first. The task continues, and can be waited for again.
   public static let timedOut = PoolTaskErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
   /// The waiting thread was cancelled. The pool's task continues, and can be waited for again. A task that is cancelled

@@ -21,7 +21,11 @@ extension ThreadPool {
   ) throws(ThreadPoolError) -> [Result<Success, PoolTaskError<any Error>>] {
     let tasks = try submitAll(bodies, priority, until: deadline)
     let results = tasks.map { task in
-      Result { () throws(PoolTaskError<any Error>) in try task.wait(until: deadline) }
+      Result { () throws(PoolTaskError<any Error>) in
+        // A cancelled thread begins none of those that are left, also where it would run them itself.
+        if ThreadRecord.current.isCancelled, !task.hasEnded { throw PoolTaskError(.waitCancelled, pool: name) }
+        return try task.wait(until: deadline)
+      }
     }
     cancelAll(tasks)
     return results
@@ -66,15 +70,19 @@ extension ThreadPool {
   /// - Returns: The value of the first body that returned.
   /// - Throws: ``PoolTaskError``: the error of one body if all have failed, or why the wait ended, including
   ///   ``PoolTaskErrorCode/wouldDeadlock`` if all that have not ended wait for the caller, directly or through others;
-  ///   ``PoolTaskErrorCode/notAccepted`` if the pool refuses them or there are none.
+  ///   ``PoolTaskErrorCode/notAccepted`` if there are none, or if the pool refuses one of them: `failure` is then a
+  ///   ``ThreadPoolError`` that says why.
   @available(*, noasync, message: "blocks the thread; await the async form")
   public func invokeAny<Success: Sendable>(
     _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal,
     until deadline: Deadline = .distantFuture
   ) throws(PoolTaskError<any Error>) -> Success {
     let started = Deadline.now
-    guard let tasks = try? submitAll(bodies, priority, until: deadline) else {
-      throw PoolTaskError(.notAccepted, pool: name)
+    let tasks: [PoolTask<Success, any Error>]
+    do throws(ThreadPoolError) {
+      tasks = try submitAll(bodies, priority, until: deadline)
+    } catch {
+      throw PoolTaskError(.notAccepted, failure: error, pool: name, waited: .now - started)
     }
     defer { cancelAll(tasks) }
     let worker = PoolFrame.current?.worker(of: core)
@@ -86,7 +94,7 @@ extension ThreadPool {
       var circle: String?
       if deadline <= .now {
         code = .timedOut
-      } else if let worker, open.contains(where: { core.help($0.job, on: worker) }) {
+      } else if let worker, !worker.record.isCancelled, open.contains(where: { core.help($0.job, on: worker) }) {
         continue
       } else if WorkerThread.mustNotBlock {
         code = .onCooperativeThread
