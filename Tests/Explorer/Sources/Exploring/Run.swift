@@ -35,6 +35,7 @@ package final class Run: @unchecked Sendable {
   /// Who goes on as soon as it can: what it does is one step.
   private var urgent: Int?
   private let done = DispatchSemaphore(value: 0)
+  private let over = DispatchSemaphore(value: 0)
   /// It moves only when a sleep ends by its deadline, or a thread has looked in vain.
   private(set) var time: UInt64 = 1_000_000
 
@@ -83,6 +84,8 @@ package final class Run: @unchecked Sendable {
       body()
       explorer_leave()
       end(number)
+      // What follows ends the thread's record, under its lock: outside the machine, whose threads may want that lock.
+      over.wait()
     }
     if worker == nil { states[number].isOver = true }
   }
@@ -194,6 +197,7 @@ package final class Run: @unchecked Sendable {
     for other in states.indices { states[other].hasYielded = false }
     if states.allSatisfy(\.isOver) {
       guard let last = last.take() else {
+        for _ in states { over.signal() }
         done.signal()
         return
       }
