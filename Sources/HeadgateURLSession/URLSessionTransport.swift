@@ -80,7 +80,7 @@ public final class URLSessionTransport: Transport {
   private func send(_ request: URLRequest, _ transfer: SessionExchange, _ endPoint: EndPoint) {
     let sockets = state.withLock { $0.sockets }
     let most = sockets?.limit(of: endPoint) ?? EndPointLimits.standard.connections
-    let task = session(for: most).dataTask(with: request)
+    let task = task(request, connections: most)
     exchanges.add(transfer, for: task)
     transfer.attach(task)
     task.resume()
@@ -99,18 +99,22 @@ public final class URLSessionTransport: Transport {
     whenClosed()
   }
 
-  /// The session. Its number of connections is fixed, so a session with too few finishes its tasks and is replaced.
-  private func session(for connections: Int) -> URLSession {
-    let (session, outgrown) = state.withLock { state -> (URLSession, URLSession?) in
-      if let session = state.session, connections <= state.connections { return (session, nil) }
+  /// A task of the session. The session's number of connections is fixed, so a session with too few finishes its tasks
+  /// and is replaced.
+  private func task(_ request: URLRequest, connections: Int) -> URLSessionDataTask {
+    let (task, outgrown) = state.withLock { state -> (URLSessionDataTask, URLSession?) in
+      // Created under the lock: a session that another thread replaced meanwhile would stop the process.
+      if let session = state.session, connections <= state.connections {
+        return (session.dataTask(with: request), nil)
+      }
       state.connections = max(connections, state.connections, EndPointLimits.standard.requests)
       let outgrown = state.session
       let session = template.session(connections: state.connections, exchanges)
       state.session = session
-      return (session, outgrown)
+      return (session.dataTask(with: request), outgrown)
     }
     outgrown?.finishTasksAndInvalidate()
-    return session
+    return task
   }
 }
 
