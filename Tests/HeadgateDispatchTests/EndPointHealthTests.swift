@@ -106,7 +106,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
 
   @Test("jitter only adds, a tenth at most, and nothing beyond the longest pause")
   mutating func jitter() {
-    health.pauses = PausePolicy()
+    health.adopt(PausePolicy(), nil)
     var lengths: Set<UInt64> = []
     for round in 0..<100 {
       let now = Double(round) * 1000 + 1

@@ -139,7 +139,7 @@ import Testing
       .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut,
     ]
     let onceOpen: [DispatchError.Code] = [
-      .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .longLaneFull,
+      .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .longLaneFull, .unreachable,
     ]
     let never: [DispatchError.Code] = [
       .cancelled, .shutDown, .deadlineExceeded, .unsupported, .redirectRefused, .eventTooLarge, .noEventStream,

@@ -110,6 +110,16 @@ struct HealthModel {
     return true
   }
 
+  /// The policies are others. A sleep ends with the policy that it follows.
+  mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
+    if pauses == nil { pace = PaceModel(lastStart: pace.lastStart) }
+    guard cause == .unreachable && breaker == nil || cause != nil && cause != .unreachable && pauses == nil else {
+      return
+    }
+    (until, cause, steps, passed) = (0, nil, 0, [])
+    wake()
+  }
+
   /// Any answer does it.
   private mutating func wake() { (failuresInRow, failedTries, hasGivenUp) = (0, 0, false) }
 
@@ -132,9 +142,9 @@ struct HealthModel {
 
 /// What the page on pauses says of a server that counts.
 struct PaceModel {
+  var lastStart: UInt64 = 0
   /// From one start to the next; 0: no distance is kept.
   private(set) var distance: UInt64 = 0
-  var lastStart: UInt64 = 0
   // The last refusal that said something, the end of the last pause, and how long that was.
   private var refusal: UInt64?
   private var resumed: UInt64 = 0
@@ -142,6 +152,8 @@ struct PaceModel {
   // The starts that were answered since then, and since when this distance is kept.
   private var taken: [UInt64] = []
   private var since: UInt64 = 0
+
+  init(lastStart: UInt64 = 0) { self.lastStart = lastStart }
 
   var earliest: UInt64 { distance == 0 ? 0 : lastStart + distance }
 

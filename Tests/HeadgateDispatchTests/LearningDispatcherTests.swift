@@ -125,6 +125,54 @@ import Testing
     bench.dispatcher.dispose()
   }
 
+  @Test("a refusal shows that an end-point can be reached: it is not given up by it, nor after it")
+  func reachable() throws {
+    let bench = try Bench(
+      requests: 1, pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 2, sleeps: 1, jitter: 0))
+    bench.dispatcher.updateLimits { $0.adaptive = AdaptivePolicy() }
+    let responses = Responses()
+    for _ in 0..<9 { bench.send(try bench.request(), into: responses) }
+    let lost = DispatchError(.connectFailed, phase: .connecting)
+    started(bench)[0].end(lost)
+    bench.clock.advance(by: .seconds(1))
+    // Not the second failure in a row.
+    started(bench)[0].respond(429)
+    bench.clock.advance(by: .seconds(1))
+    started(bench)[0].end(lost)
+    #expect(bench.dispatcher.snapshot().endPoints.first?.waitReason?.kind != .unreachable)
+    for _ in 0..<2 {
+      bench.clock.advance(by: .seconds(1))
+      try #require(started(bench).first).end(lost)
+    }
+    // Given up, and then the probe is refused with a wait: what comes now waits for it.
+    #expect(responses.values.contains { $0.code == .unreachable } && bench.counts.waiting == 0)
+    bench.clock.advance(by: .seconds(5))
+    bench.send(try bench.request(), into: responses)
+    started(bench)[0].respond(429, [.retryAfter: "5"])
+    let patient = bench.send(try bench.request(), into: responses)
+    #expect(patient.waitReason?.kind == .paused)
+    bench.clock.advance(by: .seconds(5))
+    drain(bench)
+    #expect(patient.state == .finished)
+    #expect(bench.isClean())
+  }
+
+  @Test("a refusal with a wait pauses an end-point also if its request started before limits were learned")
+  func startedBefore() throws {
+    let bench = try Bench(requests: 2, pauses: PausePolicy(jitter: 0))
+    let responses = Responses()
+    for _ in 0..<4 { bench.send(try bench.request(), into: responses) }
+    let running = started(bench)
+    bench.dispatcher.updateLimits { $0.adaptive = AdaptivePolicy() }
+    running[0].respond(429, [.retryAfter: "5"])
+    running[1].respond()
+    #expect(started(bench).isEmpty && bench.counts.waiting == 2)
+    bench.clock.advance(by: .seconds(5))
+    drain(bench)
+    #expect(responses.count == 4)
+    #expect(bench.isClean())
+  }
+
   @Test("a bare permit that is given back counts as accepted")
   func permits() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 2))

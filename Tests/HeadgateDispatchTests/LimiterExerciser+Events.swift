@@ -161,8 +161,14 @@ extension LimiterExerciser {
     guard let (item, entry) = anyone({ $0 == .running }) else { return nil }
     let place = Int.random(in: 0..<Self.endPointCount, using: &random)
     switch scheduler.move(entry.ticket, to: endPoints[place]) {
-    case .stays: return place == entry.endPoint ? nil : "a move stayed"
-    case .refused: return "a move was refused"
+    case .stays:
+      let isCounted = entry.things.contains { things[$0].countsStarts } || !entry.scopes.isEmpty
+      return place == entry.endPoint && (!isCounted || stopped.contains(place)) ? nil : "a move stayed"
+    case .refused(let refusal):
+      var there = entry
+      there.endPoint = place
+      let expected = self.refusal(there, .max, false)
+      return refusal.error(at: endPoints[place]).code == expected ? nil : "a move was refused by \(refusal)"
     case .moved:
       remembered.insert(place)
       known[item]?.endPoint = place

@@ -72,6 +72,9 @@ extension LimiterExerciser {
       if !limits.scopes.isEmpty { try setScope(scope) }
     }
     scheduler.setLimits(limits)
+    for thing in things.indices {
+      things[thing].health.adopt(limits.pauses, thing < Self.endPointCount ? limits.breaker : nil)
+    }
     // What is idle is forgotten, with what was seen of its sockets.
     let busy = Set(known.values.map(\.endPoint))
     multiplexing.formIntersection(busy)

@@ -13,8 +13,11 @@ extension LimiterExerciser {
       let until = now - 1_000 + .random(in: 0...30_000, using: &random)
       let outcome = ExchangeOutcome.quota(remaining: remaining, until: Deadline(nanoseconds: until))
       if note(outcome, entry, startedAt: entry.startedAt) != nil { return "something sleeps by a quota" }
-      let number = entry.charges.first { $0.thing == entry.endPoint }?.number
-      things[entry.endPoint].say(remaining: remaining, until: until, answering: number, at: now)
+      // The quota of the first scope that it names, if it names any.
+      let thing = entry.scopes.first.map { $0 + Self.endPointCount } ?? entry.endPoint
+      let number = entry.charges.first { $0.thing == thing }?.number
+      things[thing].say(
+        remaining: remaining, until: until, answering: number, others: running(in: thing) - 1, at: now)
     }
     guard let outcome = outcome() else { return nil }
     // The exchange may have begun later than its permit came.

@@ -42,6 +42,9 @@ struct LimiterModel {
     (rates, interval, budgets) = (pace.rates, Int64(pace.interval / .nanoseconds(1)), pace.budgets)
   }
 
+  /// Whether more than a count of those that run asks when something starts.
+  var countsStarts: Bool { hasPace || wasToldQuota || health.cause != nil }
+
   private var hasPace: Bool { !rates.isEmpty || interval > 0 || !budgets.isEmpty }
 
   /// Returns the number of the start; nil where none are counted.
@@ -85,11 +88,12 @@ struct LimiterModel {
 
   /// A response has told how many more the server takes. It can only tighten; what started since the request that was
   /// answered is taken off.
-  mutating func say(remaining: Int, until: UInt64, answering number: Int?, at now: UInt64) {
-    guard until > now else { return }
+  mutating func say(remaining: Int, until: UInt64, answering number: Int?, others: Int, at now: UInt64) {
+    let uncounted = hasPace || wasToldQuota ? 0 : others
     wasToldQuota = true
+    guard until > now else { return }
     let counted = number ?? lastNumber
-    let left = max(0, remaining - (lastNumber - counted))
+    let left = max(0, remaining - (lastNumber - counted) - uncounted)
     guard let quota, quota.until > now else {
       self.quota = Quota(left: left, until: until, counted: counted)
       return

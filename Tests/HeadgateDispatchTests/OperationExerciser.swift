@@ -315,7 +315,10 @@ struct OperationExerciser {
   private mutating func perform(_ next: OperationState.Next) {
     switch next {
     case .start(let launch): steps.append(.start(launch))
-    case .move(let ticket, _):
+    case .move(let ticket, _, let isElsewhere):
+      // At its own end-point it keeps its permit, unless each start is counted there.
+      if !isElsewhere, state.exchanges.isMultiple(of: 2) { return grant(ticket) }
+      if let timeout = state.timers.timeout.take() { drop(timeout) }
       // The permit goes back, and the ticket waits at the other end-point, unless it was withdrawn before.
       permits.remove(ticket.generation)
       if !state.isDecided { steps.append(.grant(ticket)) }
@@ -326,8 +329,8 @@ struct OperationExerciser {
       steps += [.keep(.rest(attempts: state.attempts), timer), .wake(timer)]
     case .comeBack: steps.append(isIntercepted ? .prepare : .bring)
     case .yield(let work): steps.append(.yield(work))
-    case .intercept(let work, let ticket):
-      if let ticket { release(.permit(ticket)) }
+    case .intercept(let work, let claim):
+      if let claim { release(claim) }
       steps.append(.work(work))
     case .resume: seen.insert("drains")
     case .deliver(let outcome):
@@ -348,7 +351,7 @@ struct OperationExerciser {
     case .expectation:
       expectations -= 1
       if expectations < 0 { violations.append("the gate was told twice that it does not come") }
-    case .permit(let ticket):
+    case .permit(let ticket), .unusedPermit(let ticket):
       if permits.remove(ticket.generation) == nil { violations.append("a permit was given back twice") }
       if isExchangeOpen { violations.append("a permit was given back while the exchange was open") }
     }

@@ -68,13 +68,12 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test(
-    "who was refused comes back to the queue with its age; the pause costs those that wait no attempt and no budget")
+  @Test("a refused request returns to the queue with its age; a pause costs no budget, and those that wait no attempt")
   func waitsInTheQueue() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
     var policy = Self.retries
-    let budget = RetryBudget(ratio: 0, reserve: 1, limit: 1)
+    let budget = RetryBudget(ratio: 0, reserve: 0, limit: 0)
     policy.budget = budget
     for number in 0..<4 {
       var request = try bench.request("/\(number)")

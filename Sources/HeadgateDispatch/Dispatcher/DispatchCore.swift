@@ -37,7 +37,8 @@ final class DispatchCore: Sendable {
 
   /// Requests between two attempts, or being processed by interceptors. The gate does not know them.
   private struct Resting {
-    var operations: [ObjectIdentifier: DispatchOperation] = [:]
+    var operations: [ObjectIdentifier: (operation: DispatchOperation, number: UInt64)] = [:]
+    var lastNumber: UInt64 = 0
     // Set by a shutdown: all of these end, and so do later ones.
     var endsAll = false
   }
@@ -58,9 +59,23 @@ final class DispatchCore: Sendable {
   /// Registers a resting operation. Returns true if a shutdown ends it.
   func enterRest(_ operation: DispatchOperation) -> Bool {
     resting.withLock { resting in
-      resting.operations[ObjectIdentifier(operation)] = operation
+      resting.lastNumber += 1
+      resting.operations[ObjectIdentifier(operation)] = (operation, resting.lastNumber)
       return resting.endsAll
     }
+  }
+
+  /// Calls `body`, which brings a resting operation to the gate. The operation leaves its rest afterwards, so that
+  /// `cancelAll` finds it in one of the two places. By then it may have begun another rest, which is left alone.
+  func leavingRest(_ operation: DispatchOperation, _ body: () -> DispatchError?) -> DispatchError? {
+    let id = ObjectIdentifier(operation)
+    let number = resting.withLock { $0.operations[id]?.number }
+    defer {
+      resting.withLock { resting in
+        if resting.operations[id]?.number == number { resting.operations[id] = nil }
+      }
+    }
+    return body()
   }
 
   func leaveRest(_ operation: DispatchOperation) {
@@ -68,14 +83,14 @@ final class DispatchCore: Sendable {
     _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
-  var atRest: [DispatchOperation] { resting.withLock { Array($0.operations.values) } }
+  var atRest: [DispatchOperation] { resting.withLock { $0.operations.values.map(\.operation) } }
 
   /// The operations that a shutdown ends: all, or only those resting between two attempts. An operation that an
   /// interceptor has just released is in neither state, and continues.
   func endRests(all: Bool) -> [DispatchOperation] {
     let operations = resting.withLock { resting in
       if all { resting.endsAll = true }
-      return Array(resting.operations.values)
+      return resting.operations.values.map(\.operation)
     }
     return all ? operations : operations.filter { operation in operation.state.withLock { $0.isResting } }
   }

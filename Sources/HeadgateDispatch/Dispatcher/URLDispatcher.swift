@@ -187,8 +187,13 @@ public final class URLDispatcher: Sendable {
 
   /// This dispatcher's requests: those in the gate, those between two attempts, and those in interceptors.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
-    gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
-      + core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
+    // Those at rest first: what leaves its rest meanwhile is in the gate by then. It may be in both.
+    let atRest = core.atRest.filter { endPoint == nil || $0.endPoint == endPoint }
+    let known = Set(atRest.map { ObjectIdentifier($0) })
+    return atRest
+      + gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter {
+        $0.core === core && !known.contains(ObjectIdentifier($0))
+      }
   }
 
   /// Runs `body` with a dispatcher that ends with it. When `body` returns, all accepted requests are finished first;

@@ -69,9 +69,6 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
   /// Whether it is a Unix-domain socket. If so, ``host`` is its path.
   public var isUnixSocket: Bool { port == 0 }
 
-  /// Creates an end-point from a canonical host and a valid port.
-  init(canonical host: String, port: Int) { storage = Storage(host: host, port: port) }
-
   /// Whether the host is an IPv6 address, which is written in brackets in a URL.
   public var isIPv6: Bool {
     let colon = UInt8(ascii: ":")
@@ -98,9 +95,6 @@ public struct EndPoint: Hashable, Sendable, CustomStringConvertible {
     left.storage === right.storage
       || (left.storage.hash == right.storage.hash && left.port == right.port && left.host == right.host)
   }
-
-  /// The stored hash, which depends on this process's seed.
-  var storedHash: Int { storage.hash }
 
   /// Hashes the stored hash.
   public func hash(into hasher: inout Hasher) { hasher.combine(storage.hash) }

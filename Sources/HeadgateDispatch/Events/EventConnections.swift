@@ -87,7 +87,7 @@ struct EventConnections {
     case .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut: true
     // A name that was never found is most likely misspelt.
     case .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .refused, .displaced,
-      .longLaneFull:
+      .longLaneFull, .unreachable:
       wasOpen
     default: false
     }

@@ -221,9 +221,12 @@ public final class EndPointGate: Sendable {
 
   func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
 
-  func move(_ ticket: Ticket, to endPoint: EndPoint) -> Scheduler<any GateClient>.Move {
-    perform { $0.move(ticket, to: endPoint) }
+  func move(_ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline) -> Scheduler<any GateClient>.Move {
+    perform { $0.move(ticket, to: endPoint, until: deadline) }
   }
+
+  /// Whether a request that holds a permit is counted each time it is sent.
+  func countsStarts(of ticket: Ticket) -> Bool { state.withLock { $0.scheduler.countsStarts(of: ticket) } }
 
   func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
 

@@ -35,8 +35,8 @@ struct EndPointHealth: Sendable {
     case recovered
   }
 
-  var pauses: PausePolicy?
-  var breaker: BreakerPolicy?
+  private(set) var pauses: PausePolicy?
+  private(set) var breaker: BreakerPolicy?
   /// So many at once, and it has recovered: more than the end-point's limit, or that.
   var ceiling: Int
 
@@ -68,6 +68,21 @@ struct EndPointHealth: Sendable {
     self.pauses = pauses
     self.breaker = breaker
     self.ceiling = ceiling
+  }
+
+  /// The policies are others from now on. A sleep ends with the policy that it follows.
+  mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
+    (self.pauses, self.breaker) = (pauses, breaker)
+    if pauses == nil { pace.forget() }
+    let isOver =
+      switch cause {
+      case .refused: pauses == nil
+      case .unreachable: breaker == nil
+      case nil: false
+      }
+    guard isOver else { return }
+    (cause, notBefore, steps) = (nil, .distantPast, 0)
+    (failures, sleeps, hasGivenUp) = (0, 0, false)
   }
 
   /// Whether it sleeps at a moment.
@@ -128,7 +143,7 @@ struct EndPointHealth: Sendable {
     using random: inout some RandomNumberGenerator
   ) -> Change {
     guard start > began else { return .nothing }
-    heardFrom()
+    heard(startedAt: start)
     guard pauses != nil else { return proceeds(startedAt: start) }
     switch judge(status, wait: wait) {
     case .answer: return proceeds(startedAt: start)
@@ -185,7 +200,7 @@ struct EndPointHealth: Sendable {
   /// It was reached, and no status is known: a failure came after the first byte.
   mutating func reached(startedAt start: Deadline) -> Change {
     guard start > began else { return .nothing }
-    heardFrom()
+    heard(startedAt: start)
     return proceeds(startedAt: start)
   }
 
@@ -207,7 +222,8 @@ struct EndPointHealth: Sendable {
   }
 
   /// It answered, be it with a refusal: it can be reached.
-  private mutating func heardFrom() {
+  mutating func heard(startedAt start: Deadline) {
+    guard start > began else { return }
     failures = 0
     sleeps = 0
     hasGivenUp = false

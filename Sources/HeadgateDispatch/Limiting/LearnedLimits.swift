@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What gates have learned of end-points, each with the moment at which it is forgotten: to be kept beyond the process as text.
 ///
 ///     try gate.learned.description.write(toFile: path, atomically: true, encoding: .utf8)
@@ -77,5 +71,5 @@ public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Seconds since 1970.
-  static var now: Int64 { Int64(Date().timeIntervalSince1970) }
+  static var now: Int64 { Int64(HTTPDate.now) }
 }

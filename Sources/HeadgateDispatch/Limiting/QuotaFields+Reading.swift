@@ -1,14 +1,6 @@
 import HTTPTypes
 import HeadgateThreads
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 // The forms there are, the standard's first: where a response has several, the first one that says something counts.
 //
 //     RateLimit: "hour";r=0;t=1200            draft-ietf-httpapi-ratelimit-headers-08 and later, with RateLimit-Policy
@@ -26,7 +18,7 @@ extension QuotaFields {
   ///   - fields: Its header fields.
   ///   - now: The present, in seconds since 1970.
   /// - Complexity: O(n) in the fields; of each value no more than 4 KiB is looked at.
-  static func read(_ fields: HTTPFields, now: Int = time(nil)) -> QuotaFields {
+  static func read(_ fields: HTTPFields, now: Int = HTTPDate.now) -> QuotaFields {
     var result = QuotaFields()
     result.retryAfter = fields[.retryAfter].flatMap { RetryAfter.wait($0, now: now) }.flatMap { $0 > .zero ? $0 : nil }
     result.quotas = structured(fields)

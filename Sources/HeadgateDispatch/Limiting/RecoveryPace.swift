@@ -32,6 +32,9 @@ struct RecoveryPace: Sendable {
 
   mutating func started(at now: Deadline) { last = max(last, now) }
 
+  /// Nothing is known of its refusals any more.
+  mutating func forget() { (distance, refusal, accepted) = (0, nil, 0) }
+
   /// A request was answered and not refused.
   mutating func accepted(startedAt start: Deadline) {
     guard refusal != nil else { return }

@@ -28,11 +28,6 @@ final class Pace: Sendable, Hashable {
     return Pace(rates, minimumInterval, budgets, jitter)
   }
 
-  /// A limiter that has seen no start yet.
-  var limiter: StartLimiter {
-    StartLimiter(rates: rates, minimumInterval: minimumInterval, budgets: budgets, jitter: jitter)
-  }
-
   /// For so long a start is of any meaning.
   var memory: Int64 {
     let kept = rates.map(\.keptNanoseconds)

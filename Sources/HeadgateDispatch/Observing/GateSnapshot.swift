@@ -70,15 +70,11 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   public let total: Int
 
   init(_ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int) {
-    self.scopes = scopes.sorted { left, right in
-      if left.waiting != right.waiting { return left.waiting > right.waiting }
-      if left.running != right.running { return left.running > right.running }
-      return left.scope.description < right.scope.description
+    self.scopes = scopes.sorted {
+      (-$0.waiting, -$0.running, $0.scope.description) < (-$1.waiting, -$1.running, $1.scope.description)
     }
-    self.endPoints = endPoints.sorted { left, right in
-      if left.waiting != right.waiting { return left.waiting > right.waiting }
-      if left.running != right.running { return left.running > right.running }
-      return left.endPoint.description < right.endPoint.description
+    self.endPoints = endPoints.sorted {
+      (-$0.waiting, -$0.running, $0.endPoint.description) < (-$1.waiting, -$1.running, $1.endPoint.description)
     }
     self.running = running
     self.waiting = waiting

@@ -54,24 +54,44 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case start(StartCause)
   }
 
-  let cause: Cause
+  private struct Fields: Hashable {
+    let cause: Cause
+    let scope: RequestScope?
+    let until: Deadline?
+    let remaining: Duration?
+    let ahead: Int
+  }
+
+  // Boxed: every answer of the scheduler has room for a reason, and hardly any has one.
+  private final class Box: Sendable {
+    let fields: Fields
+
+    init(_ fields: Fields) { self.fields = fields }
+  }
+
+  private let box: Box
+
+  var cause: Cause { box.fields.cause }
   /// Whose limit it is; nil: that of the end-point, or of the gate.
-  public let scope: RequestScope?
-  /// Until when nothing can start as far as this limit goes, by the gate's clock; nil where that is not a question of
-  /// time.
-  public let until: Deadline?
+  public var scope: RequestScope? { box.fields.scope }
+  /// The time before which nothing can start as far as this limit goes, by the gate's clock; nil where that is not a
+  /// question of time.
+  public var until: Deadline? { box.fields.until }
   /// The time from the moment of the question until then.
-  public let remaining: Duration?
-  /// How many of its lane, with its scopes, go before it.
-  public let ahead: Int
+  public var remaining: Duration? { box.fields.remaining }
+  /// How many requests of its lane, with its scopes, go before it.
+  public var ahead: Int { box.fields.ahead }
 
   init(_ cause: Cause, scope: RequestScope? = nil, until: Deadline? = nil, ahead: Int = 0, at now: Deadline) {
-    self.cause = cause
-    self.scope = scope
-    self.until = until
-    self.ahead = ahead
-    remaining = until.map { max(.zero, $0 - now) }
+    let remaining = until.map { max(.zero, $0 - now) }
+    box = Box(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
   }
+
+  /// Whether both say the same.
+  public static func == (left: WaitReason, right: WaitReason) -> Bool { left.box.fields == right.box.fields }
+
+  /// Hashes what it says.
+  public func hash(into hasher: inout Hasher) { hasher.combine(box.fields) }
 
   /// Which limit it is.
   public var kind: Kind {

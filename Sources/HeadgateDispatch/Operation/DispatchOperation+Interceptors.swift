@@ -28,11 +28,11 @@ extension DispatchOperation {
   }
 
   /// Lets interceptors do their work, and gives the permit back.
-  func intercept(_ work: InterceptorWork, returning ticket: Ticket?, at now: Deadline) {
+  func intercept(_ work: InterceptorWork, returning claim: OperationState.Claim?, at now: Deadline) {
     observeIntercepting(work, at: now)
     // Known to the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     let isEnding = core.enterRest(self)
-    if let ticket { core.gate.finish(ticket) }
+    if let claim { release(claim) }
     if isEnding { fail(DispatchError(.shutDown)) }
     // A decision that came before `enterRest` found nothing to take away.
     guard !state.withLock({ $0.isDecided }) else { return core.leaveRest(self) }
@@ -56,10 +56,11 @@ extension DispatchOperation {
     }
     let now = core.now
     guard state.withLock({ [prepared] in $0.prepared(prepared, at: now) }) else { return }
-    core.leaveRest(self)
-    let refusal = bring(
-      prepared, approach, at: now,
-      as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
+    let refusal = core.leavingRest(self) { [prepared] in
+      bring(
+        prepared, approach, at: now,
+        as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
+    }
     if let refusal { fail(refusal) }
     // A shutdown may have looked for it between its rest and the gate.
     if core.endsAllRests { fail(DispatchError(.shutDown)) }

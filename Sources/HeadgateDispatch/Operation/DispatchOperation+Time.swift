@@ -7,7 +7,9 @@ extension DispatchOperation {
   func armDeadline(at deadline: Deadline) {
     keep(
       core.schedule(at: deadline) { [self] in
-        fail(DispatchError(.deadlineExceeded, waitReason: waitReason))
+        // Without a count of those before it: many may end at once, and each count is O(n).
+        let reason = state.withLock { $0.ticket }.flatMap { core.gate.waitReasonOfNext($0) }
+        fail(DispatchError(.deadlineExceeded, waitReason: reason))
       }, for: .deadline)
   }
 

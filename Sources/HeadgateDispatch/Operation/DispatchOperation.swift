@@ -204,11 +204,15 @@ final class DispatchOperation: Sendable {
   func perform(_ next: OperationState.Next, at now: Deadline) {
     switch next {
     case .start(let launch): start(launch, at: now)
-    case .move(let ticket, let request): move(ticket, to: request, at: now)
+    case .move(let ticket, let request, let isElsewhere):
+      // At its own end-point the permit that it holds is all it needs, unless each start is counted there.
+      guard isElsewhere || core.gate.countsStarts(of: ticket) else { return startAgain(ticket, at: now) }
+      if let timeout = state.withLock({ $0.timers.timeout.take() }) { core.cancel(timeout) }
+      move(ticket, to: request, at: now)
     case .rest(let wait, let claim): rest(for: wait, returning: claim, at: now)
     case .comeBack: comeBack(at: now)
     case .yield(let work): yield(to: work, at: now)
-    case .intercept(let work, let ticket): intercept(work, returning: ticket, at: now)
+    case .intercept(let work, let claim): intercept(work, returning: claim, at: now)
     case .resume: resume()
     case .deliver(let outcome): deliver(outcome)
     }
@@ -217,6 +221,7 @@ final class DispatchOperation: Sendable {
   func release(_ claim: OperationState.Claim) {
     switch claim {
     case .permit(let ticket): core.gate.finish(ticket)
+    case .unusedPermit(let ticket): core.gate.decline(ticket)
     case .expectation: core.gate.forgetExpected()
     }
   }
@@ -232,18 +237,20 @@ final class DispatchOperation: Sendable {
 
   private func move(_ ticket: Ticket, to next: DispatchRequest, at now: Deadline) {
     observeWaiting(next, .redirect, at: now)
-    // Refused: the gate closes, or a decision has withdrawn the ticket, which still holds the permit.
-    switch core.gate.move(ticket, to: next.endPoint) {
-    case .stays: break
-    case .refused:
-      fail(DispatchError(.shutDown))
+    switch core.gate.move(ticket, to: next.endPoint, until: deadline ?? .distantFuture) {
+    case .stays: startAgain(ticket, at: now)
+    case .refused(let refusal):
+      // It still holds the permit, also where a decision has withdrawn the ticket meanwhile.
+      fail(refusal.error(at: next.endPoint))
       core.gate.finish(ticket)
-    case .moved:
-      observeReason(ticket)
-      // The new one may sleep.
-      guard deadline != nil, core.gate.hearsOutcomes, let reason = core.gate.waitReason(of: ticket) else { return }
-      if reason.kind == .paused || reason.kind == .unreachable { sleeps(reason, isGivenUp: false) }
+    case .moved: observeReason(ticket)
     }
+  }
+
+  /// The next exchange under the permit of the last one, which was sent: that one stays counted.
+  private func startAgain(_ ticket: Ticket, at now: Deadline) {
+    guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else { return core.gate.finish(ticket) }
+    start(launch, at: now)
   }
 
   private func rest(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
@@ -260,16 +267,16 @@ final class DispatchOperation: Sendable {
 
   /// The rest is over.
   private func comeBack(at now: Deadline) {
-    core.leaveRest(self)
     let approach = GateApproach(reason: .retry)
     if interceptors != nil {
       if !prepare(approach) { fail(DispatchError(.shutDown)) }
       return
     }
     let request = state.withLock { $0.request }
-    if let refusal = bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds)) {
-      return fail(refusal)
+    let refusal = core.leavingRest(self) {
+      bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
+    if let refusal { return fail(refusal) }
     // A dispatcher that shares its gate may have closed since it left those that rest: it can't have seen this one.
     if core.isClosed { fail(DispatchError(.shutDown)) }
   }

@@ -376,13 +376,14 @@ extension OperationState {
       interceptions?.unprepared = next
       return yield(.preparation(.init(reason: reason)), exchange.claim, at: now)
     }
-    guard next.endPoint != request.endPoint, case .permit(let ticket) = exchange.claim else {
-      return start(next, exchange, at: now)
-    }
+    guard case .permit(let ticket) = exchange.claim else { return start(next, exchange, at: now) }
+    let isElsewhere = next.endPoint != request.endPoint
     request = next
     account.turn(to: .waiting, at: now)
     stage = .waiting(ticket)
-    return Action(timer: timers.timeout.take(), next: .move(ticket, next))
+    // At its own end-point it most likely goes on at once, with the time-out that it has.
+    let timeout = isElsewhere ? timers.timeout.take() : nil
+    return Action(timer: timeout, next: .move(ticket, next, isElsewhere: isElsewhere))
   }
 
   /// The next exchange, under the permit of the last one.

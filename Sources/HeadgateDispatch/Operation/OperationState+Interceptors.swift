@@ -35,8 +35,8 @@ extension OperationState {
     account.turn(to: .neither, at: now)
     let timeout = timers.timeout.take()
     switch claim {
-    case .permit(let ticket):
-      stage = .yielding(ticket)
+    case .permit, .unusedPermit:
+      stage = .yielding(claim)
       return Action(timer: timeout, next: .yield(work))
     case .expectation:
       stage = .intercepted
@@ -46,15 +46,15 @@ extension OperationState {
 
   /// The gate expects the request.
   mutating func expected(for work: InterceptorWork, at now: Deadline) -> Action {
-    let ticket: Ticket?
+    let claim: Claim?
     switch stage {
-    case .waiting(nil): ticket = nil
-    case .yielding(let held): ticket = held
+    case .waiting(nil): claim = nil
+    case .yielding(let held): claim = held
     default: return Action(released: .expectation)
     }
     account.turn(to: .neither, at: now)
     stage = .intercepted
-    return Action(next: .intercept(work, returning: ticket))
+    return Action(next: .intercept(work, returning: claim))
   }
 
   /// It has its permit, and what was prepared is out of date: it is to be prepared anew.
@@ -62,13 +62,15 @@ extension OperationState {
     switch stage {
     case .starting(let exchange):
       interceptions?.latePreparations += 1
-      return yield(.preparation(.init(reason: .interceptor)), exchange.claim, at: now)
+      return yield(.preparation(.init(reason: .interceptor)), Self.unused(exchange.claim), at: now)
     case .closing(let claim):
       stage = .over
-      return Action(released: claim, next: deliver())
+      return Action(released: Self.unused(claim), next: deliver())
     default: return Action()
     }
   }
+
+  private static func unused(_ claim: Claim) -> Claim { claim.ticket.map { .unusedPermit($0) } ?? claim }
 
   /// It is prepared, and the driver brings it to the gate, which expects it until then. False: it was decided meanwhile.
   mutating func prepared(_ request: DispatchRequest, at now: Deadline) -> Bool {
@@ -94,7 +96,7 @@ extension OperationState {
   mutating func tell(_ kept: KeptResponse, at now: Deadline) -> Bool {
     let claim: Claim
     switch stage {
-    case .yielding(let ticket): claim = .permit(ticket)
+    case .yielding(let held): claim = held
     case .intercepted: claim = .expectation
     default: return false
     }

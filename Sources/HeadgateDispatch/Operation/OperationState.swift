@@ -36,7 +36,7 @@ struct OperationState {
     /// The permit was given back, and the next attempt is due later.
     case resting
     /// Interceptors are next. The permit is held until the gate expects the request back.
-    case yielding(Ticket)
+    case yielding(Claim)
     /// Interceptors work on it. It holds no permit, and the gate expects it.
     case intercepted
     /// It is decided, and its exchange has yet to end.
@@ -48,7 +48,16 @@ struct OperationState {
   /// What the gate counts the request for.
   enum Claim {
     case permit(Ticket)
+    /// A permit under which nothing was sent: no rate is to count it.
+    case unusedPermit(Ticket)
     case expectation
+
+    var ticket: Ticket? {
+      switch self {
+      case .permit(let ticket), .unusedPermit(let ticket): ticket
+      case .expectation: nil
+      }
+    }
   }
 
   /// What the driver does with no lock held, in this order.
@@ -70,8 +79,8 @@ struct OperationState {
   enum Next {
     /// The transport is told.
     case start(Launch)
-    /// The permit is exchanged for one of another end-point.
-    case move(Ticket, DispatchRequest)
+    /// The permit is exchanged for one of another end-point, or counted once more at its own.
+    case move(Ticket, DispatchRequest, isElsewhere: Bool)
     /// The permit goes back, and the request rests.
     case rest(Duration, returning: Claim)
     /// The rest is over: the request is brought to the gate, after its interceptors if there are any.
@@ -79,7 +88,7 @@ struct OperationState {
     /// The gate is told to expect it, for this work of interceptors.
     case yield(InterceptorWork)
     /// The permit goes back, if there is one, and interceptors work.
-    case intercept(InterceptorWork, returning: Ticket?)
+    case intercept(InterceptorWork, returning: Claim?)
     /// The rest of the response is passed over.
     case resume
     /// The caller is told.
@@ -210,7 +219,7 @@ struct OperationState {
       action.next = deliver()
       return action
     case .answering(let exchange, _): action.released = exchange.claim
-    case .yielding(let ticket): action.released = .permit(ticket)
+    case .yielding(let claim): action.released = claim
     case .intercepted:
       action.cancelsWork = true
       action.released = .expectation
@@ -345,10 +354,8 @@ struct OperationState {
   var ticket: Ticket? {
     switch stage {
     case .waiting(let ticket): return ticket
-    case .yielding(let ticket): return ticket
-    case .starting, .running, .answering:
-      if case .permit(let ticket)? = exchange?.claim { return ticket }
-      return nil
+    case .yielding(let claim): return claim.ticket
+    case .starting, .running, .answering: return exchange?.claim.ticket
     case .expired, .resting, .intercepted, .closing, .over: return nil
     }
   }

@@ -1,7 +1,18 @@
 // The three forms of a date that RFC 9110 section 5.6.7 has recipients accept. The name of the day says nothing that the date
 // does not, and is not compared with it.
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 enum HTTPDate {
+  /// The present, in seconds since 1970.
+  static var now: Int { time(nil) }
+
   /// The seconds since 1970; nil for what is no date.
   ///
   /// - Parameter now: The present, in seconds since 1970: a year of two digits is not more than 50 years ahead of it.

@@ -1,16 +1,8 @@
 // How long a server asks to be left alone: RFC 9110 section 10.2.3, a number of seconds or a date.
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 enum RetryAfter {
   /// The wait that a field's value asks for; nil when it can't be read. A date that has passed asks for none.
-  static func wait(_ value: String, now: Int = time(nil)) -> Duration? {
+  static func wait(_ value: String, now: Int = HTTPDate.now) -> Duration? {
     let digits = value.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     if digits, !value.isEmpty { return .seconds(Int64(value) ?? Int64(Int32.max)) }
     return HTTPDate.seconds(value, now: now).map { .seconds(max(0, $0 - now)) }

@@ -92,7 +92,9 @@ public struct RetryPolicy: Sendable {
   ) -> Duration? {
     guard made < attempts, asleep != nil || asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
     let wait = asleep ?? max(backoff.delay(after: made, using: &random), asked ?? .zero)
-    guard left.map({ wait < $0 }) ?? true, budget?.withdraw() ?? true else { return nil }
+    guard left.map({ wait < $0 }) ?? true else { return nil }
+    // The end of a sleep paces all that wait for it: the budget is for end-points that nothing else protects.
+    guard asleep != nil || budget?.withdraw() ?? true else { return nil }
     return asleep == nil ? wait : .zero
   }
 }

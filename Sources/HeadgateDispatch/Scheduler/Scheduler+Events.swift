@@ -115,16 +115,34 @@ extension Scheduler {
     }
   }
 
-  /// A running request goes on elsewhere (a redirect). It never holds the old permit while it waits for the new one,
-  /// and waits with the age of its first submission. O(log n) in those that came back like it.
-  package mutating func move(_ ticket: Ticket, to endPoint: EndPoint) -> Move {
+  /// A running request is sent again: elsewhere (a redirect), or to its own end-point. It never holds the old permit while
+  /// it waits for the new one, and waits with the age of its first submission. At its own end-point it waits again only
+  /// where its start has to be counted by more than the permit that it holds: otherwise it stays. O(log n) in those that
+  /// came back like it.
+  ///
+  /// - Parameter deadline: When it ends by itself: where its new end-point sleeps until then, it is refused.
+  package mutating func move(
+    _ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline = .distantFuture
+  ) -> Move {
     defer { checkInvariants() }
-    guard closing < .ending, let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .refused }
-    if endPoints[nodes[slot].endPoint].endPoint == endPoint { return .stays }
+    guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .refused(.shutDown) }
     let old = nodes[slot].endPoint
+    if endPoints[old].endPoint == endPoint {
+      // What runs may finish at an end-point that was stopped by hand, and at a gate that starts nothing more.
+      if !countsStarts(of: slot) || endPoints[old].isPaused || closing >= .ending { return .stays }
+    }
+    guard closing < .ending else { return .refused(.shutDown) }
+    let place = endPoints.take(endPoint, limits, paused: paused)
+    if isTimed {
+      watch(place)
+      let named = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].scopes
+      if let refusal = refusal(place, named, weights(of: slot), until: deadline) {
+        restIfIdle(place)
+        return .refused(refusal)
+      }
+    }
     takeBack(slot)
-    nodes[slot].endPoint = endPoints.take(endPoint, limits, paused: paused)
-    if isTimed { watch(nodes[slot].endPoint) }
+    nodes[slot].endPoint = place
     nodes[slot].state = .waiting
     // It joins its lane before the permit goes on: none younger at the new end-point may get what it gave up.
     enqueue(slot)
@@ -134,6 +152,14 @@ extension Scheduler {
     // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
     if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
     return .moved
+  }
+
+  /// Whether a request like this one, which holds a permit, is counted each time it is sent: by a rate, a budget, a pause
+  /// or a scope of its own.
+  package func countsStarts(of ticket: Ticket) -> Bool { nodes.slot(of: ticket).map { countsStarts(of: $0) } ?? false }
+
+  private func countsStarts(of slot: Int32) -> Bool {
+    endPoints[nodes[slot].endPoint].scope >= 0 || nodes[slot].demand >= 0
   }
 
   /// The scopes that a request names; one more refers to each.

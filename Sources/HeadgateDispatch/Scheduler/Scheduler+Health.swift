@@ -17,8 +17,8 @@ extension Scheduler {
 
   /// What an exchange has told of its end-point. O(log n) plus what starts.
   ///
-  /// A refusal by 429 or 403 is one of the first scope that the request names, if it names any; all else is told of the
-  /// end-point.
+  /// A refusal by 429 or 403, and a quota, belong to the first scope that the request names, if it names any: one key's
+  /// quota must not stop the other keys of its host. All else is told of the end-point.
   ///
   /// - Parameters:
   ///   - ticket: Of the request, which still holds its permit.
@@ -43,7 +43,7 @@ extension Scheduler {
         _ = tell(.reached, of: slot, endPoints[place].scope, start, using: &random)
       }
     }
-    if named == nil || !outcome.isRefusal {
+    if named == nil || !outcome.isRefusal && !outcome.isQuota {
       if endPoints[place].scope < 0, outcome.isTrouble, limits.pauses != nil || limits.breaker != nil {
         startWatching(place, endPoint)
       }
@@ -61,9 +61,10 @@ extension Scheduler {
   ) -> Sleep? {
     defer { changed(scope) }
     if case .quota(let remaining, let until) = outcome {
-      // Whoever runs at an end-point that had no limit on starts was not counted when it started.
+      // Without a limit on starts, none of those that run was counted when it started.
       let place = scopes[scope].place
-      let others = !scopes[scope].hasLimiter && place >= 0 ? endPoints[place].running - 1 : 0
+      let running = place >= 0 ? endPoints[place].running : scopes[scope].running
+      let others = scopes[scope].hasLimiter ? 0 : running - 1
       if !scopes[scope].hasLimiter { scopes[scope].limiter = StartLimiter() }
       let charges = nodes[slot].demand < 0 ? [] : demands[nodes[slot].demand].charges
       let reservation = charges.first { $0.scope == scope }?.reservation
@@ -78,8 +79,7 @@ extension Scheduler {
     }
     scopes[scope].lastNote = now
     let place = scopes[scope].place
-    scopes[scope].health?.pauses = limits.pauses
-    scopes[scope].health?.breaker = place >= 0 ? limits.breaker : nil
+    adoptPolicies(scope)
     let most = place >= 0 ? endPoints[place].most : min(64, scopes[scope].most)
     scopes[scope].health?.ceiling = most
     let change: EndPointHealth.Change? =
@@ -103,6 +103,12 @@ extension Scheduler {
         isGivenUp: scopes[scope].health?.hasGivenUp ?? false)
     default: return nil
     }
+  }
+
+  /// What its health follows are the policies in force. Only end-points have a breaker.
+  mutating func adoptPolicies(_ scope: Int32) {
+    let breaker = scopes[scope].scope == nil ? limits.breaker : nil
+    scopes[scope].health?.adopt(limits.pauses, breaker)
   }
 
   /// Why nothing starts in a scope that sleeps; nil where it does not.
@@ -161,6 +167,8 @@ extension ExchangeOutcome {
     }
   }
 
+  var isQuota: Bool { if case .quota = self { true } else { false } }
+
   /// Something that an end-point which fared well so far is watched for.
   var isTrouble: Bool {
     switch self {
@@ -172,7 +180,8 @@ extension ExchangeOutcome {
   /// Whether it is told to the first scope that a request names.
   func concernsScope(_ isKnown: Bool) -> Bool {
     switch self {
-    case .answered(503, _), .failedToReach, .quota: false
+    case .answered(503, _), .failedToReach: false
+    case .quota: true
     case .answered, .reached: isKnown || isRefusal
     }
   }

@@ -63,15 +63,21 @@ extension Scheduler {
     using random: inout some RandomNumberGenerator
   ) -> EndPointHealth.Change? {
     guard case .answered(let status, let wait) = outcome else { return nil }
+    // Also a refusal shows that it can be reached.
+    scopes[scope].health?.heard(startedAt: start)
     switch scopes[scope].health?.judge(status, wait: wait) {
     case .answer:
       return reached(slot, scope, start)
     case .refusal:
       let asked = max(.zero, wait ?? .zero)
-      guard let began = takeStart(slot, scope) else { return nil }
-      let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
-      if let change = refusal.change { tell(change, scope) }
-      guard asked > .zero || refusal.isHopeless else { return nil }
+      var isHopeless = false
+      // A request that ran before limits were learned has no start to learn from. Its refusal holds all the same.
+      if let began = takeStart(slot, scope) {
+        let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
+        if let change = refusal.change { tell(change, scope) }
+        isHopeless = refusal.isHopeless
+      }
+      guard asked > .zero || isHopeless else { return nil }
       return scopes[scope].health?.refused(
         status, wait: wait, isPaced: false, startedAt: start, at: now, using: &random)
     case .unavailable, nil:

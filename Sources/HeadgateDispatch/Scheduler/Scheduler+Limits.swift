@@ -11,6 +11,7 @@ extension Scheduler {
     hasPace = limits.hasPace
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
     endPoints.forgetIdle()
+    for scope in scopes.all { adoptPolicies(scope) }
     for place in endPoints.busySlots {
       guard let endPoint = endPoints[place].endPoint else { continue }
       endPoints[place].limits = limits.of(endPoint)

@@ -87,12 +87,12 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// What became of a request that goes on at another end-point.
   package enum Move: Sendable {
-    /// It is the same end-point: the permit stays.
+    /// It is the same end-point, where nothing but requests under way is counted: the permit stays.
     case stays
     /// The permit was given back; the request waits at the new end-point, or a `start` follows.
     case moved
-    /// The gate is closing. The permit is still held: call `finish`.
-    case refused
+    /// As of a submission. The permit is still held: call `finish`.
+    case refused(Refusal)
   }
 
   /// How a gate closes. Each mode goes further than the one before it.

@@ -1,0 +1,151 @@
+import HTTPTypes
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// A request that is sent again is a request more for the server: it is counted again, and keeps to pauses.
+@Suite struct CountedAgainTests {
+  private static let pauses = PausePolicy(jitter: 0)
+  private let responses = Responses()
+
+  private func bench(_ interval: Duration, interceptors: [any RequestInterceptor] = []) throws -> Bench {
+    let bench = try Bench(requests: 4, interceptors: interceptors, pauses: Self.pauses)
+    bench.dispatcher.setLimits(
+      try EndPointLimits(requests: 4, minimumInterval: interval), for: try bench.request().endPoint)
+    return bench
+  }
+
+  private func started(_ bench: Bench) -> [ScriptedExchange] {
+    var started: [ScriptedExchange] = []
+    while let one = bench.transport.takeStarted() { started.append(one) }
+    return started
+  }
+
+  @Test("a redirect to the same end-point waits for the least time between two starts, and goes first")
+  func redirect() throws {
+    let bench = try bench(.seconds(1))
+    bench.send(try bench.request("/a"), into: responses)
+    let others = try (0..<2).map { bench.send(try bench.request("/\($0)"), into: responses) }
+    started(bench)[0].respond(301, [.location: "/a/"])
+    #expect(started(bench).isEmpty && bench.counts.running == 0)
+    bench.clock.advance(by: .seconds(1))
+    let next = started(bench)
+    #expect(next.map(\.request.url) == ["http://a/a/"])
+    next[0].respond(body: "there")
+    #expect(try responses.last?.get().text == "there")
+    for _ in others {
+      bench.clock.advance(by: .seconds(1))
+      for one in started(bench) { one.respond() }
+    }
+    #expect(responses.count == 3)
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect that comes while its end-point pauses waits for the end of the pause")
+  func pausedRedirect() throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    for path in ["/a", "/b"] { bench.send(try bench.request(path), into: responses) }
+    let running = started(bench)
+    running[0].respond(429, [.retryAfter: "5"])
+    running[1].respond(301, [.location: "/b/"])
+    #expect(started(bench).isEmpty && responses.count == 1)
+    bench.clock.advance(by: .seconds(5))
+    let next = started(bench)
+    #expect(next.map(\.request.url) == ["http://a/b/"])
+    next[0].respond()
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect whose deadline falls into the pause ends at once, with that reason")
+  func lateRedirect() throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    var late = try bench.request("/b")
+    late.deadline = .seconds(3)
+    for request in [try bench.request("/a"), late] { bench.send(request, into: responses) }
+    let running = started(bench)
+    running[0].respond(429, [.retryAfter: "5"])
+    running[1].respond(301, [.location: "/b/"])
+    #expect(responses.last?.code == .pausedUntil)
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect takes no second turn where only requests under way are limited, and keeps its permit")
+  func plainRedirect() throws {
+    let bench = try Bench(requests: 1)
+    bench.send(try bench.request("/a"), into: responses)
+    bench.send(try bench.request("/1"), into: responses)
+    started(bench)[0].respond(301, [.location: "/a/"])
+    let next = started(bench)
+    #expect(next.map(\.request.url) == ["http://a/a/"])
+    next[0].respond()
+    started(bench)[0].respond()
+    #expect(responses.count == 2)
+    #expect(bench.isClean())
+  }
+
+  @Test("a redirect that is cancelled while it waits gives back what it was to be counted for")
+  func cancelledRedirect() throws {
+    let bench = try bench(.seconds(1))
+    let first = bench.send(try bench.request("/a"), into: responses)
+    bench.send(try bench.request("/1"), into: responses)
+    started(bench)[0].respond(301, [.location: "/a/"])
+    first.cancel()
+    bench.clock.advance(by: .seconds(1))
+    #expect(started(bench).map(\.request.url) == ["http://a/1"])
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a permit that went back because what was prepared is out of date is counted for nothing")
+  func outdated() async throws {
+    let asked = Locked(0)
+    let hooks = Hooks(outdated: {
+      asked.withLock {
+        $0 += 1; return $0 == 1
+      }
+    })
+    let bench = try bench(.seconds(1), interceptors: [hooks])
+    bench.send(try bench.request("/a"), into: responses)
+    // Counted for the first permit, it would wait for a clock that nobody moves.
+    let exchange = await bench.transport.next()
+    #expect(asked.withLock { $0 } == 2)
+    exchange.respond()
+    await responses.wait(for: 1)
+    #expect(await bench.isCleanAtLast())
+  }
+
+  @Test("a key's quota holds that key's requests back, and no other's", arguments: [200, 429])
+  func keys(status: Int) throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    let remaining = try #require(HTTPField.Name("X-RateLimit-Remaining"))
+    let reset = try #require(HTTPField.Name("X-RateLimit-Reset"))
+    func request(_ key: String) throws -> DispatchRequest {
+      var request = try bench.request("/\(key)")
+      request.scopes = [.key(key)]
+      return request
+    }
+    bench.send(try request("x"), into: responses)
+    started(bench)[0].respond(status, [remaining: "0", reset: "60"])
+    let waiting = bench.send(try request("x"), into: responses)
+    for key in ["y", "z"] { bench.send(try request(key), into: responses) }
+    #expect(started(bench).map(\.request.url) == ["http://a/y", "http://a/z"])
+    #expect(waiting.waitReason?.scope == .key("x"))
+    bench.clock.advance(by: .seconds(60))
+    #expect(started(bench).map(\.request.url) == ["http://a/x"])
+    bench.dispatcher.dispose()
+  }
+
+  @Test("a policy that is taken away ends the pauses that follow it")
+  func noPauses() throws {
+    let bench = try Bench(requests: 4, pauses: Self.pauses)
+    for _ in 0..<5 { bench.send(try bench.request(), into: responses) }
+    let running = started(bench)
+    for one in running { one.respond(429, [.retryAfter: "500"]) }
+    #expect(started(bench).isEmpty && bench.counts.waiting == 1)
+    bench.dispatcher.updateLimits { $0.pauses = nil }
+    for one in started(bench) { one.respond() }
+    #expect(responses.count == 5)
+    #expect(bench.isClean())
+  }
+}
