@@ -100,7 +100,7 @@ extension FetchRun {
 
   /// Waits before a URL is asked again.
   func rest(after attempts: Int) async {
-    var random = SystemRandomNumberGenerator()
+    var random = SystemRandom()
     let delay = FetchOptions.backoff.delay(after: max(1, attempts), using: &random)
     await withContinuation { continuation in
       _ = TimerThread.shared.schedule(at: .after(delay)) { continuation.resume() }

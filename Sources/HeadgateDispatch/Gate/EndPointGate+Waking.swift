@@ -1,5 +1,6 @@
 // What waits for the time, and what servers have said.
 
+import HeadgateFlow
 import HeadgateThreads
 import Logging
 import Synchronization
@@ -46,7 +47,7 @@ extension EndPointGate {
     let now = timers.now
     let (sleep, clients, learned) = perform {
       scheduler -> (Scheduler<any GateClient>.Sleep?, [any GateClient], [LearnedChange]) in
-      var random = SystemRandomNumberGenerator()
+      var random = SystemRandom()
       let sleep = scheduler.note(outcome, of: ticket, startedAt: start, at: now, using: &random)
       let clients = sleep.map { scheduler.waitingItems(at: $0.endPoint, $0.scope) } ?? []
       return (sleep, clients, scheduler.takeLearnedChanges())
