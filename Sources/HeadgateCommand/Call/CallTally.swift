@@ -6,9 +6,10 @@ struct CallTally: Equatable, Sendable {
   /// Rows that failed or were not sent.
   private(set) var failed = 0
   private(set) var unknown = 0
-  /// Rows with a result of an earlier run: a good one, or another one.
+  /// Rows with a result of an earlier run: a good one, a failure, or an outcome that is unknown.
   private(set) var there = 0
   private(set) var before = 0
+  private(set) var unknownBefore = 0
   /// Rows that were not looked at, or given up because the run was ended.
   private(set) var skipped = 0
   private var hasUncounted = false
@@ -20,7 +21,7 @@ struct CallTally: Equatable, Sendable {
   var isInterrupted = false
 
   /// Rows that ended, in whatever way.
-  var done: Int { ok + failed + unknown + there + before + skipped }
+  var done: Int { ok + failed + unknown + there + before + unknownBefore + skipped }
 
   /// A row has its result.
   mutating func end(_ outcome: CallOutcome, error: String?, bytes count: Int) {
@@ -37,7 +38,7 @@ struct CallTally: Equatable, Sendable {
 
   /// A row has a result of an earlier run that is not a good one. The list as a whole is not well then.
   mutating func find(_ outcome: CallOutcome, error: String?) {
-    before += 1
+    if outcome == .unknown { unknownBefore += 1 } else { before += 1 }
     note(outcome, error)
   }
 
@@ -72,6 +73,7 @@ struct CallTally: Equatable, Sendable {
     if unknown > 0 { parts.append("unknown \(unknown)") }
     if there > 0 { parts.append("there \(there)") }
     if before > 0 { parts.append("failed before \(before)") }
+    if unknownBefore > 0 { parts.append("unknown before \(unknownBefore)") }
     if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }
     parts += ["bytes \(Amount.bytes(bytes))", Amount.seconds(seconds), "peak \(peak)/host"]
     return parts.joined(separator: "  ")

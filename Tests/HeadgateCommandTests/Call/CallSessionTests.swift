@@ -89,7 +89,7 @@ import Testing
     #expect(unknown.allSatisfy { $0["error"]?.text == "\"outcome_unknown\"" })
     #expect(named.messages.contains("standard input:3: it was under way when an earlier run ended"))
     let later = try await run(rows(1...5), "--retry-failed")
-    #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  there 3  failed before 2  "))
+    #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  there 3  unknown before 2  "))
     #expect(paths() == [])
     let told = try await run(rows(1...5), "--retry-failed", "--retry-unsafe")
     #expect(told.status == 0 && told.last.hasPrefix("ok 2  failed 0  there 3  "))
