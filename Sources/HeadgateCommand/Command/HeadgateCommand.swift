@@ -92,8 +92,9 @@ struct RootCommand: AsyncParsableCommand {
       EXAMPLES
         headgate demo
         headgate fetch -i urls.txt --per-host 4 -P out
+        headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' -o results.ndjson
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
-    subcommands: [FetchCommand.self, DemoCommand.self, OriginCommand.self]
+    subcommands: [FetchCommand.self, CallCommand.self, DemoCommand.self, OriginCommand.self]
   )
 }

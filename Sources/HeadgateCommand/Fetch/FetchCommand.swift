@@ -43,43 +43,8 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(help: "Replace files that exist; else they stay, and the new one is called name.1.")
   var overwrite = false
 
-  @Option(
-    help: ArgumentHelp(
-      "Requests at once for each host and port. Two names of one machine are two hosts. (default: 6)", valueName: "n"),
-    transform: OptionValue.count
-  )
-  var perHost = EndPointLimits.standard.requests
-
-  @Option(
-    name: .customLong("limit"),
-    help: ArgumentHelp(
-      "Requests at once for these hosts, whatever --per-host says: a host, *.domain or *, and perhaps :port. The most "
-        + "specific one holds. Repeatable.",
-      valueName: "host=n"
-    ),
-    transform: OptionValue.rule
-  )
-  var rules: [HostRule] = []
-
-  @Option(
-    name: [.customShort("j", allowingJoined: true), .customLong("jobs")],
-    help: ArgumentHelp("Requests at once in all; unless given, what open files leave room for.", valueName: "n"),
-    transform: OptionValue.count
-  )
-  var jobs: Int?
-
-  @Option(
-    name: [.customShort("m", allowingJoined: true), .long],
-    help: ArgumentHelp(
-      "The most time for a URL, redirects included; waiting for its turn never counts.",
-      valueName: "seconds"
-    ),
-    transform: OptionValue.seconds
-  )
-  var maxTime: Duration?
-
-  @Option(help: ArgumentHelp("The most time for the whole run.", valueName: "seconds"), transform: OptionValue.seconds)
-  var deadline: Duration?
+  @OptionGroup
+  var limits: LimitOptions
 
   @Option(
     help: ArgumentHelp(
@@ -91,18 +56,6 @@ struct FetchCommand: AsyncParsableCommand {
     transform: OptionValue.retries
   )
   var retry = 0
-
-  @Option(
-    help: ArgumentHelp("The most time for a connection: name, TCP and TLS. (default: 30)", valueName: "seconds"),
-    transform: OptionValue.seconds
-  )
-  var connectTimeout: Duration = .seconds(30)
-
-  @Option(
-    help: ArgumentHelp("The longest silence of a server. (default: 120)", valueName: "seconds"),
-    transform: OptionValue.seconds
-  )
-  var idleTimeout: Duration = .seconds(120)
 
   @OptionGroup(title: "Session")
   var session: SessionOptions
@@ -182,18 +135,16 @@ struct FetchCommand: AsyncParsableCommand {
     options.urls = urls
     options.lists = lists
     options.target = folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
-    (options.perHost, options.rules) = try pace.limits(perHost: perHost, rules)
+    (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.retryAfter.pauses
     options.breaker = pace.breaker
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
-    options.total = try total()
+    options.total = try limits.total()
     options.retries = retry
-    options.maxTime = maxTime
-    options.deadline = deadline
-    options.connectTimeout = connectTimeout
-    options.idleTimeout = idleTimeout
+    (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
+    (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
     for case .field(let field) in credentials.headers { options.headerFields.append(field) }
     options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
@@ -210,18 +161,6 @@ struct FetchCommand: AsyncParsableCommand {
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
     options.connection = connection
     return options
-  }
-
-  private func total() throws -> Int {
-    guard let jobs else { return GateLimits.defaultTotal }
-    let most = GateLimits.mostTotal
-    guard jobs <= most else {
-      throw ValidationError(
-        "-j \(jobs) needs more open files than this process may have, which suffice for \(most); "
-          + "raise their number with ulimit -n."
-      )
-    }
-    return jobs
   }
 
   func run() async throws {

@@ -11,7 +11,7 @@ extension FetchRun {
 
   /// Brings a URL to its place in the queue, and returns when it has one.
   func fetch(_ job: FetchJob) async {
-    if options.sparesLoopback, job.request.endPoint.isLoopback { spare(job.request.endPoint) }
+    spared?.spare(job.request.endPoint)
     switch options.target {
     case .folder(let folder):
       if let session { await keep(job, session) } else { await store(job, in: folder) }
@@ -23,14 +23,6 @@ extension FetchRun {
         pending.leave()
       }
     }
-  }
-
-  /// Lets requests to this machine itself follow one another at once.
-  private func spare(_ endPoint: EndPoint) {
-    guard spared.withLock({ $0.insert(endPoint).inserted }) else { return }
-    let limits = dispatcher.limits.of(endPoint)
-    guard limits.rates.isEmpty, let unspaced = try? limits.with(minimumInterval: .zero, jitter: 0) else { return }
-    dispatcher.setLimits(unspaced, for: endPoint)
   }
 
   private func store(_ job: FetchJob, in folder: String) async {

@@ -39,8 +39,8 @@ final class FetchRun: Sendable {
   let names: FileNames
   private let cookies: CookieJar?
   private let messages: Int32
-  /// End-points of this machine itself that were met.
-  let spared = Locked(Set<EndPoint>())
+  /// Nil where the distance of starts holds for this machine too.
+  let spared: SparedEndPoints?
 
   /// Opens all that the run needs.
   ///
@@ -71,6 +71,7 @@ final class FetchRun: Sendable {
     cookies = try FetchRun.makeJar(options)
     received = showsStatus ? ByteCount() : nil
     dispatcher = try FetchRun.makeDispatcher(options, cookies)
+    spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
@@ -106,10 +107,7 @@ final class FetchRun: Sendable {
       do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
     }
     if let file = options.adaptiveFile {
-      // Hosts that this run did not ask are kept as they were.
-      var learned = dispatcher.gate.limits.adaptive?.remembered ?? LearnedLimits()
-      learned.merge(dispatcher.gate.learned)
-      do throws(FetchProblem) { try LearnedFile.write(learned, to: file) } catch {
+      do throws(FetchProblem) { try LearnedFile.write(learnedBy: dispatcher.gate, to: file) } catch {
         report.fault(.file, error.description)
       }
     }

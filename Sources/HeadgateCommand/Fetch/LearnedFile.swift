@@ -21,6 +21,13 @@ enum LearnedFile {
     }
   }
 
+  /// Writes what a gate has learned. End-points that were not asked are kept as they were.
+  static func write(learnedBy gate: EndPointGate, to path: String) throws(FetchProblem) {
+    var learned = gate.limits.adaptive?.remembered ?? LearnedLimits()
+    learned.merge(gate.learned)
+    try write(learned, to: path)
+  }
+
   /// Writes what is known now in the place of what it had.
   static func write(_ learned: LearnedLimits, to path: String) throws(FetchProblem) {
     do {

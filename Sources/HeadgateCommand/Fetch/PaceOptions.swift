@@ -61,9 +61,14 @@ struct PaceOptions: ParsableArguments {
   var adaptiveFile: String?
 
   /// The limits of a host without any of its own, and of those that a rule is for.
-  func limits(perHost: Int, _ rules: [HostRule]) throws(LimitError) -> (EndPointLimits, [HostPattern: EndPointLimits]) {
+  ///
+  /// - Parameter budgets: What the requests to each host may weigh together.
+  func limits(
+    perHost: Int, _ rules: [HostRule], budgets: [Budget] = []
+  ) throws(LimitError) -> (EndPointLimits, [HostPattern: EndPointLimits]) {
     func limits(_ requests: Int, _ rates: [Rate]) throws(LimitError) -> EndPointLimits {
-      let limits = try EndPointLimits(requests: requests, rates: rates, minimumInterval: minInterval ?? .zero)
+      let limits = try EndPointLimits(
+        requests: requests, rates: rates, minimumInterval: minInterval ?? .zero, budgets: budgets)
       guard minInterval == nil, rates.isEmpty else { return limits }
       return try limits.with(minimumInterval: Self.usualInterval, jitter: Self.usualJitter)
     }

@@ -22,6 +22,12 @@ struct JSONLine {
     text += seconds.map { Amount.fixed($0, 6) } ?? "null"
   }
 
+  /// A value that is JSON already; nil: null.
+  mutating func add(_ name: String, json: String?) {
+    begin(name)
+    text += json ?? "null"
+  }
+
   private mutating func begin(_ name: String) {
     if text.utf8.count > 1 { text += "," }
     text += "\"\(name)\":"

@@ -2,14 +2,6 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// A run that another run can go on with: its journal, and the files in its folder.
 ///
 /// What is on the disk first: the body, synced; then the journal's line that names it, synced; then the file's name, and
@@ -63,39 +55,14 @@ final class Session: Sendable {
 
   /// Opens the journal and notes that a run begins. Returns it and what it says.
   private static func open(_ path: String, boot: String) throws(FetchProblem) -> (Int32, SessionState) {
-    let journal: Int32
-    do throws(SystemError) {
-      journal = try Descriptor.openJournal(path)
-    } catch {
-      switch error.errno {
-      case EWOULDBLOCK: throw FetchProblem("the session \(path) belongs to a run that is under way")
-      case ELOOP: throw FetchProblem("the session \(path) is a symbolic link; name the file that it leads to")
-      default: throw FetchProblem("the session \(path) can't be opened: \(error)")
-      }
+    var state = SessionState()
+    let began = SessionEvent.began(boot: boot)
+    let journal = try JournalFile.open(path, header: SessionEvent.header, of: "fetch") { lines in
+      for line in lines { SessionEvent(line).map { state.apply($0) } }
+      return began.line
     }
-    do throws(SystemError) {
-      var bytes: [UInt8] = []
-      while case let piece = try Descriptor.read(journal, at: bytes.count, atMost: 1 << 20), !piece.isEmpty {
-        bytes += piece
-      }
-      if let (known, isTorn) = SessionState.read(bytes) {
-        // What is torn gets an end, and is passed over by all who read it later. A torn first line is written anew.
-        var start = isTorn ? "\n" : ""
-        if !bytes.contains(UInt8(ascii: "\n")) {
-          guard ftruncate(journal, 0) == 0 else { throw .last }
-          start = SessionEvent.header + "\n"
-        }
-        try Descriptor.write(Array((start + SessionEvent.began(boot: boot).line).utf8), to: journal)
-        var state = known
-        state.apply(.began(boot: boot))
-        return (journal, state)
-      }
-    } catch {
-      Descriptor.close(journal)
-      throw FetchProblem("the session \(path) can't be written: \(error)")
-    }
-    Descriptor.close(journal)
-    throw FetchProblem("the file \(path) is no session of headgate's; it stays as it is")
+    state.apply(began)
+    return (journal, state)
   }
 
   /// What is asked, as the journal has it.

@@ -35,9 +35,6 @@ enum SessionEvent: Hashable, Sendable {
   case failed(key: String, error: String)
 }
 
-// A line is a check, a word, and the word's parts, with tabs between them: a line that a crash has torn or mixed with
-// another one does not pass for one that was written.
-
 extension SessionEvent {
   /// The first line of every journal.
   static let header = "headgate-session 1"
@@ -53,16 +50,12 @@ extension SessionEvent {
     case .done(let key): fields = ["done", key]
     case .failed(let key, let error): fields = ["failed", key, error]
     }
-    let text = fields.map(Self.escaped).joined(separator: "\t")
-    return Self.check(text.utf8) + "\t" + text + "\n"
+    return JournalLine.text(fields)
   }
 
   /// Reads a line without its line feed; nil for one that is torn, or that another version wrote.
   init?(_ line: ArraySlice<UInt8>) {
-    guard line.count > 9, line[line.startIndex + 8] == UInt8(ascii: "\t") else { return nil }
-    let text = line.dropFirst(9)
-    guard line.prefix(8).elementsEqual(Self.check(text).utf8) else { return nil }
-    let fields = text.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false).map(Self.unescaped)
+    guard let fields = JournalLine.fields(line) else { return nil }
     switch (fields.first, fields.count) {
     case ("began", 2): self = .began(boot: fields[1])
     case ("part", 5): self = .part(key: fields[1], name: fields[2], Self.validator(fields[3...]))
@@ -82,45 +75,5 @@ extension SessionEvent {
   private static func validator(_ fields: ArraySlice<String>) -> Validator {
     let parts = fields.map { $0.isEmpty ? nil : $0 }
     return Validator(tag: parts.first ?? nil, modified: parts.last ?? nil)
-  }
-
-  private static func escaped(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
-    if isPlain { return text }
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      if byte >= 0x20, byte != 0x7F, byte != UInt8(ascii: "\\") {
-        bytes.append(byte)
-      } else {
-        let digits = String(byte, radix: 16)
-        bytes += Array("\\x\(digits.utf8.count == 1 ? "0" : "")\(digits)".utf8)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  private static func unescaped(_ text: ArraySlice<UInt8>) -> String {
-    guard text.contains(UInt8(ascii: "\\")) else { return String(decoding: text, as: UTF8.self) }
-    var bytes: [UInt8] = []
-    var rest = text
-    while let byte = rest.first {
-      let code = rest.dropFirst(2).prefix(2)
-      if byte == UInt8(ascii: "\\"), let value = UInt8(String(decoding: code, as: UTF8.self), radix: 16) {
-        bytes.append(value)
-        rest = rest.dropFirst(4)
-      } else {
-        bytes.append(byte)
-        rest = rest.dropFirst()
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  // FNV-1a of 32 bits: against accidents, not against people.
-  private static func check(_ bytes: some Sequence<UInt8>) -> String {
-    var hash: UInt32 = 2_166_136_261
-    for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
-    let digits = String(hash, radix: 16)
-    return String(repeating: "0", count: 8 - digits.utf8.count) + digits
   }
 }

@@ -108,15 +108,9 @@ extension SessionState {
   ///
   /// - Returns: Nil for what is no journal.
   static func read(_ bytes: [UInt8]) -> (state: SessionState, isTorn: Bool)? {
+    guard let (lines, isTorn) = JournalFile.lines(bytes, SessionEvent.header) else { return nil }
     var state = SessionState()
-    guard !bytes.isEmpty else { return (state, false) }
-    var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    // A crash may have left the beginning of the first line only.
-    guard let first = lines.first, SessionEvent.header.utf8.starts(with: first),
-      lines.count == 1 || first.count == SessionEvent.header.utf8.count
-    else { return nil }
-    let last = lines.removeLast()
-    for line in lines.dropFirst() { SessionEvent(line).map { state.apply($0) } }
-    return (state, !last.isEmpty)
+    for line in lines { SessionEvent(line).map { state.apply($0) } }
+    return (state, isTorn)
   }
 }

@@ -1,0 +1,109 @@
+/// Rows as CSV (RFC 4180) with a header line: each becomes an object with the header's names and strings for values.
+/// Quoted values may have commas, line feeds and doubled quotation marks in them. Blank lines are passed over. Holds
+/// no more than one row.
+struct CSVCutter: RowCutting {
+  private enum Place { case start, plain, quoted, quoteInQuoted }
+
+  private var names: [String]?
+  private var place = Place.start
+  private var value: [UInt8] = []
+  private var values: [[UInt8]] = []
+  private var size = 0
+  private var problem: String?
+  private var line = 1
+  private var firstLine = 1
+  private var hasBegun = false
+  /// Set once the header is of no use: nothing after it can be read then.
+  private var isGivenUp = false
+  private let longest: Int
+
+  init(longest: Int = RowSize.longest) { self.longest = longest }
+
+  mutating func cut(_ piece: [UInt8]) -> [RawRow] {
+    var rows: [RawRow] = []
+    // A byte order mark.
+    let start = !hasBegun && piece.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+    hasBegun = true
+    for byte in piece[start...] {
+      add(byte)
+      if byte == UInt8(ascii: "\n") {
+        line += 1
+        if place != .quoted { rows += endRow() }
+      }
+    }
+    return rows
+  }
+
+  mutating func finish() -> [RawRow] {
+    guard place != .start || !values.isEmpty || size > 0 else { return [] }
+    if place == .quoted { problem = problem ?? "a quotation mark has no second one" }
+    return endRow()
+  }
+
+  private mutating func add(_ byte: UInt8) {
+    switch (place, byte) {
+    case (.quoted, UInt8(ascii: "\"")): place = .quoteInQuoted
+    case (.quoted, _): keep(byte)
+    case (.quoteInQuoted, UInt8(ascii: "\"")):
+      keep(byte)
+      place = .quoted
+    case (.start, UInt8(ascii: "\"")): place = .quoted
+    case (_, UInt8(ascii: ",")): endValue()
+    case (_, UInt8(ascii: "\n")): break
+    // Before a line feed; any other is found below.
+    case (.quoteInQuoted, UInt8(ascii: "\r")): break
+    case (.quoteInQuoted, _): problem = problem ?? "text follows a quoted value"
+    case (_, UInt8(ascii: "\"")):
+      problem = problem ?? "a quotation mark is inside a value that is not quoted"
+    default:
+      keep(byte)
+      place = .plain
+    }
+  }
+
+  private mutating func keep(_ byte: UInt8) {
+    size += 1
+    if size <= longest { value.append(byte) } else { problem = problem ?? RowSize.problem(longest) }
+  }
+
+  private mutating func endValue() {
+    values.append(value)
+    (value, place) = ([], .start)
+    size += 1
+  }
+
+  private mutating func endRow() -> [RawRow] {
+    if value.last == UInt8(ascii: "\r"), place == .plain { value.removeLast() }
+    let isBlank = values.isEmpty && value.isEmpty && place != .quoteInQuoted && problem == nil
+    endValue()
+    defer { (values, size, problem, firstLine) = ([], 0, nil, line) }
+    if isBlank || isGivenUp { return [] }
+    var texts: [String] = []
+    for value in values {
+      guard let text = String(validating: value, as: UTF8.self) else {
+        problem = problem ?? "it is not UTF-8"
+        break
+      }
+      texts.append(text)
+    }
+    guard let names else { return takeHeader(texts) }
+    if problem == nil, texts.count != names.count {
+      problem = "it has \(texts.count) values, and the header has \(names.count) names"
+    }
+    if let problem {
+      return [RawRow(line: firstLine, unreadable: Array(values.joined(separator: [UInt8(ascii: ",")])), problem)]
+    }
+    let members = zip(names, texts).map { JSONMember(name: $0, value: .string($1)) }
+    return [RawRow(line: firstLine, size: size, .object(members))]
+  }
+
+  private mutating func takeHeader(_ texts: [String]) -> [RawRow] {
+    if problem == nil, Set(texts.map { Array($0.utf8) }).count < texts.count {
+      problem = "a name is twice in the header"
+    }
+    names = texts
+    guard let problem else { return [] }
+    isGivenUp = true
+    return [RawRow(line: firstLine, unreadable: [], "the header can't be read, and so no row: \(problem)")]
+  }
+}

@@ -1,0 +1,182 @@
+import ArgumentParser
+import HTTPTypes
+import HeadgateDispatch
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// `headgate call`.
+struct CallCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "call",
+    abstract: "Send one request for each row of a list, and write one result for each.",
+    discussion: CallHelp.text
+  )
+
+  @Option(
+    name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
+    help: ArgumentHelp(
+      "Rows: a JSON object a line; or CSV with a header line, if the name ends in .csv. - is the standard input. "
+        + "Repeatable.",
+      valueName: "file|-"
+    )
+  )
+  var lists: [String] = []
+
+  @Flag(help: "Read all rows as CSV, whatever the names of their files.")
+  var csv = false
+
+  @Option(
+    name: [.customShort("o", allowingJoined: true), .customLong("output")],
+    help: ArgumentHelp(
+      "Write results into this file, one a line as rows end; else to the standard output. The file is "
+        + "replaced, but for that of a session, which is added to. A new one is for its owner alone.",
+      valueName: "file|-"
+    )
+  )
+  var output: String?
+
+  @OptionGroup(title: "Requests")
+  var requests: RequestOptions
+
+  @OptionGroup(title: "Once and only once")
+  var once: OnceOptions
+
+  @OptionGroup
+  var limits: LimitOptions
+
+  @OptionGroup(title: "Pace")
+  var pace: PaceOptions
+
+  @Option(
+    name: .customLong("weight"),
+    help: ArgumentHelp(
+      "What a row weighs, by one of its fields, and how much of that each host takes in any second, min, h or d: "
+        + "max_tokens=90000/min. Repeatable.",
+      valueName: "field=n/min"
+    ),
+    transform: WeightRule.init
+  )
+  var weights: [WeightRule] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "With --weight: the field of a JSON response that says what the row really weighed, such as usage.total_tokens.",
+      valueName: "field"
+    ),
+    transform: FieldPath.init
+  )
+  var settle: FieldPath?
+
+  @OptionGroup(title: "Credentials")
+  var credentials: CredentialOptions
+
+  @OptionGroup(title: "Connection")
+  var connection: ConnectionOptions
+
+  @Flag(name: [.short, .long], help: "No progress and no summary; errors are still said.")
+  var quiet = false
+
+  @Flag(name: [.short, .long], help: "One line for each row.")
+  var verbose = false
+
+  func validate() throws {
+    guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
+    guard lists.filter({ $0 == "-" }).count <= 1 else {
+      throw ValidationError("The standard input can be read only once; give -i - once.")
+    }
+    guard output != "" else { throw ValidationError("-o needs the name of a file.") }
+    guard once.session == nil || output != nil && output != "-" else {
+      throw ValidationError("--session needs a file of results, which it goes on with: give -o FILE as well.")
+    }
+    guard once.session == nil || once.session != output else {
+      throw ValidationError("--session and -o are two files: the journal is not the results.")
+    }
+    let budgets = weights.map(\.budget.name)
+    guard Set(budgets).count == budgets.count else {
+      throw ValidationError("--weight is given twice for one field and one stretch of time; give it once.")
+    }
+    guard settle == nil || Set(weights.map(\.path)).count == 1 else {
+      throw ValidationError("--settle tells what one field really was: give --weight for one field as well.")
+    }
+  }
+
+  /// The checked form of what was given.
+  func options() throws -> CallOptions {
+    var options = CallOptions()
+    options.requests = try requestsOptions()
+    (options.lists, options.isCSV) = (lists, csv)
+    options.results = output == "-" ? nil : output
+    options.session = once.session
+    options.leave = CallState.Leave(retriesFailed: once.retryFailed, retriesUnsafe: once.retryUnsafe)
+    (options.weights, options.settlement) = (weights, settle)
+    options.responseFields = requests.responseFields
+    (options.template, options.templateText) = try requests.template(once.idempotencyKey)
+    for case .field(let field) in credentials.headers {
+      let value = try Self.template(field)
+      if value.isVariable {
+        options.template.headers.append((field.name, value))
+      } else {
+        options.requests.headerFields.append(field)
+      }
+    }
+    if let sample = options.template.url?.sample {
+      do throws(DispatchError) { _ = try options.requests.request(sample) } catch {
+        throw FetchProblem("--url, with 1 for each field: \(BadURL.message(sample, error.detail))", status: .usage)
+      }
+    }
+    guard !lists.isEmpty else {
+      throw FetchProblem(
+        "there are no rows: give a file of them with -i FILE (- is the standard input); see headgate call --help",
+        status: .usage)
+    }
+    return options
+  }
+
+  private static func template(_ field: HTTPField) throws(FetchProblem) -> Template {
+    do throws(OptionError) { return try Template(field.value) } catch {
+      throw FetchProblem("-H \(field.name): \(error)", status: .usage)
+    }
+  }
+
+  private func requestsOptions() throws -> FetchOptions {
+    var options = FetchOptions()
+    (options.perHost, options.rules) = try pace.limits(
+      perHost: limits.perHost, limits.rules, budgets: weights.map(\.budget))
+    options.sparesLoopback = pace.minInterval == nil
+    options.pauses = pace.retryAfter.pauses
+    options.breaker = pace.breaker
+    options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
+    options.adaptiveFile = pace.adaptiveFile
+    options.total = try limits.total()
+    options.retries = once.retry
+    (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
+    (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
+    if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
+    options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
+    options.passwordFile = try credentials.passwordFile()
+    // A redirect is an answer: what was to be done was not done there, and a second request may do it twice.
+    options.maxRedirects = 0
+    options.redirects.socket = connection.unixSocket
+    options.maxBytes = requests.maxFilesize
+    options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
+    options.connection = connection
+    return options
+  }
+
+  func run() async throws {
+    let options = try options()
+    // A closed output is an error like others, not the end of the process.
+    signal(SIGPIPE, SIG_IGN)
+    let run = try CallRun(options)
+    let signals = InterruptSignals { run.interrupted() }
+    let status = await run.run()
+    signals.cancel()
+    throw ExitCode(status.rawValue)
+  }
+}

@@ -1,0 +1,104 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+/// What a line of the results says of one row. Null stands for what did not happen or is not known.
+struct CallResult: Sendable {
+  let key: RowKey
+  var outcome: CallOutcome
+  /// A code of `DispatchError`, `http_error`, `outcome_unknown`, or a word of ``RowProblem``.
+  var error: String?
+  /// The error as the messages have it. Control characters are escaped.
+  var message: String?
+  /// The row's line in its list, from 1.
+  let line: Int
+  /// The row as it was read; nil for what could not be read.
+  var row: JSONValue?
+  var method: String?
+  /// The URL that was asked. Its password is not written.
+  var url: String?
+  var status: Int?
+  /// The response header fields that were asked for, with nil for those that did not come.
+  var headers: [(name: HTTPField.Name, value: String?)] = []
+  var body = ResponseBody.none
+  /// How many times it was sent by this run; 0: never.
+  var attempts = 0
+  /// Waiting for permits; not part of the times that follow.
+  var queued: Double?
+  /// The last exchange's times, each from that exchange's start.
+  var exchange: ExchangeTimes?
+  /// From the submission to the end.
+  var total: Double?
+  /// When it ended, by RFC 3339.
+  var time: String?
+
+  init(_ row: CallRow, _ outcome: CallOutcome, error: String? = nil, message: String? = nil) {
+    (key, line, self.row) = (row.key, row.line, row.value)
+    (self.outcome, self.error, self.message) = (outcome, error, message)
+  }
+
+  /// The line, with its line feed.
+  var json: String {
+    var line = JSONLine()
+    ResultLine(key: key, outcome: outcome, error: error).add(to: &line)
+    line.add("message", message)
+    line.add("line", self.line)
+    line.add("row", json: row?.text)
+    line.add("method", method)
+    line.add("url", url.map(ShownText.withoutPassword))
+    line.add("status", status)
+    if !headers.isEmpty {
+      let fields = headers.map { JSONMember(name: $0.name.rawName, value: $0.value.map(JSONValue.string) ?? .null) }
+      line.add("headers", json: JSONValue.object(fields).text)
+    }
+    line.add("body", json: body.json?.text)
+    if case .text(let text) = body { line.add("body_text", text) }
+    if case .bytes(let bytes) = body { line.add("body_base64", ResponseBody.base64(bytes)) }
+    line.add("attempts", attempts)
+    line.add("queued", seconds: queued)
+    line.add("connect", seconds: exchange?.connect.inSeconds)
+    line.add("tls", seconds: exchange?.tls.inSeconds)
+    line.add("first_byte", seconds: exchange?.firstByte.inSeconds)
+    line.add("total", seconds: total)
+    line.add("time", time)
+    return line.line
+  }
+}
+
+/// A row on its way.
+struct CallRow: Sendable {
+  let key: RowKey
+  /// The name of its list, for messages, and its line in it.
+  let list: String
+  let line: Int
+  /// Nil for what could not be read.
+  let value: JSONValue?
+}
+
+extension CallOutcome {
+  /// How a row ended whose request failed; nil: it did not end, and another run may send it.
+  ///
+  /// - Parameter mayRepeat: Whether it may be sent twice.
+  init?(_ error: DispatchError, mayRepeat: Bool) {
+    let isGivenUp = error.code == .cancelled || error.code == .shutDown
+    switch error.mayHaveReachedServer {
+    case false where isGivenUp || error.isOutOfTime: return nil
+    case false: self = .notSent
+    case true where !mayRepeat: self = .unknown
+    case true where isGivenUp: return nil
+    case true: self = .failed
+    }
+  }
+}
+
+extension DispatchError {
+  /// Whether the server may have heard of the request. After redirects, which are not followed here, the phase would
+  /// say nothing of the first server, and after a second attempt nothing of the first one.
+  var mayHaveReachedServer: Bool {
+    let before: [DispatchError.Phase] = [.name, .connecting, .tunnelling, .securing]
+    return attempts > 1 || attempts == 1 && !before.contains(phase)
+  }
+
+  /// Whether the run's deadline passed before it was sent.
+  var isOutOfTime: Bool { (code == .deadlineExceeded || code == .pausedUntil) && attempts == 0 }
+}

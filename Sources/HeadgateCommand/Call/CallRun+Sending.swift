@@ -1,0 +1,78 @@
+import HTTPTypes
+import HeadgateDispatch
+import HeadgateThreads
+
+// One row, from its request to its result.
+
+extension CallRun {
+  /// Sends a row that may not be sent twice: that it is about to be sent is on the disk before it is.
+  func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
+    guard !isStopping else { return report.skipped() }
+    do throws(SystemError) {
+      try await journal.sending(row.key, results: results)
+    } catch {
+      report.skipped()
+      return broke(error)
+    }
+    await send(row, request, mayRepeat: options.leave.retriesUnsafe)
+  }
+
+  /// Sends a row and writes its result.
+  func send(_ row: CallRow, _ request: DispatchRequest, mayRepeat: Bool) async {
+    guard !isStopping else { return giveUp(row, request, wasSent: false) }
+    do throws(DispatchError) {
+      let response = try await dispatcher.data(for: request)
+      await end(row, result(row, request, response), bytes: response.body.count)
+    } catch {
+      guard let outcome = CallOutcome(error, mayRepeat: mayRepeat) else {
+        return giveUp(row, request, wasSent: error.mayHaveReachedServer, isLate: error.isOutOfTime)
+      }
+      var result = CallResult(row, outcome, error: error.code.description)
+      result.message = ErrorText.of(error, askedFor: request.endPoint) + Self.doubt(outcome)
+      (result.method, result.url) = (request.method.rawValue, request.url)
+      (result.attempts, result.queued) = (error.attempts, error.waited.inSeconds)
+      result.total = (error.waited + error.ran).inSeconds
+      await end(row, result)
+    }
+  }
+
+  private static func doubt(_ outcome: CallOutcome) -> String {
+    outcome == .unknown ? "; whether it was done is not known, and it may not be sent twice: see --idempotency-key" : ""
+  }
+
+  /// A row that another run may send.
+  private func giveUp(_ row: CallRow, _ request: DispatchRequest, wasSent: Bool, isLate: Bool = false) {
+    if isLate || isOutOfTime { late.withLock { $0 += 1 } }
+    if !request.isIdempotent, !wasSent { journal.unsent(row.key) }
+    report.skipped()
+  }
+
+  private func result(_ row: CallRow, _ request: DispatchRequest, _ response: DispatchResponse) -> CallResult {
+    let isOK = (200...299).contains(response.statusCode)
+    var result = CallResult(row, isOK ? .ok : .failed)
+    if !isOK { (result.error, result.message) = ("http_error", "status \(response.statusCode)") }
+    (result.method, result.url, result.status) = (request.method.rawValue, response.url, response.statusCode)
+    let fields = response.headerFields
+    result.headers = options.responseFields.map { ($0, fields[$0]) }
+    result.body = ResponseBody(response.body, contentType: fields[.contentType])
+    options.settle(response, result.body.json)
+    result.attempts = response.times.attempts
+    result.queued = response.times.queued.inSeconds
+    result.exchange = response.times.exchange
+    result.total = response.times.total.inSeconds
+    return result
+  }
+
+  /// Writes a row's result, and counts it then: what is counted is there.
+  func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0) async {
+    var result = result
+    result.time = WallClock.now()
+    do throws(SystemError) {
+      try await journal.add(result.json)
+      report.ended(row, result, bytes: bytes)
+    } catch {
+      report.skipped()
+      broke(error)
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import HeadgateCurl
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// One run of `headgate call`: rows go in as fast as they are worked off, and each ends with its result written.
+final class CallRun: Sendable {
+  /// How far the run was told to stop.
+  private enum Stop { case no, reading, atOnce }
+
+  /// How many rows are in hand before those in front of them have ended: enough that a slow host does not keep the
+  /// others from their work. A row that is longer than ``share`` counts as several, so that long ones don't fill the
+  /// memory.
+  static let window = 1024
+  private static let share = 64 * 1024
+
+  /// What a row of so many bytes counts as.
+  static func places(_ size: Int) -> Int { min(window, max(1, size / share)) }
+
+  /// How long the second interrupt waits for disks that may never come back.
+  private static let patience = Duration.seconds(2)
+
+  let options: CallOptions
+  let dispatcher: URLDispatcher
+  let report: CallReport
+  let journal: CallJournal
+  let lists: [RowReader]
+  let pending = PendingCount()
+  let room = Semaphore(name: "headgate-call", permits: CallRun.window)
+  /// Rows that may not be sent twice are noted in the journal before they are sent, and go on from here only when
+  /// they can be sent soon: what is noted when a run is killed is in doubt.
+  let turns: SendingTurns
+  let spared: SparedEndPoints?
+  let stopSignal: StopSignal
+  private let started = Deadline.now
+  private let stop = Locked(Stop.no)
+  private let total = Locked(Int?.none)
+  private let hasBroken = Locked(false)
+  /// How many rows had no time left to be sent.
+  let late = Locked(0)
+  private let cookies: CookieJar?
+  private let messages: Int32
+  private let showsStatus: Bool
+
+  /// Opens all that the run needs.
+  ///
+  /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was sent then.
+  init(_ options: CallOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
+    var options = options
+    try options.requests.readSecrets()
+    self.options = options
+    messages = streams.messages
+    (stopSignal, lists) = try CallRun.openLists(options, streams.input)
+    try FetchRun.checkTrust(options.requests)
+    cookies = try FetchRun.makeJar(options.requests)
+    dispatcher = try FetchRun.makeDispatcher(options.requests, cookies)
+    spared = options.requests.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
+    turns = SendingTurns(dispatcher)
+    let crew = LaneCrew(name: "headgate-output", size: 4)
+    journal = try CallJournal(
+      session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
+      on: crew)
+    let verbosity = options.requests.verbosity
+    // Results and a status line on one terminal would spoil each other.
+    let mixes = options.results == nil && Descriptor.isTerminal(streams.output)
+    showsStatus = verbosity != .quiet && Descriptor.isTerminal(messages) && !mixes
+    report = CallReport(console: LineWriter(messages, on: crew), verbosity: verbosity)
+    if let file = options.requests.passwordFile, Descriptor.othersMayRead(file) {
+      report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
+    }
+  }
+
+  private static func openLists(
+    _ options: CallOptions, _ input: Int32
+  ) throws(FetchProblem) -> (StopSignal, [RowReader]) {
+    let stop: StopSignal
+    do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
+    var lists: [RowReader] = []
+    for path in options.lists {
+      do throws(SystemError) {
+        lists.append(try RowReader(path, standardInput: input, isCSV: options.isCSV, stop: stop))
+      } catch {
+        throw FetchProblem("the rows \(path) can't be read: \(error)")
+      }
+    }
+    for path in [options.results, options.session].compactMap({ $0 }) where lists.contains(where: { $0.reads(path) }) {
+      throw FetchProblem(
+        "\(path) has the rows in it; name another file for the results and the session", status: .usage)
+    }
+    return (stop, lists)
+  }
+
+  /// Sends everything and returns the exit status, once all is written.
+  func run() async -> ExitStatus {
+    let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
+    let timer = options.requests.deadline.map { deadline in
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal] in stopSignal.raise() }
+    }
+    let all = await readAll()
+    total.withLock { $0 = all }
+    await pending.empty()
+    ticker?.stop()
+    timer?.cancel()
+    let late = late.withLock { $0 }
+    if late > 0 {
+      report.fault(.time, "the deadline passed before \(late) \(late == 1 ? "row was" : "rows were") sent")
+    }
+    await dispatcher.shutDown(.drain)
+    // What went wrong with it was said when it did.
+    try? await journal.finish()
+    if let file = options.requests.connection?.cookieJar, let cookies {
+      do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
+    }
+    if let file = options.requests.adaptiveFile {
+      do throws(FetchProblem) { try LearnedFile.write(learnedBy: dispatcher.gate, to: file) } catch {
+        report.fault(.file, error.description)
+      }
+    }
+    return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
+  }
+
+  // MARK: The end
+
+  /// For the process itself: interrupts the run, and ends the process when the run can't end any more.
+  func interrupted() {
+    guard interrupt() else { return }
+    _ = TimerThread.shared.schedule(at: .after(Self.patience)) { _exit(ExitStatus.interrupted.rawValue) }
+  }
+
+  /// The first time: reads no further, lets finish what runs, skips what waits. The second time: ends all at once,
+  /// and returns true.
+  @discardableResult
+  func interrupt() -> Bool {
+    let isSecond = stop.withLock { stop in
+      defer { stop = stop == .no ? .reading : .atOnce }
+      return stop != .no
+    }
+    report.interrupted()
+    stopSignal.raise()
+    guard !isSecond else {
+      dispatcher.dispose()
+      return true
+    }
+    let running = dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) }
+    report.remark(InterruptText.of(running) + (journal.isKept ? "; the same command goes on where this one ends" : ""))
+    dispatcher.beginShutDown(.graceful)
+    return false
+  }
+
+  /// The results or the journal take no more: said once, and nothing that is still to come is sent.
+  func broke(_ error: SystemError) {
+    let isFirst = hasBroken.withLock { hasBroken in
+      defer { hasBroken = true }
+      return !hasBroken
+    }
+    guard isFirst else { return }
+    let place =
+      journal.results.failure == nil ? "the session \(options.session ?? "")" : options.results ?? "standard output"
+    report.fault(.file, "\(place): \(error); nothing more is sent")
+    stopSignal.raise()
+    dispatcher.beginShutDown(.graceful)
+  }
+
+  // MARK: The state
+
+  var isStopping: Bool { stopSignal.isRaised }
+
+  /// Whether it was interrupted twice.
+  var isEndingAtOnce: Bool { stop.withLock { $0 == .atOnce } }
+
+  /// What is left of the whole run's time; nil without a limit.
+  var timeLeft: Duration? { options.requests.deadline.map { $0 - (Deadline.now - started) } }
+
+  /// Whether the end was brought on by the deadline.
+  var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
+
+  private func status() -> String {
+    let tally = report.tally
+    let counts = dispatcher.gate.counts
+    var line = ProgressLine(
+      done: tally.done,
+      running: counts.running,
+      waiting: counts.waiting,
+      failed: tally.failed + tally.unknown,
+      bytes: tally.bytes,
+      seconds: (Deadline.now - started).inSeconds
+    )
+    if let total = total.withLock({ $0 }) { line.total = total }
+    return line.text(columns: Descriptor.columns(messages) ?? 80)
+  }
+}

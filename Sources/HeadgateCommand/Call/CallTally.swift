@@ -1,0 +1,100 @@
+import HeadgateDispatch
+
+/// What has become of the rows up to now, and the exit status that follows from it.
+struct CallTally: Equatable, Sendable {
+  private(set) var ok = 0
+  /// Rows that failed or were not sent.
+  private(set) var failed = 0
+  private(set) var unknown = 0
+  /// Rows with a result of an earlier run: a good one, a failure, or an outcome that is unknown.
+  private(set) var there = 0
+  private(set) var before = 0
+  private(set) var unknownBefore = 0
+  /// Rows that were not looked at, or given up because the run was ended.
+  private(set) var skipped = 0
+  private var hasUncounted = false
+  /// The bytes of responses' bodies.
+  private(set) var bytes = 0
+  private(set) var failures: Set<FailureClass> = []
+  private var hasUnknown = false
+  /// SIGINT or SIGTERM came.
+  var isInterrupted = false
+
+  /// Rows that ended, in whatever way.
+  var done: Int { ok + failed + unknown + there + before + unknownBefore + skipped }
+
+  /// A row has its result.
+  mutating func end(_ outcome: CallOutcome, error: String?, bytes count: Int) {
+    bytes += count
+    switch outcome {
+    case .ok: ok += 1
+    case .failed, .notSent: failed += 1
+    case .unknown: unknown += 1
+    }
+    note(outcome, error)
+  }
+
+  mutating func find() { there += 1 }
+
+  /// A row has a result of an earlier run that is not a good one. The list as a whole is not well then.
+  mutating func find(_ outcome: CallOutcome, error: String?) {
+    if outcome == .unknown { unknownBefore += 1 } else { before += 1 }
+    note(outcome, error)
+  }
+
+  private mutating func note(_ outcome: CallOutcome, _ error: String?) {
+    switch outcome {
+    case .ok: break
+    case .unknown: hasUnknown = true
+    case .failed, .notSent: failures.insert(FailureClass(word: error))
+    }
+  }
+
+  /// Something beside the rows went wrong.
+  mutating func note(_ failure: FailureClass) { failures.insert(failure) }
+
+  /// So many rows were given up or never looked at; nil: nobody knows how many.
+  mutating func skip(_ count: Int? = 1) {
+    skipped += count ?? 0
+    if count == nil { hasUncounted = true }
+  }
+
+  var exitStatus: ExitStatus {
+    if isInterrupted { return .interrupted }
+    // What has to be looked at by a person comes before what may be sent again.
+    if hasUnknown { return .unknownOutcome }
+    guard let first = failures.first else { return .ok }
+    return failures.count == 1 ? first.exitStatus : .mixed
+  }
+
+  /// The last line.
+  func summary(seconds: Double, peak: Int) -> String {
+    var parts = ["ok \(ok)", "failed \(failed)"]
+    if unknown > 0 { parts.append("unknown \(unknown)") }
+    if there > 0 { parts.append("there \(there)") }
+    if before > 0 { parts.append("failed before \(before)") }
+    if unknownBefore > 0 { parts.append("unknown before \(unknownBefore)") }
+    if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }
+    parts += ["bytes \(Amount.bytes(bytes))", Amount.seconds(seconds), "peak \(peak)/host"]
+    return parts.joined(separator: "  ")
+  }
+}
+
+extension ExitStatus {
+  /// Rows were sent, and whether they were done is not known.
+  static let unknownOutcome = ExitStatus(rawValue: 9)
+}
+
+extension FailureClass {
+  /// The class of a result's error, by its word.
+  init(word: String?) {
+    let words: [FailureClass: [String]] = [
+      .http: ["http_error"],
+      .usage: ["missing_field", "invalid_row", "invalid_url", DispatchError.Code.tooHeavy.description],
+      .tls: [DispatchError.Code.tlsFailed.description],
+      .time: [.timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .pausedUntil]
+        .map { (code: DispatchError.Code) in code.description },
+    ]
+    self = words.first { $0.value.contains(word ?? "") }?.key ?? .network
+  }
+}

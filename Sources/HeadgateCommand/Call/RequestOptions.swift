@@ -1,0 +1,127 @@
+import ArgumentParser
+import HTTPTypes
+
+/// What request a row becomes.
+struct RequestOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "The URL of every row's request, with {field} for fields of the row. Without it rows bring their own "
+        + "requests: url, and if need be method, headers and body.",
+      valueName: "url"
+    ),
+    transform: { try URLTemplateText($0) }
+  )
+  var url: URLTemplateText?
+
+  @Option(
+    name: [.customShort("X", allowingJoined: true), .customLong("method"), .customLong("request")],
+    help: ArgumentHelp("The method. (default: POST with a body, GET without)", valueName: "method"),
+    transform: OptionValue.method
+  )
+  var method: HTTPRequest.Method?
+
+  @Option(
+    help: ArgumentHelp(
+      "A JSON body, with {field} for JSON values of the row, and within strings for their text; @FILE reads it "
+        + "from a file.",
+      valueName: "json|@file"
+    )
+  )
+  var json: String?
+
+  @Option(
+    name: [.customShort("d", allowingJoined: true), .long],
+    help: ArgumentHelp(
+      "A body as text, with {field} for text and {field:url} for percent-encoded text; @FILE reads it from a "
+        + "file. Sent as a form unless -H 'Content-Type: …' says otherwise.",
+      valueName: "text|@file"
+    )
+  )
+  var data: String?
+
+  @Option(
+    name: .customLong("response-fields"),
+    help: ArgumentHelp("Response header fields that results have, with commas in between.", valueName: "names"),
+    transform: OptionValue.fieldNames
+  )
+  var responseFields: [HTTPField.Name] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The most bytes of a response's body, with K, M or G for 1024, 1024² or 1024³ of them; a longer one is an error. "
+        + "(default: 64M)",
+      valueName: "size"
+    ),
+    transform: OptionValue.size
+  )
+  var maxFilesize: Int?
+
+  func validate() throws {
+    guard json == nil || data == nil else {
+      throw ValidationError("--json and --data exclude each other; give one of them.")
+    }
+  }
+
+  /// The template that these make, and all that is in it as one text.
+  func template(_ key: String?) throws -> (CallTemplate, text: String) {
+    var template = CallTemplate()
+    (template.url, template.method) = (url?.template, method)
+    let (json, data) = (try Self.read(json, "--json"), try Self.read(data, "--data"))
+    do throws(OptionError) {
+      template.body =
+        if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { nil }
+    } catch {
+      throw FetchProblem("\(json == nil ? "--data" : "--json"): \(error)", status: .usage)
+    }
+    template.key = try key.map { try OnceOptions.keySource($0) }
+    let parts = ["url", url?.text, "method", method?.rawValue, "json", json, "data", data, "key", key]
+    // With a character between them that none of them has, and another word for none than for an empty one.
+    return (template, parts.map { $0.map { "=" + $0 } ?? "-" }.joined(separator: "\u{0}"))
+  }
+
+  /// A text, or that of the file that @FILE names.
+  private static func read(_ text: String?, _ option: String) throws(FetchProblem) -> String? {
+    guard let text, text.hasPrefix("@") else { return text }
+    let path = String(text.dropFirst())
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      bytes = try Descriptor.readFile(path)
+    } catch {
+      throw FetchProblem("\(option): the file \(path) can't be read: \(error)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw FetchProblem("\(option): the file \(path) is not UTF-8", status: .usage)
+    }
+    return text
+  }
+}
+
+/// A URL with fields in it, and as it was written.
+struct URLTemplateText: Hashable, Sendable {
+  let text: String
+  let template: URLTemplate
+
+  init(_ text: String) throws(OptionError) {
+    (self.text, template) = (text, try URLTemplate(text))
+  }
+}
+
+extension OptionValue {
+  /// A method's name.
+  static func method(_ text: String) throws(OptionError) -> HTTPRequest.Method {
+    guard let method = HTTPRequest.Method(text) else { throw OptionError("write a method, such as POST") }
+    return method
+  }
+
+  /// `ETag,X-Request-Id`.
+  static func fieldNames(_ text: String) throws(OptionError) -> [HTTPField.Name] {
+    var names: [HTTPField.Name] = []
+    for part in text.split(separator: ",") {
+      guard let name = HTTPField.Name(part.filter { $0 != " " }) else {
+        throw OptionError("write names of header fields with commas in between, such as ETag,X-Request-Id")
+      }
+      if !names.contains(name) { names.append(name) }
+    }
+    return names
+  }
+}

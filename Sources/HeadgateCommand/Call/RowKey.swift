@@ -1,0 +1,56 @@
+/// Which row it is, in all runs of a session: its content and how many equal rows come before it. Not its line, so
+/// that a list may be shuffled, shortened and added to between two runs.
+struct RowKey: Hashable, Sendable, CustomStringConvertible {
+  private let high: UInt64
+  private let low: UInt64
+
+  /// - Parameters:
+  ///   - run: The session's random word: the same row of another session is another one.
+  ///   - content: The row, in one spelling.
+  ///   - occurrence: How many equal rows came before it.
+  init(run: String, content: RowContent, occurrence: Int) {
+    let sum = SHA256.sum("\(run) \(occurrence) ".utf8 + content.digest)
+    (high, low) = (Self.word(sum[0..<8]), Self.word(sum[8..<16]))
+  }
+
+  /// Reads what `description` wrote: 32 hexadecimal digits in lower case.
+  init?(_ text: some StringProtocol) {
+    let bytes = Array(text.utf8)
+    let isHex = bytes.allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+    }
+    guard bytes.count == 32, isHex, let high = UInt64(String(decoding: bytes[..<16], as: UTF8.self), radix: 16),
+      let low = UInt64(String(decoding: bytes[16...], as: UTF8.self), radix: 16)
+    else { return nil }
+    (self.high, self.low) = (high, low)
+  }
+
+  var description: String { Self.digits(high) + Self.digits(low) }
+
+  /// The row's automatic idempotency key. It has the form of a random UUID (RFC 9562, version 4), since servers exist
+  /// that take no other; without the session's word it can't be guessed.
+  var idempotencyKey: String {
+    let first = Self.digits(high & ~0xF000 | 0x4000)
+    let last = Self.digits(low & ~(3 << 62) | 2 << 62)
+    let ends = [first.prefix(8), first.dropFirst(8).prefix(4), first.suffix(4), last.prefix(4), last.suffix(12)]
+    return ends.joined(separator: "-")
+  }
+
+  private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+  private static func digits(_ word: UInt64) -> String {
+    let digits = String(word, radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  }
+}
+
+/// A row's content, in one spelling, before it is known how many equal ones came before.
+struct RowContent: Hashable, Sendable {
+  let digest: [UInt8]
+
+  /// Of a row that was read.
+  init(_ value: JSONValue) { digest = SHA256.sum(value.canonicalText.utf8) }
+
+  /// Of a row that could not be read: its bytes.
+  init(unreadable bytes: [UInt8]) { digest = SHA256.sum("unreadable ".utf8 + bytes) }
+}

@@ -1,0 +1,14 @@
+/// Why a row can't be sent. Nothing was sent then.
+struct RowProblem: Error, Hashable, Sendable {
+  /// A word for the result: `missing_field`, `invalid_row`, `invalid_url`.
+  let code: String
+  let message: String
+
+  static func missing(_ field: FieldPath) -> RowProblem {
+    RowProblem(code: "missing_field", message: "the row has no field \(field)")
+  }
+
+  static func invalid(_ message: String) -> RowProblem { RowProblem(code: "invalid_row", message: message) }
+
+  static func url(_ message: String) -> RowProblem { RowProblem(code: "invalid_url", message: message) }
+}

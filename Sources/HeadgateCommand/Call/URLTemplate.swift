@@ -1,0 +1,114 @@
+/// A URL with fields of the row in it. Their values stay what they are, a part of a host, a path or a query: no value
+/// of a row leads to another host or another path than the template says.
+struct URLTemplate: Hashable, Sendable {
+  /// What a field is a part of.
+  private enum Zone: Hashable, Sendable {
+    /// The field is the URL's beginning and has the scheme and the host in it.
+    case beginning
+    case host
+    case path
+    case query
+  }
+
+  private struct Piece: Hashable, Sendable {
+    let part: Template.Part
+    let zone: Zone
+  }
+
+  private let pieces: [Piece]
+
+  init(_ text: String) throws(OptionError) {
+    let template = try Template(text)
+    var (pieces, before): ([Piece], String) = ([], "")
+    for (index, part) in template.parts.enumerated() {
+      if case .text(let literal) = part {
+        guard !literal.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) else {
+          throw OptionError(
+            "a brace belongs to no field: write {name}, {\"any name\"}, or %7B and %7D for braces of the URL itself")
+        }
+        before += literal
+        pieces.append(Piece(part: part, zone: .path))
+      } else {
+        pieces.append(Piece(part: part, zone: index == 0 ? .beginning : Self.zone(after: before)))
+      }
+    }
+    self.pieces = pieces
+  }
+
+  private static func zone(after text: String) -> Zone {
+    if text.contains("?") || text.contains("#") { return .query }
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    // http: / empty / host / path
+    return text.contains("://") && parts.count < 4 ? .host : .path
+  }
+
+  /// The URL with some value for its fields, to be checked before there is a row; nil where a field has its host in it.
+  var sample: String? {
+    var text = ""
+    for piece in pieces {
+      switch (piece.part, piece.zone) {
+      case (.text(let literal), _): text += literal
+      case (.field, .beginning): return nil
+      case (.field, _): text += "1"
+      }
+    }
+    return text
+  }
+
+  /// The URL with a row's values.
+  func text(_ row: JSONValue) throws(RowProblem) -> String {
+    var text = ""
+    for piece in pieces {
+      switch piece.part {
+      case .text(let literal): text += literal
+      case .field(let field): text += try Self.text(field, piece.zone, row)
+      }
+    }
+    return text
+  }
+
+  private static func text(_ field: Template.Field, _ zone: Zone, _ row: JSONValue) throws(RowProblem) -> String {
+    // Everything is percent-encoded here, whether :url says so or not, and never twice.
+    let text = try Template.Field(path: field.path, form: field.form == .url ? .plain : field.form).text(in: row)
+    switch zone {
+    case .beginning: return text
+    case .query: return encoded(text)
+    case .host:
+      guard !text.isEmpty, text.utf8.allSatisfy({ isUnreserved($0) && $0 != UInt8(ascii: "~") }) else {
+        throw .url("the field \(field.path) is a part of the host, and has more than letters, digits, - and . in it")
+      }
+      return text
+    case .path:
+      // An empty identifier would turn one item into the whole collection, and two dots lead elsewhere.
+      guard !text.isEmpty else { throw .url("the field \(field.path) is empty, and a part of the path") }
+      guard text != ".", text != ".." else {
+        throw .url("the field \(field.path) is \"\(text)\", which would lead to another path")
+      }
+      return encoded(text)
+    }
+  }
+
+  /// A text with all but letters, digits, `-`, `.`, `_` and `~` percent-encoded.
+  static func encoded(_ text: String) -> String {
+    if text.utf8.allSatisfy(isUnreserved) { return text }
+    var bytes: [UInt8] = []
+    let digits = Array("0123456789ABCDEF".utf8)
+    for byte in text.utf8 {
+      if isUnreserved(byte) {
+        bytes.append(byte)
+      } else {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default: false
+    }
+  }
+}

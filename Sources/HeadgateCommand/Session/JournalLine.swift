@@ -1,0 +1,57 @@
+/// A line of a journal: a check, a word, and the word's parts, with tabs between them. A line that a crash has torn
+/// or mixed with another one does not pass for one that was written.
+enum JournalLine {
+  /// The line of a word and its parts, with the line feed.
+  static func text(_ fields: [String]) -> String {
+    let text = fields.map(escaped).joined(separator: "\t")
+    return check(text.utf8) + "\t" + text + "\n"
+  }
+
+  /// The word and its parts of a line without its line feed; nil for a line that is torn.
+  static func fields(_ line: ArraySlice<UInt8>) -> [String]? {
+    guard line.count > 9, line[line.startIndex + 8] == UInt8(ascii: "\t") else { return nil }
+    let text = line.dropFirst(9)
+    guard line.prefix(8).elementsEqual(check(text).utf8) else { return nil }
+    return text.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false).map(unescaped)
+  }
+
+  private static func escaped(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }
+    if isPlain { return text }
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      if byte >= 0x20, byte != 0x7F, byte != UInt8(ascii: "\\") {
+        bytes.append(byte)
+      } else {
+        let digits = String(byte, radix: 16)
+        bytes += Array("\\x\(digits.utf8.count == 1 ? "0" : "")\(digits)".utf8)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func unescaped(_ text: ArraySlice<UInt8>) -> String {
+    guard text.contains(UInt8(ascii: "\\")) else { return String(decoding: text, as: UTF8.self) }
+    var bytes: [UInt8] = []
+    var rest = text
+    while let byte = rest.first {
+      let code = rest.dropFirst(2).prefix(2)
+      if byte == UInt8(ascii: "\\"), let value = UInt8(String(decoding: code, as: UTF8.self), radix: 16) {
+        bytes.append(value)
+        rest = rest.dropFirst(4)
+      } else {
+        bytes.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  // FNV-1a of 32 bits: against accidents, not against people.
+  private static func check(_ bytes: some Sequence<UInt8>) -> String {
+    var hash: UInt32 = 2_166_136_261
+    for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 8 - digits.utf8.count) + digits
+  }
+}

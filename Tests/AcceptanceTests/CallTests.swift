@@ -1,0 +1,132 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// Bulk calls that are killed, in processes of their own, against a server that breaks off one connection in a
+  /// hundred after it has done what was asked.
+  @Suite struct CallTests {
+    /// What the server has done: how often for each idempotency key, or each row without one, and in how many requests.
+    private struct Done {
+      var effects: [String: Int] = [:]
+      var requests = 0
+      var random = SeededRandom(seed: 8)
+    }
+
+    private let folder: TemporaryFolder
+    private let rows: Int
+    private let kills: Int
+    private let origin: Origin
+    private let done = LockedBox(Done())
+
+    /// 300 rows and 3 kills; as many kills as `HEADGATE_CALL_KILLS` says, and 10,000 rows then.
+    init() throws {
+      folder = try TemporaryFolder()
+      let asked = ProcessInfo.processInfo.environment["HEADGATE_CALL_KILLS"].flatMap { Int($0) }
+      (rows, kills) = (asked == nil ? 300 : 10_000, asked ?? 3)
+      origin = try Origin()
+      origin.setScript(
+        OriginScript(
+          delay: .milliseconds(2),
+          answerHook: { [done] request in
+            let name = request.header("Idempotency-Key") ?? request.path
+            return done.withLock { done in
+              done.effects[name, default: 0] += 1
+              done.requests += 1
+              return Int.random(in: 0..<100, using: &done.random) == 0 ? .reset : .text("{\"done\":true}")
+            }
+          }))
+    }
+
+    private func process(_ program: String, _ options: [String]) throws -> (process: Process, ended: Gate) {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: program)
+      process.arguments =
+        [
+          "call", "-i", folder.file("rows"), "--url", origin.url("/items/{n}"), "--json", "{\"name\":{name}}", "-o",
+          folder.file("results"), "--session", folder.file("run"), "--retry", "8", "--per-host", "8",
+        ] + options
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      let ended = Gate()
+      process.terminationHandler = { _ in ended.open() }
+      try process.runWithSignals()
+      return (process, ended)
+    }
+
+    private struct Result: Decodable {
+      struct Row: Decodable { var n: Int }
+      var key: String
+      var outcome: String
+      var row: Row
+    }
+
+    /// The results; every line has to be whole.
+    private func results() throws -> [Result] {
+      let decoder = JSONDecoder()
+      return try (folder.text(of: "results") ?? "").split(separator: "\n").map {
+        try decoder.decode(Result.self, from: Data($0.utf8))
+      }
+    }
+
+    /// Runs, kills at random moments and runs again, each time with the list in another order; to its end at last.
+    /// Returns the exit status of the last run.
+    private func runThroughKills(_ options: String...) async throws -> Int32 {
+      let program = try #require(Tool.headgate)
+      var random = SeededRandom(seed: 20)
+      var lines = (0..<rows).map { "{\"n\":\($0),\"name\":\"row \($0)\"}\n" }
+      for _ in 0..<kills {
+        lines.shuffle(using: &random)
+        try folder.write(lines.joined().utf8, to: "rows")
+        let goal = done.withLock { $0.requests } + Int.random(in: 1...max(1, 3 * rows / (2 * kills)), using: &random)
+        let (process, ended) = try process(program, options)
+        _ = try await eventually("so many requests came, or all") {
+          done.withLock { $0.requests } >= goal || ended.isOpen ? true : nil
+        }
+        if !ended.isOpen { kill(process.processIdentifier, SIGKILL) }
+        await ended.wait()
+      }
+      return try await run(program, options)
+    }
+
+    /// Runs to the end, and returns the exit status.
+    private func run(_ program: String, _ options: [String]) async throws -> Int32 {
+      let (process, ended) = try process(program, options)
+      await ended.wait()
+      return process.terminationStatus
+    }
+
+    @Test("With automatic keys each row is done exactly once, and has one result, whatever is killed and lost")
+    func automaticKeys() async throws {
+      #expect(try await runThroughKills("--idempotency-key", "auto") == 0)
+      let done = done.withLock { $0 }
+      #expect(done.effects.count == rows)
+      #expect(done.requests > rows)
+      let results = try results()
+      #expect(results.count == rows && Set(results.map(\.row.n)).count == rows)
+      #expect(results.allSatisfy { $0.outcome == "ok" })
+      // Nothing is left to do.
+      #expect(try await run(try #require(Tool.headgate), ["--idempotency-key", "auto"]) == 0)
+      #expect(self.done.withLock { $0.requests } == done.requests)
+    }
+
+    @Test("Without keys no row is done twice, and each one whose outcome is not known is named")
+    func withoutKeys() async throws {
+      let status = try await runThroughKills()
+      let done = done.withLock { $0 }
+      #expect(done.effects.values.allSatisfy { $0 == 1 })
+      let results = try results()
+      #expect(results.count == rows && Set(results.map(\.row.n)).count == rows)
+      let known = results.filter { $0.outcome == "ok" }
+      #expect(known.allSatisfy { done.effects["/items/\($0.row.n)"] == 1 })
+      let others = results.filter { $0.outcome != "ok" }
+      #expect(others.allSatisfy { $0.outcome == "unknown" })
+      #expect(status == (others.isEmpty ? 0 : 9))
+      // At a kill eight were under way at most; else only connections were lost.
+      #expect(others.count <= 8 * kills + rows / 20)
+    }
+  }
+}

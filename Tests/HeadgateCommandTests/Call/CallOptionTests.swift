@@ -1,0 +1,91 @@
+import ArgumentParser
+import HTTPTypes
+import HeadgateDispatch
+import Testing
+
+@testable import HeadgateCommand
+
+/// The options of `headgate call`.
+@Suite struct CallOptionTests {
+  private func options(_ arguments: String...) throws -> CallOptions { try CallCommand.parse(arguments).options() }
+
+  private func complaint(_ arguments: [String]) -> String? {
+    do { _ = try CallCommand.parse(arguments).options() } catch {
+      return (error as? FetchProblem)?.description ?? CallCommand.fullMessage(for: error)
+    }
+    return nil
+  }
+
+  @Test func `What nobody said is as the help says`() throws {
+    let options = try options("-i", "rows", "--url", "http://h/{id}")
+    #expect(options.requests.perHost.requests == 6 && options.requests.retries == 0)
+    #expect(options.requests.connectTimeout == .seconds(30) && options.requests.idleTimeout == .seconds(120))
+    #expect(options.requests.maxRedirects == 0 && options.results == nil && options.session == nil)
+    #expect(options.leave == CallState.Leave())
+  }
+
+  @Test func `What was said arrives in the request`() throws {
+    let options = try options(
+      "-i", "rows", "--url", "http://h/{id}", "-X", "PATCH", "-d", "a={id}", "-H", "X-Id: <{id}>", "-H", "X: {}", "-A",
+      "me",
+      "--weight", "n=9/min", "--weight", "n=90/d", "--max-filesize", "1K", "--per-host", "2", "--rate", "5/s", "-o",
+      "-",
+      "--retry", "2", "--retry-unsafe")
+    let row = try JSONReader.read(Array("{\"id\":1,\"n\":3}".utf8))
+    let request = try options.request(row, RowKey(run: "", content: RowContent(row), occurrence: 0))
+    #expect(request.url == "http://h/1" && request.method == .patch)
+    #expect(request.body?.bytes == Array("a=1".utf8))
+    #expect(request.headerFields[.contentType] == "application/x-www-form-urlencoded")
+    #expect(
+      request.headerFields[HTTPField.Name("X-Id")!] == "<1>" && request.headerFields[HTTPField.Name("X")!] == "{}")
+    #expect(request.headerFields[.userAgent] == "me")
+    #expect(request.weights == ["n per min": 3, "n per d": 3])
+    #expect(request.maxDownloadBytes == 1024 && request.maxBodyBytes == 1024)
+    #expect(request.retry?.attempts == 3 && request.retry?.repeatsUnsafeMethods == true)
+    #expect(options.requests.perHost.budgets.map(\.units) == [9, 90] && options.requests.perHost.rates.count == 1)
+    #expect(options.results == nil)
+  }
+
+  @Test func `A session is for what its options make of rows, and not for header fields and limits`() throws {
+    func digest(_ more: String...) throws -> String {
+      try CallCommand.parse(["-i", "r", "-o", "o", "--session", "s"] + more).options().requestsDigest
+    }
+    let plain = try digest("--url", "http://h/")
+    #expect(try digest("--url", "http://h/", "-H", "A: b", "--per-host", "3", "--retry", "4") == plain)
+    let others = [
+      try digest("--url", "http://h/x"), try digest("--url", "http://h/", "-X", "PUT"), try digest(),
+      try digest("--url", "http://h/", "--json", "1"), try digest("--url", "http://h/", "-d", "1"),
+      try digest("--url", "http://h/", "-d", ""), try digest("--url", "http://h/", "--idempotency-key", "auto"),
+      try digest("--url", "http://h/", "--idempotency-key", "{id}"), plain,
+    ]
+    #expect(Set(others).count == others.count)
+  }
+
+  @Test(arguments: [
+    (["--url", "http://h/"], "there are no rows: give a file of them with -i FILE"),
+    (["-i", "r", "--url", "/x/{id}"], "--url, with 1 for each field: \"/x/1\" has no scheme"),
+    (["-i", "r", "--url", "http://h/{id"], "a brace belongs to no field"),
+    (["-i", "r", "--json", "{a}}"], "--json: it is not JSON"),
+    (["-i", "r", "--json", "1", "-d", "1"], "--json and --data exclude each other"),
+    (["-i", "r", "-d", "{a:b}"], "--data: no form is called b"),
+    (["-i", "r", "-d", "@/none"], "--data: the file /none can't be read"),
+    (["-i", "r", "-H", "A: {a:b}"], "-H A: no form is called b"),
+    (["-i", "r", "-X", "A B"], "write a method, such as POST"),
+    (["-i", "r", "--session", "s"], "--session needs a file of results"),
+    (["-i", "r", "--session", "s", "-o", "-"], "--session needs a file of results"),
+    (["-i", "r", "--session", "s", "-o", "s"], "--session and -o are two files"),
+    (["-i", "r", "--retry-failed"], "give --session FILE as well"),
+    (["-i", "r", "--idempotency-key", "k"], "all rows would have one key"),
+    (["-i", "r", "--idempotency-key", "{a:b}"], "--idempotency-key: no form is called b"),
+    (["-i", "r", "--weight", "n"], "such as max_tokens=90000/min"),
+    (["-i", "r", "--weight", "n=1/s", "--weight", "n=2/s"], "--weight is given twice"),
+    (["-i", "r", "--settle", "n"], "give --weight for one field as well"),
+    (["-i", "r", "--weight", "n=1/s", "--weight", "m=2/s", "--settle", "n"], "give --weight for one field as well"),
+    (["-i", "r", "--response-fields", "a b:"], "write names of header fields"),
+    (["-i", "-", "-i", "-"], "give -i - once"),
+    (["-i", "r", "-q", "-v"], "-q and -v exclude each other"),
+  ])
+  func `Misuse is told before anything is sent`(arguments: [String], message: String) {
+    #expect(complaint(arguments)?.contains(message) == true, "\(complaint(arguments) ?? "nothing")")
+  }
+}

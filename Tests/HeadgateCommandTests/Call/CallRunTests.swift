@@ -1,0 +1,185 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// Rows in, results out.
+@Suite struct CallRunTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+  }
+
+  /// Counts requests by a header field, and answers them in turn with these.
+  private func answer(by field: String = "Idempotency-Key", _ answers: OriginAnswer...) -> LockedBox<[String: Int]> {
+    let counts = LockedBox<[String: Int]>([:])
+    let next = LockedBox(0)
+    origin.setScript(
+      OriginScript(answerHook: { request in
+        counts.withLock { $0[request.header(field) ?? "", default: 0] += 1 }
+        return answers[
+          next.withLock { next in
+            defer { next += 1 }
+            return min(next, answers.count - 1)
+          }]
+      }))
+    return counts
+  }
+
+  @Test func `A row becomes a request, and its response a result beside it`() async throws {
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/echo?id={id}"), "--json", #"{"name":{name},"text":"<{id}>"}"#, "-H",
+      "X-Id: {id}",
+      "--response-fields", "X-Method,x-echo-x-id,X-None", in: folder,
+      input: #"{"id":1,"name":"Ada"}"# + "\n" + #"{"name":{"first":"B"},"id":"2 é","status":7}"# + "\n")
+    #expect(called.status == 0 && called.last.hasPrefix("ok 2  failed 0  bytes "))
+    #expect(try called.column("outcome") == ["\"ok\"", "\"ok\""])
+    #expect(try called.column("row") == [#"{"id":1,"name":"Ada"}"#, #"{"name":{"first":"B"},"id":"2 é","status":7}"#])
+    #expect(try called.column("status") == ["200", "200"])
+    #expect(try called.column("headers.X-Method") == ["\"POST\"", "\"POST\""])
+    #expect(try called.column("headers.x-echo-x-id").first == "\"1\"")
+    #expect(try called.column("headers.X-None") == ["null", "null"])
+    #expect(
+      try called.column("body_text") == [
+        #""{\"name\":\"Ada\",\"text\":\"<1>\"}""#, #""{\"name\":{\"first\":\"B\"},\"text\":\"<2 é>\"}""#,
+      ])
+    #expect(try called.column("url")[1].hasSuffix("/echo?id=2%20%C3%A9\""))
+    #expect(try called.column("attempts") == ["1", "1"])
+    #expect(try called.column("error") == ["null", "null"])
+  }
+
+  @Test func `A body is inlined as JSON where it is JSON, else as text or base64`() async throws {
+    var json = OriginAnswer.text(" {\"a\" : [1.0,\n2]}")
+    json.headers = [OriginHeader("Content-Type", "application/problem+json; charset=utf-8")]
+    var broken = OriginAnswer.text("{\"a\":")
+    broken.headers = [OriginHeader("Content-Type", "application/json")]
+    _ = answer(json, broken, .bytes([0xFF, 0x00]), .bytes([]))
+    let input = (1...4).map { "{\"n\":\($0)}\n" }.joined()
+    let called = try await call("-i", "-", "--url", origin.url("/{n}"), "--per-host", "1", in: folder, input: input)
+    #expect(try called.column("body") == ["{\"a\":[1.0,2]}", "null", "null", "null"])
+    #expect(try called.column("body_text") == ["", "\"{\\\"a\\\":\"", "", ""])
+    #expect(try called.column("body_base64") == ["", "", "\"/wA=\"", ""])
+  }
+
+  @Test func `CSV rows have strings, and :json makes numbers of them`() async throws {
+    try folder.write("id,amount\n7,\"12.50\"\n8,x\n", to: "rows.CSV")
+    let called = try await call(
+      "-i", "@/rows.CSV", "--url", origin.url("/echo"), "--json", "{\"id\":{id},\"amount\":{amount:json}}", "-o",
+      "@/out",
+      in: folder)
+    #expect(try called.column("body_text") == [#""{\"id\":\"7\",\"amount\":12.50}""#, ""])
+    #expect(try called.column("error") == ["null", "\"invalid_row\""])
+    #expect(called.status == 2 && called.last.hasPrefix("ok 1  failed 1  "))
+    #expect(folder.mode(of: "out") == 0o600)
+    let same = try await call(
+      "-i", "-", "--csv", "--url", origin.url("/echo"), "--data", "a={amount:url}", in: folder, input: "amount\na b&c\n"
+    )
+    #expect(try same.column("body_text") == ["\"a=a%20b%26c\""])
+  }
+
+  @Test func `Rows bring their own requests where no --url is given, and with one they are only data`() async throws {
+    let rows = [
+      #"{"url":"\#(origin.url("/echo"))","method":"PUT","headers":{"X-A":"own","X-B":"own"},"body":{"a":1.0}}"#,
+      #"{"url":"\#(origin.url("/echo"))","body":"text"}"#, #"{"url":"\#(origin.url("/echo"))"}"#, #"{"id":1}"#,
+      #"{"url":"not a url"}"#, #"{"url":"\#(origin.url("/echo"))","headers":{"X-A":"a\r\nX-C: c"}}"#,
+      #"{"url":"\#(origin.url("/echo"))","method":"A B"}"#, #"{"url":"\#(origin.url("/echo"))","headers":[1]}"#,
+    ].joined(separator: "\n")
+    let fields = "x-method,x-echo-x-a,x-echo-x-b,x-echo-content-type,x-echo-x-c"
+    let called = try await call("-i", "-", "-H", "X-B: option", "--response-fields", fields, in: folder, input: rows)
+    #expect(try called.column("headers.x-method") == ["\"PUT\"", "\"POST\"", "\"GET\"", "", "", "", "", ""])
+    #expect(try called.column("headers.x-echo-x-a")[0] == "\"own\"")
+    #expect(try called.column("headers.x-echo-x-b")[0] == "\"option\"")
+    #expect(try called.column("headers.x-echo-content-type")[0] == "\"application/json\"")
+    #expect(try called.column("body_text")[0...1] == [#""{\"a\":1.0}""#, "\"text\""])
+    #expect(
+      try called.column("error")[3...] == [
+        "\"missing_field\"", "\"invalid_url\"", "\"invalid_row\"", "\"invalid_row\"", "\"invalid_row\"",
+      ])
+    #expect(called.status == 2)
+    let data = try await call(
+      "-i", "-", "--url", origin.url("/echo"), "--response-fields", fields, in: folder,
+      input: String(rows.prefix { $0 != "\n" }))
+    #expect(try data.column("headers.x-method") == ["\"GET\""])
+    #expect(try data.column("headers.x-echo-x-a") == ["null"])
+  }
+
+  @Test func `An automatic key is the same at every attempt, another for each row, and of the session`() async throws {
+    let counts = answer(.reset, .text("", status: 503), .text(""))
+    let input = "{\"n\":1}\n{\"n\":2}\n{\"n\":1}\n"
+    let arguments = [
+      "-i", "-", "--url", origin.url("/"), "--json", "{\"n\":{n}}", "--idempotency-key", "auto", "--retry", "3",
+      "--retry-after", "ignore", "--per-host", "1", "-o", "@/out", "--session", "@/run",
+    ]
+    let called = try await CallTrial(arguments, in: folder, input: input).finish()
+    #expect(called.status == 0 && called.last.hasPrefix("ok 3  failed 0  "))
+    let first = counts.withLock { $0 }
+    #expect(first.count == 3 && first.values.reduce(0, +) == 5)
+    #expect(try called.column("attempts").compactMap { Int($0) }.reduce(0, +) == 5)
+    // Without its results a session sends all again, with the keys that it had.
+    try FileManager.default.removeItem(atPath: folder.file("out"))
+    #expect(try await CallTrial(arguments, in: folder, input: input).finish().status == 0)
+    #expect(Set(counts.withLock { $0.keys }) == Set(first.keys))
+  }
+
+  @Test func `A key may be made of the row's fields`() async throws {
+    let counts = answer(.text(""))
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/"), "-X", "PATCH", "--idempotency-key", "order-{id}", in: folder,
+      input: "{\"id\":5}\n{\"x\":1}\n{\"id\":\"\\n\"}\n")
+    #expect(counts.withLock { $0 } == ["order-5": 1])
+    #expect(try called.column("error") == ["null", "\"missing_field\"", "\"invalid_row\""])
+  }
+
+  @Test func `A row without a key is never sent twice, unless that is asked for`() async throws {
+    let input = "{\"n\":1}\n"
+    let arguments = ["-i", "-", "--url", origin.url("/"), "-X", "POST", "--retry", "3", "--retry-after", "ignore"]
+    var counts = answer(.reset)
+    let lost = try await CallTrial(arguments, in: folder, input: input).finish()
+    #expect(counts.withLock { $0 } == ["": 1])
+    #expect(lost.status == 9 && lost.last.hasPrefix("ok 0  failed 0  unknown 1  "))
+    #expect(try lost.column("outcome") == ["\"unknown\""])
+    #expect(try lost.column("error") == ["\"connection_lost\""])
+    #expect(lost.messages.contains("whether it was done is not known"))
+    counts = answer(.text("", status: 503))
+    let refused = try await CallTrial(arguments, in: folder, input: input).finish()
+    #expect(counts.withLock { $0 } == ["": 1] && refused.status == 8)
+    counts = answer(.reset, .text(""))
+    let told = try await CallTrial(arguments + ["--retry-unsafe"], in: folder, input: input).finish()
+    #expect(counts.withLock { $0 } == ["": 2] && told.status == 0)
+    // One that never got to the server is not in doubt.
+    let closed = try Origin()
+    let url = closed.url("/")
+    closed.stop()
+    let never = try await call("-i", "-", "--url", url, "-X", "POST", in: folder, input: input)
+    #expect(never.status == 4)
+    #expect(try never.column("outcome") == ["\"not_sent\""])
+  }
+
+  @Test func `A redirect is a result, and is not followed`() async throws {
+    let counts = answer(by: "X", .redirect(to: "/other", status: 307), .text(""))
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/"), "-X", "POST", "--response-fields", "Location", in: folder, input: "{}\n")
+    #expect(called.status == 8 && counts.withLock { $0 } == ["": 1])
+    #expect(try called.column("status") == ["307"])
+    #expect(try called.column("headers.Location") == ["\"/other\""])
+  }
+
+  @Test func `Of many rows that fail in one way only some are told of on the standard error`() async throws {
+    _ = answer(.text("", status: 404))
+    let input = (0..<50).map { "{\"n\":\($0)}\n" }.joined() + "x\n"
+    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-o", "@/out"]
+    let called = try await CallTrial(arguments, in: folder, input: input).finish()
+    #expect(called.results.count == 51 && called.status == 1)
+    #expect(called.messages.split(separator: "\n").count == CallReport.mostTold + 3)
+    #expect(
+      called.messages.contains("headgate: more rows have the error http_error; the results name each, and so does -v\n")
+    )
+    let all = try await CallTrial(arguments + ["-v"], in: folder, input: input).finish()
+    #expect(all.messages.split(separator: "\n").count == 52)
+  }
+}

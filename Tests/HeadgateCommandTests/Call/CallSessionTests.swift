@@ -1,0 +1,220 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// Runs of calls that go on with others.
+@Suite struct CallSessionTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+  private let asked = LockedBox<[String]>([])
+  private let status = LockedBox(200)
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+    origin.setScript(
+      OriginScript(answerHook: { [asked, status] request in
+        asked.withLock { $0.append(request.path) }
+        return .text("", status: status.withLock { $0 })
+      }))
+  }
+
+  private func rows(_ numbers: some Sequence<Int>) -> String { numbers.map { "{\"n\":\($0)}\n" }.joined() }
+
+  private func run(_ input: String, _ options: String..., method: String = "POST") async throws -> Called {
+    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", method, "-o", "@/out", "--session", "@/run"]
+    return try await CallTrial(arguments + options, in: folder, input: input).finish()
+  }
+
+  private func paths() -> [String] {
+    asked.withLock { asked in
+      defer { asked = [] }
+      return asked.sorted()
+    }
+  }
+
+  @Test func `A row with a result is not sent again, however the list has changed`() async throws {
+    let first = try await run(rows(1...5) + rows(1...1))
+    #expect(first.status == 0 && first.last.hasPrefix("ok 6  failed 0  bytes "))
+    #expect(paths() == ["/1", "/1", "/2", "/3", "/4", "/5"])
+    let second = try await run("{ \"n\" : 3 }\n" + rows([7, 1, 5, 1, 1, 2]))
+    #expect(second.status == 0 && second.last.hasPrefix("ok 2  failed 0  there 5  "))
+    // Written in another way it is the same row; and the third of equal rows is another one.
+    #expect(paths() == ["/1", "/7"])
+    #expect(second.results.count == 8)
+    #expect(Set(second.results.map { $0["key"]?.text ?? "" }).count == 8)
+    #expect(folder.mode(of: "run") == 0o600 && folder.mode(of: "out") == 0o600)
+  }
+
+  @Test func `What failed before is told, and sent again by --retry-failed`() async throws {
+    status.withLock { $0 = 500 }
+    #expect(try await run(rows(1...2)).status == 8)
+    status.withLock { $0 = 200 }
+    let same = try await run(rows(1...3))
+    #expect(same.status == 8 && same.last.hasPrefix("ok 1  failed 0  failed before 2  "))
+    let again = try await run(rows(1...3), "--retry-failed")
+    #expect(again.status == 0 && again.last.hasPrefix("ok 2  failed 0  there 1  "))
+    #expect(again.results.count == 5)
+    #expect(try await run(rows(1...3), "--retry-failed").last.hasPrefix("ok 0  failed 0  there 3  "))
+  }
+
+  /// A journal as a killed run leaves it, with rows under way.
+  private func leave(_ numbers: ClosedRange<Int>) throws -> String {
+    let journal = try #require(folder.text(of: "run"))
+    guard
+      case .began(let run, _)? = journal.split(separator: "\n").dropFirst().first.flatMap({
+        CallEvent(Array($0.utf8)[...])
+      })
+    else { throw CancellationError() }
+    let events = numbers.map { number in
+      let content = RowContent(.object([JSONMember(name: "n", value: .number("\(number)"))]))
+      return CallEvent.sending(RowKey(run: run, content: content, occurrence: 0), results: 0).line
+    }
+    try folder.write(journal + events.joined() + "0123", to: "run")
+    return run
+  }
+
+  @Test func `A row that was under way and may not be sent twice is named and not sent`() async throws {
+    _ = try await run(rows(1...2))
+    _ = try leave(3...4)
+    _ = paths()
+    let named = try await run(rows(1...5))
+    #expect(named.status == 9 && named.last.hasPrefix("ok 1  failed 0  unknown 2  there 2  "))
+    #expect(paths() == ["/5"])
+    let unknown = named.results.filter { $0["outcome"]?.text == "\"unknown\"" }
+    #expect(Set(unknown.map { $0["row"]?.text }) == ["{\"n\":3}", "{\"n\":4}"])
+    #expect(unknown.allSatisfy { $0["error"]?.text == "\"outcome_unknown\"" })
+    #expect(named.messages.contains("standard input:3: it was under way when an earlier run ended"))
+    let later = try await run(rows(1...5), "--retry-failed")
+    #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  there 3  unknown before 2  "))
+    #expect(paths() == [])
+    let told = try await run(rows(1...5), "--retry-failed", "--retry-unsafe")
+    #expect(told.status == 0 && told.last.hasPrefix("ok 2  failed 0  there 3  "))
+    #expect(paths() == ["/3", "/4"])
+  }
+
+  @Test
+  func `That a row is about to be sent is in the journal before the server hears of it, if it may not be sent twice`()
+    async throws
+  {
+    let (behind, journal) = (LockedBox(0), folder.file("run"))
+    origin.setScript(
+      OriginScript(answerHook: { [asked] request in
+        let count = asked.withLock { asked in
+          asked.append(request.path)
+          return asked.count
+        }
+        let text = FileManager.default.contents(atPath: journal).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        if text.split(separator: "\n").count(where: { $0.contains("\tsending\t") }) < count {
+          behind.withLock { $0 += 1 }
+        }
+        return .text("")
+      }))
+    #expect(try await run(rows(1...200), "--per-host", "3").status == 0)
+    #expect(paths().count == 200 && behind.withLock { $0 } == 0)
+    // No more of them than may run at once are noted and not sent.
+    #expect(try #require(folder.text(of: "run")).split(separator: "\n").count == 202)
+  }
+
+  @Test func `A row whose method may be repeated is sent again`() async throws {
+    _ = try await run(rows(1...1), method: "PUT")
+    _ = try leave(2...2)
+    _ = paths()
+    #expect(try await run(rows(1...2), method: "PUT").last.hasPrefix("ok 1  failed 0  there 1  "))
+    #expect(paths() == ["/2"])
+  }
+
+  @Test func `Results that are torn go on behind the tear`() async throws {
+    _ = try await run(rows(1...3), method: "PUT")
+    let whole = try #require(folder.text(of: "out"))
+    _ = paths()
+    try folder.write(String(whole.dropLast(10)), to: "out")
+    let again = try await run(rows(1...3), method: "PUT")
+    #expect(again.status == 0 && again.last.hasPrefix("ok 1  failed 0  there 2  "))
+    #expect(again.results.count == 3 && paths().count == 1)
+  }
+
+  private func refusal(_ arguments: String...) -> FetchProblem? {
+    do {
+      _ = try CallTrial(arguments, in: folder)
+    } catch {
+      return error as? FetchProblem
+    }
+    return nil
+  }
+
+  @Test func `What a session is not for is refused, and stays as it is`() async throws {
+    _ = try await run(rows(1...1))
+    let (journal, results) = (folder.bytes(of: "run"), folder.bytes(of: "out"))
+    let url = origin.url("/{n}")
+    let other = refusal("-i", "-", "--url", url, "-X", "PUT", "-o", "@/out", "--session", "@/run")
+    #expect(other?.status == .usage && other?.description.contains("belongs to other requests") == true)
+    let new = refusal("-i", "-", "--url", url, "-X", "POST", "-o", "@/out", "--session", "@/new")
+    #expect(new?.status == .usage && new?.description.contains("belong to another session") == true)
+    try folder.write("notes\n", to: "notes")
+    let notes = refusal("-i", "-", "--url", url, "-o", "@/notes", "--session", "@/new2")
+    #expect(notes?.description.contains("something other than results") == true)
+    #expect(
+      refusal("-i", "-", "--url", url, "-o", "@/o2", "--session", "@/notes")?.description.contains("is no session")
+        == true)
+    #expect(
+      refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains("no regular file")
+        == true)
+    try folder.write("{}\n", to: "rows")
+    #expect(refusal("-i", "@/rows", "--url", url, "-o", "@/rows")?.status == .usage)
+    #expect(folder.text(of: "notes") == "notes\n" && folder.text(of: "rows") == "{}\n")
+    #expect(folder.bytes(of: "run") == journal && folder.bytes(of: "out") == results)
+  }
+
+  @Test func `A full disk ends the run with one line`() async throws {
+    let full = try Descriptor.create("/dev/full")
+    let trial = try CallTrial(
+      ["-i", "-", "--url", origin.url("/{n}")], in: folder, input: rows(1...500), output: full)
+    let called = try await trial.finish()
+    #expect(called.status == 3)
+    #expect(called.messages.split(separator: "\n").count == 2)
+    #expect(called.messages.contains("standard output: No space left on device; nothing more is sent"))
+    #expect(called.last.contains("ok 0  failed 0  skipped 500"))
+  }
+
+  @Test func `An interrupt lets end what runs, and the next run sends the rest`() async throws {
+    let holds = LockedBox(true)
+    origin.setScript(
+      OriginScript(answerHook: { [asked] request in
+        asked.withLock { $0.append(request.path) }
+        return holds.withLock { $0 } ? .hold : .text("")
+      }))
+    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "-o", "@/out", "--session", "@/run"]
+    do {
+      let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))
+      async let finished = trial.finish()
+      #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(20))))
+      trial.run.interrupt()
+      origin.release()
+      let called = try await finished
+      #expect(called.status == 130 && called.last.hasPrefix("ok 2  failed 0  skipped 18  "))
+    }
+    holds.withLock { $0 = false }
+    let rest = try await CallTrial(arguments, in: folder, input: rows(1...20)).finish()
+    #expect(rest.status == 0 && rest.last.hasPrefix("ok 18  failed 0  there 2  "))
+    #expect(Set(paths()).count == 20)
+  }
+
+  @Test func `What is interrupted at once and may not be sent twice is unknown`() async throws {
+    origin.setScript(OriginScript(answerHook: { _ in .hold }))
+    let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "-o", "@/out", "--session", "@/run"]
+    let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))
+    async let finished = trial.finish()
+    #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(20))))
+    trial.run.interrupt()
+    trial.run.interrupt()
+    let called = try await finished
+    #expect(called.status == 130)
+    // With a + behind it where the end of the list was not read before the second interrupt.
+    #expect(called.last.hasPrefix("ok 0  failed 0  unknown 2  skipped 18"), "\(called.last)")
+    #expect(try called.column("outcome") == ["\"unknown\"", "\"unknown\""])
+  }
+}

@@ -1,0 +1,113 @@
+import HeadgateTesting
+import Testing
+
+@testable import HeadgateCommand
+
+/// Lists of rows, in whatever pieces they come.
+@Suite struct RowCutterTests {
+  private func rows(_ bytes: [UInt8], _ cutter: any RowCutting, pieces size: Int) -> [String] {
+    var (cutter, rows): (any RowCutting, [RawRow]) = (cutter, [])
+    for start in stride(from: 0, to: bytes.count, by: size) {
+      rows += cutter.cut(Array(bytes[start..<min(start + size, bytes.count)]))
+    }
+    rows += cutter.finish()
+    return rows.map { row in
+      switch row.value {
+      case .success(let value): "\(row.line) \(value.text)"
+      case .failure(let problem): "\(row.line) ! \(problem.message)"
+      }
+    }
+  }
+
+  private func check(_ text: String, _ cutter: any RowCutting, _ expected: [String]) {
+    let bytes = Array(text.utf8)
+    for size in [1, 2, 3, 7, 1 << 16] { #expect(rows(bytes, cutter, pieces: size) == expected, "pieces of \(size)") }
+  }
+
+  @Test func `NDJSON: an object a line`() {
+    check("", NDJSONCutter(), [])
+    check(
+      "{\"a\":1}\n\n  \r\n{\"b\" : 2}\r\n[]\nx\n{\"c\":3}", NDJSONCutter(),
+      [
+        "1 {\"a\":1}", "4 {\"b\":2}", "5 ! it is an array; a row is a JSON object",
+        "6 ! it is not JSON: no value begins here, at byte 1", "7 {\"c\":3}",
+      ])
+    check("\u{FEFF}{\"a\":1}\n", NDJSONCutter(), ["1 {\"a\":1}"])
+  }
+
+  @Test func `A row that is too long is an error, and those after it are read`() {
+    let long = [UInt8](repeating: UInt8(ascii: "1"), count: 2049)
+    let bytes = long + Array("\n{\"a\":1}\n".utf8)
+    #expect(rows(bytes, NDJSONCutter(longest: 2048), pieces: 1000) == ["1 ! it is longer than 2.0 KiB", "2 {\"a\":1}"])
+    let csv = Array("a\n".utf8) + long + Array("\nx\n".utf8)
+    #expect(rows(csv, CSVCutter(longest: 2048), pieces: 1000) == ["2 ! it is longer than 2.0 KiB", "3 {\"a\":\"x\"}"])
+  }
+
+  @Test func `CSV: names in the header, quoted values with commas, line feeds and quotation marks`() {
+    check(
+      "id,name\r\n1,Ada\r\n\r\n2,\"a,\"\"b\"\"\r\nc\"\n3,\n,\"\"", CSVCutter(),
+      [
+        #"2 {"id":"1","name":"Ada"}"#, #"4 {"id":"2","name":"a,\"b\"\r\nc"}"#, #"6 {"id":"3","name":""}"#,
+        #"7 {"id":"","name":""}"#,
+      ])
+    check("a\n1\n", CSVCutter(), [#"2 {"a":"1"}"#])
+    check("a", CSVCutter(), [])
+    check("", CSVCutter(), [])
+  }
+
+  @Test func `CSV that is wrong is an error of its row`() {
+    check(
+      "a,b\n1\n1,2,3\nx\"y,2\n\"x\"y,2\n1,2\n", CSVCutter(),
+      [
+        "2 ! it has 1 values, and the header has 2 names", "3 ! it has 3 values, and the header has 2 names",
+        "4 ! a quotation mark is inside a value that is not quoted", "5 ! text follows a quoted value",
+        #"6 {"a":"1","b":"2"}"#,
+      ])
+    check("a\n\"1\n2\n", CSVCutter(), ["2 ! a quotation mark has no second one"])
+    check(
+      "a,a\n1,2\n3,4\n", CSVCutter(), ["1 ! the header can't be read, and so no row: a name is twice in the header"])
+    #expect(rows(Array("a\n".utf8) + [0xFF, 0x0A], CSVCutter(), pieces: 9) == ["2 ! it is not UTF-8"])
+    let marked = Array("\u{FEFF}\"a\"\n1\n".utf8)
+    #expect(rows(marked, CSVCutter(), pieces: 1 << 16) == [#"2 {"a":"1"}"#])
+  }
+
+  @Test func `Any table that is written as CSV is read as it was`() {
+    var random = SeededRandom(seed: 3)
+    let parts = ["a", "\"", ",", "\n", "\r\n", " ", "é", "1", ""]
+    for _ in 0..<300 {
+      let columns = Int.random(in: 1...4, using: &random)
+      let table = (0..<Int.random(in: 0...5, using: &random)).map { _ in
+        (0..<columns).map { _ in
+          (0..<Int.random(in: 0...3, using: &random)).map { _ in parts.randomElement(using: &random) ?? "" }.joined()
+        }
+      }
+      let header = (0..<columns).map { "c\($0)" }
+      let lines = ([header] + table).map { row in
+        row.map { "\"" + $0.replacing("\"", with: "\"\"") + "\"" }.joined(separator: ",")
+      }
+      let bytes = Array(lines.joined(separator: Bool.random(using: &random) ? "\n" : "\r\n").utf8)
+      let size = Int.random(in: 1...9, using: &random)
+      let read = rows(bytes, CSVCutter(), pieces: size).map { $0.drop { $0 != " " }.dropFirst() }
+      let expected = table.map { row in
+        JSONValue.object(zip(header, row).map { JSONMember(name: $0, value: .string($1)) }).text
+      }
+      #expect(read.map(String.init) == expected)
+    }
+  }
+
+  @Test func `Lists changed at random never trap`() {
+    var random = SeededRandom(seed: 11)
+    let seed = Array("id,name\n1,\"a\"\"b\"\n{\"a\":[1,2]}\n\u{FEFF}\n\"\r\n".utf8)
+    for _ in 0..<500 {
+      var bytes = seed
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      }
+      let size = Int.random(in: 1...bytes.count, using: &random)
+      #expect(
+        rows(bytes, CSVCutter(), pieces: size) == rows(bytes, CSVCutter(), pieces: 1 << 16)
+          || bytes.starts(with: [0xEF]))
+      #expect(rows(bytes, NDJSONCutter(), pieces: size) == rows(bytes, NDJSONCutter(), pieces: 1 << 16))
+    }
+  }
+}
