@@ -66,7 +66,7 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
     trailers = nil
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
     acceptance?.set()
     if let number { core.bodies.leave(number) }
     let whole = body
@@ -75,7 +75,6 @@ final class CollectingSink: ResponseSink, @unchecked Sendable {
       if let error {
         completion(.failure(error))
       } else {
-        let weight = operation?.sentWeight
         completion(
           .success(
             DispatchResponse(head: head, body: whole, url: url, times: times, lastFields: trailers, weight: weight)))

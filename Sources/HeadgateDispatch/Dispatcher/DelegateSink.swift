@@ -92,7 +92,7 @@ final class DelegateSink: ResponseSink {
     bytes.isEmpty ? .more : add(.data(Array(bytes)), bytes: bytes.count)
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
     _ = add(.end(error, core), dropsData: error?.code == .cancelled)
   }
 

@@ -53,7 +53,7 @@ final class StreamingSink: ResponseSink {
 
   func received(trailers: HTTPFields) { state.withLock { $0.trailers = trailers } }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
       state.times = times

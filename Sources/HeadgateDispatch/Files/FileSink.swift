@@ -87,7 +87,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
     lane.run { [self] in file.take()?.discard() }
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
     acceptance?.set()
     let last = block
     block = []

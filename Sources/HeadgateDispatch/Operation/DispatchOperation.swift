@@ -232,7 +232,8 @@ final class DispatchOperation: Sendable {
     if request.fields.mayRetry || interceptors != nil { core.leaveRest(self) }
     interceptors?.finish()
     observeEnd(outcome)
-    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, told: core) }
+    let weight = sentWeight
+    DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, weight, told: core) }
   }
 
   private func move(_ ticket: Ticket, to next: DispatchRequest, at now: Deadline) {

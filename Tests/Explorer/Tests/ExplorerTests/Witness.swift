@@ -77,10 +77,10 @@ final class Witness: ResponseSink {
     try? call("received(trailers)") { () throws(DispatchError) in sink.received(trailers: trailers) }
   }
 
-  func end(_ error: DispatchError?, _ times: DispatchTimes, told core: DispatchCore) {
+  func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore) {
     try? call("end") { () throws(DispatchError) in
       notes.use { $0.ends.append(error?.code) }
-      sink.end(error, times, told: core)
+      sink.end(error, times, weight, told: core)
     }
   }
 }
