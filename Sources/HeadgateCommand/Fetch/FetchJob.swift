@@ -7,6 +7,10 @@ struct FetchJob: Sendable {
   let request: DispatchRequest
   /// Its place among all URLs, from 0.
   let index: Int
+  /// The name that its file gets; nil where bodies go to the output.
+  var name: String?
+  /// What a session has planned for it; nil: not known yet.
+  var plan: SessionState.Plan?
 }
 
 /// How one URL ended.

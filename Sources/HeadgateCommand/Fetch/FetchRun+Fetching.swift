@@ -9,20 +9,25 @@ extension FetchRun {
   /// used again.
   static let mostDrained = 64 * 1024
 
-  /// Brings a URL to its place in the queue, and returns when it has one.
-  func fetch(_ job: FetchJob) async {
-    if options.sparesLoopback, job.request.endPoint.isLoopback { spare(job.request.endPoint) }
-    switch options.target {
-    case .folder(let folder):
-      if let session { await keep(job, session) } else { await store(job, in: folder) }
-    case .output:
-      await output.turns.enter(job.index)
-      pending.enter()
-      Task {
-        await print(job)
-        pending.leave()
-      }
+  /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
+  func submit(_ job: FetchJob) async {
+    spareLoopback(job)
+    if let session { await keep(job, session) } else { await store(job) }
+  }
+
+  /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
+  func print(_ job: FetchJob) async {
+    spareLoopback(job)
+    await output.turns.enter(job.index)
+    pending.enter()
+    Task {
+      await write(job)
+      pending.leave()
     }
+  }
+
+  private func spareLoopback(_ job: FetchJob) {
+    if options.sparesLoopback, job.request.endPoint.isLoopback { spare(job.request.endPoint) }
   }
 
   /// Lets requests to this machine itself follow one another at once.
@@ -33,10 +38,8 @@ extension FetchRun {
     dispatcher.setLimits(unspaced, for: endPoint)
   }
 
-  private func store(_ job: FetchJob, in folder: String) async {
-    // Here, where URLs come in the order of the list.
-    let path = FileName.path(names.claim(FileName.of(job.request.url)), in: folder)
-    pending.enter()
+  private func store(_ job: FetchJob) async {
+    let path = FileName.path(job.name ?? FileName.of(job.request.url), in: options.folder)
     await dispatcher.dispatchShort(
       enqueuing: job.request,
       to: options.overwrites ? .replacing(path) : .numbered(path),
@@ -47,13 +50,13 @@ extension FetchRun {
       case .failure(let error) where DiskFault.isLasting(error): diskFailed(job, error)
       case .failure(let error): report.ended(job, .failed(error))
       }
-      pending.leave()
+      ended(job)
     }
   }
 
   /// Streams a body to the output when it is its turn, and gathers it until then. The turn is passed on whatever
   /// happens.
-  private func print(_ job: FetchJob) async {
+  private func write(_ job: FetchJob) async {
     let body = HeldBody(on: output.crew, output.held)
     var outcome: FetchOutcome
     var sent = 0

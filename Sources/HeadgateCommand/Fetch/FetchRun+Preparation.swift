@@ -86,7 +86,8 @@ extension FetchRun {
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
-        waiting: lookahead,
+        // See `mostQueued`.
+        waiting: max(lookahead, 4 * options.total),
         overflow: .wait
       )
       limits.pauses = options.pauses

@@ -2,7 +2,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
 
-/// One run of `headgate fetch`: the list goes in as fast as it is worked off, and each URL ends in the report.
+/// One run of `headgate fetch`: the list goes in, and each URL ends in the report.
 final class FetchRun: Sendable {
   /// Where the run reads and writes.
   struct Streams: Sendable {
@@ -14,9 +14,10 @@ final class FetchRun: Sendable {
   /// How far the run was told to stop.
   enum Stop { case no, reading, atOnce }
 
-  /// How many URLs are looked at before those in front of them have a permit: enough that a slow end-point does not
-  /// keep the others from their work.
+  /// The least number of URLs that may wait in the dispatcher's queue.
   static let lookahead = 4096
+  /// The most bytes of lists that wait on the disk.
+  static let mostStored = 1 << 30
 
   let options: FetchOptions
   let dispatcher: URLDispatcher
@@ -24,6 +25,13 @@ final class FetchRun: Sendable {
   let output: OutputWriter
   let pending = PendingCount()
   let lists: [ListReader]
+  /// Which lines of the lists wait in the queue, and which in the store.
+  let backlog = Locked(Backlog())
+  let lineStore: LineStore
+  let storeHasFailed = Locked(false)
+  let hasToldOutOfTime = Locked(false)
+  /// The limits that were given. Those in force may change, and asking for them takes the gate's lock.
+  let configuredLimits: GateLimits
   private let stopSignal: StopSignal
   private let started = Deadline.now
   private let stop = Locked(Stop.no)
@@ -71,6 +79,8 @@ final class FetchRun: Sendable {
     cookies = try FetchRun.makeJar(options)
     received = showsStatus ? ByteCount() : nil
     dispatcher = try FetchRun.makeDispatcher(options, cookies)
+    configuredLimits = dispatcher.limits
+    lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
