@@ -4,7 +4,7 @@ import HeadgateDispatch
 struct FetchJob: Sendable {
   /// As it was given.
   let url: String
-  let request: DispatchRequest
+  var request: DispatchRequest
   /// Its place among all URLs, from 0.
   let index: Int
   /// The name that its file gets; nil where bodies go to the output.

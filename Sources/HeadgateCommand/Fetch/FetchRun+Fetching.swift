@@ -1,3 +1,4 @@
+import HeadgateCurl
 import HeadgateDispatch
 import HeadgateFlow
 import HeadgateThreads
@@ -12,7 +13,24 @@ extension FetchRun {
   /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
   func submit(_ job: FetchJob) async {
     spareLoopback(job)
-    if let session { await keep(job, session) } else { await store(job) }
+    if let session { return await keep(job, session) }
+    if transport.knowsName(for: job.request) { return await store(job) }
+    // Throws for a cancelled task only, and this one never is.
+    try? await nameRoom.wait()
+    Task {
+      await store(await named(job))
+      nameRoom.signal()
+    }
+  }
+
+  /// Looks a URL's name up, before it takes a place in the queue and then a permit: of thousands of names that are looked
+  /// up, those that are known go on. One that has no addresses fails when it has its permit, as it does without this.
+  func named(_ job: FetchJob) async -> FetchJob {
+    guard !transport.knowsName(for: job.request) else { return job }
+    await transport.lookUpName(for: job.request)
+    var job = job
+    job.request.deadline = timeLeft
+    return job
   }
 
   /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
@@ -21,7 +39,7 @@ extension FetchRun {
     await output.turns.enter(job.index)
     pending.enter()
     Task {
-      await write(job)
+      await write(await named(job))
       pending.leave()
     }
   }

@@ -21,6 +21,10 @@ final class FetchRun: Sendable {
 
   let options: FetchOptions
   let dispatcher: URLDispatcher
+  /// The dispatcher's.
+  let transport: CurlTransport
+  /// How many URLs may wait for their hosts' names.
+  let nameRoom = Semaphore(name: "headgate-names", permits: FetchRun.lookahead)
   let report: FetchReport
   let output: OutputWriter
   let pending = PendingCount()
@@ -78,7 +82,8 @@ final class FetchRun: Sendable {
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
     cookies = try FetchRun.makeJar(options)
     received = showsStatus ? ByteCount() : nil
-    dispatcher = try FetchRun.makeDispatcher(options, cookies)
+    transport = try FetchRun.makeTransport(options, cookies)
+    dispatcher = try FetchRun.makeDispatcher(options, over: transport)
     configuredLimits = dispatcher.limits
     lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
@@ -96,7 +101,7 @@ final class FetchRun: Sendable {
   func run() async -> ExitStatus {
     let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [stopSignal] in stopSignal.raise() }
+      TimerThread.shared.schedule(at: started + deadline) { [weak self] in self?.stopReading() }
     }
     let all = await readAll()
     total.withLock { $0 = all }
@@ -134,7 +139,7 @@ final class FetchRun: Sendable {
       return stop
     }
     report.interrupted()
-    stopSignal.raise()
+    stopReading()
     if stop == .reading {
       report.remark(
         InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
@@ -160,8 +165,14 @@ final class FetchRun: Sendable {
 
   /// The output takes no more: nothing that is still to come can be used.
   func outputBroke() {
-    stopSignal.raise()
+    stopReading()
     dispatcher.dispose()
+  }
+
+  /// Reads no more of the lists, and looks no more names up.
+  private func stopReading() {
+    stopSignal.raise()
+    transport.stopWaitingForNames()
   }
 
   // MARK: The state

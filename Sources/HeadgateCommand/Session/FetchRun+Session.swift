@@ -69,7 +69,7 @@ extension FetchRun {
       // It waited on the disk. What is planned now is the same, unless somebody changed the folder meanwhile.
       if plan == nil { plan = await session.plan(key) }
       let name = job.name ?? FileName.of(job.request.url)
-      await bring(job, PartDescription(key: key, name: name, plan: plan ?? .begin(name: name)), session)
+      await bring(await named(job), PartDescription(key: key, name: name, plan: plan ?? .begin(name: name)), session)
       session.room.signal()
       ended(job)
     }
