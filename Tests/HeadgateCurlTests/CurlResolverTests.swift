@@ -54,14 +54,15 @@ import Testing
       }
     }
     #expect(dispatcher.gate.counts.running == 8)
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait(1, 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 30_000) } == 1)
     // One of another name is looked up beside it, after the eight have come to the transport.
     let other = dispatcher.dispatchShort(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait(2, 30_000) } == 2)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 30_000) } == 1)
     other.cancel()
     stalling_resolver_release()
     await dispatcher.shutDown(.drain)
     #expect(bytes.withLock { $0 } == 36)
+    #expect(stalling_resolver_asked("c.stall.test") == 1)
     #expect(origin.counts().peakSockets <= 8)
     origin.stop()
   }
@@ -74,7 +75,7 @@ import Testing
     var request = try DispatchRequest("http://d.stall.test:\(origin.port)/")
     request.connectTimeout = nil
     async let response = dispatcher.data(for: request)
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait(1, 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("d.stall.test", 30_000) } == 1)
     stalling_resolver_release()
     let times = try await response.times.exchange
     #expect(times.name > .zero)
