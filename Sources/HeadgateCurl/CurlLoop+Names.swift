@@ -38,13 +38,8 @@ extension CurlLoop {
 
   /// The time to connect has passed before the name was known.
   func namingTimedOut(_ transfer: CurlTransfer) {
-    guard !transfer.isOver, transfer.awaitedName != nil, let limit = transfer.exchange.request.connectTimeout else {
-      return
-    }
-    let milliseconds = limit.wholeNanoseconds / 1_000_000
-    end(
-      transfer,
-      DispatchError(.connectTimedOut, phase: .name, detail: "Resolving timed out after \(milliseconds) milliseconds"))
+    guard !transfer.isOver, let name = transfer.awaitedName else { return }
+    end(transfer, DispatchError(.connectTimedOut, phase: .name, detail: "the resolver has not answered for \(name)"))
   }
 
   /// An exchange ends before its name is known. The look-up goes on, for others.

@@ -128,8 +128,11 @@ public final class CurlTransport: Transport {
 
   /// Looks a request's name up, for a request that will be started soon: so it holds no permit meanwhile. Returns when the
   /// answer is known, also when there are no addresses, or after ``stopWaitingForNames()``.
-  package func lookUpName(for request: DispatchRequest) async {
-    if let name = nameToLookUp(for: request) { await names.waitForAnswer(name) }
+  ///
+  /// - Returns: False if the look-up itself has taken longer than the request's `connectTimeout`.
+  package func lookUpName(for request: DispatchRequest) async -> Bool {
+    guard let name = nameToLookUp(for: request) else { return true }
+    return await names.waitForAnswer(name, within: request.connectTimeout)
   }
 
   /// Lets all calls of ``lookUpName(for:)`` return, now and from now on.

@@ -27,8 +27,9 @@ extension FetchRun {
   /// up, those that are known go on. One that has no addresses fails when it has its permit, as it does without this.
   func named(_ job: FetchJob) async -> FetchJob {
     guard !transport.knowsName(for: job.request) else { return job }
-    await transport.lookUpName(for: job.request)
     var job = job
+    // It has had its time to connect, and fails as soon as it has its permit: there its host's breaker hears of it.
+    if await !transport.lookUpName(for: job.request) { job.request.connectTimeout = .milliseconds(1) }
     job.request.deadline = timeLeft
     return job
   }

@@ -101,7 +101,11 @@ final class FetchRun: Sendable {
   func run() async -> ExitStatus {
     let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [weak self] in self?.stopReading() }
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
+        stopSignal.raise()
+        // Their own deadlines have passed.
+        transport.stopWaitingForNames()
+      }
     }
     let all = await readAll()
     total.withLock { $0 = all }
@@ -139,7 +143,7 @@ final class FetchRun: Sendable {
       return stop
     }
     report.interrupted()
-    stopReading()
+    stopSignal.raise()
     if stop == .reading {
       report.remark(
         InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
@@ -148,6 +152,8 @@ final class FetchRun: Sendable {
     } else {
       dispatcher.dispose()
     }
+    // After that: what waited for a name must not start.
+    transport.stopWaitingForNames()
     return stop
   }
 
@@ -165,13 +171,8 @@ final class FetchRun: Sendable {
 
   /// The output takes no more: nothing that is still to come can be used.
   func outputBroke() {
-    stopReading()
-    dispatcher.dispose()
-  }
-
-  /// Reads no more of the lists, and looks no more names up.
-  private func stopReading() {
     stopSignal.raise()
+    dispatcher.dispose()
     transport.stopWaitingForNames()
   }
 

@@ -16,11 +16,24 @@ final class NameService: Sendable {
     case task(Int)
   }
 
+  /// A task that waits.
+  private struct Waiting {
+    let name: String
+    let limit: Duration?
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
   private struct State {
     var table = NameTable<Waiter>(atOnce: NameService.atOnce)
-    var tasks: [Int: CheckedContinuation<Void, Never>] = [:]
+    var tasks: [Int: Waiting] = [:]
     var nextTask = 0
     var keepsWaiting = true
+
+    /// Takes out the tasks that wait for a name.
+    mutating func take(waitingFor name: String) -> [Waiting] {
+      let ids = tasks.filter { $0.value.name == name }.map(\.key)
+      return ids.compactMap { tasks.removeValue(forKey: $0) }
+    }
   }
 
   private let crew = LaneCrew(name: "headgate-names", size: NameService.atOnce)
@@ -45,24 +58,31 @@ final class NameService: Sendable {
     return nil
   }
 
-  /// Returns when the answer for a name is known, or after ``stopWaiting()``.
-  func waitForAnswer(_ name: String) async {
-    await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
+  /// Waits until the answer for a name is known, or until ``stopWaiting()``.
+  ///
+  /// - Parameter limit: The most time for the look-up; its wait for a thread does not count. With several tasks that wait
+  ///   for one name, that of the first.
+  /// - Returns: False if that time has passed.
+  func waitForAnswer(_ name: String, within limit: Duration? = nil) async -> Bool {
+    await withContinuation { (continuation: CheckedContinuation<Bool, Never>) in
       let now = Deadline.now
       let (begins, waits) = state.withLock { state -> (Bool, Bool) in
         guard state.keepsWaiting else { return (false, false) }
         let task = state.nextTask
-        state.nextTask += 1
+        let waiting = Waiting(name: name, limit: limit, continuation: continuation)
         switch state.table.ask(name, .task(task), at: now) {
         case .known: return (false, false)
-        case .waits: state.tasks[task] = continuation
+        case .waits:
+          state.tasks[task] = waiting
+          state.nextTask += 1
+          return (false, true)
         case .begins:
-          state.tasks[task] = continuation
+          state.tasks[task] = waiting
+          state.nextTask += 1
           return (true, true)
         }
-        return (false, true)
       }
-      if !waits { continuation.resume() }
+      if !waits { continuation.resume(returning: true) }
       if begins { begin(name) }
     }
   }
@@ -74,14 +94,32 @@ final class NameService: Sendable {
       defer { state.tasks = [:] }
       return Array(state.tasks.values)
     }
-    for task in tasks { task.resume() }
+    for task in tasks { task.continuation.resume(returning: true) }
   }
 
   private func begin(_ name: String) {
     SerialLane(on: crew).run { [self] in
       var next: String? = name
-      while let name = next { next = end(name, lookUp(name)) }
+      while let name = next {
+        let timer = limit(of: name).map { limit in
+          TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.timedOut(name) }
+        }
+        let answer = lookUp(name)
+        timer?.cancel()
+        next = end(name, answer)
+      }
     }
+  }
+
+  private func limit(of name: String) -> Duration? {
+    state.withLock { state in
+      guard case .task(let task)? = state.table.firstWaiter(for: name) else { return nil }
+      return state.tasks[task]?.limit
+    }
+  }
+
+  private func timedOut(_ name: String) {
+    for task in state.withLock({ $0.take(waitingFor: name) }) { task.continuation.resume(returning: false) }
   }
 
   /// Passes an answer on. Returns the name that this thread looks up next.
@@ -90,7 +128,7 @@ final class NameService: Sendable {
     let (loops, tasks, next) = state.withLock { state in
       let (waiters, next) = state.table.answered(name, answer, at: now)
       var loops: [CurlLoop] = []
-      var tasks: [CheckedContinuation<Void, Never>] = []
+      var tasks: [Waiting] = []
       for waiter in waiters {
         switch waiter {
         case .loop(let loop): loops.append(loop)
@@ -100,7 +138,7 @@ final class NameService: Sendable {
       return (loops, tasks, next)
     }
     for loop in loops { loop.named(name, answer) }
-    for task in tasks { task.resume() }
+    for task in tasks { task.continuation.resume(returning: true) }
     return next
   }
 }

@@ -51,6 +51,12 @@ struct NameTable<Waiter: Sendable>: Sendable {
     return answer
   }
 
+  /// Who asked for a name first that is not known yet.
+  func firstWaiter(for name: String) -> Waiter? {
+    if case .lookedUp(let waiters)? = entries[name] { return waiters.first }
+    return nil
+  }
+
   /// Somebody needs a name.
   mutating func ask(_ name: String, _ waiter: Waiter, at now: Deadline) -> Reply {
     switch entries[name] {
