@@ -28,6 +28,8 @@ final class CurlEasy {
   // The handle is set up for a GET without header fields: the next such request only sets its URL.
   private var plainShape: Shape?
   private var isIPv4Only = false
+  // The addresses of the host, as libcurl takes them; valid while the handle has them.
+  private var resolved: UnsafeMutablePointer<curl_slist>?
   // Whether the present request accepts a compressed body.
   private var asksForGzip = false
   // libcurl's error buffer. Freed in deinit, after the handle.
@@ -65,6 +67,7 @@ final class CurlEasy {
     curl_easy_cleanup(handle)
     curl_slist_free_all(headers)
     curl_slist_free_all(proxyHeaders)
+    curl_slist_free_all(resolved)
     said.deallocate()
   }
 
@@ -85,7 +88,10 @@ final class CurlEasy {
     }
     said[0] = 0
     head.removeAll()
-    if isIPv4Only || transfer.dialling != .any { dial(transfer.dialling, within: transfer.timeToConnect) }
+    if isIPv4Only || transfer.dialling != .any || transfer.nameTime > .zero {
+      dial(transfer.dialling, within: transfer.timeToConnect)
+    }
+    set(transfer.dialled, of: request.endPoint)
     if transfer.needsNewConnection {
       ccurl_set_long(handle, CURLOPT_FRESH_CONNECT, 1)
       plainShape = nil
@@ -191,6 +197,19 @@ final class CurlEasy {
     plainShape = nil
   }
 
+  /// Gives libcurl the addresses of a host, which it keeps for a minute, as it does with those that it looks up itself.
+  private func set(_ addresses: [String], of endPoint: EndPoint) {
+    guard resolved != nil || !addresses.isEmpty else { return }
+    var list: UnsafeMutablePointer<curl_slist>?
+    if !addresses.isEmpty {
+      let texts = addresses.map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
+      append("+\(endPoint.host):\(endPoint.port):\(texts.joined(separator: ","))", to: &list)
+    }
+    ccurl_set_list(handle, CURLOPT_RESOLVE, list)
+    curl_slist_free_all(resolved)
+    resolved = list
+  }
+
   private func setConnectTimeout(_ limit: Duration?) {
     // Zero would mean libcurl's default of 300 s. No limit is expressed by the maximum value.
     let milliseconds = limit.map { Int(min(max(1, $0.wholeNanoseconds / 1_000_000), Int64(Int32.max))) }
@@ -280,17 +299,19 @@ final class CurlEasy {
 
   /// The times of the exchange's phases.
   ///
-  /// - Parameter isReused: The connection was reused. Then libcurl reports the time to find it in its pool.
-  func times(isReused: Bool) -> ExchangeTimes {
+  /// - Parameters:
+  ///   - isReused: The connection was reused. Then libcurl reports the time to find it in its pool.
+  ///   - named: How long the name was looked up before.
+  func times(isReused: Bool, named: Duration) -> ExchangeTimes {
     func time(_ info: CURLINFO) -> Duration {
       var microseconds: curl_off_t = 0
       ccurl_get_offset(handle, info, &microseconds)
-      return .microseconds(Int64(microseconds))
+      return .microseconds(Int64(microseconds)) + (microseconds > 0 ? named : .zero)
     }
     let (firstByte, total) = (time(CURLINFO_STARTTRANSFER_TIME_T), time(CURLINFO_TOTAL_TIME_T))
     if isReused { return ExchangeTimes(firstByte: firstByte, total: total) }
     return ExchangeTimes(
-      name: time(CURLINFO_NAMELOOKUP_TIME_T), connect: time(CURLINFO_CONNECT_TIME_T),
+      name: max(named, time(CURLINFO_NAMELOOKUP_TIME_T)), connect: time(CURLINFO_CONNECT_TIME_T),
       tls: time(CURLINFO_APPCONNECT_TIME_T), firstByte: firstByte, total: total)
   }
 }

@@ -13,7 +13,12 @@ extension CurlLoop {
     transfer.sockets = place
     running += 1
     _ = Unmanaged.passRetained(transfer)
-    let goesOn = place.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2)
+    lookUp(transfer, at: place)
+  }
+
+  /// An exchange needs a socket now.
+  func arrive(_ transfer: CurlTransfer) {
+    let goesOn = transfer.sockets?.line.arrive(ObjectIdentifier(transfer), offers: transfer.offersHTTP2) ?? true
     if goesOn { launch(transfer) } else { hold(transfer) }
   }
 
@@ -26,6 +31,7 @@ extension CurlLoop {
       transfer.begun = .now
     }
     if transfer.sockets?.prefersIPv4 == true { transfer.dialling = .ipv4 }
+    transfer.choosesAddresses()
     handOver(transfer)
   }
 
@@ -64,6 +70,7 @@ extension CurlLoop {
   func dialAgain(_ transfer: CurlTransfer, _ dialling: CurlTransfer.Dialling) {
     guard !transfer.isOver, let easy = transfer.easy else { return }
     transfer.dialling = dialling
+    transfer.choosesAddresses()
     restart(transfer, easy)
   }
 
@@ -182,14 +189,15 @@ extension CurlLoop {
     end(transfer, transfer.isAborted ? CurlFailure.error(result, of: transfer) : transfer.isCutShort())
   }
 
-  private func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
+  func end(_ transfer: CurlTransfer, _ failure: DispatchError?) {
     transfer.isOver = true
+    leaveNaming(transfer)
     var times = ExchangeTimes()
     var trailers: [UInt8] = []
     let wasBegun = transfer.sockets != nil
     if failure != nil { transfer.upload?.isGivenUp = true }
     if let easy = transfer.easy {
-      times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay)
+      times = easy.times(isReused: transfer.opened.isEmpty && transfer.isOnItsWay, named: transfer.nameTime)
       if failure == nil { trailers = easy.head.trailers }
       // For an unfinished exchange this closes the connection, before the permit is returned.
       takeBack(easy, from: transfer)

@@ -22,6 +22,8 @@ final class CurlLoop: @unchecked Sendable {
     case use(SocketLeases)
     case reserved(SocketRoute)
     case reviewIdle
+    case named(String, NameAnswer)
+    case namingTimedOut(CurlTransfer)
     case job(LoopJob)
   }
 
@@ -35,6 +37,7 @@ final class CurlLoop: @unchecked Sendable {
 
   let configuration: CurlTransport.Configuration
   let proxies: ProxyChoice
+  let names: NameService
   private let poller: Poller
   private let inbox = Locked(Inbox())
   private let threadNumber = Atomic<UInt>(0)
@@ -50,6 +53,8 @@ final class CurlLoop: @unchecked Sendable {
   private var watches = WatchTable()
   // Exchanges that wait for a socket.
   var held: [ObjectIdentifier: CurlTransfer] = [:]
+  // Exchanges that wait for the addresses of a name; also none, while the name is looked up.
+  var naming: [String: [CurlTransfer]] = [:]
   // Sockets whose line must be checked.
   var changed: [EndPointSockets] = []
   /// Jobs of tasks to run here; see CurlTaskExecutor.swift.
@@ -58,9 +63,12 @@ final class CurlLoop: @unchecked Sendable {
   /// The gate's leases for sockets. Nil while no dispatcher uses the transport; then there are no limits.
   private(set) var leases: SocketLeases?
 
-  init(_ configuration: CurlTransport.Configuration, _ proxies: ProxyChoice) throws(DispatchError) {
+  init(
+    _ configuration: CurlTransport.Configuration, _ proxies: ProxyChoice, _ names: NameService
+  ) throws(DispatchError) {
     self.configuration = configuration
     self.proxies = proxies
+    self.names = names
     Self.initializeLibrary
     do {
       poller = try Poller()
@@ -99,6 +107,8 @@ final class CurlLoop: @unchecked Sendable {
   func sendOn(_ transfer: CurlTransfer) { _ = send(.sendOn(transfer)) }
   func fallBack(_ transfer: CurlTransfer) { _ = send(.fallBack(transfer)) }
   func use(_ leases: SocketLeases) { _ = send(.use(leases)) }
+  func named(_ name: String, _ answer: NameAnswer) { _ = send(.named(name, answer)) }
+  func nameTimedOut(_ transfer: CurlTransfer) { _ = send(.namingTimedOut(transfer)) }
 
   /// Accepts a job. On the loop's own thread it needs neither a lock nor a wake-up.
   func accept(_ job: LoopJob) {
@@ -211,6 +221,8 @@ final class CurlLoop: @unchecked Sendable {
         } else {
           leases?.stopWaiting(route)
         }
+      case .named(let name, let answer): answered(name, answer)
+      case .namingTimedOut(let transfer): namingTimedOut(transfer)
       case .reviewIdle: for place in Array(sockets.values) { place.reviewIdle() }
       case .job(let job):
         jobs.append(job)

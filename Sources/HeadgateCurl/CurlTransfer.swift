@@ -44,6 +44,13 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// Switches to IPv4 if an IPv6 address does not respond.
   var fallback: ScheduledTimer?
   var begun = Deadline.now
+  /// The name whose addresses it waits for.
+  var awaitedName: String?
+  var nameTimer: ScheduledTimer?
+  /// How long it waited for them.
+  var nameTime = Duration.zero
+  /// The addresses of its host; empty: libcurl looks the name up, if it has to.
+  var addresses: [String] = []
   /// The consumer has paused it. libcurl is told when it next has data.
   var isPaused = false
   /// libcurl has been told and holds data back.
@@ -107,6 +114,16 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
     fallback = TimerThread.deadlines.schedule(at: .now + half) { [self] in loop.fallBack(self) }
   }
 
+  /// The addresses to dial now.
+  var dialled: [String] { dialling == .ipv4 ? addresses.filter { !Self.isIPv6($0) } : addresses }
+
+  /// Dials all addresses if there are none of the kind that it was to dial.
+  func choosesAddresses() {
+    if dialling == .ipv4, !addresses.isEmpty, addresses.allSatisfy(Self.isIPv6) { dialling = .anyAtLast }
+  }
+
+  private static func isIPv6(_ address: String) -> Bool { address.utf8.contains(UInt8(ascii: ":")) }
+
   /// The time left of the request's `connectTimeout`.
   var timeToConnect: Duration? { exchange.request.connectTimeout.map { $0 - (.now - begun) } }
 
@@ -119,6 +136,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
       detail: "over libcurl HTTP/2 is used only for short responses into memory, without trailers and without a proxy")
   }
 
+  func nameTimedOut() { loop.nameTimedOut(self) }
   func cancel() { loop.cancel(self) }
   func resume() { loop.resume(self) }
   func sendOn() { loop.sendOn(self) }

@@ -7,7 +7,9 @@ import Synchronization
 ///
 /// One thread (or more, if configured) drives all exchanges with libcurl's multi interface over epoll (kqueue on
 /// macOS). A permit freed there starts the next request there. TLS certificates are verified unless configured
-/// otherwise. Name look-ups run on threads of libcurl and never block the loop.
+/// otherwise. Name look-ups run on a few threads, one for each name at a time, and never block the loop: at most
+/// 24 at once, further ones wait. Addresses are kept for a minute; that a name does not exist for 30 seconds; another failure of the
+/// resolver for a second. A proxy's name is looked up by libcurl.
 ///
 /// Open sockets to an end-point, including idle and closing ones, never exceed its limit, even if several transports
 /// share the gate. For this reason the addresses of a name are tried one after another: if an IPv6 address does not
@@ -53,6 +55,7 @@ public final class CurlTransport: Transport {
   }
 
   private let loops: [CurlLoop]
+  private let names = NameService()
   // The loops' socket leases.
   private let leases = Locked<[SocketLeases]>([])
   private let executor: CurlTaskExecutor
@@ -77,7 +80,7 @@ public final class CurlTransport: Transport {
     let proxies = try ProxyChoice(configuration.proxy)
     var made: [CurlLoop] = []
     do {
-      for _ in 0..<(proxies.isEmpty ? loops : 1) { made.append(try CurlLoop(configuration, proxies)) }
+      for _ in 0..<(proxies.isEmpty ? loops : 1) { made.append(try CurlLoop(configuration, proxies, names)) }
     } catch {
       for loop in made { loop.shutDown() }
       throw error
@@ -116,6 +119,28 @@ public final class CurlTransport: Transport {
 
   private func loop(of endPoint: EndPoint) -> CurlLoop {
     loops.count == 1 ? loops[0] : loops[Int(UInt(bitPattern: endPoint.hashValue) % UInt(loops.count))]
+  }
+
+  /// Whether a request's name is known, or needs not be known.
+  package func knowsName(for request: DispatchRequest) -> Bool {
+    nameToLookUp(for: request).map { names.answer(for: $0) != nil } ?? true
+  }
+
+  /// Looks a request's name up, for a request that will be started soon: so it holds no permit meanwhile. Returns when the
+  /// answer is known, also when there are no addresses, or after ``stopWaitingForNames()``.
+  ///
+  /// - Returns: False if the look-up itself has taken longer than the request's `connectTimeout`.
+  package func lookUpName(for request: DispatchRequest) async -> Bool {
+    guard let name = nameToLookUp(for: request) else { return true }
+    return await names.waitForAnswer(name, within: request.connectTimeout)
+  }
+
+  /// Lets all calls of ``lookUpName(for:)`` return, now and from now on.
+  package func stopWaitingForNames() { names.stopWaiting() }
+
+  private func nameToLookUp(for request: DispatchRequest) -> String? {
+    guard let loop = loops.first, loop.proxies.isEmpty || loop.proxies.proxy(for: request) == nil else { return nil }
+    return request.endPoint.nameToLookUp
   }
 
   /// Leases all sockets from the gate from now on.

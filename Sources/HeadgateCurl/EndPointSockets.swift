@@ -71,6 +71,11 @@ final class EndPointSockets {
   /// Whether nothing refers to the object any more.
   var isUnused: Bool { users == 0 && open.isEmpty && ended.isEmpty && waiting.isEmpty }
 
+  /// Whether there is a connection that the next exchange can use.
+  func mayReuse(offersHTTP2: Bool) -> Bool {
+    offersHTTP2 && line.speech == .http2 ? !open.isEmpty : open.values.contains { $0.users == 0 }
+  }
+
   /// Whether libcurl may open a socket for an exchange. If so, one has been leased. Closes idle sockets to make room.
   func mayOpen(for transfer: CurlTransfer) -> Bool {
     let member = ObjectIdentifier(transfer)

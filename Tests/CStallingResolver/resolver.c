@@ -14,6 +14,11 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int stalled;
 static int armed = 1;
 
+// The last look-ups that stalled, by name.
+enum { most_asked = 256 };
+static char asked[most_asked][64];
+static unsigned asked_count;
+
 static struct timespec after(int milliseconds) {
   struct timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
@@ -55,6 +60,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
   if (node != NULL && ends_with(node, ".stall.test")) {
     pthread_mutex_lock(&mutex);
     stalled += 1;
+    strncpy(asked[asked_count++ % most_asked], node, sizeof asked[0] - 1);
     pthread_cond_broadcast(&changed);
     struct timespec end = after(60000);  // a bound, so that a broken test ends
     while (armed && pthread_cond_timedwait(&changed, &mutex, &end) == 0) {
@@ -80,6 +86,26 @@ int stalling_resolver_count(void) {
   int count = stalled;
   pthread_mutex_unlock(&mutex);
   return count;
+}
+
+int stalling_resolver_asked(const char *name) {
+  int count = 0;
+  pthread_mutex_lock(&mutex);
+  for (int place = 0; place < most_asked; place++) count += strcmp(asked[place], name) == 0;
+  pthread_mutex_unlock(&mutex);
+  return count;
+}
+
+int stalling_resolver_wait_for(const char *name, int milliseconds) {
+  struct timespec end = after(milliseconds);
+  int found = 0;
+  pthread_mutex_lock(&mutex);
+  while (!found) {
+    for (int place = 0; place < most_asked; place++) found |= strcmp(asked[place], name) == 0;
+    if (!found && pthread_cond_timedwait(&changed, &mutex, &end) != 0) break;
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
 }
 
 int stalling_resolver_wait(int count, int milliseconds) {

@@ -1,3 +1,4 @@
+import HeadgateTesting
 import Testing
 
 @testable import HeadgateCommand
@@ -66,6 +67,26 @@ import Testing
   @Test func `Equal names are numbered, and numbers that are taken are passed over`() {
     let names = FileNames(taken: ["a", "a.2"])
     #expect(["a", "b", "a", "b", "b.1", "a"].map(names.claim) == ["a.1", "b", "a.3", "b.1", "b.1.1", "a.4"])
+  }
+
+  @Test func `Names that are wished for often are numbered without a gap`() {
+    let names = FileNames()
+    let claimed = (0..<100).flatMap { _ in [names.claim("a"), names.claim("b")] }
+    #expect(claimed.filter { $0.hasPrefix("a") } == ["a"] + (1..<100).map { "a.\($0)" })
+    #expect(Set(claimed).count == 200)
+  }
+
+  @Test func `A set of hashes is a set`() {
+    var hashes = NameHashes()
+    var model: Set<Int> = []
+    var random = SeededRandom(seed: 3)
+    // Zero and one are one to it, and few enough bits that many are equal or neighbours.
+    for hash in (0..<20_000).map({ _ in
+      Int.random(in: 2..<9_000, using: &random) << 50 | Int.random(in: 2..<4, using: &random) << 8
+    }) {
+      #expect(hashes.insert(hash) == model.insert(hash).inserted)
+    }
+    #expect(hashes.count == model.count)
   }
 
   @Test func `A name of marks that belong together is cut in one pass`() {

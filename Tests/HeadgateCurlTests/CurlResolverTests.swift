@@ -38,6 +38,67 @@ import Testing
     origin.stop()
   }
 
+  @Test("requests to one name share one look-up, which ends for all of them at once")
+  func sharedLookUp() async throws {
+    stalling_resolver_arm()
+    let origin = try Origin()
+    let dispatcher = URLDispatcher(
+      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 8)))
+    let bytes = LockedBox(0)
+    for number in 1...8 {
+      var request = try DispatchRequest("http://c.stall.test:\(origin.port)/bytes/\(number)")
+      request.connectTimeout = nil
+      request.timeout = nil
+      dispatcher.dispatchShort(request) { result in
+        if case .success(let response) = result { bytes.withLock { $0 += response.body.count } }
+      }
+    }
+    #expect(dispatcher.gate.counts.running == 8)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 30_000) } == 1)
+    // One of another name is looked up beside it, after the eight have come to the transport.
+    let other = dispatcher.dispatchShort(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 30_000) } == 1)
+    other.cancel()
+    stalling_resolver_release()
+    await dispatcher.shutDown(.drain)
+    #expect(bytes.withLock { $0 } == 36)
+    #expect(stalling_resolver_asked("c.stall.test") == 1)
+    #expect(origin.counts().peakSockets <= 8)
+    origin.stop()
+  }
+
+  @Test("a request that waited for its name tells how long")
+  func timesOfALookUp() async throws {
+    stalling_resolver_arm()
+    let origin = try Origin()
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    var request = try DispatchRequest("http://d.stall.test:\(origin.port)/")
+    request.connectTimeout = nil
+    async let response = dispatcher.data(for: request)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("d.stall.test", 30_000) } == 1)
+    stalling_resolver_release()
+    let times = try await response.times.exchange
+    #expect(times.name > .zero)
+    #expect(times.connect >= times.name)
+    #expect(times.total >= times.firstByte && times.firstByte >= times.connect)
+    await dispatcher.shutDown(.drain)
+    origin.stop()
+  }
+
+  @Test("a name without addresses fails in its phase, by the name")
+  func nameThatDoesNotExist() async throws {
+    let dispatcher = URLDispatcher(transport: try CurlTransport())
+    for _ in 0..<2 {
+      let error = await #expect(throws: DispatchError.self) {
+        _ = try await dispatcher.data(for: "http://nowhere.invalid/")
+      }
+      #expect(error?.code == .nameNotResolved)
+      #expect(error?.phase == .name)
+      #expect(error?.description.contains("nowhere.invalid") == true)
+    }
+    await dispatcher.shutDown(.now)
+  }
+
   @Test("the limit on connecting ends a look-up that stalls, and the error names the phase")
   func connectTimeoutInLookUp() async throws {
     stalling_resolver_arm()

@@ -33,7 +33,8 @@ struct AmountOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The most disk that bodies take together while they wait for their turn at the standard output; one beyond it is "
-        + "an error. (default: 4G)",
+        + "an error. Where bodies go to files, the most that lines of the list take which are read ahead of their turn, "
+        + "up to 1G. (default: 4G)",
       valueName: "size"
     ),
     transform: OptionValue.size

@@ -9,6 +9,10 @@ enum FetchHelp {
     sockets. Take lists from those whom you trust, or filter them. Redirects of public servers don't lead there, \
     unless --allow-private-redirects is given.
 
+    The order of a list does not matter where bodies go to files: while a host is busy, the list is read ahead for \
+    other hosts, and lines that have to wait go to a temporary file (in TMPDIR). Names of hosts are looked up before \
+    their URLs take a place, 24 at a time.
+
     Requests to one host start some 20 to 30 milliseconds apart, but for those to this machine itself: see \
     --min-interval and --rate.
 

@@ -4,9 +4,13 @@ import HeadgateDispatch
 struct FetchJob: Sendable {
   /// As it was given.
   let url: String
-  let request: DispatchRequest
+  var request: DispatchRequest
   /// Its place among all URLs, from 0.
   let index: Int
+  /// The name that its file gets; nil where bodies go to the output.
+  var name: String?
+  /// What a session has planned for it; nil: not known yet.
+  var plan: SessionState.Plan?
 }
 
 /// How one URL ended.

@@ -1,3 +1,4 @@
+import HeadgateCurl
 import HeadgateDispatch
 import HeadgateFlow
 import HeadgateThreads
@@ -9,26 +10,43 @@ extension FetchRun {
   /// used again.
   static let mostDrained = 64 * 1024
 
-  /// Brings a URL to its place in the queue, and returns when it has one.
-  func fetch(_ job: FetchJob) async {
+  /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
+  func submit(_ job: FetchJob) async {
     spared?.spare(job.request.endPoint)
-    switch options.target {
-    case .folder(let folder):
-      if let session { await keep(job, session) } else { await store(job, in: folder) }
-    case .output:
-      await output.turns.enter(job.index)
-      pending.enter()
-      Task {
-        await print(job)
-        pending.leave()
-      }
+    if let session { return await keep(job, session) }
+    if transport.knowsName(for: job.request) { return await store(job) }
+    // Throws for a cancelled task only, and this one never is.
+    try? await nameRoom.wait()
+    Task {
+      await store(await named(job))
+      nameRoom.signal()
     }
   }
 
-  private func store(_ job: FetchJob, in folder: String) async {
-    // Here, where URLs come in the order of the list.
-    let path = FileName.path(names.claim(FileName.of(job.request.url)), in: folder)
+  /// Looks a URL's name up, before it takes a place in the queue and then a permit: of thousands of names that are looked
+  /// up, those that are known go on. One that has no addresses fails when it has its permit, as it does without this.
+  func named(_ job: FetchJob) async -> FetchJob {
+    guard !transport.knowsName(for: job.request) else { return job }
+    var job = job
+    // It has had its time to connect, and fails as soon as it has its permit: there its host's breaker hears of it.
+    if await !transport.lookUpName(for: job.request) { job.request.connectTimeout = .milliseconds(1) }
+    job.request.deadline = timeLeft
+    return job
+  }
+
+  /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
+  func print(_ job: FetchJob) async {
+    spared?.spare(job.request.endPoint)
+    await output.turns.enter(job.index)
     pending.enter()
+    Task {
+      await write(await named(job))
+      pending.leave()
+    }
+  }
+
+  private func store(_ job: FetchJob) async {
+    let path = FileName.path(job.name ?? FileName.of(job.request.url), in: options.folder)
     await dispatcher.dispatchShort(
       enqueuing: job.request,
       to: options.overwrites ? .replacing(path) : .numbered(path),
@@ -39,13 +57,13 @@ extension FetchRun {
       case .failure(let error) where DiskFault.isLasting(error): diskFailed(job, error)
       case .failure(let error): report.ended(job, .failed(error))
       }
-      pending.leave()
+      ended(job)
     }
   }
 
   /// Streams a body to the output when it is its turn, and gathers it until then. The turn is passed on whatever
   /// happens.
-  private func print(_ job: FetchJob) async {
+  private func write(_ job: FetchJob) async {
     let body = HeldBody(on: output.crew, output.held)
     var outcome: FetchOutcome
     var sent = 0

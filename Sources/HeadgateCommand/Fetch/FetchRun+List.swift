@@ -1,6 +1,7 @@
 import HeadgateDispatch
 
-// The list, read only as fast as it is worked off: each URL's place in the queue is waited for before the next line.
+// The list, read as far as it takes to keep all hosts busy: each URL gets its place in the queue or on the disk before
+// the next piece is read.
 
 /// How far the list has been worked off.
 struct ListProgress {
@@ -11,19 +12,23 @@ struct ListProgress {
 }
 
 extension FetchRun {
+  /// How many arguments are taken together, as the lines of one piece of a list are.
+  private static let mostArguments = 1000
+
   /// Hands over all URLs. Returns how many there were, bad lines included.
   func readAll() async -> Int {
     var progress = ListProgress()
     var isWhole = true
-    for (number, url) in options.urls.enumerated() where isWhole {
-      let line = NumberedLine(number: number + 1, line: .url(url))
-      isWhole = await take(line, of: "argument", &progress)
-      if !isWhole { report.skippedUnread(options.urls.count - number) }
+    // A session's failures may be as many as a list's lines.
+    for start in stride(from: 0, to: options.urls.count, by: Self.mostArguments) where isWhole {
+      let lines = options.urls[start...].prefix(Self.mostArguments).enumerated().map { place, url in
+        NumberedLine(number: start + place + 1, line: .url(url))
+      }
+      isWhole = await take(lines, of: "argument", &progress)
+      if !isWhole { report.skippedUnread(options.urls.count - start - lines.count) }
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
-    if !isWhole, isOutOfTime {
-      report.fault(.time, "the deadline passed before the list was read to its end; what follows was not fetched")
-    }
+    if !isWhole, isOutOfTime { tellOutOfTime() }
     if !isWhole { for list in lists { await skipRest(of: list) } }
     return progress.lines
   }
@@ -52,35 +57,50 @@ extension FetchRun {
             + "write \(compression.reader) FILE | headgate fetch -i - and what else you want")
         return true
       case .lines(let lines):
-        for (place, line) in lines.enumerated() {
-          guard await take(line, of: list.name, &progress) else {
-            report.skippedUnread(lines.count - place)
-            return false
-          }
-        }
+        guard await take(lines, of: list.name, &progress) else { return false }
         await report.settle()
       }
     }
   }
 
-  /// False: the run is to stop, and the line was not looked at.
-  private func take(_ line: NumberedLine, of list: String, _ progress: inout ListProgress) async -> Bool {
-    guard !isStopping else { return false }
+  /// False: the run is to stop. Lines that were not looked at are counted as skipped.
+  private func take(_ lines: [NumberedLine], of list: String, _ progress: inout ListProgress) async -> Bool {
+    var placed = PlacedLines()
+    var isWhole = true
+    for (place, line) in lines.enumerated() {
+      guard !isStopping else {
+        report.skippedUnread(lines.count - place)
+        isWhole = false
+        break
+      }
+      await take(line, of: list, &progress, &placed)
+    }
+    await submit(placed)
+    return isWhole
+  }
+
+  private func take(
+    _ line: NumberedLine, of list: String, _ progress: inout ListProgress, _ placed: inout PlacedLines
+  ) async {
     switch line.line {
-    case .nothing: return true
+    case .nothing: return
     case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
     case .url(let url):
       do throws(DispatchError) {
-        var request = try options.request(url)
-        request.deadline = timeLeft
-        let job = FetchJob(url: url, request: request, index: progress.urls)
+        let job = FetchJob(url: url, request: try request(url), index: progress.urls)
         progress.urls += 1
-        await fetch(job)
+        if case .output = options.target { await print(job) } else { await place(job, &placed) }
       } catch {
         report.badLine(BadURL.message(url, error.detail), url, at: "\(list):\(line.number)")
       }
     }
     progress.lines += 1
-    return true
+  }
+
+  /// A URL as a request, with what is left of the run's time.
+  func request(_ url: String) throws(DispatchError) -> DispatchRequest {
+    var request = try options.request(url)
+    request.deadline = timeLeft
+    return request
   }
 }

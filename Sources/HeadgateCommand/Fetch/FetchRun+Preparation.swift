@@ -76,17 +76,27 @@ extension FetchRun {
     }
   }
 
+  static func makeTransport(_ options: FetchOptions, _ cookies: CookieJar?) throws(FetchProblem) -> CurlTransport {
+    do {
+      return try CurlTransport(
+        configuration: options.connection?.configuration(cookies) ?? CurlTransport.Configuration())
+    } catch let problem as FetchProblem {
+      throw problem
+    } catch {
+      throw FetchProblem("\(error)")
+    }
+  }
+
   static func makeDispatcher(
-    _ options: FetchOptions,
-    _ cookies: CookieJar?
+    _ options: FetchOptions, over transport: CurlTransport
   ) throws(FetchProblem) -> URLDispatcher {
     do {
-      let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
       var limits = try GateLimits(
         endPoint: options.perHost,
         rules: options.rules,
         total: options.total,
-        waiting: lookahead,
+        // See `mostQueued`.
+        waiting: max(lookahead, 4 * options.total),
         overflow: .wait
       )
       limits.pauses = options.pauses
@@ -95,7 +105,7 @@ extension FetchRun {
         limits.adaptive = AdaptivePolicy(
           memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
       }
-      return URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
+      return URLDispatcher(transport: transport, limits: limits)
     } catch let problem as FetchProblem {
       throw problem
     } catch {

@@ -2,7 +2,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
 
-/// One run of `headgate fetch`: the list goes in as fast as it is worked off, and each URL ends in the report.
+/// One run of `headgate fetch`: the list goes in, and each URL ends in the report.
 final class FetchRun: Sendable {
   /// Where the run reads and writes.
   struct Streams: Sendable {
@@ -14,16 +14,28 @@ final class FetchRun: Sendable {
   /// How far the run was told to stop.
   enum Stop { case no, reading, atOnce }
 
-  /// How many URLs are looked at before those in front of them have a permit: enough that a slow end-point does not
-  /// keep the others from their work.
+  /// The least number of URLs that may wait in the dispatcher's queue.
   static let lookahead = 4096
+  /// The most bytes of lists that wait on the disk.
+  static let mostStored = 1 << 30
 
   let options: FetchOptions
   let dispatcher: URLDispatcher
+  /// The dispatcher's.
+  let transport: CurlTransport
+  /// How many URLs may wait for their hosts' names.
+  let nameRoom = Semaphore(name: "headgate-names", permits: FetchRun.lookahead)
   let report: FetchReport
   let output: OutputWriter
   let pending = PendingCount()
   let lists: [ListReader]
+  /// Which lines of the lists wait in the queue, and which in the store.
+  let backlog = Locked(Backlog())
+  let lineStore: LineStore
+  let storeHasFailed = Locked(false)
+  let hasToldOutOfTime = Locked(false)
+  /// The limits that were given. Those in force may change, and asking for them takes the gate's lock.
+  let configuredLimits: GateLimits
   private let stopSignal: StopSignal
   private let started = Deadline.now
   private let stop = Locked(Stop.no)
@@ -70,8 +82,11 @@ final class FetchRun: Sendable {
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
     cookies = try FetchRun.makeJar(options)
     received = showsStatus ? ByteCount() : nil
-    dispatcher = try FetchRun.makeDispatcher(options, cookies)
+    transport = try FetchRun.makeTransport(options, cookies)
+    dispatcher = try FetchRun.makeDispatcher(options, over: transport)
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
+    configuredLimits = dispatcher.limits
+    lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
@@ -87,7 +102,11 @@ final class FetchRun: Sendable {
   func run() async -> ExitStatus {
     let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [stopSignal] in stopSignal.raise() }
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
+        stopSignal.raise()
+        // Their own deadlines have passed.
+        transport.stopWaitingForNames()
+      }
     }
     let all = await readAll()
     total.withLock { $0 = all }
@@ -131,6 +150,8 @@ final class FetchRun: Sendable {
     } else {
       dispatcher.dispose()
     }
+    // After that: what waited for a name must not start.
+    transport.stopWaitingForNames()
     return stop
   }
 
@@ -150,6 +171,7 @@ final class FetchRun: Sendable {
   func outputBroke() {
     stopSignal.raise()
     dispatcher.dispose()
+    transport.stopWaitingForNames()
   }
 
   // MARK: The state

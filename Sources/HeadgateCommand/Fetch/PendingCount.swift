@@ -6,9 +6,9 @@ final class PendingCount: Sendable {
 
   func enter() { state.withLock { $0.count += 1 } }
 
-  func leave() {
+  func leave(_ count: Int = 1) {
     let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      state.count -= 1
+      state.count -= count
       return state.count == 0 ? state.waiter.take() : nil
     }
     waiter?.resume()

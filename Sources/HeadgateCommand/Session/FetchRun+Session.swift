@@ -28,17 +28,24 @@ extension FetchRun {
     }
   }
 
-  /// Does what the session's journal and folder leave to do about a URL. Returns when it has a place in the queue.
-  func keep(_ job: FetchJob, _ session: Session) async {
+  /// Finds out what the session's journal and folder leave to do about a URL, and gives it its name. Nil: nothing is to
+  /// be asked for, and it has ended.
+  func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
     let key = Session.key(job)
-    guard !session.passesOver(key) else { return report.passedOver() }
+    guard !session.passesOver(key) else {
+      report.passedOver()
+      return nil
+    }
     let plan = await session.plan(key)
     var name: String?
     switch plan {
-    case .there(let file): return report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+    case .there(let file):
+      report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+      return nil
     case .confirm(let file):
       session.confirm(key)
-      return report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+      report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+      return nil
     case .name(let file): name = file.name
     case .renew(let file):
       session.confirm(key)
@@ -46,14 +53,25 @@ extension FetchRun {
     case .goOn(let given, _, _): name = given
     case .begin(let given): name = given
     }
-    let part = PartDescription(key: key, name: name ?? names.claim(FileName.of(job.request.url)), plan: plan)
+    var planned = job
+    planned.name = name ?? names.claim(FileName.of(job.request.url))
+    planned.plan = plan
+    return planned
+  }
+
+  /// Asks for a URL that was planned. Returns when it has a place in the queue.
+  func keep(_ job: FetchJob, _ session: Session) async {
     // Throws for a cancelled task only, and this one never is.
     try? await session.room.wait()
-    pending.enter()
     Task {
-      await bring(job, part, session)
+      let key = Session.key(job)
+      var plan = job.plan
+      // It waited on the disk. What is planned now is the same, unless somebody changed the folder meanwhile.
+      if plan == nil { plan = await session.plan(key) }
+      let name = job.name ?? FileName.of(job.request.url)
+      await bring(await named(job), PartDescription(key: key, name: name, plan: plan ?? .begin(name: name)), session)
       session.room.signal()
-      pending.leave()
+      ended(job)
     }
   }
 

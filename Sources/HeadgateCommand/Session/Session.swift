@@ -9,7 +9,7 @@ import HeadgateThreads
 /// again, at whatever moment the process or the machine ends.
 final class Session: Sendable {
   /// How many URLs are looked at before those in front of them have ended.
-  static let window = 1024
+  static let window = FetchRun.lookahead
 
   let folder: String
   let journal: GroupSync

@@ -10,6 +10,12 @@ int stalling_resolver_count(void);
 // Blocks until that many look-ups are stalled, or the milliseconds have passed. Returns how many are.
 int stalling_resolver_wait(int count, int milliseconds);
 
+// How often a name under stall.test was looked up, among the last 256 of them.
+int stalling_resolver_asked(const char *name);
+
+// Blocks until a name under stall.test is looked up, or the milliseconds have passed. Returns whether it was.
+int stalling_resolver_wait_for(const char *name, int milliseconds);
+
 // Lets all stalled look-ups, and all later ones, go on.
 void stalling_resolver_release(void);
 

@@ -1,0 +1,129 @@
+import HeadgateDispatch
+
+/// Decides which lines of a list wait in the dispatcher's queue and which wait on the disk, so that a list sorted by
+/// host keeps as many hosts busy as a shuffled one. Only counts are in here, no lines, threads or files.
+///
+///     line of the list ──▶ queue ──▶ ended
+///              │            ▲
+///              ▼            │ when the end-point has few in the queue
+///            staged ──▶ stored
+///
+/// An end-point may have ``Entry/most`` lines in the queue. Further ones are staged: the driver writes them to the disk,
+/// reports ``stored(_:at:)``, and reads them back when it gets a ``Recall``. The lines of one end-point keep their order.
+/// Each event is O(1) on average. Memory: O(end-points that have a line in the queue or on the disk).
+struct Backlog: Sendable {
+  /// Lines that the driver must read back and submit; they count as queued already. Then it calls
+  /// ``recallEnded(_:missing:)``.
+  struct Recall: Hashable, Sendable {
+    let endPoint: EndPoint
+    let count: Int
+  }
+
+  private struct Entry {
+    /// The most lines in the queue, running ones included.
+    let most: Int
+    var queued = 0
+    /// On their way to the disk.
+    var staged = 0
+    var stored = 0
+    var isRecalling = false
+
+    var isEmpty: Bool { queued == 0 && staged == 0 && stored == 0 && !isRecalling }
+
+    /// While this many are queued, no line is read back: then the last quarter is, in one step.
+    var mark: Int { most - max(1, most / 4) }
+  }
+
+  private var entries: [EndPoint: Entry] = [:]
+  private(set) var staged = 0
+  private(set) var stored = 0
+  /// The disk took no more. Until it has given back all that it holds, every line goes to the queue.
+  private(set) var isFull = false
+
+  /// End-points with a line in the queue or on the disk.
+  var endPoints: Int { entries.count }
+
+  /// Whether the next line of an end-point goes to the queue. If not, it is staged.
+  ///
+  /// - Parameter most: How many may be in the queue; asked for when the end-point has no line here.
+  mutating func admit(to endPoint: EndPoint, most: () -> Int) -> Bool {
+    var entry = entries[endPoint] ?? Entry(most: max(1, most()))
+    // A line must not overtake those on the disk.
+    let isQueued =
+      isFull || entry.queued < entry.most && entry.staged == 0 && entry.stored == 0 && !entry.isRecalling
+    if isQueued {
+      entry.queued += 1
+    } else {
+      entry.staged += 1
+      staged += 1
+    }
+    entries[endPoint] = entry
+    return isQueued
+  }
+
+  /// Staged lines are on the disk now.
+  mutating func stored(_ count: Int, at endPoint: EndPoint) -> Recall? {
+    change(endPoint) { entry, backlog in
+      entry.staged -= count
+      entry.stored += count
+      backlog.staged -= count
+      backlog.stored += count
+    }
+  }
+
+  /// Staged lines found no room on the disk: the driver submits them now.
+  mutating func refused(_ count: Int, at endPoint: EndPoint) {
+    isFull = stored > 0
+    _ = change(endPoint) { entry, backlog in
+      entry.staged -= count
+      entry.queued += count
+      backlog.staged -= count
+    }
+  }
+
+  /// A queued line ended, in whatever way.
+  mutating func ended(at endPoint: EndPoint) -> Recall? { change(endPoint) { entry, _ in entry.queued -= 1 } }
+
+  /// A recall is over.
+  ///
+  /// - Parameter missing: How many of its lines could not be read.
+  mutating func recallEnded(_ endPoint: EndPoint, missing: Int = 0) -> Recall? {
+    change(endPoint) { entry, _ in
+      entry.isRecalling = false
+      entry.queued -= missing
+    }
+  }
+
+  /// Forgets the lines that one end-point has on the disk. Returns how many.
+  mutating func abandon(_ endPoint: EndPoint) -> Int {
+    let count = entries[endPoint]?.stored ?? 0
+    _ = change(endPoint) { entry, backlog in
+      entry.stored = 0
+      backlog.stored -= count
+    }
+    return count
+  }
+
+  /// Forgets all lines on the disk. Returns how many. O(end-points).
+  mutating func abandonAll() -> Int {
+    guard stored > 0 else { return 0 }
+    return Array(entries.keys).reduce(0) { $0 + abandon($1) }
+  }
+
+  private mutating func change(_ endPoint: EndPoint, _ body: (inout Entry, inout Backlog) -> Void) -> Recall? {
+    guard var entry = entries[endPoint] else { return nil }
+    body(&entry, &self)
+    var recall: Recall?
+    if !entry.isRecalling, entry.stored > 0, entry.queued <= entry.mark {
+      let count = min(entry.stored, entry.most - entry.queued)
+      entry.isRecalling = true
+      entry.stored -= count
+      entry.queued += count
+      stored -= count
+      recall = Recall(endPoint: endPoint, count: count)
+    }
+    if stored == 0 { isFull = false }
+    entries[endPoint] = entry.isEmpty ? nil : entry
+    return recall
+  }
+}

@@ -1,0 +1,155 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// Looks names up for all loops of a transport, on a few threads of its own. libcurl's resolver starts a thread for each
+/// look-up, also for several of one name.
+///
+/// The threads start when they are needed and end when they are idle. A look-up that the resolver never answers keeps its
+/// thread; those who wait for it may leave at any time.
+final class NameService: Sendable {
+  /// Look-ups at once. With the other threads of the command these are fewer than forty.
+  static let atOnce = 24
+
+  /// Who gets an answer.
+  private enum Waiter: Sendable {
+    case loop(CurlLoop)
+    case task(Int)
+  }
+
+  /// A task that waits.
+  private struct Waiting {
+    let name: String
+    let limit: Duration?
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private struct State {
+    var table = NameTable<Waiter>(atOnce: NameService.atOnce)
+    var tasks: [Int: Waiting] = [:]
+    var nextTask = 0
+    var keepsWaiting = true
+
+    /// Takes out the tasks that wait for a name.
+    mutating func take(waitingFor name: String) -> [Waiting] {
+      let ids = tasks.filter { $0.value.name == name }.map(\.key)
+      return ids.compactMap { tasks.removeValue(forKey: $0) }
+    }
+  }
+
+  private let crew = LaneCrew(name: "headgate-names", size: NameService.atOnce)
+  private let state = Locked(State())
+  private let lookUp: @Sendable (String) -> NameAnswer
+
+  /// - Parameter lookUp: Asks the resolver, and blocks meanwhile.
+  init(lookUp: @escaping @Sendable (String) -> NameAnswer = NameLookup.answer) { self.lookUp = lookUp }
+
+  /// The answer for a name, if it is known.
+  func answer(for name: String) -> NameAnswer? {
+    let now = Deadline.now
+    return state.withLock { $0.table.answer(for: name, at: now) }
+  }
+
+  /// The answer for a name if it is known. If not, the loop is told when it is.
+  func ask(_ name: String, for loop: CurlLoop) -> NameAnswer? {
+    let now = Deadline.now
+    let reply = state.withLock { $0.table.ask(name, .loop(loop), at: now) }
+    if case .begins = reply { begin(name) }
+    if case .known(let answer) = reply { return answer }
+    return nil
+  }
+
+  /// Waits until the answer for a name is known, or until ``stopWaiting()``.
+  ///
+  /// - Parameter limit: The most time for the look-up; its wait for a thread does not count. With several tasks that wait
+  ///   for one name, that of the first.
+  /// - Returns: False if that time has passed.
+  func waitForAnswer(_ name: String, within limit: Duration? = nil) async -> Bool {
+    await withContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+      let now = Deadline.now
+      let (begins, waits) = state.withLock { state -> (Bool, Bool) in
+        guard state.keepsWaiting else { return (false, false) }
+        let task = state.nextTask
+        let waiting = Waiting(name: name, limit: limit, continuation: continuation)
+        switch state.table.ask(name, .task(task), at: now) {
+        case .known: return (false, false)
+        case .waits:
+          state.tasks[task] = waiting
+          state.nextTask += 1
+          return (false, true)
+        case .begins:
+          state.tasks[task] = waiting
+          state.nextTask += 1
+          return (true, true)
+        }
+      }
+      if !waits { continuation.resume(returning: true) }
+      if begins { begin(name) }
+    }
+  }
+
+  /// Lets all tasks go on that wait for names, now and from now on.
+  func stopWaiting() {
+    let tasks = state.withLock { state in
+      state.keepsWaiting = false
+      defer { state.tasks = [:] }
+      return Array(state.tasks.values)
+    }
+    for task in tasks { task.continuation.resume(returning: true) }
+  }
+
+  private func begin(_ name: String) {
+    SerialLane(on: crew).run { [self] in
+      var next: String? = name
+      while let name = next {
+        let timer = limit(of: name).map { limit in
+          TimerThread.deadlines.schedule(at: .now + limit) { [weak self] in self?.timedOut(name) }
+        }
+        let answer = lookUp(name)
+        timer?.cancel()
+        next = end(name, answer)
+      }
+    }
+  }
+
+  private func limit(of name: String) -> Duration? {
+    state.withLock { state in
+      guard case .task(let task)? = state.table.firstWaiter(for: name) else { return nil }
+      return state.tasks[task]?.limit
+    }
+  }
+
+  private func timedOut(_ name: String) {
+    for task in state.withLock({ $0.take(waitingFor: name) }) { task.continuation.resume(returning: false) }
+  }
+
+  /// Passes an answer on. Returns the name that this thread looks up next.
+  private func end(_ name: String, _ answer: NameAnswer) -> String? {
+    let now = Deadline.now
+    let (loops, tasks, next) = state.withLock { state in
+      let (waiters, next) = state.table.answered(name, answer, at: now)
+      var loops: [CurlLoop] = []
+      var tasks: [Waiting] = []
+      for waiter in waiters {
+        switch waiter {
+        case .loop(let loop): loops.append(loop)
+        case .task(let task): if let task = state.tasks.removeValue(forKey: task) { tasks.append(task) }
+        }
+      }
+      return (loops, tasks, next)
+    }
+    for loop in loops { loop.named(name, answer) }
+    for task in tasks { task.continuation.resume(returning: true) }
+    return next
+  }
+}
+
+extension EndPoint {
+  /// The name that has to be looked up before a socket can be opened; nil for an address, for a Unix-domain socket, and for
+  /// the names of this machine itself, which libcurl knows (RFC 6761).
+  var nameToLookUp: String? {
+    guard !isUnixSocket, !isIPv6, let last = host.utf8.last, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(last),
+      host != "localhost", !host.hasSuffix(".localhost")
+    else { return nil }
+    return host
+  }
+}
