@@ -94,6 +94,6 @@ struct RootCommand: AsyncParsableCommand {
         headgate fetch -i urls.txt --per-host 4 -P out
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
-    subcommands: [FetchCommand.self, DemoCommand.self, OriginCommand.self]
+    subcommands: [FetchCommand.self, ReportCommand.self, DemoCommand.self, OriginCommand.self]
   )
 }

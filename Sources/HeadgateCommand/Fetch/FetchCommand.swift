@@ -132,6 +132,16 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var log: String?
 
+  @Option(
+    name: .customLong("report"),
+    help: ArgumentHelp(
+      "Write a page for a browser at the end, which shows how each host was asked: requests, queue, pauses, times, failures. "
+        + "It needs nothing from the network. headgate report makes one from a log.",
+      valueName: "file.html"
+    )
+  )
+  var page: String?
+
   @Flag(name: [.short, .long], help: "No progress and no summary; errors are still said.")
   var quiet = false
 
@@ -207,6 +217,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.overwrites = overwrite
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
+    options.page = page
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
     options.connection = connection
     return options

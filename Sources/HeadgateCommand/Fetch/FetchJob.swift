@@ -7,6 +7,13 @@ struct FetchJob: Sendable {
   let request: DispatchRequest
   /// Its place among all URLs, from 0.
   let index: Int
+
+  /// The same with the tag by which the run's timeline knows it.
+  var tagged: FetchJob {
+    var request = request
+    request.tag = RunTimeline.tag(index)
+    return FetchJob(url: url, request: request, index: index)
+  }
 }
 
 /// How one URL ended.

@@ -11,6 +11,7 @@ extension FetchRun {
 
   /// Brings a URL to its place in the queue, and returns when it has one.
   func fetch(_ job: FetchJob) async {
+    let job = timeline == nil ? job : job.tagged
     if options.sparesLoopback, job.request.endPoint.isLoopback { spare(job.request.endPoint) }
     switch options.target {
     case .folder(let folder):

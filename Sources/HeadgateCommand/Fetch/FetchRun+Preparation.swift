@@ -78,7 +78,8 @@ extension FetchRun {
 
   static func makeDispatcher(
     _ options: FetchOptions,
-    _ cookies: CookieJar?
+    _ cookies: CookieJar?,
+    _ timeline: RunTimeline?
   ) throws(FetchProblem) -> URLDispatcher {
     do {
       let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
@@ -95,7 +96,9 @@ extension FetchRun {
         limits.adaptive = AdaptivePolicy(
           memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
       }
-      return URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)
+      return URLDispatcher(
+        transport: try CurlTransport(configuration: configuration), limits: limits,
+        observers: timeline.map { [$0] } ?? [])
     } catch let problem as FetchProblem {
       throw problem
     } catch {

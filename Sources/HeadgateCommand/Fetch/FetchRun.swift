@@ -25,7 +25,7 @@ final class FetchRun: Sendable {
   let pending = PendingCount()
   let lists: [ListReader]
   private let stopSignal: StopSignal
-  private let started = Deadline.now
+  private let started: Deadline
   private let stop = Locked(Stop.no)
   /// How many URLs and bad lines there are, once that is known.
   private let total = Locked(Int?.none)
@@ -37,6 +37,8 @@ final class FetchRun: Sendable {
   let session: Session?
   /// The names that files get.
   let names: FileNames
+  /// For the log and the page; nil where there is neither.
+  let timeline: RunTimeline?
   private let cookies: CookieJar?
   private let messages: Int32
   /// End-points of this machine itself that were met.
@@ -47,6 +49,8 @@ final class FetchRun: Sendable {
   /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was fetched then.
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
     var options = options
+    started = Deadline.now
+    timeline = options.log == nil && options.page == nil ? nil : RunTimeline(began: started)
     try options.readSecrets()
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
@@ -70,11 +74,13 @@ final class FetchRun: Sendable {
     showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
     cookies = try FetchRun.makeJar(options)
     received = showsStatus ? ByteCount() : nil
-    dispatcher = try FetchRun.makeDispatcher(options, cookies)
+    dispatcher = try FetchRun.makeDispatcher(options, cookies, timeline)
     report = FetchReport(
       console: LineWriter(messages, on: crew),
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",
+      page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
+      timeline: timeline,
       verbosity: options.verbosity
     )
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
