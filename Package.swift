@@ -154,6 +154,7 @@ let package = Package(
         "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict
     ),

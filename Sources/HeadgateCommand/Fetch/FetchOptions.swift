@@ -62,6 +62,7 @@ struct FetchOptions: Sendable {
   /// The page that shows the run at its end.
   var page: String?
   var verbosity = Verbosity.normal
+  var progress = ProgressMode.auto
   /// How connections are made; nil: as nobody said anything.
   var connection: ConnectionOptions?
 

@@ -1,6 +1,7 @@
 import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
+import Logging
 
 #if canImport(Darwin)
 import Darwin
@@ -79,7 +80,8 @@ extension FetchRun {
   static func makeDispatcher(
     _ options: FetchOptions,
     _ cookies: CookieJar?,
-    _ timeline: RunTimeline?
+    _ timeline: RunTimeline?,
+    _ logger: Logger
   ) throws(FetchProblem) -> URLDispatcher {
     do {
       let configuration = try options.connection?.configuration(cookies) ?? CurlTransport.Configuration()
@@ -97,7 +99,7 @@ extension FetchRun {
           memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
       }
       return URLDispatcher(
-        transport: try CurlTransport(configuration: configuration), limits: limits,
+        transport: try CurlTransport(configuration: configuration), limits: limits, logger: logger,
         observers: timeline.map { [$0] } ?? [])
     } catch let problem as FetchProblem {
       throw problem

@@ -79,6 +79,11 @@ final class FetchReport: Sendable {
     if verbosity != .quiet { say("headgate: \(text)") }
   }
 
+  /// Shows lines for a person who asked for them.
+  func show(_ text: String) {
+    for line in text.split(separator: "\n") { say(String(line)) }
+  }
+
   /// Suspends while more lines wait to be written than memory should hold.
   func settle() async {
     if console.isBehind { await console.flush() }
@@ -95,7 +100,7 @@ final class FetchReport: Sendable {
     if let page {
       do throws(FetchProblem) { remark(try await page.write()) } catch { fault(.file, error.description) }
     }
-    console.show(status: "")
+    console.endStatus()
     let tally = tally
     if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
     await console.flush()
