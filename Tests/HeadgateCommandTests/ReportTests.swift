@@ -77,6 +77,8 @@ import Testing
     try folder.write("no log\n", to: "text")
     #expect(await report("@/text", "-o", "@/x.html") == ExitStatus.usage.rawValue)
     #expect(folder.bytes(of: "x.html") == nil)
+    #expect(await report("@/text", "-o", "@/text") == ExitStatus.usage.rawValue)
+    #expect(folder.text(of: "text") == "no log\n")
     #expect(await report("@/none") == ExitStatus.file.rawValue)
   }
 }

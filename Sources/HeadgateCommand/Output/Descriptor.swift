@@ -202,6 +202,13 @@ enum Descriptor {
     return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
   }
 
+  /// Whether two names lead to one file that exists.
+  static func isSameFile(_ one: String, _ other: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev
+      && first.st_ino == second.st_ino
+  }
+
   /// The names in a folder; none where it can't be read.
   static func names(in folder: String) -> [String] {
     guard let stream = opendir(folder) else { return [] }

@@ -66,6 +66,11 @@ struct ReportCommand: AsyncParsableCommand {
 
   /// Blocks. Returns what is to be told.
   private func make() throws(FetchProblem) -> [String] {
+    for path in [pagePath, har].compactMap({ $0 }) where path != "-" && log != "-" {
+      guard !Descriptor.isSameFile(path, log) else {
+        throw FetchProblem("\(path) is the log itself, which would be lost; choose another name", status: .usage)
+      }
+    }
     let log = try read()
     var told: [String] = []
     if let pagePath {
@@ -108,7 +113,7 @@ struct ReportCommand: AsyncParsableCommand {
       defer { if output != 1 { Descriptor.close(output) } }
       do throws(SystemError) { try Descriptor.write(bytes, to: output) } catch { throw .system(error) }
     } catch {
-      throw FetchProblem("\(what) \(path) can't be written: \(error)")
+      throw FetchProblem("\(what)\(path == "-" ? " on the standard output" : " \(path)") can't be written: \(error)")
     }
   }
 }

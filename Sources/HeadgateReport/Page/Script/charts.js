@@ -10,7 +10,9 @@ const courseChart = (course, readout) => {
   const [, , , , peak, queue, limit] = course.numbers;
   const drawing = svg('svg', {
     role: 'img', tabindex: '0', height: '206',
-    'aria-label': `${course.name}: at most ${peak} running${limit ? ` of ${limit}` : ''}, at most ${queue} waiting, over ${time(length)}. Arrow keys read single moments.`,
+    'aria-label':
+      `${course.name}: at most ${peak} running${limit ? ` of ${limit}` : ''}, at most ${queue} waiting, ` +
+      `over ${time(length)}. Arrow keys read single moments.`,
   });
   const said = readout.textContent;
   let at = null;
@@ -27,7 +29,8 @@ const courseChart = (course, readout) => {
     const parts = [];
     for (const [from, until, reason] of course.pauses) {
       if (from >= length) continue;
-      parts.push(svg('rect', { class: 'pause', x: atX(from), y: 18, width: Math.max(2, atX(until) - atX(from)), height: 162 },
+      const width = Math.max(2, atX(until) - atX(from));
+      parts.push(svg('rect', { class: 'pause', x: atX(from), y: 18, width, height: 162 },
         svg('title', {}, `${reason}, at ${time(from)}`)));
     }
     parts.push(svg('text', { class: 'strong', x: left, y: 11 }, 'running'));
@@ -46,7 +49,9 @@ const courseChart = (course, readout) => {
     if (course.limits.some((value) => value > 0)) {
       let path = '';
       course.limits.forEach((value, step) => {
-        if (value > 0) path += `${path === '' ? 'M' : 'L'}${x(step).toFixed(1)},${y(value).toFixed(1)}L${x(step + 1).toFixed(1)},${y(value).toFixed(1)}`;
+        if (value === 0) return;
+        const [left, right, top] = [x(step).toFixed(1), x(step + 1).toFixed(1), y(value).toFixed(1)];
+        path += `${path === '' ? 'M' : 'L'}${left},${top}L${right},${top}`;
       });
       parts.push(svg('path', { class: 'limit', d: path }));
     }
@@ -67,10 +72,16 @@ const courseChart = (course, readout) => {
     if (step === null) { readout.textContent = said; return; }
     const moment = (step + 0.5) / course.running.length * length;
     const pause = course.pauses.find(([from, until]) => from <= moment && moment < until);
-    readout.textContent = `At ${time(moment)}: ${number(course.running[step])} running at most, ${course.mean[step].toFixed(1)} on average`
-      + `${course.limits[step] > 0 ? `, limit ${number(course.limits[step])}` : ''}, ${number(course.waiting[step])} waiting${pause ? `; ${pause[2]}` : ''}`;
+    readout.textContent = [
+      `At ${time(moment)}: ${number(course.running[step])} running at most, ${course.mean[step].toFixed(1)} on average`,
+      course.limits[step] > 0 ? `, limit ${number(course.limits[step])}` : '',
+      `, ${number(course.waiting[step])} waiting`,
+      pause ? `; ${pause[2]}` : '',
+    ].join('');
   };
-  drawing.addEventListener('pointermove', (event) => point(drawing.stepAt(event.clientX - drawing.getBoundingClientRect().left)));
+  drawing.addEventListener('pointermove', (event) => {
+    point(drawing.stepAt(event.clientX - drawing.getBoundingClientRect().left));
+  });
   drawing.addEventListener('pointerleave', () => point(null));
   drawing.addEventListener('blur', () => point(null));
   drawing.addEventListener('keydown', (event) => {
@@ -99,14 +110,17 @@ const latencyChart = (course) => {
   const [median, p90, p99, longest] = course.latency;
   const drawing = svg('svg', {
     role: 'img',
-    'aria-label': answered === 0 ? 'no answers' : `times of ${number(answered)} answers: half within ${time(median)}, 99 of 100 within ${time(p99)}, the longest ${time(longest)}`,
+    'aria-label': answered === 0 ? 'no answers'
+      : `times of ${number(answered)} answers: half within ${time(median)}, 99 of 100 within ${time(p99)}, ` +
+        `the longest ${time(longest)}`,
   });
   const draw = () => {
     const width = Math.max(200, drawing.clientWidth || 300);
     const base = narrow.matches ? 116 : 180;
     drawing.setAttribute('viewBox', `0 0 ${width} ${base + 26}`);
     drawing.setAttribute('height', String(base + 26));
-    const parts = [svg('text', { class: 'strong', x: 0, y: 11 }, answered === 0 ? 'times of answers' : `times of answers, up to ${time(longest)}`)];
+    const title = answered === 0 ? 'times of answers' : `times of answers, up to ${time(longest)}`;
+    const parts = [svg('text', { class: 'strong', x: 0, y: 11 }, title)];
     if (answered === 0) {
       parts.push(svg('text', { x: 0, y: 60 }, 'no answers'));
       return drawing.replaceChildren(...parts);
@@ -118,7 +132,8 @@ const latencyChart = (course) => {
       if (value === 0) return;
       const height = Math.max(1.5, (value / most) * (base - 50));
       const lower = 10 ** (place / 8), upper = 10 ** ((place + 1) / 8);
-      parts.push(svg('rect', { class: 'bar', x: x(place) + 0.5, y: base - height, width: Math.max(1, x(place + 1) - x(place) - 1), height },
+      const width = Math.max(1, x(place + 1) - x(place) - 1);
+      parts.push(svg('rect', { class: 'bar', x: x(place) + 0.5, y: base - height, width, height },
         svg('title', {}, `${number(value)} between ${time(lower)} and ${time(upper)}`)));
     });
     parts.push(svg('line', { class: 'base', x1: 0, x2: width, y1: base, y2: base }));
@@ -126,7 +141,8 @@ const latencyChart = (course) => {
       const place = x(decade);
       const label = ['0.1 ms', '1 ms', '10 ms', '100 ms', '1 s', '10 s', '100 s', '1,000 s'][decade / 8];
       parts.push(svg('line', { class: 'base', x1: place, x2: place, y1: base, y2: base + 4 }));
-      parts.push(svg('text', { x: place, y: base + 18, 'text-anchor': place < 10 ? 'start' : place > width - 10 ? 'end' : 'middle' }, label));
+      const anchor = place < 10 ? 'start' : place > width - 10 ? 'end' : 'middle';
+      parts.push(svg('text', { x: place, y: base + 18, 'text-anchor': anchor }, label));
     }
     drawing.replaceChildren(...parts);
   };
@@ -139,8 +155,11 @@ const facts = (course) => {
   if (failed > 0) parts.push(`${number(failed)} failed`);
   if (exchanges !== urls) parts.push(`sent ${plural(exchanges, 'time', 'times')}`);
   parts.push(size(bytes));
-  parts.push(`at most ${number(peak)} running${limit > 0 ? ` of ${number(limit)}` : ''}`, `at most ${number(queue)} waiting`);
-  if (course.pauses.length > 0) parts.push(`paused ${plural(course.pauses.length, 'time', 'times')}, ${time(paused)} in all`);
+  parts.push(`at most ${number(peak)} running${limit > 0 ? ` of ${number(limit)}` : ''}`);
+  parts.push(`at most ${number(queue)} waiting`);
+  if (course.pauses.length > 0) {
+    parts.push(`paused ${plural(course.pauses.length, 'time', 'times')}, ${time(paused)} in all`);
+  }
   return parts.join(', ');
 };
 
@@ -159,17 +178,20 @@ const courses = () => {
     section.append(el('p', { class: 'quiet' }, 'No request was sent to any.'));
     return section;
   }
-  section.append(legend(['run', 'running on average'], ['run-soft', 'running at most'], ['limit', 'limit'], ['wait', 'waiting'], ['pause', 'paused']));
+  section.append(legend(['run', 'running on average'], ['run-soft', 'running at most'], ['limit', 'limit'],
+    ['wait', 'waiting'], ['pause', 'paused']));
   const charted = endPoints.filter((course) => course.running);
   const place = el('div', {});
   const show = (upTo) => {
     for (const course of charted.slice(place.childElementCount, upTo)) {
-      const readout = el('p', { class: 'readout', 'aria-live': 'polite' },
-        course.pauses.length > 0 ? course.pauses.slice(0, 3).map(([from, , reason]) => `${time(from)}: ${reason}`).join('; ')
-          + (course.pauses.length > 3 ? `; and ${number(course.pauses.length - 3)} more` : '') : '');
+      const pauses = course.pauses.slice(0, 3).map(([from, , reason]) => `${time(from)}: ${reason}`);
+      if (course.pauses.length > 3) pauses.push(`and ${number(course.pauses.length - 3)} more`);
+      const readout = el('p', { class: 'readout', 'aria-live': 'polite' }, pauses.join('; '));
       const [line, drawLine] = courseChart(course, readout);
       const [bars, drawBars] = latencyChart(course);
-      place.append(el('article', { class: 'course' }, el('h3', {}, course.name), el('p', { class: 'facts' }, facts(course)),
+      place.append(el('article', { class: 'course' },
+        el('h3', {}, course.name),
+        el('p', { class: 'facts' }, facts(course)),
         el('div', { class: 'charts' }, el('figure', {}, line, readout), el('figure', {}, bars))));
       watch(line, drawLine);
       watch(bars, drawBars);
@@ -182,11 +204,22 @@ const courses = () => {
     more.addEventListener('click', () => { show(charted.length); more.remove(); });
     section.append(more);
   }
-  if (endPoints.length > charted.length) section.append(el('h3', { class: 'course' }, 'The others'), table(endPoints.slice(charted.length, charted.length + 2000)));
+  if (endPoints.length > charted.length) {
+    const others = endPoints.slice(charted.length, charted.length + 2000);
+    section.append(el('h3', { class: 'course' }, 'The others'), table(others));
+  }
   return section;
 };
 
-const table = (list) => el('div', { class: 'wide' }, el('table', {},
-  el('thead', {}, el('tr', {}, ...['end-point', 'requests', 'failed', 'at most running', 'at most waiting', 'half within', '99 % within'].map((name) => el('th', { scope: 'col' }, name)))),
-  el('tbody', {}, ...list.map((course) => el('tr', {}, el('td', {}, course.name),
-    ...[number(course.numbers[0]), number(course.numbers[1]), number(course.numbers[4]), number(course.numbers[5]), time(course.latency[0]), time(course.latency[2])].map((text) => el('td', {}, text)))))));
+const table = (list) => {
+  const titles = [
+    'end-point', 'requests', 'failed', 'at most running', 'at most waiting', 'half within', '99 % within',
+  ];
+  const cells = ({ numbers, latency }) => [
+    ...[0, 1, 4, 5].map((place) => number(numbers[place])), ...[0, 2].map((place) => time(latency[place])),
+  ];
+  return el('div', { class: 'wide' }, el('table', {},
+    el('thead', {}, el('tr', {}, ...titles.map((title) => el('th', { scope: 'col' }, title)))),
+    el('tbody', {}, ...list.map((course) =>
+      el('tr', {}, el('td', {}, course.name), ...cells(course).map((text) => el('td', {}, text)))))));
+};

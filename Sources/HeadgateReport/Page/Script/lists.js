@@ -5,7 +5,9 @@ const MOST_ROWS = 300000; // Browsers know no taller elements than some millions
 const virtualList = (label, columns, render, onView, onSelect) => {
   const name = label.toLowerCase();
   const inner = el('div', { role: 'rowgroup' });
-  const list = el('div', { class: 'list', role: 'grid', tabindex: '0', 'aria-label': label, 'aria-colcount': String(columns) }, inner);
+  const list = el('div', {
+    class: 'list', role: 'grid', tabindex: '0', 'aria-label': label, 'aria-colcount': String(columns),
+  }, inner);
   let items = [];
   let selected = -1;
   let pool = new Map();
@@ -13,12 +15,15 @@ const virtualList = (label, columns, render, onView, onSelect) => {
   const height = () => (narrow.matches ? 44 : 24);
   const update = () => {
     isDue = false;
-    const [first, last] = [Math.max(0, Math.floor(list.scrollTop / height())), Math.min(items.length, Math.ceil((list.scrollTop + list.clientHeight) / height()))];
+    const first = Math.max(0, Math.floor(list.scrollTop / height()));
+    const last = Math.min(items.length, Math.ceil((list.scrollTop + list.clientHeight) / height()));
     if (onView) onView(items, first, last);
     const old = pool;
     pool = new Map();
     const spare = [];
-    for (const [place, row] of old) if (place < first - 4 || place >= last + 4) spare.push(row); else pool.set(place, row);
+    for (const [place, row] of old) {
+      if (place < first - 4 || place >= last + 4) spare.push(row); else pool.set(place, row);
+    }
     for (let place = Math.max(0, first - 4); place < Math.min(items.length, last + 4); place += 1) {
       let row = pool.get(place);
       if (!row) {
@@ -53,7 +58,8 @@ const virtualList = (label, columns, render, onView, onSelect) => {
   list.addEventListener('scroll', schedule, { passive: true });
   list.addEventListener('keydown', (event) => {
     const page = Math.max(1, Math.floor(list.clientHeight / height()) - 1);
-    const move = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const move = moves[event.key];
     if (move === undefined) return;
     event.preventDefault();
     select(selected < 0 ? Math.floor(list.scrollTop / height()) : selected + move, true);
@@ -62,7 +68,11 @@ const virtualList = (label, columns, render, onView, onSelect) => {
     const row = event.target.closest('.row');
     if (row) select(row.place, false);
   });
-  const resize = () => { inner.style.height = `${items.length * height()}px`; list.style.height = `${Math.min(18 * 24, Math.max(1, items.length) * height())}px`; schedule(); };
+  const resize = () => {
+    inner.style.height = `${items.length * height()}px`;
+    list.style.height = `${Math.min(18 * 24, Math.max(1, items.length) * height())}px`;
+    schedule();
+  };
   new ResizeObserver(resize).observe(list);
   return {
     element: list,
@@ -107,8 +117,10 @@ const detail = () => {
     add('error', error ? `${error.code}: ${error.message}` : '');
     add('submitted', `at ${time(start(row))}`);
     if (rows.attempts[row] > 0) {
-      add('sent', `at ${time(sent(row))}, after ${time(rows.sent[row])} of waiting${rows.attempts[row] > 1 ? `; ${number(rows.attempts[row])} times, this is the last` : ''}`);
-      add('answered', `first byte after ${time(rows.answered[row])}, whole after ${time(rows.answered[row] + rows.end[row])}`);
+      const times = rows.attempts[row] > 1 ? `; ${number(rows.attempts[row])} times, this is the last` : '';
+      add('sent', `at ${time(sent(row))}, after ${time(rows.sent[row])} of waiting${times}`);
+      const whole = time(rows.answered[row] + rows.end[row]);
+      add('answered', `first byte after ${time(rows.answered[row])}, whole after ${whole}`);
     }
     add('size', rows.bytes[row] > 0 ? size(rows.bytes[row]) : '');
   }];

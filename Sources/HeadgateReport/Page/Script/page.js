@@ -9,11 +9,15 @@ const head = () => {
   const title = `${plural(count, 'request', 'requests')} to ${plural(endPoints.length, 'end-point', 'end-points')}`;
   document.title = `${title} – Headgate report`;
   const notes = [];
-  if (data.leftOut > 0) notes.push(`${plural(data.leftOut, 'record', 'records')} of the log did not fit and ${data.leftOut === 1 ? 'is' : 'are'} left out.`);
-  if (data.strangeLines > 0) notes.push(`${plural(data.strangeLines, 'line', 'lines')} of the log could not be read.`);
+  if (data.leftOut > 0) notes.push(`Left out: ${plural(data.leftOut, 'record', 'records')} at the end of the log.`);
+  if (data.strangeLines > 0) {
+    notes.push(`${plural(data.strangeLines, 'line', 'lines')} of the log could not be read.`);
+  }
   return el('header', {},
     el('p', { class: 'kind' }, 'Headgate report'),
-    el('h1', {}, el('span', {}, `${plural(count, 'request', 'requests')} to `), el('span', { class: 'whole' }, plural(endPoints.length, 'end-point', 'end-points'))),
+    el('h1', {},
+      el('span', {}, `${plural(count, 'request', 'requests')} to `),
+      el('span', { class: 'whole' }, plural(endPoints.length, 'end-point', 'end-points'))),
     el('p', { class: 'quiet' }, `${when}${time(data.length)} long`),
     el('dl', { class: 'figures' },
       figure('fetched', number(outcomes[OK])),
@@ -27,18 +31,22 @@ const head = () => {
 };
 
 const legend = (...entries) =>
-  el('ul', { class: 'legend' }, ...entries.map(([style, name]) => el('li', {}, el('span', { class: `key ${style}` }), name)));
+  el('ul', { class: 'legend' }, ...entries.map(([style, name]) =>
+    el('li', {}, el('span', { class: `key ${style}` }), name)));
 
 // MARK: Failures
 
 const failures = () => {
   const section = el('section', { 'aria-labelledby': 'failed' }, el('h2', { id: 'failed' }, 'Failures'));
-  const failed = rows.errors.map(([row]) => row).filter((row) => rows.outcome[row] === FAILED).sort((one, other) => end(one) - end(other));
+  const failed = rows.errors.map(([row]) => row).filter((row) => rows.outcome[row] === FAILED);
+  failed.sort((one, other) => end(one) - end(other));
   if (failed.length === 0) {
     section.append(el('p', { class: 'quiet' }, 'There were none.'));
     return [section, () => {}];
   }
-  const search = el('input', { type: 'search', placeholder: 'Search URLs, statuses and errors', 'aria-label': 'Search the failures' });
+  const search = el('input', {
+    type: 'search', placeholder: 'Search URLs, statuses and errors', 'aria-label': 'Search the failures',
+  });
   const found = el('span', { class: 'found', role: 'status' });
   const [about, tell] = detail();
   const list = virtualList('Failures', 4, (element, row) => {
@@ -47,17 +55,23 @@ const failures = () => {
     cell(element, 2, errors.get(row).message || errors.get(row).code);
     cell(element, 3, rows.url[row]);
   }, null, tell);
-  const haystack = failed.map((row) => `${rows.status[row]} ${errors.get(row).code} ${errors.get(row).message} ${rows.url[row]}`.toLowerCase());
+  const haystack = failed.map((row) => {
+    const { code, message } = errors.get(row);
+    return `${rows.status[row]} ${code} ${message} ${rows.url[row]}`.toLowerCase();
+  });
   const apply = () => {
     const words = search.value.trim().toLowerCase();
     const items = failed.filter((_, place) => words === '' || haystack[place].includes(words));
-    found.textContent = items.length === failed.length ? `${number(failed.length)} in all` : `${number(items.length)} of ${number(failed.length)}`;
+    found.textContent = items.length === failed.length
+      ? `${number(failed.length)} in all` : `${number(items.length)} of ${number(failed.length)}`;
     list.set(items);
   };
   search.addEventListener('input', debounced(apply));
   section.append(el('div', { class: 'controls' }, search, found),
     el('div', { class: 'failures' },
-      el('div', { class: 'heads', 'aria-hidden': 'true' }, ...['ended at', 'status', 'error', 'URL'].map((name) => el('span', {}, name))), list.element),
+      el('div', { class: 'heads', 'aria-hidden': 'true' },
+        ...['ended at', 'status', 'error', 'URL'].map((name) => el('span', {}, name))),
+      list.element),
     about);
   return [section, apply];
 };

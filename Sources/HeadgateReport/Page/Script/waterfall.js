@@ -1,9 +1,13 @@
 // MARK: The waterfall
 
 const waterfall = () => {
-  const search = el('input', { type: 'search', placeholder: 'Search URLs', 'aria-label': 'Search the URLs of requests' });
+  const search = el('input', {
+    type: 'search', placeholder: 'Search URLs', 'aria-label': 'Search the URLs of requests',
+  });
   const choice = el('select', { 'aria-label': 'End-point' }, el('option', { value: '-1' }, 'All end-points'));
-  endPoints.slice(0, 1000).forEach((course, place) => choice.append(el('option', { value: String(place) }, course.name.slice(0, 80))));
+  endPoints.slice(0, 1000).forEach((course, place) => {
+    choice.append(el('option', { value: String(place) }, course.name.slice(0, 80)));
+  });
   const only = el('input', { type: 'checkbox' });
   const found = el('span', { class: 'found', role: 'status' });
   const canvas = el('canvas', { 'aria-hidden': 'true' });
@@ -11,7 +15,8 @@ const waterfall = () => {
   const axis = el('div', { class: 'axis', 'aria-hidden': 'true' });
   const overview = el('div', { class: 'overview' }, canvas, view, axis);
   const scale = el('span', { class: 'scale' });
-  const heads = el('div', { class: 'heads', 'aria-hidden': 'true' }, el('span', {}, 'URL'), el('span', {}, 'status'), scale);
+  const heads = el('div', { class: 'heads', 'aria-hidden': 'true' },
+    el('span', {}, 'URL'), el('span', {}, 'status'), scale);
   const [about, tell] = detail();
   let items = [];
   let [from, to] = [0, length];
@@ -34,7 +39,7 @@ const waterfall = () => {
     bar(bars, 1, 'server', sent(row), answered(row));
     bar(bars, 2, 'run', answered(row), end(row));
   };
-  // The axis shows the time in which the rows that are seen were under way; what they waited before runs in from the left.
+  // The axis shows the time in which the visible rows were under way. Their waiting before it comes in from the left.
   const onView = (list, first, last) => {
     let [low, high] = [Infinity, 0];
     for (let place = first; place < last; place += 1) {
@@ -69,14 +74,19 @@ const waterfall = () => {
     // A few failures of many would paint all of it: then a strip shows their share.
     const isDense = items.length > 4000;
     const share = new Float64Array(Math.max(1, height));
-    for (const [outcome, name] of [[THERE, '--wait'], [SKIPPED, '--wait'], [OK, '--run'], [FAILED, isDense ? '--run' : '--bad']]) {
+    const layers = [
+      [THERE, '--wait'], [SKIPPED, '--wait'], [OK, '--run'], [FAILED, isDense ? '--run' : '--bad'],
+    ];
+    for (const [outcome, name] of layers) {
       pen.fillStyle = colour.getPropertyValue(name);
       for (let place = 0; place < items.length; place += 1) {
         const row = items[place];
         if (rows.outcome[row] !== outcome) continue;
         if (outcome === FAILED) share[Math.floor((place / items.length) * height)] += height / items.length;
         const left = (sent(row) / length) * width;
-        pen.fillRect(left, (place / items.length) * height, Math.max(outcome === FAILED ? 2 : 1, (end(row) / length) * width - left), outcome === FAILED && !isDense ? Math.max(2, thick) : thick);
+        const least = outcome === FAILED && !isDense ? 2 : 1;
+        const wide = Math.max(least, (end(row) / length) * width - left);
+        pen.fillRect(left, (place / items.length) * height, wide, least === 2 ? Math.max(2, thick) : thick);
       }
     }
     pen.fillStyle = colour.getPropertyValue('--bad');
@@ -120,10 +130,14 @@ const waterfall = () => {
   only.addEventListener('change', apply);
   const section = el('section', { 'aria-labelledby': 'requests' },
     el('h2', { id: 'requests' }, 'Requests'),
-    el('p', { class: 'quiet small' }, `In the order in which they were sent. The picture has all of them, the first at the top; the list has the part that is marked in it.${outcomes[FAILED] > 0 && count > 4000 ? ' The strip at its right end shows where requests failed.' : ''}`),
+    el('p', { class: 'quiet small' },
+      'In the order in which they were sent. The picture has all of them, the first at the top; '
+        + 'the list has the part that is marked in it.',
+      outcomes[FAILED] > 0 && count > 4000 ? ' The strip at its right end shows where requests failed.' : null),
     el('div', { class: 'controls' }, search, choice, el('label', { class: 'check' }, only, 'only failed ones'), found),
     overview,
-    legend(['wait', 'waiting for its turn'], ['server', 'sent, no answer yet'], ['run', 'receiving'], ['bad', 'failed']),
+    legend(['wait', 'waiting for its turn'], ['server', 'sent, no answer yet'], ['run', 'receiving'],
+      ['bad', 'failed']),
     el('div', { class: 'waterfall' }, heads, list.element), about);
   return [section, apply];
 };
