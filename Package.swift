@@ -141,12 +141,20 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    // Depends on nothing: what it reads may come from other machines and other versions.
+    .target(
+      name: "HeadgateReport",
+      resources: ["page.css", "elements.js", "charts.js", "lists.js", "waterfall.js", "page.js"].map {
+        .embedInCode("Page/Script/\($0)")
+      },
+      swiftSettings: strict),
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateThreads",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict
     ),
@@ -213,6 +221,8 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    .testTarget(
+      name: "HeadgateReportTests", dependencies: ["HeadgateReport", "HeadgateTesting"], swiftSettings: strict),
     .testTarget(
       name: "HeadgateCommandTests",
       dependencies: [

@@ -38,6 +38,8 @@ elif [ "${1:-build}" != build ]; then
   need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
   need python3 command -v python3
   need openssl command -v openssl
+  # Draws the report's page: some 25 seconds to install.
+  need chromium sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 fi
 if [ "${1:-build}" = bench ]; then
   crates=/usr/share/cargo/registry
@@ -55,14 +57,14 @@ fi
 
 case "$(uname -s)" in
   Darwin)
-    echo "Missing:$missing. With Homebrew: brew install curl nginx python3 openssl pkg-config" >&2
+    echo "Missing:$missing. With Homebrew: brew install curl nginx python3 openssl pkg-config, and --cask chromium" >&2
     exit 1
     ;;
 esac
 if ! command -v apt-get > /dev/null 2>&1; then
   echo "Missing (by their Debian names):$missing" >&2
-  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl" >&2
-  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl" >&2
+  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl chromium" >&2
+  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl chromium" >&2
   exit 1
 fi
 

@@ -19,28 +19,6 @@ import Testing
   )
   func `Seconds for people`(seconds: Double, text: String) { #expect(Amount.seconds(seconds) == text) }
 
-  @Test func `The progress line knows the total once the list is read`() {
-    var line = ProgressLine(done: 12, running: 4, waiting: 30, bytes: 2048, seconds: 3)
-    #expect(line.text(columns: 80) == "12 done  running 4  waiting 30  2.0 KiB  3.00 s")
-    line.total = 46
-    line.failed = 2
-    #expect(line.text(columns: 80) == "12/46  running 4  waiting 30  failed 2  2.0 KiB  3.00 s")
-  }
-
-  @Test func `The progress line leaves room for what the terminal writes at an interrupt`() {
-    let line = ProgressLine(done: 12, running: 4, waiting: 30)
-    #expect(line.text(columns: 12) == "12 done  ")
-    #expect(line.text(columns: 3) == "")
-    #expect(line.text(columns: 0) == "")
-  }
-
-  @Test func `A status line that a narrower terminal has wrapped is erased whole`() {
-    #expect(LineWriter.eraser(of: String(repeating: "x", count: 79), columns: 80) == "\r\u{1B}[K")
-    #expect(LineWriter.eraser(of: String(repeating: "x", count: 79), columns: 40) == "\u{1B}[1A\r\u{1B}[J")
-    #expect(LineWriter.eraser(of: String(repeating: "x", count: 81), columns: 40) == "\u{1B}[2A\r\u{1B}[J")
-    #expect(LineWriter.eraser(of: "x", columns: .max) == "\r\u{1B}[K")
-  }
-
   @Test func `The first interrupt names what it waits for`() {
     #expect(
       InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 request that runs to end (1 at a:80), "))
@@ -49,6 +27,11 @@ import Testing
         "6 requests that run to end (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), "))
     #expect(InterruptText.of([]).hasPrefix("ending, since nothing runs"))
   }
+
+  @Test(arguments: [
+    (0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567"), (-1_000, "-1,000"),
+  ])
+  func `Counts for people`(count: Int, text: String) { #expect(Amount.grouped(count) == text) }
 
   @Test func `JSON strings come back as they were`() throws {
     for text in ["", "a\"b\\c/d", "\u{0}\u{1F}\n\r\t", "ä€😀", "\u{7F}\u{2028}"] {
@@ -71,6 +54,7 @@ import Testing
         name: .milliseconds(1), connect: .milliseconds(2), firstByte: .nanoseconds(10_000_400), total: .milliseconds(20)
       ),
       total: 1.5,
+      timeline: URLTimeline(start: 0.5),
       time: WallClock.text(seconds: 97_445, milliseconds: 6)
     )
     #expect(
@@ -78,7 +62,7 @@ import Testing
         {"url":"http://a/","final_url":"http://b/","end_point":null,"status":200,\
         "http_version":"HTTP/2","error":null,"message":null,"attempts":1,"bytes":5,\
         "file":"out/a","queued":0.250000,"dns":0.001000,"connect":0.002000,"tls":0.000000,"first_byte":0.010000,\
-        "total":1.500000,"time":"1970-01-02T03:04:05.006Z"}
+        "total":1.500000,"start":0.500000,"sent":null,"ran":null,"limit":null,"exchanges":null,"pauses":null,"time":"1970-01-02T03:04:05.006Z"}
 
         """
     )

@@ -95,6 +95,8 @@ struct RootCommand: AsyncParsableCommand {
         headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' -o results.ndjson
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
-    subcommands: [FetchCommand.self, CallCommand.self, DemoCommand.self, OriginCommand.self]
+    subcommands: [
+      FetchCommand.self, CallCommand.self, ReportCommand.self, DemoCommand.self, OriginCommand.self,
+    ]
   )
 }

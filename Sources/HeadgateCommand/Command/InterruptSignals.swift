@@ -8,13 +8,13 @@ import Glibc
 import Musl
 #endif
 
-/// Calls a closure for each SIGINT and SIGTERM, in place of what these do to a process.
+/// Calls a closure for each of some signals, in place of what these do to a process.
 final class InterruptSignals {
   private let sources: [any DispatchSourceSignal]
 
-  init(_ action: @escaping @Sendable () -> Void) {
+  init(_ numbers: [Int32] = [SIGINT, SIGTERM], _ action: @escaping @Sendable () -> Void) {
     let queue = DispatchQueue(label: "headgate-signals")
-    sources = [SIGINT, SIGTERM].map { number in
+    sources = numbers.map { number in
       // Else the signal would still end the process, before the source hears of it.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)

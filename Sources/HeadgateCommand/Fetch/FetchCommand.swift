@@ -85,6 +85,25 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var log: String?
 
+  @Option(
+    name: .customLong("report"),
+    help: ArgumentHelp(
+      "Write a page for a browser at the end, which shows how each host was asked: requests, queue, pauses, times, failures. "
+        + "It needs nothing from the network. headgate report makes one from a log.",
+      valueName: "file.html"
+    )
+  )
+  var page: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "How the standard error tells how far the run is: full (a panel, on terminals), plain (a line every 5 seconds), json (an "
+        + "object every second) or none. auto is full on a terminal and plain elsewhere.",
+      valueName: "auto|full|plain|json|none"
+    )
+  )
+  var progress = ProgressMode.auto
+
   @Flag(name: [.short, .long], help: "No progress and no summary; errors are still said.")
   var quiet = false
 
@@ -96,6 +115,9 @@ struct FetchCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
+    guard !quiet || [.auto, .none].contains(progress) else {
+      throw ValidationError("-q and --progress=\(progress.rawValue) exclude each other; give one of them.")
+    }
     guard !overwrite || folder != nil || here else {
       throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
     }
@@ -158,6 +180,8 @@ struct FetchCommand: AsyncParsableCommand {
     options.overwrites = overwrite
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
+    options.page = page
+    options.progress = progress
     options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
     options.connection = connection
     return options
@@ -169,9 +193,9 @@ struct FetchCommand: AsyncParsableCommand {
     // A closed output is an error like others, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
     let run = try FetchRun(options)
-    let signals = InterruptSignals { run.interrupted() }
+    let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()
     let status = await run.run()
-    signals.cancel()
+    for signal in signals { signal.cancel() }
     throw ExitCode(status.rawValue)
   }
 }

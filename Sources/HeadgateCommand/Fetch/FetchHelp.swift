@@ -28,6 +28,8 @@ enum FetchHelp {
     Authorities that servers' certificates are checked against may be named by CURL_CA_BUNDLE, SSL_CERT_FILE and \
     SSL_CERT_DIR, as with curl.
 
+    kill -USR1 shows what every host does, and what its next request waits for, without an effect on the run.
+
     EXAMPLES
       headgate fetch -i urls.txt --per-host 4 -P out
       headgate fetch -i urls.txt -P out --session run
@@ -35,6 +37,7 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson
       headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16
       headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 3
+      headgate fetch -i urls.txt -P out --report run.html
       grep -o 'https://[^"]*' page.html | headgate fetch -i - -O
       headgate fetch -i urls.txt -P out --header-env Authorization=API_AUTHORIZATION --max-filesize 100M
       headgate fetch https://example.com/a.json https://example.com/b.json | jq .

@@ -11,6 +11,13 @@ struct FetchJob: Sendable {
   var name: String?
   /// What a session has planned for it; nil: not known yet.
   var plan: SessionState.Plan?
+
+  /// The same with the tag by which the run's timeline knows it.
+  var tagged: FetchJob {
+    var job = self
+    job.request.tag = RunTimeline.tag(index)
+    return job
+  }
 }
 
 /// How one URL ended.

@@ -59,7 +59,10 @@ struct FetchOptions: Sendable {
   var retryFailed = false
   var newer = false
   var log: String?
+  /// The page that shows the run at its end.
+  var page: String?
   var verbosity = Verbosity.normal
+  var progress = ProgressMode.auto
   /// How connections are made; nil: as nobody said anything.
   var connection: ConnectionOptions?
 

@@ -12,6 +12,7 @@ extension FetchRun {
 
   /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
   func submit(_ job: FetchJob) async {
+    let job = timeline == nil ? job : job.tagged
     spared?.spare(job.request.endPoint)
     if let session { return await keep(job, session) }
     if transport.knowsName(for: job.request) { return await store(job) }
@@ -36,6 +37,7 @@ extension FetchRun {
 
   /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
   func print(_ job: FetchJob) async {
+    let job = timeline == nil ? job : job.tagged
     spared?.spare(job.request.endPoint)
     await output.turns.enter(job.index)
     pending.enter()

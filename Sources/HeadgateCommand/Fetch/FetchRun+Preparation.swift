@@ -1,6 +1,7 @@
 import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
+import Logging
 
 #if canImport(Darwin)
 import Darwin
@@ -88,7 +89,7 @@ extension FetchRun {
   }
 
   static func makeDispatcher(
-    _ options: FetchOptions, over transport: CurlTransport
+    _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger
   ) throws(FetchProblem) -> URLDispatcher {
     do {
       var limits = try GateLimits(
@@ -105,7 +106,8 @@ extension FetchRun {
         limits.adaptive = AdaptivePolicy(
           memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
       }
-      return URLDispatcher(transport: transport, limits: limits)
+      return URLDispatcher(
+        transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [])
     } catch let problem as FetchProblem {
       throw problem
     } catch {

@@ -37,20 +37,27 @@ final class FetchRun: Sendable {
   /// The limits that were given. Those in force may change, and asking for them takes the gate's lock.
   let configuredLimits: GateLimits
   private let stopSignal: StopSignal
-  private let started = Deadline.now
+  private let started: Deadline
   private let stop = Locked(Stop.no)
   /// How many URLs and bad lines there are, once that is known.
-  private let total = Locked(Int?.none)
+  let total = Locked(Int?.none)
+  /// The same as a count of the lists tells it before they are read; nil where that is not possible.
+  let expected = Locked(Int?.none)
   private let diskHasFailed = Locked(false)
-  private let showsStatus: Bool
-  /// For the status line; nil where there is none.
+  /// How the run tells how far it is; never `auto`.
+  let progress: ProgressMode
+  /// For the progress; nil where none is shown.
   let received: ByteCount?
   /// What this run goes on with, and another one may; nil where nobody asked for it.
   let session: Session?
   /// The names that files get.
   let names: FileNames
+  /// For the log and the page; nil where there is neither.
+  let timeline: RunTimeline?
   private let cookies: CookieJar?
-  private let messages: Int32
+  let messages: Int32
+  /// Shows the progress; nil where none is shown.
+  let display: ProgressDisplay?
   /// Nil where the distance of starts holds for this machine too.
   let spared: SparedEndPoints?
 
@@ -59,6 +66,8 @@ final class FetchRun: Sendable {
   /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was fetched then.
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
     var options = options
+    started = Deadline.now
+    timeline = options.log == nil && options.page == nil ? nil : RunTimeline(began: started)
     try options.readSecrets()
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
@@ -77,22 +86,30 @@ final class FetchRun: Sendable {
       options.urls = session?.failedURLs ?? []
     }
     self.options = options
-    // Bodies and a status line on one terminal would spoil each other.
-    let mixesWithBodies = options.target == .output && Descriptor.isTerminal(streams.output)
-    showsStatus = options.verbosity != .quiet && Descriptor.isTerminal(messages) && !mixesWithBodies
+    progress = options.progress.resolved(
+      for: ProgressMode.Stream(
+        isTerminal: Descriptor.isTerminal(messages), terminal: Descriptor.environment("TERM"),
+        hasBodies: options.target == .output && Descriptor.isTerminal(streams.output),
+        isQuiet: options.verbosity == .quiet))
+    let console = LineWriter(messages, on: crew)
     cookies = try FetchRun.makeJar(options)
-    received = showsStatus ? ByteCount() : nil
+    received = progress == .none ? nil : ByteCount()
     transport = try FetchRun.makeTransport(options, cookies)
-    dispatcher = try FetchRun.makeDispatcher(options, over: transport)
+    dispatcher = try FetchRun.makeDispatcher(
+      options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: options.verbosity == .quiet))
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
     configuredLimits = dispatcher.limits
     lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
-      console: LineWriter(messages, on: crew),
+      console: console,
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",
+      page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
+      timeline: timeline,
       verbosity: options.verbosity
     )
+    display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
+    display?.observe(self)
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
     }
@@ -100,7 +117,8 @@ final class FetchRun: Sendable {
 
   /// Fetches everything and returns the exit status, once all is written.
   func run() async -> ExitStatus {
-    let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
+    display?.start()
+    countLists()
     let timer = options.deadline.map { deadline in
       TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
         stopSignal.raise()
@@ -111,7 +129,7 @@ final class FetchRun: Sendable {
     let all = await readAll()
     total.withLock { $0 = all }
     await pending.empty()
-    ticker?.stop()
+    display?.stop()
     timer?.cancel()
     await dispatcher.shutDown(.drain)
     if let session {
@@ -187,20 +205,5 @@ final class FetchRun: Sendable {
   /// Whether the end was brought on by the deadline and by nobody else.
   var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
 
-  private var elapsed: Duration { Deadline.now - started }
-
-  private func status() -> String {
-    let tally = report.tally
-    let counts = dispatcher.gate.counts
-    var line = ProgressLine(
-      done: tally.done,
-      running: counts.running,
-      waiting: counts.waiting,
-      failed: tally.failed,
-      bytes: received?.value ?? tally.bytes,
-      seconds: elapsed.inSeconds
-    )
-    if let total = total.withLock({ $0 }) { line.total = total }
-    return line.text(columns: Descriptor.columns(messages) ?? 80)
-  }
+  var elapsed: Duration { Deadline.now - started }
 }

@@ -174,12 +174,25 @@ enum Descriptor {
   }
 
   /// The width of the terminal behind a descriptor; nil if it is none.
-  static func columns(_ descriptor: Int32) -> Int? {
+  static func columns(_ descriptor: Int32) -> Int? { terminalSize(descriptor)?.columns }
+
+  /// The size of the terminal behind a descriptor; nil if it is none.
+  static func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     guard isatty(descriptor) == 1 else { return nil }
     var size = winsize()
-    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-    return Int(size.ws_col)
+    // A serial line knows no size.
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+    return (Int(size.ws_col), Int(size.ws_row))
   }
+
+  /// Whether a terminal is another job's: the shell's, after `bg`.
+  static func isInBackground(_ descriptor: Int32) -> Bool {
+    let group = tcgetpgrp(descriptor)
+    return group > 0 && group != getpgrp()
+  }
+
+  /// A variable of the environment; nil where it is not set.
+  static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
   static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
@@ -187,6 +200,13 @@ enum Descriptor {
   static func isRegularFile(_ descriptor: Int32) -> Bool {
     var info = stat()
     return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// Whether two names lead to one file that exists.
+  static func isSameFile(_ one: String, _ other: String) -> Bool {
+    var (first, second) = (stat(), stat())
+    return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev
+      && first.st_ino == second.st_ino
   }
 
   /// The names in a folder; none where it can't be read.

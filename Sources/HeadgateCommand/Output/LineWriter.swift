@@ -3,15 +3,19 @@ import HeadgateThreads
 /// Writes lines to a descriptor from a thread of its own, in the order they come: a terminal that is held, or a slow
 /// disk, never stops a transfer.
 ///
-/// On a terminal it can keep a status line below the lines that scroll past.
+/// On a terminal it can keep status lines below the lines that scroll past. They are erased before anything else is
+/// written, and written again after it, in one piece.
 final class LineWriter: Sendable {
   private static let mostBehind = 1 << 20
 
   private struct State {
     var pending: [UInt8] = []
     var isScheduled = false
-    var status = ""
-    var shown = ""
+    var status: [String] = []
+    var shown: [String] = []
+    /// Whether the status lines may be seen: not while the process is about to stop.
+    var isHeld = false
+    var hasEnded = false
     var failure: SystemError?
   }
 
@@ -38,9 +42,28 @@ final class LineWriter: Sendable {
     change { $0.pending += text.utf8 }
   }
 
-  /// Shows a status line in place of the one before; an empty one erases it. For terminals only.
-  func show(status: String) {
-    change { $0.status = status }
+  /// Shows status lines in place of those before; none erases them. For terminals only.
+  func show(status: [String]) {
+    change { if !$0.hasEnded { $0.status = status } }
+  }
+
+  /// Erases the status lines for good: what a late painter shows is not shown any more.
+  func endStatus() {
+    change { state in
+      state.hasEnded = true
+      state.status = []
+    }
+  }
+
+  /// Erases the status lines until ``releaseStatus()``. To be followed by ``flush()``.
+  func holdStatus() { change { $0.isHeld = true } }
+
+  /// Shows the status lines again. Those that are on the terminal are left where they are: others may have written to it.
+  func releaseStatus() {
+    change { state in
+      state.isHeld = false
+      state.shown = []
+    }
   }
 
   /// Suspends until all that was added before is written.
@@ -80,16 +103,22 @@ final class LineWriter: Sendable {
   }
 
   private static func bytes(_ state: inout State, _ columns: () -> Int?) -> [UInt8] {
-    guard !state.pending.isEmpty || state.status != state.shown else { return [] }
+    let status = state.isHeld ? [] : state.status
+    guard !state.pending.isEmpty || status != state.shown else { return [] }
     let eraser = state.shown.isEmpty ? "" : eraser(of: state.shown, columns: columns() ?? .max)
-    state.shown = state.status
-    return Array(eraser.utf8) + state.pending + Array(state.status.utf8)
+    state.shown = status
+    return Array(eraser.utf8) + state.pending + Array(status.joined(separator: "\n").utf8)
   }
 
-  /// What erases a status line: to its start, and from there on. A terminal that has become narrower than the line has
-  /// wrapped it meanwhile, and shows it in several rows.
-  static func eraser(of line: String, columns: Int) -> String {
-    let rows = (line.unicodeScalars.count - 1) / max(1, columns)
-    return (rows > 0 ? "\u{1B}[\(rows)A" : "") + (rows > 0 ? "\r\u{1B}[J" : "\r\u{1B}[K")
+  /// What erases status lines: to the start of the first one, and from there on. A terminal that has become narrower than a
+  /// line has wrapped it meanwhile, and shows it in several rows.
+  ///
+  /// Terminals that cut lines instead of wrapping them (xterm) are told apart by nothing: there a few lines above the
+  /// status may be erased by a change of the width. To leave them would show a stale status in all others.
+  static func eraser(of lines: [String], columns: Int) -> String {
+    let rows = lines.reduce(-1) { rows, line in
+      rows + 1 + max(0, DisplayWidth.ofPainted(line) - 1) / max(1, columns)
+    }
+    return (rows > 0 ? "\u{1B}[\(rows)A" : "") + "\r\u{1B}[J"
   }
 }

@@ -26,6 +26,8 @@ struct FetchRecord: Equatable, Sendable {
   var exchange: ExchangeTimes?
   /// From the submission to the end.
   var total: Double?
+  /// When it was submitted, each time it was sent, and the pauses that began since the record before.
+  var timeline: URLTimeline?
   /// When it ended, by RFC 3339.
   var time: String?
 
@@ -47,6 +49,7 @@ struct FetchRecord: Equatable, Sendable {
     line.add("tls", seconds: exchange?.tls.inSeconds)
     line.add("first_byte", seconds: exchange?.firstByte.inSeconds)
     line.add("total", seconds: total)
+    timeline?.add(to: &line)
     line.add("time", time)
     return line.line
   }

@@ -6,13 +6,20 @@ final class FetchReport: Sendable {
   let console: LineWriter
   private let log: LineWriter?
   private let logName: String
+  private let page: ReportPage?
+  private let timeline: RunTimeline?
   private let verbosity: FetchOptions.Verbosity
   private let state = Locked(Tally())
 
-  init(console: LineWriter, log: LineWriter?, logName: String, verbosity: FetchOptions.Verbosity) {
+  init(
+    console: LineWriter, log: LineWriter?, logName: String, page: ReportPage?, timeline: RunTimeline?,
+    verbosity: FetchOptions.Verbosity
+  ) {
     self.console = console
     self.log = log
     self.logName = logName
+    self.page = page
+    self.timeline = timeline
     self.verbosity = verbosity
   }
 
@@ -27,10 +34,10 @@ final class FetchReport: Sendable {
     case .kept(let head, let url, let path, let bytes, let times): kept(job, head, url, path, bytes, times)
     case .there(let path, let bytes):
       state.withLock { $0.find() }
-      record { FetchRecord(url: job.url, bytes: bytes, file: path) }
+      record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
     case .unchanged(let head, let url, let path, let times):
       state.withLock { $0.find() }
-      record {
+      record(job) {
         var record = FetchRecord(url: job.url, file: path)
         record.answered(by: url, head, job.request, times)
         return record
@@ -40,7 +47,7 @@ final class FetchReport: Sendable {
     case .outputFailed(let error):
       state.withLock { $0.fail(.file) }
       if error.isShared { complain("\(error)") } else { complain("\(error)", about: job) }
-      record {
+      record(job) {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
@@ -72,10 +79,16 @@ final class FetchReport: Sendable {
     if verbosity != .quiet { say("headgate: \(text)") }
   }
 
+  /// Shows lines for a person who asked for them.
+  func show(_ text: String) {
+    for line in text.split(separator: "\n") { say(String(line)) }
+  }
+
   /// Suspends while more lines wait to be written than memory should hold.
   func settle() async {
     if console.isBehind { await console.flush() }
     if let log, log.isBehind { await log.flush() }
+    if let page { await page.settle() }
   }
 
   /// Writes what is left, the summary last. Returns the exit status.
@@ -84,7 +97,10 @@ final class FetchReport: Sendable {
       await log.flush()
       if let failure = log.failure { fault(.file, "\(logName): the log is not complete: \(failure)") }
     }
-    console.show(status: "")
+    if let page {
+      do throws(FetchProblem) { remark(try await page.write()) } catch { fault(.file, error.description) }
+    }
+    console.endStatus()
     let tally = tally
     if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
     await console.flush()
@@ -105,7 +121,7 @@ final class FetchReport: Sendable {
   ) {
     state.withLock { $0.succeed(bytes: bytes) }
     tell(head.statusCode, bytes, times?.total.inSeconds, job, to: path)
-    record {
+    record(job) {
       var record = FetchRecord(url: job.url, bytes: bytes, file: path)
       record.answered(by: url, head, job.request, times)
       return record
@@ -116,7 +132,7 @@ final class FetchReport: Sendable {
     state.withLock { $0.succeed(bytes: bytes) }
     let times = response.body.times
     tell(response.statusCode, bytes, times?.total.inSeconds, job, to: nil)
-    record {
+    record(job) {
       var record = FetchRecord(url: job.url, bytes: bytes)
       record.answered(by: response.url, response.head, job.request, times)
       return record
@@ -127,7 +143,7 @@ final class FetchReport: Sendable {
     state.withLock { $0.fail(.http) }
     let message = "status \(head.statusCode)" + (url == job.request.url ? "" : " at \(url)")
     complain(message, about: job)
-    record {
+    record(job) {
       var record = FetchRecord(url: job.url, error: "http_error", message: message, bytes: bytes)
       record.answered(by: url, head, job.request, times)
       return record
@@ -146,7 +162,7 @@ final class FetchReport: Sendable {
       state.withLock { $0.skip() }
       if verbosity == .verbose { complain("skipped", about: job) }
     }
-    record {
+    record(job) {
       let queued = error.waited.inSeconds
       return FetchRecord(
         url: job.url,
@@ -181,11 +197,14 @@ final class FetchReport: Sendable {
   /// A URL, the name of a file, and what is said of them.
   private static let longestLine = 8_000
 
-  private func record(_ make: () -> FetchRecord) {
-    guard let log else { return }
+  private func record(_ job: FetchJob? = nil, _ make: () -> FetchRecord) {
+    guard log != nil || page != nil else { return }
     var record = make()
+    record.timeline = timeline?.take(job?.index)
     record.time = WallClock.now()
-    log.write(record.json)
+    let line = record.json
+    log?.write(line)
+    page?.add(line)
   }
 }
 

@@ -28,6 +28,12 @@ struct JSONLine {
     text += json ?? "null"
   }
 
+  /// An array of objects; null where there is none in it.
+  mutating func add(_ name: String, _ objects: [JSONLine]) {
+    begin(name)
+    text += objects.isEmpty ? "null" : "[\(objects.map { $0.text + "}" }.joined(separator: ","))]"
+  }
+
   private mutating func begin(_ name: String) {
     if text.utf8.count > 1 { text += "," }
     text += "\"\(name)\":"

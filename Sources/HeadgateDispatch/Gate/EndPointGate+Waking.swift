@@ -42,8 +42,10 @@ extension EndPointGate {
   ///   - outcome: What became of it.
   ///   - ticket: Of the request, which still holds its permit.
   ///   - start: When the exchange started.
-  package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) {
-    if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return }
+  /// - Returns: The pause that began by it, or became longer; nil: nothing new sleeps.
+  @discardableResult
+  package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
+    if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return nil }
     let now = timers.now
     let (sleep, clients, learned) = perform {
       scheduler -> (Scheduler<any GateClient>.Sleep?, [any GateClient], [LearnedChange]) in
@@ -53,10 +55,11 @@ extension EndPointGate {
       return (sleep, clients, scheduler.takeLearnedChanges())
     }
     tell(learned)
-    guard let sleep else { return }
+    guard let sleep else { return nil }
     let whose = sleep.scope.map { "\($0) at \(sleep.endPoint)" } ?? "\(sleep.endPoint)"
     logger.info("\(whose): \(sleep.reason)\(sleep.isGivenUp ? "; what waits for it ends" : "")")
     for client in clients { client.sleeps(sleep.reason, isGivenUp: sleep.isGivenUp) }
+    return EndPointPause(sleep.endPoint, sleep.scope, sleep.reason, isGivenUp: sleep.isGivenUp, at: now)
   }
 
   /// A bare permit goes back to the gate: what it was given for was not refused, as far as the gate hears.

@@ -14,6 +14,18 @@ public protocol DispatchObserver: Sendable {
   /// - Parameter start: What is submitted. Header fields may be added to it.
   /// - Returns: Who hears of this request from here on; nil: nobody (one that samples returns nil for most).
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)?
+
+  /// An end-point of this dispatcher, or a scope, begins to pause, or its pause becomes longer: a server refused a request
+  /// of this dispatcher, or could not be reached. See ``PausePolicy`` and ``BreakerPolicy``.
+  ///
+  /// Called once for each change, with no lock held, on the thread that brings it about, before the exchange ends that
+  /// caused it. Calls for different end-points may come at once. It must return soon and must not block.
+  func endPointPaused(_ pause: EndPointPause)
+}
+
+extension DispatchObserver {
+  /// Does nothing.
+  public func endPointPaused(_ pause: EndPointPause) {}
 }
 
 /// Hears of one request from its submission to its end. Each span of the request has a call for its start and one for

@@ -83,6 +83,14 @@ extension DispatchOperation {
   private var present: DispatchRequest { state.withLock { $0.request } }
 
   /// One line, with no query and no header fields.
+  /// Its end-point, or a scope of it, pauses.
+  func observePause(_ pause: EndPointPause?) {
+    guard let pause, !core.observers.isEmpty else { return }
+    DeliveryFrame.mark(core.gateIdentity) {
+      for observer in core.observers { observer.endPointPaused(pause) }
+    }
+  }
+
   private func log(_ request: DispatchRequest, _ what: @autoclosure () -> String) {
     HeadgateLog.note(.dispatcher, "\(request.method.rawValue) \(RedactedURL.withoutQuery(request.url)) \(what())")
   }

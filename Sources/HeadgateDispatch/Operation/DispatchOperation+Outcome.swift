@@ -10,8 +10,9 @@ extension DispatchOperation {
       let (ticket, began) = state.withLock({ $0.sentUnder })
     else { return }
     let fields = QuotaFields.read(head.headerFields)
-    core.gate.note(
-      .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began)
+    observePause(
+      core.gate.note(
+        .answered(status: head.statusCode, wait: head.mayRefuse ? fields.wait : nil), of: ticket, startedAt: began))
     guard let (remaining, reset) = fields.binding else { return }
     let longest = core.gate.limits.pauses?.longest ?? .zero
     core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
@@ -38,7 +39,7 @@ extension DispatchOperation {
     guard core.gate.hearsOutcomes, !end.metClosedConnection else { return }
     let (verdict, sent) = state.withLock { ($0.verdict, $0.sentUnder) }
     guard let sent, (verdict ?? end.failure)?.isFailureToReach ?? false else { return }
-    core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began)
+    observePause(core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began))
   }
 
   /// For how long the end-point, or a scope of the request, lets nothing start; nil: it does not sleep.

@@ -69,6 +69,27 @@ struct Record: Decodable {
   var firstByte: Double?
   var total: Double?
   var time: String?
+  var start: Double?
+  var sent: Double?
+  var ran: Double?
+  var limit: Int?
+  var exchanges: [Exchange]?
+  var pauses: [Pause]?
+
+  struct Exchange: Decodable {
+    var endPoint: String
+    var start: Double
+    var end: Double
+    var status: Int?
+    var limit: Int
+  }
+
+  struct Pause: Decodable {
+    var endPoint: String
+    var at: Double
+    var until: Double
+    var reason: String
+  }
 }
 
 func fetch(_ arguments: String..., in folder: TemporaryFolder, input: String = "") async throws -> Fetched {

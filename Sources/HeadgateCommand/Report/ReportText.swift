@@ -1,0 +1,20 @@
+import HeadgateReport
+
+/// What is told of pages and archives that were written.
+enum ReportText {
+  static func page(_ path: String, _ log: RunLog) -> String {
+    var parts = ["the report is in \(path)"]
+    if log.leftOut > 0 {
+      parts.append("it has the first \(log.records.count) records; \(log.leftOut) more are left out")
+    }
+    if log.strangeLines > 0 { parts.append("\(lines(log.strangeLines)) no records of URLs") }
+    return parts.joined(separator: "; ")
+  }
+
+  static func archive(_ path: String, _ log: RunLog) -> String {
+    guard let restriction = HARFile.restriction(of: log) else { return "the archive is in \(path)" }
+    return "the archive is in \(path); it has \(restriction), since programs read such a file whole"
+  }
+
+  private static func lines(_ count: Int) -> String { count == 1 ? "1 line is" : "\(count) lines are" }
+}

@@ -1,0 +1,95 @@
+/// What a log says of one URL. Times are in seconds; `start`, `sent` and those of exchanges and pauses count from the
+/// beginning of the run.
+package struct LogRecord: Equatable, Sendable {
+  package struct Exchange: Equatable, Sendable {
+    package var endPoint: String
+    package var start: Double
+    package var end: Double
+    package var status: Int?
+    package var limit: Int?
+  }
+
+  package struct Pause: Equatable, Sendable {
+    package var endPoint: String
+    package var at: Double
+    package var until: Double
+    package var reason: String
+  }
+
+  package var method = "GET"
+  package var url: String
+  package var finalURL: String?
+  package var endPoint: String?
+  package var status: Int?
+  package var version: String?
+  package var error: String?
+  package var message: String?
+  package var attempts = 0
+  package var bytes: Int?
+  package var queued: Double?
+  package var name: Double?
+  package var connect: Double?
+  package var tls: Double?
+  package var firstByte: Double?
+  package var total: Double?
+  package var start: Double?
+  /// Every time that it was sent, also when that was once.
+  package var exchanges: [Exchange] = []
+  package var pauses: [Pause] = []
+  /// When it ended, in seconds since 1970.
+  package var time: Double?
+
+  /// Nil for what is no record of a URL.
+  package init?(_ line: ArraySlice<UInt8>) {
+    guard let value = JSONValue(line), let url = value["url"]?.string else { return nil }
+    self.url = url
+    if let method = value["method"]?.string { self.method = method }
+    finalURL = value["final_url"]?.string
+    endPoint = value["end_point"]?.string
+    status = value["status"]?.int
+    version = value["http_version"]?.string
+    error = value["error"]?.string
+    message = value["message"]?.string
+    attempts = value["attempts"]?.int ?? 0
+    bytes = value["bytes"]?.int
+    queued = value["queued"]?.seconds
+    name = value["dns"]?.seconds
+    connect = value["connect"]?.seconds
+    tls = value["tls"]?.seconds
+    firstByte = value["first_byte"]?.seconds
+    total = value["total"]?.seconds
+    start = value["start"]?.seconds
+    time = value["time"]?.string.flatMap(LogTime.seconds)
+    exchanges = (value["exchanges"]?.array ?? []).compactMap(Exchange.init)
+    if exchanges.isEmpty, let endPoint, let sent = value["sent"]?.seconds, let ran = value["ran"]?.seconds {
+      exchanges = [
+        Exchange(endPoint: endPoint, start: sent, end: sent + ran, status: status, limit: value["limit"]?.int)
+      ]
+    }
+    pauses = (value["pauses"]?.array ?? []).compactMap(Pause.init)
+  }
+}
+
+extension LogRecord.Exchange {
+  fileprivate init?(_ value: JSONValue) {
+    guard let endPoint = value["end_point"]?.string, let start = value["start"]?.seconds,
+      let end = value["end"]?.seconds
+    else { return nil }
+    self.init(
+      endPoint: endPoint, start: start, end: max(start, end), status: value["status"]?.int, limit: value["limit"]?.int)
+  }
+}
+
+extension LogRecord.Pause {
+  fileprivate init?(_ value: JSONValue) {
+    guard let endPoint = value["end_point"]?.string, let start = value["at"]?.seconds,
+      let until = value["until"]?.seconds
+    else { return nil }
+    self.init(endPoint: endPoint, at: start, until: max(start, until), reason: value["reason"]?.string ?? "")
+  }
+}
+
+extension JSONValue {
+  /// A span of time that a run can have: 0 to a century.
+  fileprivate var seconds: Double? { number.flatMap { (0...3.2e9).contains($0) ? $0 : nil } }
+}

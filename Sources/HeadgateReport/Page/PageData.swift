@@ -1,0 +1,94 @@
+/// The data of a page as its script reads it: columns instead of records, so that 100,000 requests stay a few megabytes.
+/// `report.js` has the other half of this contract.
+enum PageData {
+  /// How much of a message the page has; the log has all of it.
+  private static let longestText = 2_000
+
+  static func write(_ run: RunSummary, to writer: inout JSONWriter) {
+    writer.object { writer in
+      writer.name("length")
+      writer.value(ticks(run.length))
+      writer.name("began")
+      writer.value(run.began.map { Int(($0 * 1000).rounded()) })
+      writer.name("leftOut")
+      writer.value(run.leftOut)
+      writer.name("strangeLines")
+      writer.value(run.strangeLines)
+      writer.name("endPoints")
+      writer.array(run.endPoints) { write($1, to: &$0) }
+      writer.name("rows")
+      writer.object { write(run.rows, to: &$0) }
+    }
+  }
+
+  /// Tenths of a millisecond.
+  private static func ticks(_ seconds: Double) -> Int { Int((min(max(0, seconds), 1e10) * 10_000).rounded()) }
+
+  private static func write(_ course: EndPointCourse, to writer: inout JSONWriter) {
+    writer.object { writer in
+      writer.name("name")
+      writer.value(String(course.name.prefix(longestText)))
+      writer.name("numbers")
+      writer.array(
+        [
+          course.count, course.failed, course.bytes, course.exchanges, course.peak, course.longestQueue,
+          course.limit ?? 0, ticks(course.pausedSeconds),
+        ]
+      ) { $0.value($1) }
+      writer.name("latency")
+      let latency = course.latency
+      writer.array([latency.median, latency.p90, latency.p99, latency.longest]) { $0.value(ticks($1)) }
+      writer.name("classes")
+      writer.array(latency.counts) { $0.value($1) }
+      writer.name("pauses")
+      writer.array(course.pauses) { writer, pause in
+        writer.array { writer in
+          writer.value(ticks(pause.at))
+          writer.value(ticks(pause.until))
+          writer.value(String(pause.reason.prefix(longestText)))
+        }
+      }
+      guard course.running.count == EndPointCourse.steps else { return }
+      writer.name("running")
+      writer.array(course.running) { $0.value($1) }
+      writer.name("mean")
+      writer.array(course.mean) { $0.value(hundredths: $1) }
+      writer.name("waiting")
+      writer.array(course.waiting) { $0.value($1) }
+      writer.name("limits")
+      writer.array(course.limits) { $0.value($1) }
+    }
+  }
+
+  private static func write(_ rows: [RunRow], to writer: inout JSONWriter) {
+    writer.name("url")
+    writer.array(rows) { $0.value(String($1.url.prefix(longestText))) }
+    writer.name("endPoint")
+    writer.array(rows) { $0.value($1.endPoint) }
+    writer.name("outcome")
+    writer.array(rows) { $0.value($1.outcome.rawValue) }
+    writer.name("status")
+    writer.array(rows) { $0.value($1.status) }
+    writer.name("attempts")
+    writer.array(rows) { $0.value($1.attempts) }
+    writer.name("bytes")
+    writer.array(rows) { $0.value($1.bytes) }
+    // Each from the one before: small numbers.
+    writer.name("start")
+    writer.array(rows) { $0.value(ticks($1.start)) }
+    writer.name("sent")
+    writer.array(rows) { $0.value(ticks($1.sent) - ticks($1.start)) }
+    writer.name("answered")
+    writer.array(rows) { $0.value(ticks($1.answered) - ticks($1.sent)) }
+    writer.name("end")
+    writer.array(rows) { $0.value(ticks($1.end) - ticks($1.answered)) }
+    writer.name("errors")
+    writer.array(rows.enumerated().filter { $1.error != nil }) { writer, row in
+      writer.array { writer in
+        writer.value(row.offset)
+        writer.value(String((row.element.error ?? "").prefix(longestText)))
+        writer.value(String((row.element.message ?? "").prefix(longestText)))
+      }
+    }
+  }
+}

@@ -1,0 +1,108 @@
+/// What became of a run, as its log tells it: the rows in the order in which they were sent, and each end-point's course.
+package struct RunSummary: Sendable {
+  let rows: [RunRow]
+  /// Those with the most exchanges first.
+  let endPoints: [EndPointCourse]
+  /// How long it took, in seconds: up to the end of the last URL or exchange.
+  let length: Double
+  /// When it began, in seconds since 1970; nil where the log has no times.
+  let began: Double?
+  let leftOut: Int
+  let strangeLines: Int
+
+  package var count: Int { rows.count }
+
+  func count(_ outcome: RunRow.Outcome) -> Int { rows.count { $0.outcome == outcome } }
+
+  var bytes: Int { rows.reduce(0) { $0 &+ ($1.outcome == .ok ? $1.bytes : 0) } }
+
+  /// O(n log n).
+  package init(_ log: RunLog) {
+    let began = Self.beginning(log.records)
+    var rows: [RunRow] = []
+    rows.reserveCapacity(log.records.count)
+    var courses: [EndPointCourse.Collector] = []
+    var places: [String: Int] = [:]
+    func place(_ name: String) -> Int {
+      if let place = places[name] { return place }
+      places[name] = courses.count
+      courses.append(EndPointCourse.Collector(name))
+      return courses.count - 1
+    }
+    for record in log.records {
+      let row = Self.row(record, began) { place($0) }
+      rows.append(row)
+      for pause in record.pauses { courses[place(pause.endPoint)].pauses.append(pause) }
+      guard row.endPoint >= 0 || !record.exchanges.isEmpty else { continue }
+      // What it waited for after an exchange was a permit of the next one's end-point, or rest between attempts.
+      var free = row.start
+      for exchange in record.exchanges {
+        let place = place(exchange.endPoint)
+        courses[place].waits.append((free, exchange.start))
+        courses[place].exchanges.append(exchange)
+        free = exchange.end
+      }
+      if record.exchanges.isEmpty {
+        // A log of an earlier version, or one that was never sent.
+        courses[row.endPoint].waits.append((row.start, row.sent))
+        if record.attempts > 0 {
+          courses[row.endPoint].exchanges.append(
+            LogRecord.Exchange(
+              endPoint: record.endPoint ?? "", start: row.sent, end: row.end, status: record.status, limit: nil))
+        }
+      } else if row.end > free, record.error != nil {
+        courses[row.endPoint].waits.append((free, row.end))
+      }
+      courses[row.endPoint].add(row)
+    }
+    let length = max(
+      rows.map(\.end).max() ?? 0, courses.compactMap { $0.exchanges.map(\.end).max() }.max() ?? 0)
+    let order = courses.indices.sorted {
+      (courses[$0].exchanges.count, courses[$1].name) > (courses[$1].exchanges.count, courses[$0].name)
+    }
+    var ranks = [Int](repeating: 0, count: courses.count)
+    for (rank, place) in order.enumerated() { ranks[place] = rank }
+    for index in rows.indices where rows[index].endPoint >= 0 { rows[index].endPoint = ranks[rows[index].endPoint] }
+    rows.sort { ($0.sent, $0.end, $0.url) < ($1.sent, $1.end, $1.url) }
+    self.rows = rows
+    endPoints = order.enumerated().map { rank, place in
+      let steps = rank < EndPointCourse.mostCharts ? EndPointCourse.steps : 1
+      return EndPointCourse(courses[place], length: length, steps: steps)
+    }
+    self.length = length
+    self.began = began
+    leftOut = log.leftOut
+    strangeLines = log.strangeLines
+  }
+
+  /// When the run began: each record knows when it ended by the clock on the wall, and when by that of the run.
+  private static func beginning(_ records: [LogRecord]) -> Double? {
+    records.compactMap { record in
+      guard let time = record.time else { return nil }
+      if let start = record.start { return time - start - (record.total ?? 0) }
+      return time - (record.total ?? 0)
+    }
+    .min()
+  }
+
+  private static func row(_ record: LogRecord, _ began: Double?, _ place: (String) -> Int) -> RunRow {
+    let last = record.exchanges.last
+    // The records of earlier versions have no more than the time of the end.
+    let start: Double =
+      if let start = record.start {
+        start
+      } else if let began, let time = record.time {
+        max(0, time - (record.total ?? 0) - began)
+      } else {
+        0
+      }
+    let end = max(record.total.map { start + $0 } ?? start, last?.end ?? start)
+    let sent =
+      last?.start ?? (record.attempts > 0 ? min(end, start + (record.queued ?? 0)) : end)
+    return RunRow(
+      url: record.url, endPoint: (record.endPoint ?? last?.endPoint).map(place) ?? -1,
+      outcome: RunRow.Outcome(record), status: record.status ?? 0, attempts: record.attempts,
+      bytes: record.bytes ?? 0, start: min(start, sent), sent: sent,
+      answered: min(end, sent + (record.firstByte ?? 0)), end: end, error: record.error, message: record.message)
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+extension AcceptanceTests {
+  /// The command in a process of its own, with a terminal for its messages.
+  @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil }, .timeLimit(.minutes(2)))
+  struct ProgressTests {
+    private let folder: TemporaryFolder
+    private let origin: Origin
+
+    init() throws {
+      folder = try TemporaryFolder()
+      origin = try Origin()
+      let urls = (0..<2_000).map { origin.url($0 % 20 == 3 ? "/status/404?n=\($0)" : "/delay/20?n=\($0)") }
+      try folder.write(Array(urls.joined(separator: "\n").utf8), to: "list")
+    }
+
+    private func run(_ terminal: PseudoTerminal, _ environment: [String: String]) throws -> Process {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments =
+        ["-u", "NO_COLOR"] + environment.map { "\($0.key)=\($0.value)" }
+        + [Tool.headgate ?? "", "fetch", "-i", folder.file("list"), "-P", folder.file("out"), "--per-host", "2"]
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle(fileDescriptor: terminal.slave, closeOnDealloc: false)
+      try process.runWithSignals()
+      return process
+    }
+
+    /// The state of a process as the system names it: T is stopped.
+    private func isStopped(_ process: Process) -> Bool {
+      let text = (try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)) ?? ""
+      return text.split(separator: ")").last?.split(separator: " ").first == "T"
+    }
+
+    @Test("D129 the panel survives a resize, Ctrl-Z, a question and Ctrl-C, and the last line tells the truth")
+    func panel() async throws {
+      let terminal = try PseudoTerminal(columns: 80, rows: 24)
+      let process = try run(terminal, ["TERM": "xterm"])
+      try await terminal.wait(for: "running 2  queued")
+      try await terminal.wait(for: "/2,000")
+      #expect(terminal.text.contains("\u{1B}["))
+
+      terminal.resize(columns: 40, rows: 24)
+      kill(process.processIdentifier, SIGWINCH)
+      // A failure that comes before the signal brings the old panel once more.
+      _ = try await eventually("the panel is as narrow as the terminal") {
+        let panel = terminal.panel.filter { !$0.hasPrefix("headgate: ") }.map { DisplayWidth.ofPainted(String($0)) }
+        return panel.count >= 4 && panel.allSatisfy { $0 <= 37 } ? true : nil
+      }
+
+      kill(process.processIdentifier, SIGTSTP)
+      _ = try await eventually("it has stopped") { isStopped(process) ? true : nil }
+      // The last that it did was to erase the panel.
+      _ = try await eventually("the panel is gone") { terminal.text.hasSuffix("\r\u{1B}[J") ? true : nil }
+      var place = terminal.count
+      kill(process.processIdentifier, SIGCONT)
+      try await terminal.wait(for: "/2,000", after: place)
+
+      place = terminal.count
+      kill(process.processIdentifier, SIGUSR1)
+      try await terminal.wait(for: "limit 2/2", after: place)
+
+      place = terminal.count
+      process.interrupt()
+      process.waitUntilExit()
+      terminal.close()
+      #expect(process.terminationStatus == 130)
+      try await terminal.wait(for: "peak 2/host", after: place)
+      let summary = try #require(terminal.text.split(separator: "\n").last)
+      let numbers = ["ok ", "failed ", "skipped "].map { word -> Int in
+        let rest = summary.firstRange(of: word).map { summary[$0.upperBound...] } ?? ""
+        return Int(rest.prefix { $0.isNumber }) ?? -1
+      }
+      #expect(numbers.reduce(0, +) == 2_000)
+      #expect(folder.names(in: "out").count == numbers[0])
+      let failures = terminal.text.split(separator: "\n").count { $0.contains(": status 404") }
+      #expect(failures == numbers[1])
+    }
+
+    @Test("D129 a dumb terminal gets no sequences")
+    func dumb() async throws {
+      let terminal = try PseudoTerminal(columns: 80, rows: 24)
+      let process = try run(terminal, ["TERM": "dumb"])
+      try await terminal.wait(for: ": status 404")
+      process.interrupt()
+      process.waitUntilExit()
+      terminal.close()
+      try await terminal.wait(for: "peak 2/host")
+      #expect(!terminal.text.contains("\u{1B}"))
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import HeadgateTesting
+import Testing
+
+@testable import HeadgateReport
+
+@Suite struct RunTests {
+  @Test(arguments: 1...20) func `Counts of steps are those of a count at every moment`(_ seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    let steps = Int.random(in: 1...12, using: &random)
+    // Whole numbers, so that the moments in between are the middles.
+    let length = Double(steps * 4)
+    let spans = (0..<Int.random(in: 0...40, using: &random)).map { _ -> (start: Double, end: Double) in
+      let start = Double(Int.random(in: 0..<Int(length), using: &random))
+      return (start, start + Double(Int.random(in: 0...6, using: &random)))
+    }
+    let counts = StepCounts(spans, length: length, steps: steps)
+    for step in 0..<steps {
+      let moments = (0..<4).map { Double(step * 4 + $0) + 0.5 }
+      let running = moments.map { moment in spans.count { $0.start < moment && moment < $0.end } }
+      #expect(counts.most[step] == running.max())
+      #expect(abs(counts.mean[step] - Double(running.reduce(0, +)) / 4) < 1e-9)
+    }
+  }
+
+  @Test func `One that follows another at the same moment does not run beside it`() {
+    #expect(StepCounts([(0, 1), (1, 2), (2, 3)], length: 3, steps: 3).most == [1, 1, 1])
+  }
+
+  @Test func `Quantiles and classes of times`() {
+    let times = LatencyDistribution((1...1000).map { Double($0) / 1000 })
+    #expect(times.median == 0.501)
+    #expect(times.p99 == 0.991)
+    #expect(times.longest == 1)
+    #expect(times.counts.reduce(0, +) == 1000)
+    #expect(LatencyDistribution([0, 1e9]).counts.first == 1)
+    #expect(LatencyDistribution([0, 1e9]).counts.last == 1)
+    #expect(LatencyDistribution([]).median == 0)
+  }
+
+  @Test func `A retry and a redirect count where they were sent, and waits where they waited`() throws {
+    let run = RunSummary(
+      Samples.log([
+        "start": 0, "sent": 4, "attempts": 2, "total": 5,
+        "exchanges": [
+          ["end_point": "a.example:80", "start": 1, "end": 2, "status": 429, "limit": 4],
+          ["end_point": "b.example:80", "start": 4, "end": 5, "status": 200, "limit": 2],
+        ],
+        "end_point": "b.example:80",
+        "pauses": [
+          ["end_point": "a.example:80", "at": 2, "until": 3, "reason": "paused 1.0 s by 429"],
+          ["end_point": "a.example:80", "at": 2.5, "until": 6, "reason": "paused 3.5 s by 429"],
+        ],
+      ]))
+    let a = try #require(run.endPoints.first { $0.name == "a.example:80" })
+    let b = try #require(run.endPoints.first { $0.name == "b.example:80" })
+    #expect((a.exchanges, b.exchanges, a.count, b.count) == (1, 1, 0, 1))
+    #expect((a.limit, b.limit) == (4, 2))
+    #expect(a.pauses.count == 1)
+    #expect(a.pauses.first?.until == 6)
+    // The run's end cuts it.
+    #expect(a.pausedSeconds == 3)
+    #expect(b.waiting.max() == 1)
+  }
+
+  @Test func `Outcomes are told apart`() {
+    let run = RunSummary(
+      Samples.log(
+        [:], ["error": "timed_out", "status": Samples.null], ["error": "cancelled"],
+        ["attempts": 0, "status": Samples.null, "total": Samples.null]))
+    #expect(run.count(.ok) == 1)
+    #expect(run.count(.failed) == 1)
+    #expect(run.count(.skipped) == 1)
+    #expect(run.count(.there) == 1)
+  }
+
+  @Test func `An empty log is an empty page`() throws {
+    let data = try Samples.data(RunSummary(RunLog()))
+    #expect((data["endPoints"] as? [Any])?.isEmpty == true)
+  }
+}
