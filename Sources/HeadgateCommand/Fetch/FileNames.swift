@@ -3,7 +3,7 @@ import HeadgateThreads
 /// Gives the files of a run their names: equal ones are numbered in the order in which they are asked for, which is that
 /// of the list, and not in the order in which bodies come. The same list gets the same names each time.
 ///
-/// What is kept of a name is a hash of 56 bits, so that a long list costs some 7 bytes a line. Two names with one hash
+/// What is kept of a name is a hash of 56 bits, so that a long list costs some 8 bytes a line. Two names with one hash
 /// would cost the second one a number.
 final class FileNames: Sendable {
   /// Up to this number the search for a free one begins at 1 each time: names that are wished for a few times, which may

@@ -1,4 +1,4 @@
-/// A set of hashes that takes about 7 bytes for each, while it grows too. It keeps 56 of their 64 bits: of ten million
+/// A set of hashes that takes about 8 bytes for each, while it grows too. It keeps 56 of their 64 bits: of ten million
 /// hashes two are taken for one with a probability of one in a thousand.
 ///
 /// A `Set<Int>` doubles when it grows, and has the old table beside the new one meanwhile: 201 MB at 10^7 elements. Here the
