@@ -226,7 +226,7 @@ let package = Package(
     .testTarget(
       name: "HeadgateCommandTests",
       dependencies: [
-        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateReport", "HeadgateTesting", "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

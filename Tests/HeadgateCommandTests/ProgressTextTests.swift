@@ -63,7 +63,7 @@ import Testing
   @Test func `Quiet and a progress exclude each other`() throws {
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "-q", "--progress", "full"]) }
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "--progress", "fancy"]) }
-    #expect(try FetchCommand.parse(["http://a/", "-q", "--progress=none"]).options().progress == .none)
+    #expect(try FetchCommand.parse(["http://a/", "-q", "--progress=none"]).options().progress == ProgressMode.none)
   }
 
   @Test func `A list is counted as it will be read`() throws {

@@ -80,24 +80,6 @@ import Testing
     _ = RunPage.bytes(RunSummary(log))
   }
 
-  @Test(arguments: ["{", "[", "{\"a\":"]) func `Depth is bounded`(_ text: String) {
-    #expect(JSONValue(Array(String(repeating: text, count: 100_000).utf8)[...]) == nil)
-  }
-
-  @Test(
-    arguments: [
-      ("null", JSONValue.null), (" [1, -2.5e1 ,\"a\"] ", .array([.number(1), .number(-25), .string("a")])),
-      (
-        "{\"a\":true,\"b\":false}",
-        .object([.init(name: "a", value: .bool(true)), .init(name: "b", value: .bool(false))])
-      ),
-      ("\"\\u00fc\\ud83d\\ude00\\n\\/\"", .string("ü😀\n/")), ("\"\\ud800\"", .string("\u{FFFD}")),
-    ])
-  func `JSON is read`(_ text: String, _ value: JSONValue) { #expect(JSONValue(Array(text.utf8)[...]) == value) }
-
-  @Test(arguments: ["", "nul", "\"", "\"\\", "\"\\u12", "[1,]", "{\"a\"}", "1 2", "1e999", "--", "{\"a\":1,}"])
-  func `What is no JSON is nothing`(_ text: String) { #expect(JSONValue(Array(text.utf8)[...]) == nil) }
-
   @Test(
     arguments: [
       ("1970-01-01T00:00:00.000Z", 0.0), ("2000-02-29T23:59:59.250Z", 951_868_799.25),

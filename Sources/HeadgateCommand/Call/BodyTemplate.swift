@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// The body of every request.
 enum BodyTemplate: Hashable, Sendable {
   case json(JSONTemplate)

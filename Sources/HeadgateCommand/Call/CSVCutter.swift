@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// Rows as CSV (RFC 4180) with a header line: each becomes an object with the header's names and strings for values.
 /// Quoted values may have commas, line feeds and doubled quotation marks in them. Blank lines are passed over. Holds
 /// no more than one row.

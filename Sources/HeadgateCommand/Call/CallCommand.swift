@@ -79,14 +79,10 @@ struct CallCommand: AsyncParsableCommand {
   @OptionGroup(title: "Connection")
   var connection: ConnectionOptions
 
-  @Flag(name: [.short, .long], help: "No progress and no summary; errors are still said.")
-  var quiet = false
-
-  @Flag(name: [.short, .long], help: "One line for each row.")
-  var verbose = false
+  @OptionGroup
+  var progress: ProgressOptions
 
   func validate() throws {
-    guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("The standard input can be read only once; give -i - once.")
     }
@@ -164,7 +160,8 @@ struct CallCommand: AsyncParsableCommand {
     options.maxRedirects = 0
     options.redirects.socket = connection.unixSocket
     options.maxBytes = requests.maxFilesize
-    options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
+    options.progress = progress.progress
+    options.verbosity = progress.verbosity
     options.connection = connection
     return options
   }
@@ -174,9 +171,9 @@ struct CallCommand: AsyncParsableCommand {
     // A closed output is an error like others, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
     let run = try CallRun(options)
-    let signals = InterruptSignals { run.interrupted() }
+    let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()
     let status = await run.run()
-    signals.cancel()
+    for signal in signals { signal.cancel() }
     throw ExitCode(status.rawValue)
   }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateReport
 
 /// What `headgate call` was asked for, checked.
 struct CallOptions: Sendable {

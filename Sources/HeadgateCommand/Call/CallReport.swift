@@ -51,12 +51,17 @@ final class CallReport: Sendable {
     if verbosity != .quiet { say("headgate: \(text)") }
   }
 
+  /// Shows lines for a person who asked for them.
+  func show(_ text: String) {
+    for line in text.split(separator: "\n") { say(String(line)) }
+  }
+
   /// Suspends while more lines wait to be written than memory should hold.
   func settle() async { if console.isBehind { await console.flush() } }
 
   /// Writes what is left, the summary last. Returns the exit status.
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
-    console.show(status: "")
+    console.show(status: [])
     let tally = tally
     if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
     await console.flush()

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateReport
 import HeadgateThreads
 
 /// What a line of the results says of one row. Null stands for what did not happen or is not known.

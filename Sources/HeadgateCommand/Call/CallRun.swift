@@ -46,8 +46,10 @@ final class CallRun: Sendable {
   /// How many rows had no time left to be sent.
   let late = Locked(0)
   private let cookies: CookieJar?
-  private let messages: Int32
-  private let showsStatus: Bool
+  /// How the run shows its progress; never `auto`.
+  let progress: ProgressMode
+  /// Shows the progress; nil where none is shown.
+  let display: ProgressDisplay?
 
   /// Opens all that the run needs.
   ///
@@ -56,22 +58,27 @@ final class CallRun: Sendable {
     var options = options
     try options.requests.readSecrets()
     self.options = options
-    messages = streams.messages
     (stopSignal, lists) = try CallRun.openLists(options, streams.input)
     try FetchRun.checkTrust(options.requests)
     cookies = try FetchRun.makeJar(options.requests)
-    dispatcher = try FetchRun.makeDispatcher(options.requests, cookies)
+    let verbosity = options.requests.verbosity
+    progress = options.requests.progress.resolved(
+      for: ProgressMode.Stream(
+        isTerminal: Descriptor.isTerminal(streams.messages), terminal: Descriptor.environment("TERM"),
+        hasBodies: options.results == nil && Descriptor.isTerminal(streams.output), isQuiet: verbosity == .quiet))
+    let crew = LaneCrew(name: "headgate-output", size: 4)
+    let console = LineWriter(streams.messages, on: crew)
+    dispatcher = try FetchRun.makeDispatcher(
+      options.requests, over: try FetchRun.makeTransport(options.requests, cookies), nil,
+      ConsoleLog.logger(console, progress, isQuiet: verbosity == .quiet))
     spared = options.requests.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
     turns = SendingTurns(dispatcher)
-    let crew = LaneCrew(name: "headgate-output", size: 4)
     journal = try CallJournal(
       session: options.session, results: options.results, output: streams.output, requests: options.requestsDigest,
       on: crew)
-    let verbosity = options.requests.verbosity
-    // Results and a status line on one terminal would spoil each other.
-    let mixes = options.results == nil && Descriptor.isTerminal(streams.output)
-    showsStatus = verbosity != .quiet && Descriptor.isTerminal(messages) && !mixes
-    report = CallReport(console: LineWriter(messages, on: crew), verbosity: verbosity)
+    report = CallReport(console: console, verbosity: verbosity)
+    display = progress == .none ? nil : ProgressDisplay(progress, on: console, streams.messages)
+    display?.observe { [weak self] in self?.progressState() ?? (ProgressState(), 0) }
     if let file = options.requests.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
     }
@@ -99,14 +106,14 @@ final class CallRun: Sendable {
 
   /// Sends everything and returns the exit status, once all is written.
   func run() async -> ExitStatus {
-    let ticker = showsStatus ? StatusTicker(console: report.console) { [weak self] in self?.status() ?? "" } : nil
+    display?.start()
     let timer = options.requests.deadline.map { deadline in
       TimerThread.shared.schedule(at: started + deadline) { [stopSignal] in stopSignal.raise() }
     }
     let all = await readAll()
     total.withLock { $0 = all }
     await pending.empty()
-    ticker?.stop()
+    display?.stop()
     timer?.cancel()
     let late = late.withLock { $0 }
     if late > 0 {
@@ -181,18 +188,26 @@ final class CallRun: Sendable {
   /// Whether the end was brought on by the deadline.
   var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
 
-  private func status() -> String {
+  // MARK: Progress
+
+  private func progressState() -> (state: ProgressState, ended: Int) {
     let tally = report.tally
-    let counts = dispatcher.gate.counts
-    var line = ProgressLine(
-      done: tally.done,
-      running: counts.running,
-      waiting: counts.waiting,
-      failed: tally.failed + tally.unknown,
-      bytes: tally.bytes,
-      seconds: (Deadline.now - started).inSeconds
-    )
-    if let total = total.withLock({ $0 }) { line.total = total }
-    return line.text(columns: Descriptor.columns(messages) ?? 80)
+    let snapshot = dispatcher.snapshot()
+    var state = ProgressState(
+      done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.failed + tally.unknown,
+      bytes: tally.bytes, seconds: (Deadline.now - started).inSeconds,
+      rows: snapshot.endPoints.map { ProgressState.Row($0) })
+    state.total = total.withLock { $0 }
+    return (state, tally.ok + tally.failed + tally.unknown)
+  }
+
+  /// Signals that concern what is shown, for the process itself.
+  func progressSignals() -> [InterruptSignals] {
+    ProgressDisplay.signals(display, progress, on: report.console) { [weak self] in
+      guard let self else { return }
+      var (state, _) = progressState()
+      state.rows = []
+      report.show("headgate: \(state.plain)\n\(dispatcher.snapshot())")
+    }
   }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateReport
 
 /// How a row becomes a request.
 ///

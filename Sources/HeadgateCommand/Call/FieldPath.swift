@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateReport
 
 /// Where a value is in a row or a response: names of members with dots between them, numbers for places in arrays.
 struct FieldPath: Hashable, Sendable, CustomStringConvertible {

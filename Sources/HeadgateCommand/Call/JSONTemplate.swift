@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// A JSON text with fields of the row in it. Where a value may be, a field is inserted as the JSON value that it is;
 /// within a string, as text, escaped. So the result is JSON, whatever the row has.
 struct JSONTemplate: Hashable, Sendable {

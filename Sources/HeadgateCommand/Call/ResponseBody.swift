@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// A response's body, as a result has it.
 enum ResponseBody: Sendable {
   case none

@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// A row as it was read.
 struct RawRow: Sendable {
   /// The line that it begins on, from 1.

@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// Which row it is, in all runs of a session: its content and how many equal rows come before it. Not its line, so
 /// that a list may be shuffled, shortened and added to between two runs.
 struct RowKey: Hashable, Sendable, CustomStringConvertible {

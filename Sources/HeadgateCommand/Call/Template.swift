@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// A text with fields of the row in it: `{name}`, `{address.city}`, `{items.0}`, `{"First name"}`, and `{name:url}` or
 /// `{name:json}` for another form of the value.
 ///

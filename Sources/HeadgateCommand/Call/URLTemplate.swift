@@ -1,3 +1,5 @@
+import HeadgateReport
+
 /// A URL with fields of the row in it. Their values stay what they are, a part of a host, a path or a query: no value
 /// of a row leads to another host or another path than the template says.
 struct URLTemplate: Hashable, Sendable {

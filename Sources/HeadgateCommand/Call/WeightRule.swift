@@ -1,4 +1,5 @@
 import HeadgateDispatch
+import HeadgateReport
 
 /// What rows weigh, by one of their fields, and how much of it a host takes in a stretch of time.
 struct WeightRule: Hashable, Sendable {

@@ -95,29 +95,13 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var page: String?
 
-  @Option(
-    help: ArgumentHelp(
-      "How the standard error tells how far the run is: full (a panel, on terminals), plain (a line every 5 seconds), json (an "
-        + "object every second) or none. auto is full on a terminal and plain elsewhere.",
-      valueName: "auto|full|plain|json|none"
-    )
-  )
-  var progress = ProgressMode.auto
-
-  @Flag(name: [.short, .long], help: "No progress and no summary; errors are still said.")
-  var quiet = false
-
-  @Flag(name: [.short, .long], help: "One line for each URL.")
-  var verbose = false
+  @OptionGroup
+  var progress: ProgressOptions
 
   @OptionGroup
   var curl: CurlOptions
 
   func validate() throws {
-    guard !(quiet && verbose) else { throw ValidationError("-q and -v exclude each other; give one of them.") }
-    guard !quiet || [.auto, .none].contains(progress) else {
-      throw ValidationError("-q and --progress=\(progress.rawValue) exclude each other; give one of them.")
-    }
     guard !overwrite || folder != nil || here else {
       throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
     }
@@ -181,8 +165,8 @@ struct FetchCommand: AsyncParsableCommand {
     (options.session, options.retryFailed, options.newer) = (session.session, session.retryFailed, session.newer)
     options.log = log
     options.page = page
-    options.progress = progress
-    options.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
+    options.progress = progress.progress
+    options.verbosity = progress.verbosity
     options.connection = connection
     return options
   }

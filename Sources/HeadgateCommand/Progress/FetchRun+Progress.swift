@@ -1,14 +1,6 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 extension ProgressDisplay {
   /// Shows how far a run is.
   func observe(_ run: FetchRun) {
@@ -44,39 +36,9 @@ extension FetchRun {
     }
   }
 
-  /// Signals that have to do with what is shown, for the process itself.
+  /// Signals that concern what is shown, for the process itself.
   func progressSignals() -> [InterruptSignals] {
-    var signals = [InterruptSignals(Self.questions) { [weak self] in self?.tellState() }]
-    guard progress == .full, let display else { return signals }
-    let console = report.console
-    signals.append(InterruptSignals([SIGWINCH]) { display.repaint() })
-    signals.append(
-      InterruptSignals([SIGCONT]) {
-        console.releaseStatus()
-        display.repaint()
-      })
-    signals.append(InterruptSignals([SIGTSTP]) { FetchRun.stop(after: console) })
-    return signals
-  }
-
-  /// SIGUSR1, and where there is one the signal of Ctrl-T.
-  private static var questions: [Int32] {
-    #if canImport(Darwin)
-    [SIGUSR1, SIGINFO]
-    #else
-    [SIGUSR1]
-    #endif
-  }
-
-  /// Ctrl-Z: the panel goes first, so that the shell's prompt does not stand in it.
-  private static func stop(after console: LineWriter) {
-    // The system does not stop what no shell could continue. What follows would.
-    guard getpid() != 1, getsid(getppid()) == getsid(0) else { return }
-    console.holdStatus()
-    Task {
-      await console.flush()
-      kill(getpid(), SIGSTOP)
-    }
+    ProgressDisplay.signals(display, progress, on: report.console) { [weak self] in self?.tellState() }
   }
 
   /// Shows what every end-point does, and what its next request waits for.

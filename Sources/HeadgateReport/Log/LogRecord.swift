@@ -41,7 +41,7 @@ package struct LogRecord: Equatable, Sendable {
 
   /// Nil for what is no record of a URL.
   package init?(_ line: ArraySlice<UInt8>) {
-    guard let value = JSONValue(line), let url = value["url"]?.string else { return nil }
+    guard let value = try? JSONReader.read(Array(line)), let url = value["url"]?.string else { return nil }
     self.url = url
     if let method = value["method"]?.string { self.method = method }
     finalURL = value["final_url"]?.string

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateReport
 import Testing
 
 @testable import HeadgateCommand

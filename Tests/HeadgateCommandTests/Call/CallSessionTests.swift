@@ -1,5 +1,6 @@
 import Foundation
 import HeadgateOrigin
+import HeadgateReport
 import HeadgateThreads
 import Testing
 

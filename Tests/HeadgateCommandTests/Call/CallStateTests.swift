@@ -1,3 +1,4 @@
+import HeadgateReport
 import HeadgateTesting
 import Testing
 

@@ -1,3 +1,4 @@
+import HeadgateReport
 import Testing
 
 @testable import HeadgateCommand

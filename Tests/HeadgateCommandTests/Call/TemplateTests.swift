@@ -1,5 +1,6 @@
 import HTTPTypes
 import HeadgateDispatch
+import HeadgateReport
 import HeadgateTesting
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateReport
 import HeadgateTesting
 import Testing
 

@@ -1,3 +1,4 @@
+import HeadgateReport
 import HeadgateTesting
 
 @testable import HeadgateCommand

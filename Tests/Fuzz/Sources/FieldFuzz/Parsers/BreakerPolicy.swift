@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/BreakerPolicy.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / BreakerPolicy.swift

@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/EndPointHealth.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / EndPointHealth.swift

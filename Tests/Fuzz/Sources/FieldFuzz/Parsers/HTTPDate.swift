@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Retry/HTTPDate.swift
+../../ ../../../ Sources / HeadgateDispatch / Retry / HTTPDate.swift

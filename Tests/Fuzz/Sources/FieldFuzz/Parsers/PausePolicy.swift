@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/PausePolicy.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / PausePolicy.swift

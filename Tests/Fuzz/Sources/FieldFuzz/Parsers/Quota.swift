@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/Quota.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / Quota.swift

@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/QuotaFields+Reading.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / QuotaFields + Reading.swift

@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/QuotaFields+Structured.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / QuotaFields + Structured.swift

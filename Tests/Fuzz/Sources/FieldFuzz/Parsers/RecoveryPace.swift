@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Limiting/RecoveryPace.swift
+../../ ../../../ Sources / HeadgateDispatch / Limiting / RecoveryPace.swift

@@ -1,1 +1,1 @@
-../../../../../Sources/HeadgateDispatch/Retry/RetryAfter.swift
+../../ ../../../ Sources / HeadgateDispatch / Retry / RetryAfter.swift

@@ -3,9 +3,9 @@
 ///
 /// For data from outside: nesting is limited, so that no input exhausts the stack, and time and memory are linear in
 /// the number of bytes.
-struct JSONReader {
+package struct JSONReader {
   /// How many arrays and objects may be inside each other.
-  static let deepest = 128
+  package static let deepest = 128
 
   private let bytes: [UInt8]
   private var place = 0
@@ -13,7 +13,7 @@ struct JSONReader {
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Reads a value that may have white space around it, and nothing else.
-  static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
+  package static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     var reader = JSONReader(bytes)
     let value = try reader.value(depth: 0)
     reader.skipSpace()
@@ -201,10 +201,10 @@ private struct JSONNames {
 }
 
 /// Why a text is no JSON, and where.
-struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-  let reason: String
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+  package let reason: String
   /// How many bytes are before it.
-  let offset: Int
+  package let offset: Int
 
-  var description: String { "\(reason), at byte \(offset + 1)" }
+  package var description: String { "\(reason), at byte \(offset + 1)" }
 }

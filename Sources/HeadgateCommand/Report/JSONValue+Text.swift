@@ -1,42 +1,4 @@
-/// A JSON value. Numbers keep the text that they were written with, so that 1.0, 1e400 and integers of twenty digits
-/// come out as they came in.
-indirect enum JSONValue: Sendable {
-  case null
-  case bool(Bool)
-  /// The number's text, as RFC 8259 has numbers.
-  case number(String)
-  case string(String)
-  case array([JSONValue])
-  /// Members in their order, no name twice.
-  case object([JSONMember])
-}
-
-/// A name and a value of a JSON object.
-struct JSONMember: Sendable {
-  let name: String
-  let value: JSONValue
-}
-
-extension JSONValue {
-  /// The value of an object's member; nil where there is none, and for what is no object. O(n).
-  subscript(_ name: String) -> JSONValue? {
-    guard case .object(let members) = self else { return nil }
-    // By bytes: Swift takes different spellings of one character for equal, and JSON does not.
-    return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
-  }
-
-  /// What it is, in a word for messages.
-  var kind: String {
-    switch self {
-    case .null: "null"
-    case .bool: "true or false"
-    case .number: "a number"
-    case .string: "a string"
-    case .array: "an array"
-    case .object: "an object"
-    }
-  }
-}
+import HeadgateReport
 
 extension JSONValue {
   /// The value on one line, without white space between its parts. What could command a terminal is escaped in strings.
