@@ -3,13 +3,15 @@
 SWIFT ?= swift
 URLS ?=
 OUT ?= out
+PREFIX ?= /usr/local
 EVENTS ?= 10000000
 FUZZ_SECONDS ?= 60
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test explore explore-faults fuzz soak bench format lint docs clean packages test-packages
+.PHONY: help demo test install explore explore-faults fuzz soak bench format lint docs clean packages test-packages
 
 help:
+	@echo "make install           build, and install the command below $(PREFIX) (PREFIX=…, DESTDIR=…)"
 	@echo "make demo              build, and see the limit hold (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
 	@echo "make test              build and run all tests"
@@ -40,6 +42,10 @@ test: test-packages
 	# One at a time: on few processors hundreds of tests at once keep each other waiting for a minute.
 	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
+install: packages
+	$(SWIFT) build -c release --static-swift-stdlib --product headgate
+	@SWIFT=$(SWIFT) DESTDIR="$(DESTDIR)" scripts/install.sh "$(PREFIX)"
+
 explore:
 	Tests/Explorer/plant
 	HEADGATE_PLANTED=1 $(SWIFT) build --package-path Tests/Explorer --build-tests
@@ -57,7 +63,7 @@ fuzz: packages
 
 soak: test-packages explore-faults
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
-	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=60 HEADGATE_KILLS=50 \
+	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=300 HEADGATE_KILLS=50 \
 	  HEADGATE_CALL_KILLS=10 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
 	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
 

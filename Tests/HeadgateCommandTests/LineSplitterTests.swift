@@ -6,8 +6,8 @@ import Testing
   private func split(_ pieces: [[UInt8]]) -> [NumberedLine] {
     var splitter = LineSplitter()
     var lines: [NumberedLine] = []
-    for piece in pieces { lines += splitter.split(piece[...]) }
-    return lines + (splitter.finish().map { [$0] } ?? [])
+    for piece in pieces { lines += splitter.cut(Array(piece)) }
+    return lines + splitter.finish()
   }
 
   private func url(_ number: Int, _ text: String) -> NumberedLine { NumberedLine(number: number, line: .url(text)) }

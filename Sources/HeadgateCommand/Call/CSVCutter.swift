@@ -3,7 +3,7 @@ import HeadgateReport
 /// Rows as CSV (RFC 4180) with a header line: each becomes an object with the header's names and strings for values.
 /// Quoted values may have commas, line feeds and doubled quotation marks in them. Blank lines are passed over. Holds
 /// no more than one row.
-struct CSVCutter: RowCutting {
+struct CSVCutter: InputCutter {
   private enum Place { case start, plain, quoted, quoteInQuoted }
 
   private var names: [String]?

@@ -37,9 +37,9 @@ extension CallRun {
   }
 
   /// False: the run is to stop.
-  private func read(_ list: RowReader, _ rows: inout RowCount) async -> Bool {
+  private func read(_ list: InputReader<RawRow>, _ rows: inout RowCount) async -> Bool {
     while true {
-      let piece: RowReader.Piece
+      let piece: InputReader<RawRow>.Piece
       do throws(SystemError) {
         piece = try await list.next()
       } catch {
@@ -54,7 +54,7 @@ extension CallRun {
           "\(list.name): it is compressed by \(compression); "
             + "write \(compression.reader) FILE | headgate call -i - and what else you want")
         return true
-      case .rows(let new):
+      case .items(let new):
         for (place, row) in new.enumerated() {
           guard !isStopping else {
             report.skipped(new.count - place)

@@ -31,7 +31,7 @@ final class CallRun: Sendable {
   let dispatcher: URLDispatcher
   let report: CallReport
   let journal: CallJournal
-  let lists: [RowReader]
+  let lists: [InputReader<RawRow>]
   let pending = PendingCount()
   let room = Semaphore(name: "headgate-call", permits: CallRun.window)
   /// Rows that may not be sent twice are noted in the journal before they are sent, and go on from here only when
@@ -86,13 +86,15 @@ final class CallRun: Sendable {
 
   private static func openLists(
     _ options: CallOptions, _ input: Int32
-  ) throws(FetchProblem) -> (StopSignal, [RowReader]) {
+  ) throws(FetchProblem) -> (StopSignal, [InputReader<RawRow>]) {
     let stop: StopSignal
     do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
-    var lists: [RowReader] = []
+    var lists: [InputReader<RawRow>] = []
     for path in options.lists {
       do throws(SystemError) {
-        lists.append(try RowReader(path, standardInput: input, isCSV: options.isCSV, stop: stop))
+        let isCSV = options.isCSV || path.lowercased().hasSuffix(".csv")
+        let cutter: any InputCutter<RawRow> = isCSV ? CSVCutter() : NDJSONCutter()
+        lists.append(try InputReader(path, standardInput: input, cutter: cutter, stop: stop))
       } catch {
         throw FetchProblem("the rows \(path) can't be read: \(error)")
       }

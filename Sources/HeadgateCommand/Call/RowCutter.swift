@@ -22,14 +22,6 @@ struct RawRow: Sendable {
   }
 }
 
-/// Cuts a list of rows that comes in pieces into rows.
-protocol RowCutting: Sendable {
-  /// The rows that end in this piece.
-  mutating func cut(_ piece: [UInt8]) -> [RawRow]
-  /// The last row, if the list does not end with a line feed.
-  mutating func finish() -> [RawRow]
-}
-
 /// The longest row, in bytes: a row may have a file of some megabytes in it.
 enum RowSize {
   static let longest = 16 << 20
@@ -38,7 +30,7 @@ enum RowSize {
 }
 
 /// Rows as NDJSON: one JSON object a line. Blank lines are passed over. Holds no more than one line.
-struct NDJSONCutter: RowCutting {
+struct NDJSONCutter: InputCutter {
   private var partial: [UInt8] = []
   private var isTooLong = false
   private var line = 1

@@ -26,8 +26,8 @@ struct OriginCommand: AsyncParsableCommand {
       script: OriginScript(connectionLimit: limit, delay: .milliseconds(delay))
     )
     try reply(OriginReply(ports: origin.ports))
-    let commands = try ListReader("-", stop: StopSignal())
-    while case .lines(let lines) = try await commands.next() {
+    let commands = try InputReader("-", cutter: LineSplitter(), stop: StopSignal())
+    while case .items(let lines) = try await commands.next() {
       for case .url(let command) in lines.map(\.line) { try await obey(command, origin) }
     }
     origin.stop()

@@ -34,14 +34,14 @@ extension FetchRun {
   }
 
   /// Counts what is not fetched any more: the last line tells of every URL, as far as that can be known.
-  private func skipRest(of list: ListReader) async {
+  private func skipRest(of list: InputReader<NumberedLine>) async {
     report.skippedUnread(await list.countRest { [weak self] in self?.isEndingAtOnce == false })
   }
 
   /// False: the run is to stop.
-  private func read(_ list: ListReader, _ progress: inout ListProgress) async -> Bool {
+  private func read(_ list: InputReader<NumberedLine>, _ progress: inout ListProgress) async -> Bool {
     while true {
-      let piece: ListReader.Piece
+      let piece: InputReader<NumberedLine>.Piece
       do throws(SystemError) {
         piece = try await list.next()
       } catch {
@@ -56,7 +56,7 @@ extension FetchRun {
           "\(list.name): it is compressed by \(compression); "
             + "write \(compression.reader) FILE | headgate fetch -i - and what else you want")
         return true
-      case .lines(let lines):
+      case .items(let lines):
         guard await take(lines, of: list.name, &progress) else { return false }
         await report.settle()
       }

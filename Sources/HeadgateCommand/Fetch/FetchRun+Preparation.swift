@@ -14,13 +14,13 @@ import Musl
 // What can be wrong is found here, before anything is fetched.
 
 extension FetchRun {
-  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (StopSignal, [ListReader]) {
+  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (StopSignal, [InputReader<NumberedLine>]) {
     let stop: StopSignal
     do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
-    var lists: [ListReader] = []
+    var lists: [InputReader<NumberedLine>] = []
     for path in paths {
       do throws(SystemError) {
-        lists.append(try ListReader(path, standardInput: input, stop: stop))
+        lists.append(try InputReader(path, standardInput: input, cutter: LineSplitter(), stop: stop))
       } catch {
         throw FetchProblem("the list \(path) can't be read: \(error)")
       }

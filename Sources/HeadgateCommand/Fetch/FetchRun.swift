@@ -28,7 +28,7 @@ final class FetchRun: Sendable {
   let report: FetchReport
   let output: OutputWriter
   let pending = PendingCount()
-  let lists: [ListReader]
+  let lists: [InputReader<NumberedLine>]
   /// Which lines of the lists wait in the queue, and which in the store.
   let backlog = Locked(Backlog())
   let lineStore: LineStore

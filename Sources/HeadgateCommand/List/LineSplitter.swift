@@ -6,7 +6,7 @@ struct NumberedLine: Equatable, Sendable {
 
 /// Cuts a list that comes in pieces into lines. Holds no more than one line, and of that no more than ``longest``
 /// bytes.
-struct LineSplitter {
+struct LineSplitter: InputCutter {
   static let longest = 64 * 1024
 
   private var partial: [UInt8] = []
@@ -14,9 +14,9 @@ struct LineSplitter {
   private var number = 0
 
   /// The lines that end in this piece, without blank ones and comments.
-  mutating func split(_ piece: ArraySlice<UInt8>) -> [NumberedLine] {
+  mutating func cut(_ piece: [UInt8]) -> [NumberedLine] {
     var lines: [NumberedLine] = []
-    var rest = piece
+    var rest = piece[...]
     while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
       if let line = line(endingWith: rest[..<end]) { lines.append(line) }
       rest = rest[(end + 1)...]
@@ -26,7 +26,7 @@ struct LineSplitter {
   }
 
   /// The last line, if the list does not end with a line feed.
-  mutating func finish() -> NumberedLine? { line(endingWith: []) }
+  mutating func finish() -> [NumberedLine] { line(endingWith: []).map { [$0] } ?? [] }
 
   private mutating func keep(_ bytes: ArraySlice<UInt8>) {
     let room = LineSplitter.longest - partial.count

@@ -17,8 +17,8 @@ enum ListCount {
       guard let piece = try? Descriptor.read(descriptor, atMost: 64 * 1024) else { return nil }
       if isFirst, Compression(startingWith: piece) != nil { return nil }
       isFirst = false
-      if piece.isEmpty { return count + (splitter.finish() == nil ? 0 : 1) }
-      count += splitter.split(piece[...]).count
+      if piece.isEmpty { return count + splitter.finish().count }
+      count += splitter.cut(piece).count
     }
     return nil
   }

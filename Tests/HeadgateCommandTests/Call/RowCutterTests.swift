@@ -6,8 +6,8 @@ import Testing
 
 /// Lists of rows, in whatever pieces they come.
 @Suite struct RowCutterTests {
-  private func rows(_ bytes: [UInt8], _ cutter: any RowCutting, pieces size: Int) -> [String] {
-    var (cutter, rows): (any RowCutting, [RawRow]) = (cutter, [])
+  private func rows(_ bytes: [UInt8], _ cutter: any InputCutter<RawRow>, pieces size: Int) -> [String] {
+    var (cutter, rows): (any InputCutter<RawRow>, [RawRow]) = (cutter, [])
     for start in stride(from: 0, to: bytes.count, by: size) {
       rows += cutter.cut(Array(bytes[start..<min(start + size, bytes.count)]))
     }
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  private func check(_ text: String, _ cutter: any RowCutting, _ expected: [String]) {
+  private func check(_ text: String, _ cutter: any InputCutter<RawRow>, _ expected: [String]) {
     let bytes = Array(text.utf8)
     for size in [1, 2, 3, 7, 1 << 16] { #expect(rows(bytes, cutter, pieces: size) == expected, "pieces of \(size)") }
   }

@@ -8,44 +8,50 @@ import Glibc
 import Musl
 #endif
 
-/// Reads rows as they are needed, on a thread of its own: what is in memory is the rows of one piece, and one that is
-/// not whole.
-final class RowReader: Sendable {
-  private static let pieceSize = 64 * 1024
-  private static let crew = LaneCrew(name: "headgate-rows", size: 1)
+/// Cuts input that comes in pieces into items: lines of a list, or rows.
+protocol InputCutter<Item>: Sendable {
+  associatedtype Item: Sendable
 
+  /// The items that end in this piece.
+  mutating func cut(_ piece: [UInt8]) -> [Item]
+  /// The last item, if the input does not end with a line feed.
+  mutating func finish() -> [Item]
+}
+
+/// Reads input as it is needed, on a thread of its own. In memory are the items of one piece, and one that is not
+/// whole; those of a pipe are there as soon as they are written.
+final class InputReader<Item: Sendable>: Sendable {
   private struct State {
-    var cutter: any RowCutting
+    var cutter: any InputCutter<Item>
     var hasBegun = false
     var isAtEnd = false
   }
 
-  /// What a list has next.
+  /// What comes next.
   enum Piece {
-    case rows([RawRow])
+    case items([Item])
     /// Nothing more: its end, or the stop signal.
     case end
     /// It is no text.
     case compressed(Compression)
   }
 
-  /// What the list is called in messages.
+  /// What the input is called in messages.
   let name: String
   private let descriptor: Int32
   private let isOwner: Bool
   private let stop: StopSignal
-  private let lane = SerialLane(on: RowReader.crew)
+  private let lane = SerialLane(on: InputThread.crew)
   private let state: Locked<State>
 
-  /// Opens a list; `-` is the standard input.
-  ///
-  /// - Parameter isCSV: Whether it is CSV with a header line, whatever its name; else only one whose name ends in
-  ///   `.csv`.
-  init(_ path: String, standardInput: Int32, isCSV: Bool, stop: StopSignal) throws(SystemError) {
+  /// Opens a file; `-` is the standard input.
+  init(
+    _ path: String, standardInput: Int32 = 0, cutter: any InputCutter<Item>, stop: StopSignal
+  ) throws(SystemError) {
     isOwner = path != "-"
     name = path == "-" ? "standard input" : path
     descriptor = path == "-" ? standardInput : try Descriptor.openForReading(path)
-    state = Locked(State(cutter: isCSV || path.lowercased().hasSuffix(".csv") ? CSVCutter() : NDJSONCutter()))
+    state = Locked(State(cutter: cutter))
     self.stop = stop
   }
 
@@ -58,7 +64,7 @@ final class RowReader: Sendable {
       && own.st_dev == other.st_dev && own.st_ino == other.st_ino
   }
 
-  /// The next rows, as many as one piece brings; the end also once the stop signal is raised.
+  /// The next items, as many as one piece brings; the end also once the stop signal is raised.
   func next() async throws(SystemError) -> Piece {
     try await lane.perform { [self] () throws(SystemError) in
       if Descriptor.wait(for: descriptor, Int32(POLLIN), orFor: stop.descriptor) { return .end }
@@ -66,8 +72,8 @@ final class RowReader: Sendable {
     }
   }
 
-  /// How many rows are left, for those who stop before the end; nil where only reading would tell and may take for
-  /// ever, as from a pipe.
+  /// The number of items that are left, when a run stops before the end; nil where only reading would tell and may
+  /// never end, as from a pipe.
   ///
   /// - Parameter isWanted: Asked before each piece; false ends the counting, with nil.
   func countRest(while isWanted: @escaping @Sendable () -> Bool) async -> Int? {
@@ -76,8 +82,8 @@ final class RowReader: Sendable {
       return try await lane.perform { [self] () throws(SystemError) in
         var count = 0
         while isWanted() {
-          guard case .rows(let rows) = try readPiece() else { return count }
-          count += rows.count
+          guard case .items(let items) = try readPiece() else { return count }
+          count += items.count
         }
         return nil
       }
@@ -88,16 +94,22 @@ final class RowReader: Sendable {
 
   private func readPiece() throws(SystemError) -> Piece {
     if state.withLock({ $0.isAtEnd }) { return .end }
-    let piece = try Descriptor.read(descriptor, atMost: Self.pieceSize)
+    let piece = try Descriptor.read(descriptor, atMost: InputThread.pieceSize)
     return state.withLock { state in
       if !state.hasBegun, let compression = Compression(startingWith: piece) {
         state.isAtEnd = true
         return .compressed(compression)
       }
       state.hasBegun = true
-      guard piece.isEmpty else { return .rows(state.cutter.cut(piece)) }
+      guard piece.isEmpty else { return .items(state.cutter.cut(piece)) }
       state.isAtEnd = true
-      return .rows(state.cutter.finish())
+      return .items(state.cutter.finish())
     }
   }
+}
+
+/// The thread that all readers share.
+private enum InputThread {
+  static let pieceSize = 64 * 1024
+  static let crew = LaneCrew(name: "headgate-input", size: 1)
 }

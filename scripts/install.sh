@@ -1,0 +1,25 @@
+#!/bin/sh
+# Installs the command that `make install` has built: the program, its manual pages, and completions for bash, zsh and
+# fish. `install.sh PREFIX`; DESTDIR, if set, stands before it, as package builders expect.
+set -eu
+cd "$(dirname "$0")/.."
+swift=${SWIFT:-swift}
+to=${DESTDIR:-}$1
+
+program=$("$swift" build -c release --static-swift-stdlib --show-bin-path)/headgate
+install -d "$to/bin" "$to/share/man/man1" "$to/share/bash-completion/completions" "$to/share/zsh/site-functions" \
+  "$to/share/fish/vendor_completions.d"
+install -m 755 "$program" "$to/bin/headgate"
+strip "$to/bin/headgate" 2> /dev/null || true
+"$program" --generate-completion-script bash > "$to/share/bash-completion/completions/headgate"
+"$program" --generate-completion-script zsh > "$to/share/zsh/site-functions/_headgate"
+"$program" --generate-completion-script fish > "$to/share/fish/vendor_completions.d/headgate.fish"
+
+"$swift" package plugin generate-manual --multi-page > .install.log 2>&1 || { cat .install.log >&2; exit 1; }
+rm -f .install.log
+for page in .build/plugins/GenerateManual/outputs/HeadgateTool/headgate*.1; do
+  # The page of the hidden server is for nobody.
+  case $page in *headgate.help.1 | *headgate.origin.1) continue ;; esac
+  install -m 644 "$page" "$to/share/man/man1/$(basename "$page" | sed 's/headgate\.\(.*\)\.1/headgate-\1.1/')"
+done
+echo "installed in $to: bin/headgate, manual pages, and completions for bash, zsh and fish"
