@@ -29,6 +29,18 @@ import Testing
     return true
   }
 
+  @Test(arguments: [(300, 3_000, "6"), (3_000, 10, "200")])
+  func `No line is lost on the disk, be the lines long or many`(_ each: Int, _ length: Int, _ limit: String)
+    async throws
+  {
+    let padding = String(repeating: "x", count: length)
+    let trial = try FetchTrial(
+      ["-i", "-", "-P", "@/out", "--per-host", limit], in: folder, input: list(each) { "/bytes/1?\($0)\(padding)" })
+    let fetched = await trial.finish()
+    #expect(fetched.status == 0)
+    #expect(fetched.messages.contains("ok \(2 * each)  failed 0  bytes"))
+  }
+
   @Test func `A host at the end of the list is busy while thousands of lines before it wait`() async throws {
     let each = FetchRun.lookahead + 500
     let trial = try FetchTrial(

@@ -25,6 +25,19 @@ import Testing
     }
   }
 
+  @Test func `As many lines come back as were asked for, however long they are`() async throws {
+    let store = LineStore(on: crew, bound: 1 << 24)
+    let long = lines(0, 0..<40, padding: 3_000)
+    let short = lines(1, 0..<2_000)
+    try await store.append([batch(0, long), batch(1, short)])
+    #expect(try await store.take(40, of: hosts[0]) == long)
+    #expect(try await store.take(1_500, of: hosts[1]) == Array(short[..<1_500]))
+    await store.forget(hosts[1])
+    #expect(try await store.take(500, of: hosts[1]).isEmpty)
+    try await store.append([batch(1, long)])
+    #expect(try await store.take(40, of: hosts[1]) == long)
+  }
+
   @Test func `Lines of each host come back in their order`() async throws {
     let store = LineStore(on: crew, bound: 1 << 20)
     let all = (0..<3).map { lines($0, 0..<500) }

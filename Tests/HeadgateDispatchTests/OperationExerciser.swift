@@ -115,6 +115,11 @@ struct OperationExerciser {
         seen.insert("outdated")
         return perform(state.outdated(at: clock.now))
       }
+      // Each start may be counted at its own end-point.
+      if let reason = launch.resending, Bool.random(using: &random) {
+        seen.insert("waits again")
+        return perform(state.waitsAgain(reason, at: clock.now))
+      }
       if isExchangeOpen { violations.append("two exchanges at once") }
       isExchangeOpen = true
       isCut = false
@@ -315,10 +320,7 @@ struct OperationExerciser {
   private mutating func perform(_ next: OperationState.Next) {
     switch next {
     case .start(let launch): steps.append(.start(launch))
-    case .move(let ticket, _, let isElsewhere):
-      // At its own end-point it keeps its permit, unless each start is counted there.
-      if !isElsewhere, state.exchanges.isMultiple(of: 2) { return grant(ticket) }
-      if let timeout = state.timers.timeout.take() { drop(timeout) }
+    case .move(let ticket, _, _):
       // The permit goes back, and the ticket waits at the other end-point, unless it was withdrawn before.
       permits.remove(ticket.generation)
       if !state.isDecided { steps.append(.grant(ticket)) }

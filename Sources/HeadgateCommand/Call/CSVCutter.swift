@@ -69,9 +69,9 @@ struct CSVCutter: InputCutter {
   }
 
   private mutating func endValue() {
-    values.append(value)
-    (value, place) = ([], .start)
     size += 1
+    if size <= longest { values.append(value) } else { problem = problem ?? RowSize.problem(longest) }
+    (value, place) = ([], .start)
   }
 
   private mutating func endRow() -> [RawRow] {

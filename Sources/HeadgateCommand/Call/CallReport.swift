@@ -61,7 +61,7 @@ final class CallReport: Sendable {
 
   /// Writes what is left, the summary last. Returns the exit status.
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
-    console.show(status: [])
+    console.endStatus()
     let tally = tally
     if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
     await console.flush()

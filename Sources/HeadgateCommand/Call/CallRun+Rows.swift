@@ -73,9 +73,7 @@ extension CallRun {
     let row = CallRow(key: key, list: list, line: raw.line, value: try? raw.value.get())
     let request: Result<DispatchRequest, RowProblem>
     do throws(RowProblem) {
-      var sent = try options.request(try raw.value.get(), key)
-      sent.deadline = timeLeft
-      request = .success(sent)
+      request = .success(try options.request(try raw.value.get(), key))
     } catch {
       request = .failure(error)
     }

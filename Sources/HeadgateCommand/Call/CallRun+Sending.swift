@@ -7,7 +7,10 @@ import HeadgateThreads
 extension CallRun {
   /// Sends a row that may not be sent twice: that it is about to be sent is on the disk before it is.
   func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
-    guard !isStopping else { return report.skipped() }
+    guard !isStopping else {
+      if isOutOfTime { late.withLock { $0 += 1 } }
+      return report.skipped()
+    }
     do throws(SystemError) {
       try await journal.sending(row.key, results: results)
     } catch {
@@ -20,6 +23,9 @@ extension CallRun {
   /// Sends a row and writes its result.
   func send(_ row: CallRow, _ request: DispatchRequest, mayRepeat: Bool) async {
     guard !isStopping else { return giveUp(row, request, wasSent: false) }
+    var request = request
+    // It counts from the submission, and the row may have waited for its turn.
+    request.deadline = timeLeft
     do throws(DispatchError) {
       let response = try await dispatcher.data(for: request)
       await end(row, result(row, request, response), bytes: response.body.count)

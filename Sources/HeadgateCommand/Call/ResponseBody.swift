@@ -8,13 +8,16 @@ enum ResponseBody: Sendable {
   case text(String)
   case bytes([UInt8])
 
+  /// A longer body is not taken apart: its values would take many times its size.
+  static let longestJSON = 8 << 20
+
   /// - Parameters:
   ///   - bytes: The body.
   ///   - contentType: The field Content-Type.
   init(_ bytes: [UInt8], contentType: String?) {
     if bytes.isEmpty {
       self = .none
-    } else if Self.isJSON(contentType), let value = try? JSONReader.read(bytes) {
+    } else if bytes.count <= Self.longestJSON, Self.isJSON(contentType), let value = try? JSONReader.read(bytes) {
       self = .json(value)
     } else if let text = String(validating: bytes, as: UTF8.self) {
       self = .text(text)

@@ -27,6 +27,17 @@ struct ResultLine: Hashable, Sendable {
     (self.key, self.outcome, error) = (key, outcome, Self.take(",\"error\":\"", from: &rest))
   }
 
+  /// Whether bytes may be the beginning of a line that was never written to its end. One of zeros, too: a power cut
+  /// may leave them in the place of what was written.
+  static func mayBegin(_ bytes: some Collection<UInt8>) -> Bool {
+    if bytes.allSatisfy({ $0 == 0 }) { return true }
+    let key = String(repeating: "0", count: 32)
+    return zip(bytes, "\(start)\(key)\",\"outcome\":\"".utf8.enumerated()).allSatisfy { byte, pattern in
+      let isInKey = pattern.offset >= start.utf8.count && pattern.offset < start.utf8.count + 32
+      return isInKey ? Character(Unicode.Scalar(byte)).isHexDigit : byte == pattern.element
+    }
+  }
+
   init(key: RowKey, outcome: CallOutcome, error: String?) {
     (self.key, self.outcome, self.error) = (key, outcome, error)
   }

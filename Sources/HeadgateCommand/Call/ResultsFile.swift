@@ -58,7 +58,7 @@ struct ResultsScan {
 
   /// Whether it is a file of results, or may become one.
   var isOurs: Bool {
-    !isForeign && (end > 0 || Array(ResultLine.start.utf8).starts(with: partial.prefix(ResultLine.start.utf8.count)))
+    !isForeign && (end > 0 || ResultLine.mayBegin(partial))
   }
 
   mutating func add(_ piece: [UInt8], _ take: (ResultLine) -> Void) {

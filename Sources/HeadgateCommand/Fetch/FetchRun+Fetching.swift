@@ -12,13 +12,15 @@ extension FetchRun {
 
   /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
   func submit(_ job: FetchJob) async {
-    let job = timeline == nil ? job : job.tagged
+    var job = timeline == nil ? job : job.tagged
+    // It counts from here, and the URL may have waited on the disk.
+    job.request.deadline = timeLeft
     spared?.spare(job.request.endPoint)
     if let session { return await keep(job, session) }
     if transport.knowsName(for: job.request) { return await store(job) }
     // Throws for a cancelled task only, and this one never is.
     try? await nameRoom.wait()
-    Task {
+    Task { [job] in
       await store(await named(job))
       nameRoom.signal()
     }
@@ -29,19 +31,28 @@ extension FetchRun {
   func named(_ job: FetchJob) async -> FetchJob {
     guard !transport.knowsName(for: job.request) else { return job }
     var job = job
-    // It has had its time to connect, and fails as soon as it has its permit: there its host's breaker hears of it.
-    if await !transport.lookUpName(for: job.request) { job.request.connectTimeout = .milliseconds(1) }
+    var attempts = options.retries + 1
+    while await !transport.lookUpName(for: job.request) {
+      attempts -= 1
+      guard attempts > 0, !isStopping else {
+        // It has had its times to connect, and fails as soon as it has its permit: there its host's breaker hears of it.
+        job.request.connectTimeout = .milliseconds(1)
+        job.request.retry = nil
+        break
+      }
+    }
     job.request.deadline = timeLeft
     return job
   }
 
   /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
   func print(_ job: FetchJob) async {
-    let job = timeline == nil ? job : job.tagged
+    var job = timeline == nil ? job : job.tagged
     spared?.spare(job.request.endPoint)
     await output.turns.enter(job.index)
+    job.request.deadline = timeLeft
     pending.enter()
-    Task {
+    Task { [job] in
       await write(await named(job))
       pending.leave()
     }

@@ -14,7 +14,9 @@ import Musl
 // What can be wrong is found here, before anything is fetched.
 
 extension FetchRun {
-  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (StopSignal, [InputReader<NumberedLine>]) {
+  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (
+    StopSignal, [InputReader<NumberedLine>]
+  ) {
     let stop: StopSignal
     do throws(SystemError) { stop = try StopSignal() } catch { throw FetchProblem("\(error)") }
     var lists: [InputReader<NumberedLine>] = []

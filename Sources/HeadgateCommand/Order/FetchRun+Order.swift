@@ -87,11 +87,16 @@ extension FetchRun {
     do throws(SystemError) {
       lines = try await lineStore.take(recall.count, of: recall.endPoint)
     } catch {
-      report.fault(.file, "a temporary file for lines of the list: \(error); lines of \(recall.endPoint) are lost")
+      report.fault(.file, "a temporary file for lines of the list: \(error)")
     }
     for line in lines { await submit(line, of: recall.endPoint) }
     let missing = recall.count - lines.count
-    let lost = missing == 0 ? 0 : missing + backlog.withLock { $0.abandon(recall.endPoint) }
+    var lost = 0
+    if missing > 0 {
+      await lineStore.forget(recall.endPoint)
+      lost = missing + backlog.withLock { $0.abandon(recall.endPoint) }
+      report.fault(.file, "\(lost) lines of the list for \(recall.endPoint) can't be read back, and are not fetched")
+    }
     act(on: backlog.withLock { $0.recallEnded(recall.endPoint, missing: missing) })
     skip(lost)
   }

@@ -37,7 +37,7 @@ final class LineStore: Sendable {
     var chains: [EndPoint: BlockTable.Chain] = [:]
   }
 
-  /// Read first, and as much again while that is less than one line.
+  /// Read first, and twice as much while those are too few lines.
   private static let readSize = 16 * 1024
   /// Up to this length the file is not cut when it has become empty.
   private static let keptLength = 256
@@ -80,6 +80,16 @@ final class LineStore: Sendable {
   /// Takes the oldest lines of an end-point out, at most so many.
   func take(_ count: Int, of endPoint: EndPoint) async throws(SystemError) -> [StoredLine] {
     try await lane.perform { [self] () throws(SystemError) in try fetch(count, of: endPoint) }
+  }
+
+  /// Forgets all lines of an end-point.
+  func forget(_ endPoint: EndPoint) async {
+    await withContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      lane.run { [self] in
+        if let file = state.withLock({ $0.file }) { drop(.max, of: endPoint, file) }
+        continuation.resume()
+      }
+    }
   }
 
   // MARK: On the lane
@@ -130,7 +140,7 @@ final class LineStore: Sendable {
       var bytes: [UInt8] = []
       for place in places { bytes += try Descriptor.read(place, of: file) }
       let (lines, length) = StoredLine.decode(bytes, atMost: count)
-      if lines.isEmpty, size < whole {
+      if lines.count < count, size < whole {
         size *= 2
         continue
       }

@@ -49,6 +49,10 @@ extension Descriptor {
 
   /// Returns once what was written is on the disk. A file system that can't say so is believed.
   static func sync(_ descriptor: Int32) throws(SystemError) {
+    #if canImport(Darwin)
+    // There fsync leaves the bytes in the drive's cache.
+    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+    #endif
     while fsync(descriptor) != 0 {
       switch SystemError.last.errno {
       case EINTR: continue

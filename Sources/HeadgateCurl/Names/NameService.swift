@@ -28,6 +28,8 @@ final class NameService: Sendable {
     var tasks: [Int: Waiting] = [:]
     var nextTask = 0
     var keepsWaiting = true
+    /// Names whose look-ups have taken longer than their first waiter's limit.
+    var late: Set<String> = []
 
     /// Takes out the tasks that wait for a name.
     mutating func take(waitingFor name: String) -> [Waiting] {
@@ -61,11 +63,12 @@ final class NameService: Sendable {
   /// Waits until the answer for a name is known, or until ``stopWaiting()``.
   ///
   /// - Parameter limit: The most time for the look-up; its wait for a thread does not count. With several tasks that wait
-  ///   for one name, that of the first.
+  ///   for one name, that of the first; a task that comes after that has its own.
   /// - Returns: False if that time has passed.
   func waitForAnswer(_ name: String, within limit: Duration? = nil) async -> Bool {
     await withContinuation { (continuation: CheckedContinuation<Bool, Never>) in
       let now = Deadline.now
+      var lateTask: (number: Int, limit: Duration)?
       let (begins, waits) = state.withLock { state -> (Bool, Bool) in
         guard state.keepsWaiting else { return (false, false) }
         let task = state.nextTask
@@ -75,6 +78,8 @@ final class NameService: Sendable {
         case .waits:
           state.tasks[task] = waiting
           state.nextTask += 1
+          // No timer of the look-up comes any more: this one has its own.
+          if let limit, state.late.contains(name) { lateTask = (task, limit) }
           return (false, true)
         case .begins:
           state.tasks[task] = waiting
@@ -84,6 +89,10 @@ final class NameService: Sendable {
       }
       if !waits { continuation.resume(returning: true) }
       if begins { begin(name) }
+      guard let lateTask else { return }
+      _ = TimerThread.deadlines.schedule(at: now + lateTask.limit) { [weak self, number = lateTask.number] in
+        self?.state.withLock { $0.tasks.removeValue(forKey: number) }?.continuation.resume(returning: false)
+      }
     }
   }
 
@@ -119,13 +128,18 @@ final class NameService: Sendable {
   }
 
   private func timedOut(_ name: String) {
-    for task in state.withLock({ $0.take(waitingFor: name) }) { task.continuation.resume(returning: false) }
+    let tasks = state.withLock { state in
+      state.late.insert(name)
+      return state.take(waitingFor: name)
+    }
+    for task in tasks { task.continuation.resume(returning: false) }
   }
 
   /// Passes an answer on. Returns the name that this thread looks up next.
   private func end(_ name: String, _ answer: NameAnswer) -> String? {
     let now = Deadline.now
     let (loops, tasks, next) = state.withLock { state in
+      state.late.remove(name)
       let (waiters, next) = state.table.answered(name, answer, at: now)
       var loops: [CurlLoop] = []
       var tasks: [Waiting] = []
@@ -147,9 +161,10 @@ extension EndPoint {
   /// The name that has to be looked up before a socket can be opened; nil for an address, for a Unix-domain socket, and for
   /// the names of this machine itself, which libcurl knows (RFC 6761).
   var nameToLookUp: String? {
-    guard !isUnixSocket, !isIPv6, let last = host.utf8.last, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(last),
-      host != "localhost", !host.hasSuffix(".localhost")
-    else { return nil }
-    return host
+    guard !isUnixSocket, !isIPv6, host != "localhost", !host.hasSuffix(".localhost") else { return nil }
+    // An address is known by its last part (WHATWG URL, section 3.5): a number.
+    let isAddress =
+      host.utf8.split(separator: UInt8(ascii: ".")).last?.allSatisfy { (0x30...0x39).contains($0) } ?? true
+    return isAddress ? nil : host
   }
 }

@@ -83,7 +83,10 @@ final class DispatchCore: Sendable {
     _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
-  var atRest: [DispatchOperation] { resting.withLock { $0.operations.values.map(\.operation) } }
+  /// Those at rest, and a number that grows with each that enters.
+  var atRest: (operations: [DispatchOperation], number: UInt64) {
+    resting.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
+  }
 
   /// The operations that a shutdown ends: all, or only those resting between two attempts. An operation that an
   /// interceptor has just released is in neither state, and continues.

@@ -70,11 +70,14 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   public let total: Int
 
   init(_ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int) {
-    self.scopes = scopes.sorted {
-      (-$0.waiting, -$0.running, $0.scope.description) < (-$1.waiting, -$1.running, $1.scope.description)
+    // Texts are made for equals only: there may be a hundred thousand.
+    self.scopes = scopes.sorted { left, right in
+      let (less, more) = ((-left.waiting, -left.running), (-right.waiting, -right.running))
+      return less == more ? left.scope.description < right.scope.description : less < more
     }
-    self.endPoints = endPoints.sorted {
-      (-$0.waiting, -$0.running, $0.endPoint.description) < (-$1.waiting, -$1.running, $1.endPoint.description)
+    self.endPoints = endPoints.sorted { left, right in
+      let (less, more) = ((-left.waiting, -left.running), (-right.waiting, -right.running))
+      return less == more ? left.endPoint.description < right.endPoint.description : less < more
     }
     self.running = running
     self.waiting = waiting

@@ -40,11 +40,12 @@ public struct WaitingStart: Sendable {
 
     /// It was submitted.
     public static let submission = Reason(word: .submission)
-    /// A redirect leads to another end-point.
+    /// A redirect leads to another end-point, or to its own, where each start is counted.
     public static let redirect = Reason(word: .redirect)
     /// Another attempt is due.
     public static let retry = Reason(word: .retry)
-    /// It is sent again with a credential, after interceptors have prepared it: without them it keeps its permit.
+    /// It is sent again with a credential, after interceptors have prepared it, or where each start is counted. Otherwise
+    /// it keeps its permit.
     public static let credential = Reason(word: .credential)
     /// An interceptor had it sent again.
     public static let interceptor = Reason(word: .interceptor)

@@ -37,8 +37,9 @@ extension DispatchOperation: ExchangeEvents {
     let now = core.now
     var end = end
     if let fault = state.withLock({ $0.fault }) { end = ExchangeEnd(failure: fault, times: end.times) }
-    observeExchangeEnd(end, at: now)
+    // The gate hears first: observers are told of a pause before the exchange ends that caused it.
     if end.failure != nil { noteEnd(end) }
+    observeExchangeEnd(end, at: now)
     let course = end.failure.flatMap { whatFollows($0, of: end) }
     // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as
     // the next exchange's.

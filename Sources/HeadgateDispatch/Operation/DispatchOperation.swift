@@ -203,12 +203,14 @@ final class DispatchOperation: Sendable {
 
   func perform(_ next: OperationState.Next, at now: Deadline) {
     switch next {
-    case .start(let launch): start(launch, at: now)
-    case .move(let ticket, let request, let isElsewhere):
-      // At its own end-point the permit that it holds is all it needs, unless each start is counted there.
-      guard isElsewhere || core.gate.countsStarts(of: ticket) else { return startAgain(ticket, at: now) }
-      if let timeout = state.withLock({ $0.timers.timeout.take() }) { core.cancel(timeout) }
-      move(ticket, to: request, at: now)
+    case .start(let launch):
+      // At its own end-point the permit that it holds is all it needs, unless each start is counted there. One that closes
+      // finishes what runs.
+      if let reason = launch.resending, !isClosing, countsStarts {
+        return perform(state.withLock { $0.waitsAgain(reason, at: now) }, at: now)
+      }
+      start(launch, at: now)
+    case .move(let ticket, let request, let reason): move(ticket, to: request, reason, at: now)
     case .rest(let wait, let claim): rest(for: wait, returning: claim, at: now)
     case .comeBack: comeBack(at: now)
     case .yield(let work): yield(to: work, at: now)
@@ -236,8 +238,13 @@ final class DispatchOperation: Sendable {
     DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, weight, told: core) }
   }
 
-  private func move(_ ticket: Ticket, to next: DispatchRequest, at now: Deadline) {
-    observeWaiting(next, .redirect, at: now)
+  /// Whether it is counted each time it is sent.
+  private var countsStarts: Bool { state.withLock { $0.ticket }.map { core.gate.countsStarts(of: $0) } ?? false }
+
+  private func move(
+    _ ticket: Ticket, to next: DispatchRequest, _ reason: WaitingStart.Reason, at now: Deadline
+  ) {
+    observeWaiting(next, reason, at: now)
     switch core.gate.move(ticket, to: next.endPoint, until: deadline ?? .distantFuture) {
     case .stays: startAgain(ticket, at: now)
     case .refused(let refusal):

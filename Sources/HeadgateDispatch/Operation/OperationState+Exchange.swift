@@ -93,6 +93,9 @@ struct Launch {
   let needsNewConnection: Bool
   /// What interceptors know of it.
   let interceptions: Interceptions?
+  /// Why it is sent again to its own end-point, under the permit of the last exchange; nil for others, and for one that
+  /// repeats an exchange that no server has seen.
+  var resending: WaitingStart.Reason?
 }
 
 extension OperationState {
@@ -327,7 +330,10 @@ extension OperationState {
     leave([.socket, .memory], at: now)
     guard var exchange else { return Action() }
     if exchange.isPastTimeout { account.beginTimeoutAnew(at: now) }
-    if case .permit = exchange.claim { exchanges += 1 }
+    if case .permit = exchange.claim {
+      exchanges += 1
+      sentAttempts = attempts
+    }
     if let course { exchange.course = course }
     switch exchange.course {
     case .open, .told: return conclude(exchange, end.failure, at: now)
@@ -376,23 +382,40 @@ extension OperationState {
       interceptions?.unprepared = next
       return yield(.preparation(.init(reason: reason)), exchange.claim, at: now)
     }
-    guard case .permit(let ticket) = exchange.claim else { return start(next, exchange, at: now) }
-    let isElsewhere = next.endPoint != request.endPoint
+    guard next.endPoint != request.endPoint, case .permit(let ticket) = exchange.claim else {
+      return start(next, exchange, resending: reason, at: now)
+    }
     request = next
     account.turn(to: .waiting, at: now)
     stage = .waiting(ticket)
-    // At its own end-point it most likely goes on at once, with the time-out that it has.
-    let timeout = isElsewhere ? timers.timeout.take() : nil
-    return Action(timer: timeout, next: .move(ticket, next, isElsewhere: isElsewhere))
+    return Action(timer: timers.timeout.take(), next: .move(ticket, next, reason))
+  }
+
+  /// It was to be sent again to its own end-point, where each start is counted: it waits for its turn there.
+  mutating func waitsAgain(_ reason: WaitingStart.Reason, at now: Deadline) -> Action {
+    switch stage {
+    case .starting(let exchange):
+      guard case .permit(let ticket) = exchange.claim else { return Action() }
+      account.turn(to: .waiting, at: now)
+      stage = .waiting(ticket)
+      return Action(timer: timers.timeout.take(), next: .move(ticket, request, reason))
+    case .closing(let claim):
+      stage = .over
+      return Action(released: claim, next: deliver())
+    default: return Action()
+    }
   }
 
   /// The next exchange, under the permit of the last one.
   private mutating func start(
-    _ next: DispatchRequest, _ last: ExchangeState, isRepeat: Bool = false, at now: Deadline
+    _ next: DispatchRequest, _ last: ExchangeState, isRepeat: Bool = false, resending: WaitingStart.Reason? = nil,
+    at now: Deadline
   ) -> Action {
     request = next
     let exchange = ExchangeState(number: exchanges, claim: last.claim, isRepeat: isRepeat)
-    return Action(next: .start(launch(exchange, at: now)))
+    var launch = launch(exchange, at: now)
+    launch.resending = resending
+    return Action(next: .start(launch))
   }
 
   // MARK: Credentials

@@ -79,8 +79,8 @@ struct OperationState {
   enum Next {
     /// The transport is told.
     case start(Launch)
-    /// The permit is exchanged for one of another end-point, or counted once more at its own.
-    case move(Ticket, DispatchRequest, isElsewhere: Bool)
+    /// The permit is exchanged for one of another end-point, or of its own, where it is counted once more.
+    case move(Ticket, DispatchRequest, WaitingStart.Reason)
     /// The permit goes back, and the request rests.
     case rest(Duration, returning: Claim)
     /// The rest is over: the request is brought to the gate, after its interceptors if there are any.
@@ -140,6 +140,8 @@ struct OperationState {
   var redirects: [FollowedRedirect] = []
   /// How often it was sent for its own sake: redirects and credentials don't count.
   var attempts = 1
+  /// The same of those exchanges that have ended.
+  var sentAttempts = 0
   /// Exchanges that have ended.
   var exchanges = 0
   /// When the last exchange started.
@@ -245,10 +247,9 @@ struct OperationState {
     account.turn(to: .neither, at: now)
     let measured = error.map { error in
       let phase = self.phase(of: error, phase)
-      let isUnsent = phase == .waiting && redirects.isEmpty
       return error.at(
         error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
-        ran: .nanoseconds(account.ran(at: now)), attempts: isUnsent ? attempts - 1 : attempts)
+        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting ? sentAttempts : attempts)
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
   }

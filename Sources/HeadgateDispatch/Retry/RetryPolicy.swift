@@ -104,7 +104,8 @@ extension DispatchRequest {
   package var isIdempotent: Bool {
     switch method.rawValue {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": true
-    default: Self.idempotencyKey.map { headerFields[$0] != nil } ?? false
+    // An empty key names no request.
+    default: Self.idempotencyKey.flatMap { headerFields[$0] }?.contains { $0 != " " && $0 != "\t" } ?? false
     }
   }
 

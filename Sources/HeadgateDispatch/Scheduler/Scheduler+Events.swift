@@ -159,7 +159,7 @@ extension Scheduler {
   package func countsStarts(of ticket: Ticket) -> Bool { nodes.slot(of: ticket).map { countsStarts(of: $0) } ?? false }
 
   private func countsStarts(of slot: Int32) -> Bool {
-    endPoints[nodes[slot].endPoint].scope >= 0 || nodes[slot].demand >= 0
+    endPoints[nodes[slot].endPoint].scope >= 0 || nodes[slot].demand >= 0 && !demands[nodes[slot].demand].scopes.isEmpty
   }
 
   /// The scopes that a request names; one more refers to each.

@@ -1,6 +1,6 @@
 /// A JSON value. Numbers keep the text that they were written with, so that 1.0, 1e400 and integers of twenty digits
 /// come out as they came in.
-package indirect enum JSONValue: Equatable, Sendable {
+package enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
   /// The number's text, as RFC 8259 has numbers.

@@ -203,15 +203,18 @@ extension PoolCore {
   private func runInside(
     _ job: PoolJob, _ frame: PoolFrame, _ record: ThreadRecord, claimed: () -> Void = {}, completed: () -> Void = {}
   ) -> Bool {
-    guard job.claim(for: record) else { return false }
-    claimed()
+    var hasRun = false
     runNested(in: frame, on: record) {
+      // Only now: a cancel of this job marks the thread from here on.
+      guard job.claim(for: record) else { return }
+      hasRun = true
+      claimed()
       frame.job = job
       let failed = job.perform()
       completed()
       job.finish(failed: failed, on: record)
     }
-    return true
+    return hasRun
   }
 
   /// Runs `body` nested inside another job, or inside a submitter's own work. A cancellation of the outer work does not

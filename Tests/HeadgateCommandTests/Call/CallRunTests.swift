@@ -53,6 +53,27 @@ import Testing
     #expect(try called.column("error") == ["null", "null"])
   }
 
+  @Test func `Rows that were not reached before the deadline are an error, also those that may be sent only once`()
+    async throws
+  {
+    origin.setScript(OriginScript(answerHook: { _ in .hold }))
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "--per-host", "1", "--deadline", "1", in: folder,
+      input: (0..<20).map { "{\"n\":\($0)}\n" }.joined())
+    #expect(called.status != 0)
+    #expect(called.messages.contains("the deadline passed before"))
+  }
+
+  @Test func `An empty idempotency key is none`() async throws {
+    let counts = answer(by: "X-Id", .reset)
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/"), "-X", "POST", "-H", "X-Id: {id}", "-H", "Idempotency-Key: {order}",
+      "--retry",
+      "2", in: folder, input: #"{"id":"a","order":""}"# + "\n")
+    #expect(called.status == 9)
+    #expect(counts.withLock { $0 } == ["a": 1])
+  }
+
   @Test func `A body is inlined as JSON where it is JSON, else as text or base64`() async throws {
     var json = OriginAnswer.text(" {\"a\" : [1.0,\n2]}")
     json.headers = [OriginHeader("Content-Type", "application/problem+json; charset=utf-8")]

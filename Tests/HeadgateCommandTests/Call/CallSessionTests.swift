@@ -164,6 +164,11 @@ import Testing
     #expect(
       refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains("no regular file")
         == true)
+    // Somebody's JSON without a line feed is no line of results that was torn.
+    let own = #"{"key":"0123456789abcdef","value":1}"#
+    try folder.write(own, to: "own")
+    #expect(refusal("-i", "-", "--url", url, "-o", "@/own", "--session", "@/n4") != nil)
+    #expect(folder.text(of: "own") == own)
     try folder.write("{}\n", to: "rows")
     #expect(refusal("-i", "@/rows", "--url", url, "-o", "@/rows")?.status == .usage)
     #expect(folder.text(of: "notes") == "notes\n" && folder.text(of: "rows") == "{}\n")

@@ -210,6 +210,7 @@ package final class Run: @unchecked Sendable {
   /// Nobody can go on: a wake-up was lost, or a lock is held for ever. The threads stay where they are.
   private func giveUp() {
     let asleep = states.indices.filter { !states[$0].isOver }
+    for state in states where state.isOver { over.signal() }
     problem =
       problem
       ?? (steps < Self.mostSteps
