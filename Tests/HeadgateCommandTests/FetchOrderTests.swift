@@ -62,7 +62,8 @@ import Testing
     trial.run.interrupt()
     trial.run.interrupt()
     let messages = await fetched.messages
-    #expect(messages.contains("ok 0  failed 0  skipped 100  "), "\(messages)")
+    // With a plus, unless the end of the input has been read by then.
+    #expect(messages.contains("ok 0  failed 0  skipped 100"), "\(messages)")
   }
 
   @Test func `A deadline leaves what waits on the disk, says so and counts it`() async throws {
