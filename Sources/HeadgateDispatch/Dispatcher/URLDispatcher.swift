@@ -187,20 +187,20 @@ public final class URLDispatcher: Sendable {
 
   /// This dispatcher's requests: those in the gate, those between two attempts, and those in interceptors.
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
-    var all: [ObjectIdentifier: DispatchOperation] = [:]
+    var all: [DispatchOperation] = []
+    var known: Set<ObjectIdentifier> = []
     // Those at rest first: one that leaves its rest meanwhile is in the gate by then. If one has entered its rest since, it
     // may have left the gate before that was read: both are read again, a few times, as new requests are not waited for.
     for _ in 0..<8 {
       let (atRest, number) = core.atRest
-      for operation in atRest where endPoint == nil || operation.endPoint == endPoint {
-        all[ObjectIdentifier(operation)] = operation
-      }
-      for case let operation as DispatchOperation in gate.clients(at: endPoint) where operation.core === core {
-        all[ObjectIdentifier(operation)] = operation
+      let inGate = gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
+      for operation in inGate + atRest.filter({ endPoint == nil || $0.endPoint == endPoint })
+      where known.insert(ObjectIdentifier(operation)).inserted {
+        all.append(operation)
       }
       if core.atRest.number == number { break }
     }
-    return Array(all.values)
+    return all
   }
 
   /// Runs `body` with a dispatcher that ends with it. When `body` returns, all accepted requests are finished first;
