@@ -19,7 +19,7 @@ extension LimiterExerciser {
       things[thing].say(
         remaining: remaining, until: until, answering: number, others: running(in: thing) - 1, at: now)
     }
-    guard let outcome = outcome() else { return nil }
+    guard let outcome = outcome(of: entry) else { return nil }
     // The exchange may have begun later than its permit came.
     let start =
       Int.random(in: 0..<4, using: &random) == 0
@@ -32,8 +32,9 @@ extension LimiterExerciser {
     return compare(sleep, thing)
   }
 
-  private mutating func outcome() -> ExchangeOutcome? {
-    switch Int.random(in: 0..<20, using: &random) {
+  private mutating func outcome(of entry: Known) -> ExchangeOutcome? {
+    if entry.endPoint == endPointThatIsDown, Int.random(in: 0..<50, using: &random) != 0 { return .failedToReach }
+    return switch Int.random(in: 0..<20, using: &random) {
     case 0: .answered(status: 429, wait: nil)
     case 1:
       .answered(

@@ -62,6 +62,8 @@ struct LimiterExerciser {
   }
 
   let seed: UInt64
+  // In every fourth script, so that one is given up: failures in a row are rare otherwise.
+  let endPointThatIsDown: Int?
   var events = 0
   var tally = Tally()
   var random: SeededRandom
@@ -92,6 +94,7 @@ struct LimiterExerciser {
 
   init(seed: UInt64) throws {
     self.seed = seed
+    endPointThatIsDown = seed % 4 == 2 ? 0 : nil
     random = SeededRandom(seed: seed)
     endPoints = try (0..<Self.endPointCount).map { try EndPoint(host: "h\($0)", port: 80) }
     names = [.key("a"), .key("b"), .route("GET /"), .group("g")]

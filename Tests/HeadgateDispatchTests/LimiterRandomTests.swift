@@ -35,6 +35,8 @@ import Glibc
     #expect(!common.contains(0))
     // Some things are rare.
     if Self.events >= 100_000 { #expect(sum(\.givenUp) > 0 && sum(\.forgotten) > 0) }
-    print("limits: \(Self.events) random events, \(sum(\.started)) starts, \(sum(\.declined)) declined")
+    print(
+      "limits: \(Self.events) random events, \(sum(\.started)) starts, \(sum(\.declined)) declined, "
+        + "\(sum(\.givenUp)) given up, \(sum(\.forgotten)) forgotten")
   }
 }
