@@ -173,6 +173,8 @@ size_t headgate_thread_stack(uintptr_t thread) {
 #endif
 }
 
+uintptr_t headgate_stack_here(void) { return (uintptr_t)__builtin_frame_address(0); }
+
 size_t headgate_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 size_t headgate_stack_minimum(void) {

@@ -87,6 +87,10 @@ size_t headgate_thread_stack(uintptr_t thread);
 
 // The minimum stack size that the system accepts, the page size, and the memory size, in bytes.
 size_t headgate_stack_minimum(void);
+
+// Where the caller's stack ends now. The address of a local variable may lie: the address sanitizer keeps such variables
+// elsewhere.
+uintptr_t headgate_stack_here(void);
 size_t headgate_page(void);
 uint64_t headgate_memory(void);
 

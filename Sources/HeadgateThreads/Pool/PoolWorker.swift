@@ -40,7 +40,7 @@ final class PoolWorker: @unchecked Sendable {
   func begin(stackSize: Int) {
     record = .current
     let size = stackSize > 0 ? UInt(stackSize) : Self.usualStack
-    let top = Self.stackPointer()
+    let top = headgate_stack_here()
     lowestStack = top - min(top, size / 2)
   }
 
@@ -50,14 +50,7 @@ final class PoolWorker: @unchecked Sendable {
   // MARK: The stack
 
   /// Whether half of the thread's stack is left for a nested task.
-  var hasStackLeft: Bool { Self.stackPointer() > lowestStack }
-
-  // The address is only compared.
-  @inline(never)
-  private static func stackPointer() -> UInt {
-    var here: UInt8 = 0
-    return withUnsafeMutablePointer(to: &here) { UInt(bitPattern: $0) }
-  }
+  var hasStackLeft: Bool { headgate_stack_here() > lowestStack }
 
   // The system's default stack size.
   private static let usualStack: UInt = {
