@@ -143,6 +143,8 @@ extension LimiterExerciser {
     let (item, entry) = granted
     serial += 1
     for thing in entry.things {
+      // A start that is given back still counts for the distance that starts keep after refusals.
+      things[thing].health.started(at: now)
       let number = things[thing].start(serial, entry.weights, at: now)
       things[thing].giveBack(serial, number)
     }
