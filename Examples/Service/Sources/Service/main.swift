@@ -25,6 +25,8 @@ struct Work: Service {
     }
     kill(getpid(), SIGTERM)
     print("fetched", await counts.prefix(20).reduce(0, +), "bytes in 20 responses, after SIGTERM")
+    // This service is told to stop when the dispatcher has ended. One that ends before it is told fails the group.
+    try await gracefulShutdown()
     do {
       _ = try await dispatcher.data(for: server.url("/late"))
     } catch {
