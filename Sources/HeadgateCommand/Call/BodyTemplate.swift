@@ -13,7 +13,7 @@ enum BodyTemplate: Hashable, Sendable {
     }
   }
 
-  /// The Content-Type of a body whose type nobody has said: as curl's options of the same names have it.
+  /// The Content-Type of a body without a given type, as for curl's options of the same names.
   var contentType: String {
     switch self {
     case .json: "application/json"

@@ -35,7 +35,7 @@ final class CallReport: Sendable {
     }
   }
 
-  /// Rows were given up, or are not looked at any more; nil: nobody knows how many.
+  /// Rows were given up, or are not looked at any more; nil: an unknown number.
   func skipped(_ count: Int? = 1) { state.withLock { $0.skip(count) } }
 
   /// Something beside the rows went wrong.

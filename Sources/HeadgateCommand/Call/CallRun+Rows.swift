@@ -38,33 +38,17 @@ extension CallRun {
 
   /// False: the run is to stop.
   private func read(_ list: InputReader<RawRow>, _ rows: inout RowCount) async -> Bool {
-    while true {
-      let piece: InputReader<RawRow>.Piece
-      do throws(SystemError) {
-        piece = try await list.next()
-      } catch {
-        report.fault(.file, "\(list.name): \(error)")
-        return true
-      }
-      switch piece {
-      case .end: return !isStopping
-      case .compressed(let compression):
-        report.fault(
-          .usage,
-          "\(list.name): it is compressed by \(compression); "
-            + "write \(compression.reader) FILE | headgate call -i - and what else you want")
-        return true
-      case .items(let new):
-        for (place, row) in new.enumerated() {
-          guard !isStopping else {
-            report.skipped(new.count - place)
-            return false
-          }
-          let key = RowKey(run: journal.run, content: row.content, occurrence: rows.add(row.content))
-          await take(row, key, of: list.name)
+    await list.readAll(for: "call", fault: report.fault) { new in
+      for (place, row) in new.enumerated() {
+        guard !isStopping else {
+          report.skipped(new.count - place)
+          return false
         }
-        await report.settle()
+        let key = RowKey(run: journal.run, content: row.content, occurrence: rows.add(row.content))
+        await take(row, key, of: list.name)
       }
+      await report.settle()
+      return true
     }
   }
 

@@ -124,14 +124,7 @@ final class CallRun: Sendable {
     await dispatcher.shutDown(.drain)
     // What went wrong with it was said when it did.
     try? await journal.finish()
-    if let file = options.requests.connection?.cookieJar, let cookies {
-      do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
-    }
-    if let file = options.requests.adaptiveFile {
-      do throws(FetchProblem) { try LearnedFile.write(learnedBy: dispatcher.gate, to: file) } catch {
-        report.fault(.file, error.description)
-      }
-    }
+    FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)
     return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
   }
 

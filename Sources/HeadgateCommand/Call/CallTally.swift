@@ -53,7 +53,7 @@ struct CallTally: Equatable, Sendable {
   /// Something beside the rows went wrong.
   mutating func note(_ failure: FailureClass) { failures.insert(failure) }
 
-  /// So many rows were given up or never looked at; nil: nobody knows how many.
+  /// So many rows were given up or never looked at; nil: an unknown number.
   mutating func skip(_ count: Int? = 1) {
     skipped += count ?? 0
     if count == nil { hasUncounted = true }

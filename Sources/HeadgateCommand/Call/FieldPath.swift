@@ -10,7 +10,7 @@ struct FieldPath: Hashable, Sendable, CustomStringConvertible {
     ShownText.of(names.map { Self.isPlain($0) ? $0 : "\"\($0)\"" }.joined(separator: "."), atMost: 200)
   }
 
-  /// The value; nil where there is none.
+  /// The value; nil if there is none.
   func value(in root: JSONValue) -> JSONValue? {
     var value = root
     for name in names {
@@ -37,7 +37,8 @@ struct FieldPath: Hashable, Sendable, CustomStringConvertible {
     self = path
   }
 
-  /// Reads a path out of a longer text, and steps behind it; nil, and steps nowhere, where there is none.
+  /// Reads the path that starts at `place` in a longer text, and moves `place` to its end. Returns nil and leaves `place`
+  /// as it is if no path starts there.
   ///
   /// A name has letters, digits, `_` and `-` in it, and the first one begins with no digit; any other stands in
   /// quotation marks.

@@ -35,7 +35,7 @@ struct WeightRule: Hashable, Sendable {
     return units
   }
 
-  /// A number as units; nil for what is none. A string of digits counts, since CSV has nothing else.
+  /// A number as units; nil for any other value. A string of digits counts, since CSV has nothing else.
   static func units(_ value: JSONValue) -> Int? {
     let text: String
     switch value {

@@ -30,7 +30,7 @@ struct ConnectionOptions: ParsableArguments {
         + "not the system's.", valueName: "file"))
   var cacert: String?
 
-  @Flag(name: [.customShort("k"), .long], help: "Take any certificate. Nobody knows then who answers.")
+  @Flag(name: [.customShort("k"), .long], help: "Accept any certificate. The server's identity is then unknown.")
   var insecure = false
 
   @Option(help: ArgumentHelp("Show servers that ask for it the certificate in this PEM file.", valueName: "file"))
@@ -114,7 +114,7 @@ struct ConnectionOptions: ParsableArguments {
   /// Whose certificates are believed: as the options say, else as the variables that curl and OpenSSL read, else as
   /// the system does.
   ///
-  /// - Parameter environment: The value of a variable; nil: there is none.
+  /// - Parameter environment: Returns the value of a variable, or nil if it is not set.
   /// - Throws: ``FetchProblem``, which names the variable, when what it names can't be read.
   func trust(_ environment: (String) -> String?) throws(FetchProblem) -> CurlTrust {
     if insecure { return .insecure }

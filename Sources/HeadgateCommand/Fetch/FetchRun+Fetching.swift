@@ -104,7 +104,7 @@ extension FetchRun {
     output.turns.pass()
   }
 
-  /// As often as the options say, as long as the output has nothing of it. The library itself does not: it has handed
+  /// Tries again as often as the options say, until the output has a part of the body. The library does not: it has handed
   /// out the response's head.
   private func receiveWhole(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
     var left = options.retries + 1

@@ -40,26 +40,10 @@ extension FetchRun {
 
   /// False: the run is to stop.
   private func read(_ list: InputReader<NumberedLine>, _ progress: inout ListProgress) async -> Bool {
-    while true {
-      let piece: InputReader<NumberedLine>.Piece
-      do throws(SystemError) {
-        piece = try await list.next()
-      } catch {
-        report.fault(.file, "\(list.name): \(error)")
-        return true
-      }
-      switch piece {
-      case .end: return !isStopping
-      case .compressed(let compression):
-        report.fault(
-          .usage,
-          "\(list.name): it is compressed by \(compression); "
-            + "write \(compression.reader) FILE | headgate fetch -i - and what else you want")
-        return true
-      case .items(let lines):
-        guard await take(lines, of: list.name, &progress) else { return false }
-        await report.settle()
-      }
+    await list.readAll(for: "fetch", fault: report.fault) { lines in
+      guard await take(lines, of: list.name, &progress) else { return false }
+      await report.settle()
+      return true
     }
   }
 

@@ -41,7 +41,7 @@ extension FetchRun {
     }
   }
 
-  /// The journal; nil when nobody asked for one.
+  /// The journal; nil without `--session`.
   static func openSession(_ options: FetchOptions) throws(FetchProblem) -> Session? {
     guard let path = options.session else { return nil }
     return try Session(path, folder: options.folder, retryFailed: options.retryFailed, newer: options.newer)

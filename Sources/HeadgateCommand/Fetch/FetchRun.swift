@@ -48,7 +48,7 @@ final class FetchRun: Sendable {
   let progress: ProgressMode
   /// For the progress; nil where none is shown.
   let received: ByteCount?
-  /// What this run goes on with, and another one may; nil where nobody asked for it.
+  /// What an earlier run left for this one, and this one for the next; nil without `--session`.
   let session: Session?
   /// The names that files get.
   let names: FileNames
@@ -140,14 +140,7 @@ final class FetchRun: Sendable {
         report.fault(.file, "the session \(options.session ?? ""): \(error)")
       }
     }
-    if let file = options.connection?.cookieJar, let cookies {
-      do throws(DispatchError) { try cookies.save(to: file) } catch { report.fault(.file, error.detail) }
-    }
-    if let file = options.adaptiveFile {
-      do throws(FetchProblem) { try LearnedFile.write(learnedBy: dispatcher.gate, to: file) } catch {
-        report.fault(.file, error.description)
-      }
-    }
+    FetchRun.save(cookies, learnedBy: dispatcher.gate, options, fault: report.fault)
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }
 

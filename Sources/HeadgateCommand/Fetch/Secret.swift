@@ -26,7 +26,7 @@ enum Secret: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - option: Which option it is for, for errors.
-  ///   - environment: The value of a variable; nil: there is none.
+  ///   - environment: Returns the value of a variable, or nil if it is not set.
   func value(
     for option: String, _ environment: (String) -> String? = Environment.value(of:)
   ) throws(FetchProblem) -> String {

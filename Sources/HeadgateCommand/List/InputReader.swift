@@ -40,7 +40,7 @@ final class InputReader<Item: Sendable>: Sendable {
   let name: String
   private let descriptor: Int32
   private let isOwner: Bool
-  private let stop: StopSignal
+  let stop: StopSignal
   private let lane = SerialLane(on: InputThread.crew)
   private let state: Locked<State>
 

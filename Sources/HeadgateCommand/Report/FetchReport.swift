@@ -66,7 +66,7 @@ final class FetchReport: Sendable {
     complain(text)
   }
 
-  /// So many lines are not looked at any more; nil: nobody knows how many.
+  /// So many lines are not looked at any more; nil: an unknown number.
   func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
 
   /// A URL that a session leaves out: it stood in the list before, or is none of those that failed.

@@ -47,7 +47,7 @@ struct Tally: Equatable, Sendable {
 
   mutating func passOver() { passedOver += 1 }
 
-  /// So many lines were never looked at; nil: nobody knows how many.
+  /// So many lines were never looked at; nil: an unknown number.
   mutating func skipUnread(_ count: Int?) {
     skipped += count ?? 0
     if count == nil { hasUncounted = true }
