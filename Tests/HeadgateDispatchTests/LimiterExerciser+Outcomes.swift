@@ -88,6 +88,7 @@ extension LimiterExerciser {
     switch outcome {
     case .quota: return nil
     case .failedToReach:
+      guard noticesTrouble(place) else { return nil }
       return things[place].health.failed(startedAt: start, at: now, limits.breaker) ? place : nil
     case .answered(503, let wait): return answered(place, 503, wait, start) ? place : nil
     case .reached:
@@ -111,10 +112,15 @@ extension LimiterExerciser {
     things[thing].health.reached(startedAt: start, at: now, ceiling: ceiling(thing))
   }
 
+  /// Without pauses and a breaker, trouble is remembered only where there is a record already.
+  private func noticesTrouble(_ thing: Int) -> Bool {
+    thing >= Self.endPointCount || limits.pauses != nil || limits.breaker != nil || things[thing].hasRecord
+  }
+
   private mutating func answered(_ thing: Int, _ status: Int, _ wait: Duration?, _ start: UInt64) -> Bool {
     let isTrouble = status == 429 || status == 503 || status == 403 && (wait ?? .zero) > .zero
     // What fares well is not looked at.
-    guard isTrouble || things[thing].health.isKnown else { return false }
+    guard isTrouble ? noticesTrouble(thing) : things[thing].health.isKnown else { return false }
     return things[thing].health.answered(
       status, wait: wait, startedAt: start, at: now, limits.pauses, ceiling: ceiling(thing))
   }

@@ -45,6 +45,9 @@ struct LimiterModel {
   /// Whether more than a count of those that run asks when something starts.
   var countsStarts: Bool { hasPace || wasToldQuota || health.cause != nil }
 
+  /// Whether something is remembered of it, or has to be.
+  var hasRecord: Bool { hasPace || wasToldQuota || health.isKnown }
+
   private var hasPace: Bool { !rates.isEmpty || interval > 0 || !budgets.isEmpty }
 
   /// Returns the number of the start; nil where none are counted.
