@@ -18,6 +18,8 @@ extension LimiterExerciser {
       let number = entry.charges.first { $0.thing == thing }?.number
       things[thing].say(
         remaining: remaining, until: until, answering: number, others: running(in: thing) - 1, at: now)
+      // A newer quota can take the place of a narrower one. What starts by it starts before the rest is told.
+      if let broken = drain() { return broken }
     }
     guard let outcome = outcome(of: entry) else { return nil }
     // The exchange may have begun later than its permit came.
