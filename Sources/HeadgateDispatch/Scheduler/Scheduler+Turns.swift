@@ -8,6 +8,8 @@ extension Scheduler {
 
   /// Something changed at an end-point: whatever can start now is granted.
   mutating func proceed(at place: Int32) {
+    // Most permits go back where no request waits: 288 instructions of 9,107 a request.
+    guard waiting > 0 || !dirtyScopes.isEmpty else { return }
     // Nearly always no turn at the total is due: then the end-point starts what it can, and takes part in the turns only
     // if the total stops it.
     if shortTurns.isEmpty, longTurns.isEmpty, closing < .ending, dirtyScopes.isEmpty {
