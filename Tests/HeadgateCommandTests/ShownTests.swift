@@ -4,6 +4,7 @@ import HeadgateOrigin
 import Testing
 
 @testable import HeadgateCommand
+@testable import HeadgateReport
 
 /// What reaches a terminal and the log of texts from outside.
 @Suite struct ShownTests {
@@ -57,6 +58,12 @@ import Testing
     #expect(
       JSONLine.quoted("a\u{7F}\u{9B}\u{202E}\u{2028}\u{2029}\u{E0001}é")
         == "\"a\\u007f\\u009b\\u202e\\u2028\\u2029\\udb40\\udc01é\"")
+  }
+
+  @Test func `The page escapes what the terminal does`() {
+    // All planes in which Unicode has something else than private characters.
+    let scalars = [UInt32(0)...0x33479, 0xE0000...0xE0FFF].joined().lazy.compactMap(Unicode.Scalar.init)
+    #expect(scalars.first { PageText.of(String($0)) != ShownText.of(String($0)) } == nil)
   }
 
   @Test func `A long URL leaves what is said of it`() async throws {

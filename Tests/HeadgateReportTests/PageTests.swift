@@ -6,6 +6,8 @@ import Testing
 @Suite struct PageTests {
   private static let hostile =
     "</script><script>document.title='pwned'</script><img src=x onerror=document.title='pwned'>\u{2028}\u{202E}&amp;'\"\\"
+  private static let shownHostile =
+    hostile.replacing("\u{2028}", with: "\\u{2028}").replacing("\u{202E}", with: "\\u{202E}")
 
   private func hash(_ bytes: [UInt8]) throws -> String {
     let (process, input, output) = (Process(), Pipe(), Pipe())
@@ -25,7 +27,7 @@ import Testing
     #expect(try hash(RunPage.script) == RunPage.scriptHash)
   }
 
-  @Test func `Nothing from a log can be markup, and all of it is kept`() throws {
+  @Test func `Nothing from a log can be markup, and all of it is shown`() throws {
     let run = RunSummary(
       Samples.log([
         "url": Self.hostile, "end_point": Self.hostile, "error": "http_error", "message": Self.hostile,
@@ -37,7 +39,37 @@ import Testing
     let members = try #require(
       try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])
     let rows = try #require(members["rows"] as? [String: Any])
-    #expect(rows["url"] as? [String] == [Self.hostile])
+    #expect(rows["url"] as? [String] == [Self.shownHostile])
+  }
+
+  @Test(
+    arguments: [0x1B, 0x9B, 0x200E, 0x200F, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069])
+  func `A character that commands or turns the direction is shown as an escape, wherever it comes from`(
+    value: UInt32
+  ) throws {
+    let scalar = try #require(Unicode.Scalar(value))
+    let text = "moc\(Character(scalar))é"
+    let run = RunSummary(
+      Samples.log([
+        "url": text, "end_point": text, "error": text, "message": text,
+        "pauses": [["end_point": text, "at": 1, "until": 2, "reason": text]],
+      ]))
+    let shown = "moc\\u{\(String(value, radix: 16, uppercase: true))}é"
+    let data = try Samples.data(run)
+    let rows = try #require(data["rows"] as? [String: Any])
+    #expect(rows["url"] as? [String] == [shown])
+    let errors = try #require((rows["errors"] as? [[Any]])?.first)
+    #expect(errors.dropFirst().compactMap { $0 as? String } == [shown, shown])
+    let endPoint = try #require((data["endPoints"] as? [[String: Any]])?.first)
+    #expect(endPoint["name"] as? String == shown)
+    #expect((endPoint["pauses"] as? [[Any]])?.first?.last as? String == shown)
+    let page = String(decoding: RunPage.bytes(run), as: UTF8.self)
+    #expect(!page.unicodeScalars.contains(scalar))
+  }
+
+  @Test func `A text of the page ends after two thousand scalars, marks included`() {
+    #expect(PageText.of(String(repeating: "e\u{301}", count: 5_000)).unicodeScalars.count == 2_000)
+    #expect(PageText.of(String(repeating: "x", count: 5_000)).count == 2_000)
   }
 
   @Test func `A page names nothing outside itself`() {
@@ -61,6 +93,8 @@ import Testing
       #expect(dom.contains("<title>1 request to 1 end-point – Headgate report</title>"))
       #expect(dom.contains("&lt;img src=x onerror"))
       #expect(!dom.contains("<img"))
+      #expect(dom.contains("\\u{202E}&amp;amp;'"))
+      #expect(!dom.unicodeScalars.contains { ["\u{2028}", "\u{202E}"].contains($0) })
     }
 
     @Test func `A page of 100,000 requests has few elements, and is searched and read by keys`() async throws {

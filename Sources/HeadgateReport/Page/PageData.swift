@@ -1,9 +1,6 @@
 /// The data of a page as its script reads it: columns instead of records, so that 100,000 requests stay a few megabytes.
 /// `report.js` has the other half of this contract.
 enum PageData {
-  /// How much of a message the page has; the log has all of it.
-  private static let longestText = 2_000
-
   static func write(_ run: RunSummary, to writer: inout JSONWriter) {
     writer.object { writer in
       writer.name("length")
@@ -27,7 +24,7 @@ enum PageData {
   private static func write(_ course: EndPointCourse, to writer: inout JSONWriter) {
     writer.object { writer in
       writer.name("name")
-      writer.value(String(course.name.prefix(longestText)))
+      writer.value(PageText.of(course.name))
       writer.name("numbers")
       writer.array(
         [
@@ -45,7 +42,7 @@ enum PageData {
         writer.array { writer in
           writer.value(ticks(pause.at))
           writer.value(ticks(pause.until))
-          writer.value(String(pause.reason.prefix(longestText)))
+          writer.value(PageText.of(pause.reason))
         }
       }
       guard course.running.count == EndPointCourse.steps else { return }
@@ -62,7 +59,7 @@ enum PageData {
 
   private static func write(_ rows: [RunRow], to writer: inout JSONWriter) {
     writer.name("url")
-    writer.array(rows) { $0.value(String($1.url.prefix(longestText))) }
+    writer.array(rows) { $0.value(PageText.of($1.url)) }
     writer.name("endPoint")
     writer.array(rows) { $0.value($1.endPoint) }
     writer.name("outcome")
@@ -86,8 +83,8 @@ enum PageData {
     writer.array(rows.enumerated().filter { $1.error != nil }) { writer, row in
       writer.array { writer in
         writer.value(row.offset)
-        writer.value(String((row.element.error ?? "").prefix(longestText)))
-        writer.value(String((row.element.message ?? "").prefix(longestText)))
+        writer.value(PageText.of(row.element.error ?? ""))
+        writer.value(PageText.of(row.element.message ?? ""))
       }
     }
   }
