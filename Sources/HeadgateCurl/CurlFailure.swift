@@ -101,7 +101,11 @@ enum CurlFailure {
 }
 
 /// Explains TLS errors, and what to do.
-enum TLSFailure {
+package enum TLSFailure {
+  // The command recognizes these two, and names its options for them.
+  package static let untrustedServer = "the server's certificate is not signed by a trusted authority"
+  package static let untrustedClient = "the server requires a client certificate that it trusts"
+
   /// Nil if it was not a TLS error.
   static func words(_ result: CURLcode, _ said: String, _ transfer: CurlTransfer) -> String? {
     let text = said.lowercased()
@@ -118,7 +122,7 @@ enum TLSFailure {
       case 10: return "the server's certificate has expired: renew it on the server (\(said))"
       case 9: return "the server's certificate is not valid yet: check this machine's clock (\(said))"
       case 2, 18, 19, 20, 21:
-        return "the server's certificate is not signed by a trusted authority (\(said))"
+        return "\(untrustedServer) (\(said))"
       default: return said
       }
     case CURLE_SSL_CONNECT_ERROR:
@@ -143,6 +147,6 @@ enum TLSFailure {
   private static func clientCertificate(_ text: String, _ said: String) -> String? {
     let isAboutUs = ["certificate required", "alert bad certificate", "alert unknown ca", "alert handshake failure"]
     guard isAboutUs.contains(where: { text.contains($0) }) else { return nil }
-    return "the server requires a client certificate that it trusts (\(said))"
+    return "\(untrustedClient) (\(said))"
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateCurl
 import HeadgateDispatch
 import Testing
 
@@ -82,6 +83,15 @@ import Testing
     #expect(socket.hasSuffix("; see --unix-socket, --redirects and --proto-redir"))
     let other = ErrorText.of(error, askedFor: try EndPoint(host: "a", port: 80))
     #expect(other.hasSuffix("; see --redirects, --proto-redir and --allow-private-redirects"))
+  }
+
+  @Test func `Advice on certificates names the options that give them`() throws {
+    func advice(_ detail: String) throws -> String {
+      ErrorText.of(DispatchError(.tlsFailed, detail: detail), askedFor: try EndPoint(host: "a", port: 443))
+    }
+    #expect(try advice("\(TLSFailure.untrustedServer) (x)").hasSuffix("; give the server's authority with --cacert"))
+    #expect(try advice("\(TLSFailure.untrustedClient) (x)").hasSuffix("; give one with --cert and --key"))
+    #expect(try !advice("something else").contains("--"))
   }
 
   @Test func `The demo's rows stand under their heads`() {

@@ -1,3 +1,4 @@
+import HeadgateCurl
 import HeadgateDispatch
 
 /// What is said of a failed URL, with advice in terms of the command's own options.
@@ -22,8 +23,9 @@ enum ErrorText {
     case .tooManyRedirects: "; raise --max-redirs"
     case .redirectRefused where endPoint.isUnixSocket: "; see --unix-socket, --redirects and --proto-redir"
     case .redirectRefused: "; see --redirects, --proto-redir and --allow-private-redirects"
-    case .tlsFailed where error.detail.contains("of the client"): "; give one with --cert and --key"
-    case .tlsFailed where error.detail.contains("vouches"): "; give the server's authority with --cacert"
+    case .tlsFailed where error.detail.hasPrefix(TLSFailure.untrustedClient): "; give one with --cert and --key"
+    case .tlsFailed where error.detail.hasPrefix(TLSFailure.untrustedServer):
+      "; give the server's authority with --cacert"
     case .pausedUntil: "; raise --deadline, or see --retry-after"
     case .unreachable: "; see --host-failures"
     case .proxyFailed: "; see --proxy and --noproxy"
