@@ -26,7 +26,8 @@ enum CallHelp {
       headgate call -i prompts.ndjson --url https://api.example.com/chat \\
         --json @body.json --header-env Authorization=API_AUTHORIZATION \\
         --rate 500/min --weight max_tokens=90000/min \\
-        --settle usage.total_tokens --retry 8 -o results.ndjson
+        --settle usage.total_tokens --idempotency-key auto --retry 8 \\
+        -o results.ndjson
       headgate call -i rows.ndjson --url 'https://example.com/find?q={query}' \\
         | jq .body
 
