@@ -1,16 +1,11 @@
-/// SHA-256 (FIPS 180-4): names rows by their content. Rows come from outside, so that a hash for which equal sums are
-/// easily found would let one row pass for another, which then would never be sent.
+/// SHA-256 (FIPS 180-4) of bytes that come in pieces. Names what comes from outside, rows and URLs, by its content: with a
+/// hash for which equal sums are easily found one could pass for another, which then would never be sent.
 struct SHA256 {
   /// The sum of the bytes: 32 of them.
   static func sum(_ message: some Collection<UInt8>) -> [UInt8] {
-    var bytes = Array(message)
-    let bits = UInt64(bytes.count) &* 8
-    bytes.append(0x80)
-    bytes += [UInt8](repeating: 0, count: (120 - bytes.count % 64) % 64)
-    bytes += (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64($0))) }
     var hash = SHA256()
-    for start in stride(from: 0, to: bytes.count, by: 64) { hash.add(bytes[start..<start + 64]) }
-    return hash.state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
+    hash.update(Array(message))
+    return hash.finish()
   }
 
   private static let constants: [UInt32] = [
@@ -28,18 +23,52 @@ struct SHA256 {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
 
-  private mutating func add(_ block: ArraySlice<UInt8>) {
+  // The beginning of a block that is not whole yet.
+  private var partial: [UInt8] = []
+  private var count: UInt64 = 0
+  // The message schedule, whose memory serves one block after another.
+  private var words = [UInt32](repeating: 0, count: 64)
+
+  /// Adds bytes.
+  mutating func update(_ bytes: [UInt8]) {
+    count &+= UInt64(bytes.count)
+    var start = 0
+    if !partial.isEmpty {
+      start = min(64 - partial.count, bytes.count)
+      partial += bytes[..<start]
+      guard partial.count == 64 else { return }
+      add(partial, at: 0)
+      partial.removeAll(keepingCapacity: true)
+    }
+    while bytes.count - start >= 64 {
+      add(bytes, at: start)
+      start += 64
+    }
+    partial += bytes[start...]
+  }
+
+  /// The sum of all bytes that were added.
+  consuming func finish() -> [UInt8] {
+    let bits = count &* 8
+    var end: [UInt8] = [0x80]
+    end += [UInt8](repeating: 0, count: (119 - Int(count % 64)) % 64)
+    end += (0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * UInt64($0))) }
+    update(end)
+    return state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * UInt32($0))) } }
+  }
+
+  private mutating func add(_ block: [UInt8], at start: Int) {
     func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
-    var words: [UInt32] = []
-    words.reserveCapacity(64)
-    for start in stride(from: block.startIndex, to: block.endIndex, by: 4) {
-      words.append(block[start..<start + 4].reduce(0) { $0 << 8 | UInt32($1) })
+    for index in 0..<16 {
+      let place = start + 4 * index
+      let high = UInt32(block[place]) << 24 | UInt32(block[place + 1]) << 16
+      words[index] = high | UInt32(block[place + 2]) << 8 | UInt32(block[place + 3])
     }
     for index in 16..<64 {
       let (early, late) = (words[index - 15], words[index - 2])
       let first = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
       let second = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
-      words.append(words[index - 16] &+ first &+ words[index - 7] &+ second)
+      words[index] = words[index - 16] &+ first &+ words[index - 7] &+ second
     }
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
     var (e, f, g, h) = (state[4], state[5], state[6], state[7])
@@ -50,6 +79,13 @@ struct SHA256 {
       let second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) &+ majority
       (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
     }
-    for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+    state[0] &+= a
+    state[1] &+= b
+    state[2] &+= c
+    state[3] &+= d
+    state[4] &+= e
+    state[5] &+= f
+    state[6] &+= g
+    state[7] &+= h
   }
 }
