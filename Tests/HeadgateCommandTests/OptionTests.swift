@@ -186,6 +186,8 @@ import Testing
     ["--unix-socket", "/run/x.sock", "http+unix://%2Frun%2Fy.sock/"],
     ["--session", "x", "http://a/"], ["--session", "", "-O", "http://a/"], ["--retry-failed", "-O", "http://a/"],
     ["-N", "-O", "http://a/"], ["-L", "http://a/"],
+    ["--shard", "0/3", "http://a/"], ["--shard", "4/3", "http://a/"], ["--shard", "a/b", "http://a/"],
+    ["--check", "-O", "http://a/"],
     ["-P", "", "http://a/"], ["foo"], ["http://a/", "ftp://b/"], ["--nope", "http://a/"],
   ])
   func `Misuse is told before anything is fetched`(arguments: [String]) async {

@@ -57,6 +57,9 @@ struct FetchCommand: AsyncParsableCommand {
   )
   var retry = 0
 
+  @OptionGroup(title: "Lists")
+  var list: ListOptions
+
   @OptionGroup(title: "Session")
   var session: SessionOptions
 
@@ -102,6 +105,8 @@ struct FetchCommand: AsyncParsableCommand {
   var curl: CurlOptions
 
   func validate() throws {
+    try checkListOptions()
+    try session.checkUse()
     guard !overwrite || folder != nil || here else {
       throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
     }
@@ -140,7 +145,8 @@ struct FetchCommand: AsyncParsableCommand {
     var options = FetchOptions()
     options.urls = urls
     options.lists = lists
-    options.target = folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
+    options.list = list.rules
+    options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
     (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.retryAfter.pauses
@@ -176,6 +182,10 @@ struct FetchCommand: AsyncParsableCommand {
     try checkURLs(options)
     // A closed output is an error like others, not the end of the process.
     signal(SIGPIPE, SIG_IGN)
+    if options.list.isDryRun {
+      var dryRun = try DryRun(options)
+      throw ExitCode(await dryRun.run().rawValue)
+    }
     let run = try FetchRun(options)
     let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()
     let status = await run.run()

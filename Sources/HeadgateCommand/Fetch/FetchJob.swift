@@ -27,6 +27,8 @@ enum FetchOutcome: Sendable {
   case refused(ResponseHead, url: String, bytes: Int, times: DispatchTimes?)
   /// Its body came, or the rest of it, and has its name; so many bytes in all.
   case kept(ResponseHead, url: String, path: String, bytes: Int, times: DispatchTimes?)
+  /// Its status is a good one, and that was all that was asked for.
+  case checked(ResponseHead, url: String, times: DispatchTimes?)
   /// Its body is there already; nothing was asked.
   case there(path: String, bytes: Int)
   /// Its body is there already; the server says that it is the present one.

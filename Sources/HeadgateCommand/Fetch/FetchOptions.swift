@@ -10,6 +10,10 @@ struct FetchOptions: Sendable {
     case output
     /// To files in a folder, which is made if it is missing.
     case folder(String)
+    /// Nowhere: the standard output has the status of each URL.
+    case statuses
+
+    var isFolder: Bool { if case .folder = self { true } else { false } }
   }
 
   /// How much is said on the standard error.
@@ -19,6 +23,8 @@ struct FetchOptions: Sendable {
   var urls: [String] = []
   /// Paths of lists; `-` is the standard input.
   var lists: [String] = []
+  /// What is done with the URLs of lists.
+  var list = ListRules()
   var target = Target.output
   /// Whether the distance of starts is the usual one, which is not kept at this machine itself.
   var sparesLoopback = false

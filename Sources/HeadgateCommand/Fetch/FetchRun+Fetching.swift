@@ -17,6 +17,7 @@ extension FetchRun {
     job.request.deadline = timeLeft
     spared?.spare(job.request.endPoint)
     if let session { return await keep(job, session) }
+    if options.list.isCheck { return await startCheck(job) }
     if transport.knowsName(for: job.request) { return await store(job) }
     // Throws for a cancelled task only, and this one never is.
     try? await nameRoom.wait()

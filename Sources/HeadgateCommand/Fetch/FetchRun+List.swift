@@ -9,6 +9,8 @@ struct ListProgress {
   var lines = 0
   /// URLs alone: each one's number is its turn at the output.
   var urls = 0
+  /// Which URLs are this run's.
+  var selection: ListSelection
 }
 
 extension FetchRun {
@@ -17,7 +19,8 @@ extension FetchRun {
 
   /// Hands over all URLs. Returns how many there were, bad lines included.
   func readAll() async -> Int {
-    var progress = ListProgress()
+    let rules = options.list
+    var progress = ListProgress(selection: ListSelection(shard: rules.shard, dedupes: rules.dedupes))
     var isWhole = true
     // A session's failures may be as many as a list's lines.
     for start in stride(from: 0, to: options.urls.count, by: Self.mostArguments) where isWhole {
@@ -72,8 +75,13 @@ extension FetchRun {
     case .url(let url):
       do throws(DispatchError) {
         let job = FetchJob(url: url, request: try request(url), index: progress.urls)
-        progress.urls += 1
-        if case .output = options.target { await print(job) } else { await place(job, &placed) }
+        switch try progress.selection.judge(url) {
+        case .repeated: report.passedOver()
+        case .elsewhere: report.leftToOthers()
+        case .taken:
+          progress.urls += 1
+          if options.target == .output { await print(job) } else { await place(job, &placed) }
+        }
       } catch {
         report.badLine(BadURL.message(url, error.detail), url, at: "\(list):\(line.number)")
       }

@@ -58,6 +58,8 @@ final class FetchRun: Sendable {
   let messages: Int32
   /// Shows the progress; nil where none is shown.
   let display: ProgressDisplay?
+  /// Those that --check asks by GET alone.
+  let headless = HeadlessEndPoints()
   /// Nil where the distance of starts holds for this machine too.
   let spared: SparedEndPoints?
 
@@ -89,7 +91,7 @@ final class FetchRun: Sendable {
     progress = options.progress.resolved(
       for: ProgressMode.Stream(
         isTerminal: Descriptor.isTerminal(messages), terminal: Descriptor.environment("TERM"),
-        hasBodies: options.target == .output && Descriptor.isTerminal(streams.output),
+        hasBodies: !options.target.isFolder && Descriptor.isTerminal(streams.output),
         isQuiet: options.verbosity == .quiet))
     let console = LineWriter(messages, on: crew)
     cookies = try FetchRun.makeJar(options)
@@ -104,6 +106,7 @@ final class FetchRun: Sendable {
       console: console,
       log: try FetchRun.openLog(options.log, streams.output, on: crew),
       logName: options.log == "-" ? "standard output" : options.log ?? "",
+      statuses: options.target == .statuses ? LineWriter(streams.output, on: crew) : nil,
       page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
       timeline: timeline,
       verbosity: options.verbosity

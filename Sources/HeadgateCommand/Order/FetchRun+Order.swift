@@ -23,7 +23,7 @@ extension FetchRun {
     if let session {
       guard let planned = await plan(job, session) else { return }
       job = planned
-    } else {
+    } else if options.target.isFolder {
       job.name = names.claim(FileName.of(job.request.url))
     }
     let endPoint = job.request.endPoint

@@ -6,18 +6,20 @@ final class FetchReport: Sendable {
   let console: LineWriter
   private let log: LineWriter?
   private let logName: String
+  private let statuses: LineWriter?
   private let page: ReportPage?
   private let timeline: RunTimeline?
   private let verbosity: FetchOptions.Verbosity
   private let state = Locked(Tally())
 
   init(
-    console: LineWriter, log: LineWriter?, logName: String, page: ReportPage?, timeline: RunTimeline?,
-    verbosity: FetchOptions.Verbosity
+    console: LineWriter, log: LineWriter?, logName: String, statuses: LineWriter?, page: ReportPage?,
+    timeline: RunTimeline?, verbosity: FetchOptions.Verbosity
   ) {
     self.console = console
     self.log = log
     self.logName = logName
+    self.statuses = statuses
     self.page = page
     self.timeline = timeline
     self.verbosity = verbosity
@@ -28,10 +30,12 @@ final class FetchReport: Sendable {
   // MARK: What happens
 
   func ended(_ job: FetchJob, _ outcome: FetchOutcome) {
+    if let statuses, let line = StatusLine.of(job, outcome) { statuses.write(line) }
     switch outcome {
     case .stored(let response): stored(job, response)
     case .written(let response, let bytes): written(job, response, bytes)
     case .kept(let head, let url, let path, let bytes, let times): kept(job, head, url, path, bytes, times)
+    case .checked(let head, let url, let times): checked(job, head, url, times)
     case .there(let path, let bytes):
       state.withLock { $0.find() }
       record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
@@ -69,8 +73,14 @@ final class FetchReport: Sendable {
   /// So many lines are not looked at any more; nil: an unknown number.
   func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
 
-  /// A URL that a session leaves out: it stood in the list before, or is none of those that failed.
+  /// A URL that is left out: it stood in the list before, or is none of those that failed in a session.
   func passedOver() { state.withLock { $0.passOver() } }
+
+  /// A URL that is in another part of the list.
+  func leftToOthers() { state.withLock { $0.leaveToOthers() } }
+
+  /// Whether the statuses can't be written any more.
+  var hasLostStatuses: Bool { statuses?.failure != nil }
 
   func interrupted() { state.withLock { $0.isInterrupted = true } }
 
@@ -88,21 +98,33 @@ final class FetchReport: Sendable {
   func settle() async {
     if console.isBehind { await console.flush() }
     if let log, log.isBehind { await log.flush() }
+    if let statuses, statuses.isBehind { await statuses.flush() }
     if let page { await page.settle() }
   }
 
+  /// Adds a line to the standard output of a run that has such lines in place of bodies.
+  func list(_ line: String) { statuses?.write(line) }
+
   /// Writes what is left, the summary last. Returns the exit status.
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
+    await finish { $0.summary(seconds: seconds, peak: peak) }
+  }
+
+  func finish(_ summary: (Tally) -> String) async -> ExitStatus {
     if let log {
       await log.flush()
       if let failure = log.failure { fault(.file, "\(logName): the log is not complete: \(failure)") }
+    }
+    if let statuses {
+      await statuses.flush()
+      if let failure = statuses.failure { fault(.file, "standard output: \(failure)") }
     }
     if let page {
       do throws(FetchProblem) { remark(try await page.write()) } catch { fault(.file, error.description) }
     }
     console.endStatus()
     let tally = tally
-    if verbosity != .quiet { console.write(tally.summary(seconds: seconds, peak: peak) + "\n") }
+    if verbosity != .quiet { console.write(summary(tally) + "\n") }
     await console.flush()
     return tally.exitStatus
   }
@@ -123,6 +145,16 @@ final class FetchReport: Sendable {
     tell(head.statusCode, bytes, times?.total.inSeconds, job, to: path)
     record(job) {
       var record = FetchRecord(url: job.url, bytes: bytes, file: path)
+      record.answered(by: url, head, job.request, times)
+      return record
+    }
+  }
+
+  private func checked(_ job: FetchJob, _ head: ResponseHead, _ url: String, _ times: DispatchTimes?) {
+    state.withLock { $0.succeed(bytes: 0) }
+    tell(head.statusCode, 0, times?.total.inSeconds, job, to: nil)
+    record(job) {
+      var record = FetchRecord(url: job.url)
       record.answered(by: url, head, job.request, times)
       return record
     }

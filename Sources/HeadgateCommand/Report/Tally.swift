@@ -11,6 +11,8 @@ struct Tally: Equatable, Sendable {
   /// URLs whose body was there before, and those that were left out as they were asked for already.
   private(set) var there = 0
   private(set) var passedOver = 0
+  /// URLs that are in other parts of the list.
+  private(set) var elsewhere = 0
   /// The bytes of the bodies of `ok`.
   private(set) var bytes = 0
   /// Of those that failed: never sent, since their host could not be reached, or paused for longer than they had time.
@@ -26,7 +28,7 @@ struct Tally: Equatable, Sendable {
   var failed: Int { failures.values.reduce(0, +) }
 
   /// URLs that ended, in whatever way.
-  var done: Int { ok + failed + skipped + there + passedOver }
+  var done: Int { ok + failed + skipped + there + passedOver + elsewhere }
 
   mutating func succeed(bytes count: Int) {
     ok += 1
@@ -47,6 +49,8 @@ struct Tally: Equatable, Sendable {
 
   mutating func passOver() { passedOver += 1 }
 
+  mutating func leaveToOthers() { elsewhere += 1 }
+
   /// So many lines were never looked at; nil: an unknown number.
   mutating func skipUnread(_ count: Int?) {
     skipped += count ?? 0
@@ -63,12 +67,22 @@ struct Tally: Equatable, Sendable {
     return classes.count == 1 ? first.exitStatus : .mixed
   }
 
+  /// The last line of a dry run.
+  func planned(_ fetched: Int, there: Int, hosts: Int) -> String {
+    var parts = ["would fetch \(fetched)", "failed \(failed)"]
+    if there > 0 { parts.append("there \(there)") }
+    if passedOver > 0 { parts.append("passed over \(passedOver)") }
+    if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
+    return (parts + ["hosts \(hosts)"]).joined(separator: "  ")
+  }
+
   /// The last line: what became of the URLs, how much came, how long it took, and the most requests that one
   /// end-point had to bear at once.
   func summary(seconds: Double, peak: Int) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"]
     if there > 0 { parts.append("there \(there)") }
     if passedOver > 0 { parts.append("passed over \(passedOver)") }
+    if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
     if unreachable > 0 { parts.append("unreachable \(unreachable)") }
     if paused > 0 { parts.append("paused \(paused)") }
     if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }

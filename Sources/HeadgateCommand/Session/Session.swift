@@ -75,9 +75,7 @@ final class Session: Sendable {
   var names: [String] { state.withLock { $0.names } }
 
   /// The URLs that failed and have not come since.
-  var failedURLs: [String] {
-    state.withLock { $0.failed }.compactMap { $0.hasPrefix("GET ") ? String($0.dropFirst(4)) : nil }
-  }
+  var failedURLs: [String] { state.withLock { $0.failedURLs } }
 
   /// Whether a URL of the list is to be left out: asked for already in this run, or not among those that failed.
   func passesOver(_ key: String) -> Bool {

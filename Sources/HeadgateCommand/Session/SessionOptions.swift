@@ -25,6 +25,10 @@ struct SessionOptions: ParsableArguments {
 
   func validate() throws {
     guard session != "" else { throw ValidationError("--session needs the name of a file.") }
+  }
+
+  /// Refuses what is of no use without a journal. Not in `validate`: other options are refused with better reasons first.
+  func checkUse() throws {
     guard session != nil || !retryFailed else {
       throw ValidationError("--retry-failed is about a session's journal: give --session FILE as well.")
     }

@@ -1,0 +1,95 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// What `--dry-run` does: reads the lists as a run would, and tells what that would fetch. Nothing is sent, and no file is
+/// written, made or changed.
+struct DryRun {
+  private let options: FetchOptions
+  private let lists: [InputReader<NumberedLine>]
+  private let names: FileNames
+  private let limits: GateLimits
+  private let report: FetchReport
+  private let session: SessionState?
+  private var selection: ListSelection
+  private var asked: Set<String> = []
+  private var hosts = HostCounts()
+
+  /// - Throws: ``FetchProblem`` for what a run could not read either.
+  init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
+    var options = options
+    try options.readSecrets()
+    lists = try FetchRun.openLists(options.lists, streams.input).1
+    try FetchRun.checkTrust(options)
+    session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
+    var taken = session?.names ?? []
+    if case .folder(let folder) = options.target, !options.overwrites { taken += Descriptor.names(in: folder) }
+    names = FileNames(taken: taken)
+    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty { options.urls = session?.failedURLs ?? [] }
+    selection = ListSelection(shard: options.list.shard, dedupes: options.list.dedupes)
+    do { limits = try GateLimits(endPoint: options.perHost, rules: options.rules, total: options.total) } catch {
+      throw FetchProblem("\(error)")
+    }
+    let crew = LaneCrew(name: "headgate-output", size: 2)
+    report = FetchReport(
+      console: LineWriter(streams.messages, on: crew), log: nil, logName: "",
+      statuses: LineWriter(streams.output, on: crew), page: nil, timeline: nil, verbosity: options.verbosity)
+    self.options = options
+  }
+
+  /// Tells all. Returns the exit status: that of the list alone.
+  mutating func run() async -> ExitStatus {
+    for (index, url) in options.urls.enumerated() where !report.hasLostStatuses {
+      await take(NumberedLine(number: index + 1, line: .url(url)), of: "argument")
+    }
+    for list in lists where !report.hasLostStatuses { await read(list) }
+    if options.verbosity != .quiet {
+      for line in hosts.lines(limits, sparesLoopback: options.sparesLoopback) { report.remark(line) }
+    }
+    let (hosts, bytes) = (hosts, hosts.there)
+    return await report.finish { $0.planned(hosts.total, there: bytes, hosts: hosts.count) }
+  }
+
+  private mutating func read(_ list: InputReader<NumberedLine>) async {
+    var dryRun = self
+    _ = await list.readAll(for: "fetch", fault: report.fault) { lines in
+      for line in lines { await dryRun.take(line, of: list.name) }
+      await dryRun.report.settle()
+      return !dryRun.report.hasLostStatuses
+    }
+    self = dryRun
+  }
+
+  private mutating func take(_ line: NumberedLine, of list: String) async {
+    switch line.line {
+    case .nothing: return
+    case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
+    case .url(let url):
+      do throws(DispatchError) {
+        let job = FetchJob(url: url, request: try options.request(url), index: 0)
+        switch try selection.judge(url) {
+        case .repeated: report.passedOver()
+        case .elsewhere: report.leftToOthers()
+        case .taken: tell(job)
+        }
+      } catch {
+        report.badLine(BadURL.message(url, error.detail), url, at: "\(list):\(line.number)")
+      }
+    }
+  }
+
+  private mutating func tell(_ job: FetchJob) {
+    var plan: SessionState.Plan?
+    if let session {
+      let key = Session.key(job)
+      guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
+        return report.passedOver()
+      }
+      plan = session.plan(key, boot: Descriptor.boot(), renews: options.newer) { [folder = options.folder] in
+        Descriptor.found(FileName.path($0, in: folder))
+      }
+    }
+    let planned = PlannedURL(job, plan, options.target) { names.claim($0) }
+    if planned.isThere { hosts.there += 1 } else { hosts.add(job.request.endPoint) }
+    report.list(planned.line)
+  }
+}

@@ -1,0 +1,32 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// How many URLs each host would be asked for.
+struct HostCounts {
+  private var counts: [EndPoint: Int] = [:]
+  /// URLs that no host would be asked for.
+  var there = 0
+
+  var count: Int { counts.count }
+  var total: Int { counts.values.reduce(0, +) }
+
+  mutating func add(_ endPoint: EndPoint) { counts[endPoint, default: 0] += 1 }
+
+  /// A line for each host with the limits that would hold there, the most URLs first.
+  ///
+  /// - Parameter sparesLoopback: Whether starts at this machine keep no distance.
+  func lines(_ limits: GateLimits, sparesLoopback: Bool) -> [String] {
+    let hosts = counts.sorted { ($1.value, $0.key.description) < ($0.value, $1.key.description) }
+    return hosts.map { endPoint, count in
+      let limits = limits.of(endPoint)
+      var parts = ["at most \(limits.requests) at once"] + limits.rates.map { "\($0)" }
+      let isSpared = sparesLoopback && endPoint.isLoopback && limits.rates.isEmpty
+      if limits.minimumInterval > .zero, !isSpared { parts.append("\(Self.text(limits.minimumInterval)) apart") }
+      return "\(endPoint): \(count == 1 ? "1 URL" : "\(count) URLs"), \(parts.joined(separator: ", "))"
+    }
+  }
+
+  private static func text(_ interval: Duration) -> String {
+    interval < .seconds(1) ? "\(Amount.fixed(interval.inSeconds * 1000, 0)) ms" : Amount.seconds(interval.inSeconds)
+  }
+}

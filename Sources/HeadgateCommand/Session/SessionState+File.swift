@@ -1,0 +1,35 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension SessionState {
+  /// What a journal says, for one that only looks: the file stays as it is, and may belong to a run that is under way.
+  /// Nothing where there is none.
+  ///
+  /// - Throws: ``FetchProblem`` when it can't be read or is something else.
+  static func peek(_ path: String) throws(FetchProblem) -> SessionState {
+    var bytes: [UInt8] = []
+    do throws(SystemError) {
+      let journal = try Descriptor.openForReading(path)
+      defer { Descriptor.close(journal) }
+      guard Descriptor.isRegularFile(journal) else { throw SystemError(errno: EINVAL) }
+      while case let piece = try Descriptor.read(journal, at: bytes.count, atMost: 1 << 20), !piece.isEmpty {
+        bytes += piece
+      }
+    } catch {
+      guard error.errno != ENOENT else { return SessionState() }
+      throw FetchProblem("the session \(path) can't be read: \(error)")
+    }
+    guard let (state, _) = read(bytes) else {
+      throw FetchProblem("the file \(path) is no session of headgate fetch's")
+    }
+    return state
+  }
+
+  /// The URLs that failed and have not come since.
+  var failedURLs: [String] { failed.compactMap { $0.hasPrefix("GET ") ? String($0.dropFirst(4)) : nil } }
+}

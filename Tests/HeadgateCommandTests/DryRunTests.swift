@@ -1,0 +1,122 @@
+import ArgumentParser
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// What would be fetched.
+@Suite struct DryRunTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+  }
+
+  private func plan(_ arguments: String..., input: String = "") async throws -> Fetched {
+    try folder.write(input, to: "stdin")
+    let streams = FetchRun.Streams(
+      input: try Descriptor.openForReading(folder.file("stdin")),
+      output: try Descriptor.create(folder.file("stdout")), messages: try Descriptor.create(folder.file("stderr")))
+    defer { for stream in [streams.input, streams.output, streams.messages] { Descriptor.close(stream) } }
+    let arguments = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
+    var dryRun = try DryRun(try FetchCommand.parse(["--dry-run"] + arguments).options(), streams: streams)
+    let status = await dryRun.run()
+    return Fetched(
+      status: status.rawValue, output: folder.bytes(of: "stdout") ?? [], messages: folder.text(of: "stderr") ?? "",
+      records: [])
+  }
+
+  private func lines(_ fetched: Fetched) -> [Substring] {
+    String(decoding: fetched.output, as: UTF8.self).split(separator: "\n")
+  }
+
+  @Test func `URLs, their files, the limits of hosts, and nothing is sent or written`() async throws {
+    let list = "http://A.example/x\nhttps://b.example:81/x?q\n# c\nhttp://a.example/y/\n"
+    let fetched = try await plan(
+      "-P", "@/out", "-i", "-", "--limit", "b.example=2", "--rate", "a.example=10/s", "--log", "@/log", input: list)
+    let out = folder.file("out")
+    #expect(fetched.status == 0)
+    #expect(
+      lines(fetched) == [
+        "fetch\thttp://A.example/x\t\(out)/x", "fetch\thttps://b.example:81/x?q\t\(out)/x?q",
+        "fetch\thttp://a.example/y/\t\(out)/index.html",
+      ])
+    #expect(
+      fetched.lines == [
+        "headgate: a.example:80: 2 URLs, at most 6 at once, 10/s",
+        "headgate: b.example:81: 1 URL, at most 2 at once, 20 ms apart", "would fetch 3  failed 0  hosts 2",
+      ])
+    #expect(folder.names() == ["stderr", "stdin", "stdout"])
+  }
+
+  @Test func `Names are those that the run gives`() async throws {
+    try folder.write("", to: "x")
+    let urls = ["/a/x", "/b/x"].map { origin.url($0) }
+    #expect(
+      lines(try await plan("-P", "@/", urls[0], urls[1])).map { $0.split(separator: "/").last } == ["x.1", "x.2"])
+    #expect(
+      lines(try await plan("-P", "@/", "--overwrite", urls[0], urls[1])).map { $0.split(separator: "/").last }
+        == ["x", "x.1"])
+    #expect(origin.counts().accepted == 0)
+  }
+
+  @Test func `Bad lines are told, and are the exit status`() async throws {
+    let list = "foo\nhttp://ada:secret@127.0.0.1:9/x\n"
+    let fetched = try await plan("-i", "-", "--min-interval", "2", input: list)
+    #expect(fetched.status == 2)
+    #expect(lines(fetched) == ["fetch\thttp://ada:***@127.0.0.1:9/x"])
+    #expect(
+      fetched.lines == [
+        "headgate: standard input:1: \"foo\" has no scheme",
+        "headgate: 127.0.0.1:9: 1 URL, at most 6 at once, 2.00 s apart", "would fetch 1  failed 1  hosts 1",
+      ])
+    #expect(try await plan("-q", "-i", "-", input: list).lines.count == 1)
+  }
+
+  @Test func `What is selected is what the run selects`() async throws {
+    let list = (0..<20).map { "http://a.example/\($0 % 10)\n" }.joined()
+    let once = try await plan("--check", "--dedupe", "-i", "-", input: list)
+    #expect(lines(once) == (0..<10).map { "check\thttp://a.example/\($0)" }.map { $0[...] })
+    #expect(once.messages.contains("would fetch 10  failed 0  passed over 10  hosts 1\n"))
+    let halves = [
+      try await plan("--shard", "1/2", "-i", "-", input: list),
+      try await plan("--shard", "2/2", "-i", "-", input: list),
+    ]
+    #expect(halves.map { lines($0).count }.reduce(0, +) == 20)
+    #expect(halves[0].messages.contains("in other parts \(lines(halves[1]).count)  "))
+  }
+
+  @Test func `A session's files are there, and its journal stays as it is`() async throws {
+    let urls = ["/bytes/1", "/bytes/2", "/status/404"].map { origin.url($0) }
+    let arguments = ["-P", "@/out", "--session", "@/run"]
+    let missing = try await plan(arguments[0], arguments[1], arguments[2], arguments[3], urls[0])
+    #expect(lines(missing).first?.hasPrefix("fetch\t") == true && !folder.names().contains("run"))
+    _ = try await FetchTrial(arguments + urls, in: folder).finish()
+    let (journal, asked) = (folder.bytes(of: "run"), origin.counts().served)
+    let list = (urls + [urls[0], origin.url("/bytes/9")]).joined(separator: "\n")
+    let again = try await plan("-P", "@/out", "--session", "@/run", "-i", "-", input: list)
+    #expect(lines(again).map { $0.prefix { $0 != "\t" } } == ["there", "there", "fetch", "fetch"])
+    #expect(again.messages.contains("would fetch 2  failed 0  there 2  passed over 1  hosts 1\n"))
+    let newer = try await plan("-P", "@/out", "--session", "@/run", "-N", urls[0])
+    #expect(lines(newer) == ["renew\t\(urls[0])\t\(folder.file("out"))/1"])
+    let failed = try await plan("-P", "@/out", "--session", "@/run", "--retry-failed")
+    #expect(lines(failed) == ["fetch\t\(urls[2])\t\(folder.file("out"))/404"])
+    #expect(folder.bytes(of: "run") == journal && origin.counts().served == asked)
+    try folder.write("something else\n", to: "run")
+    await #expect(throws: FetchProblem.self) { try await plan("-O", "--session", "@/run", urls[0]) }
+  }
+
+  @Test func `A part is resumed`() async throws {
+    try folder.write(String(repeating: "x", count: 300_000), to: "big.part")
+    let url = origin.url("/big")
+    let events: [SessionEvent] = [
+      .began(boot: Descriptor.boot() ?? ""),
+      .part(key: "GET \(url)", name: "big", Validator(tag: "\"1\"", modified: nil)),
+    ]
+    try folder.write(SessionEvent.header + "\n" + events.map(\.line).joined(), to: "run")
+    let fetched = try await plan("-P", "@/", "--session", "@/run", url)
+    #expect(lines(fetched) == ["resume\t\(url)\t\(folder.file("big"))\tfrom byte 300000"])
+  }
+}
