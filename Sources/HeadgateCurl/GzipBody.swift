@@ -3,9 +3,8 @@ import HeadgateDispatch
 
 /// Decompresses a gzip body (RFC 1952) as it arrives, and detects truncation.
 ///
-/// Uses zlib. Rejected: libcurl's own decoding, which reports no error for a truncated stream. Used only on the
-/// loop's thread.
-final class GzipBody {
+/// Uses zlib. Rejected: libcurl's own decoding, which reports no error for a truncated stream. For one thread at a time.
+package final class GzipBody {
   private static let pieceSize = 64 * 1024
 
   // Owned by this object: initialized in init, ended in deinit, and never moved in between, as zlib requires.
@@ -14,7 +13,7 @@ final class GzipBody {
   private var isInside = false
 
   /// Nil if memory is exhausted.
-  init?() {
+  package init?() {
     stream.initialize(to: z_stream())
     // 31: all window sizes, gzip format only.
     guard ccurl_inflate_init(stream, 31) == Z_OK else {
@@ -31,7 +30,7 @@ final class GzipBody {
   }
 
   /// Whether the stream has ended at a valid position. True for an empty body.
-  var isWhole: Bool { !isInside }
+  package var isWhole: Bool { !isInside }
 
   /// Decompresses bytes and passes the result on in pieces of up to 64 KB.
   ///
@@ -39,7 +38,7 @@ final class GzipBody {
   ///   continues there.
   /// - Returns: The number of input bytes consumed, fewer than given only if `body` returned false; nil if the data
   ///   is not gzip.
-  func inflate(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) -> Int? {
+  package func inflate(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) -> Int? {
     // zlib reads at most `avail_in` bytes, all valid during this call, and modifies none.
     stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
     stream.pointee.avail_in = UInt32(clamping: bytes.count)

@@ -21,6 +21,8 @@ struct CSVCutter: InputCutter {
 
   init(longest: Int = RowSize.longest) { self.longest = longest }
 
+  var lines: Int { line - 1 }
+
   mutating func cut(_ piece: [UInt8]) -> [RawRow] {
     var rows: [RawRow] = []
     // A byte order mark.

@@ -21,7 +21,7 @@ struct CallCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
     help: ArgumentHelp(
-      "Rows: a JSON object a line; or CSV with a header line, if the name ends in .csv. - is the standard input. "
+      "Rows: a JSON object a line; or CSV with a header line, if the name ends in .csv or .csv.gz. Gzip is unpacked. - is the standard input. "
         + "Repeatable.",
       valueName: "file|-"
     )

@@ -92,7 +92,7 @@ final class CallRun: Sendable {
     var lists: [InputReader<RawRow>] = []
     for path in options.lists {
       do throws(SystemError) {
-        let isCSV = options.isCSV || path.lowercased().hasSuffix(".csv")
+        let isCSV = options.isCSV || [".csv", ".csv.gz"].contains { path.lowercased().hasSuffix($0) }
         let cutter: any InputCutter<RawRow> = isCSV ? CSVCutter() : NDJSONCutter()
         lists.append(try InputReader(path, standardInput: input, cutter: cutter, stop: stop))
       } catch {

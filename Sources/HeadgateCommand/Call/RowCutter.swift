@@ -38,6 +38,8 @@ struct NDJSONCutter: InputCutter {
 
   init(longest: Int = RowSize.longest) { self.longest = longest }
 
+  var lines: Int { line - 1 }
+
   mutating func cut(_ piece: [UInt8]) -> [RawRow] {
     var rows: [RawRow] = []
     var rest = piece[...]

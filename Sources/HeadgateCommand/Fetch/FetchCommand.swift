@@ -25,7 +25,8 @@ struct FetchCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
     help: ArgumentHelp(
-      "A list with one URL a line; blank lines and # comments are passed over; - is the standard input. Repeatable.",
+      "A list with one URL a line; blank lines and # comments are passed over; gzip is unpacked; - is the standard input. "
+        + "Repeatable.",
       valueName: "file|-"
     )
   )

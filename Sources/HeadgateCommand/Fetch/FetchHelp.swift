@@ -38,6 +38,7 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16
       headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 3
       headgate fetch -i urls.txt -P out --report run.html
+      headgate fetch -i urls.txt.gz -P out
       headgate fetch -i links.txt --check > status.tsv
       headgate fetch -i urls.txt -P out --dedupe --shard 1/3
       headgate fetch -i urls.txt -P out --session run --dry-run

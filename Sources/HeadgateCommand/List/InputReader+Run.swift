@@ -13,7 +13,7 @@ extension InputReader {
     for subcommand: String, fault: (FailureClass, String) -> Void, take: ([Item]) async -> Bool
   ) async -> Bool {
     while true {
-      let piece: Piece
+      let piece: InputPiece<Item>
       do throws(SystemError) {
         piece = try await next()
       } catch {
@@ -27,6 +27,9 @@ extension InputReader {
           .usage,
           "\(name): it is compressed by \(compression); "
             + "write \(compression.reader) FILE | headgate \(subcommand) -i - and what else you want")
+        return true
+      case .broken(let reason):
+        fault(.file, "\(name): \(reason)")
         return true
       case .items(let items): guard await take(items) else { return false }
       }

@@ -16,33 +16,20 @@ protocol InputCutter<Item>: Sendable {
   mutating func cut(_ piece: [UInt8]) -> [Item]
   /// The last item, if the input does not end with a line feed.
   mutating func finish() -> [Item]
+  /// How many lines have ended.
+  var lines: Int { get }
 }
 
 /// Reads input as it is needed, on a thread of its own. In memory are the items of one piece, and one that is not
 /// whole; those of a pipe are there as soon as they are written.
 final class InputReader<Item: Sendable>: Sendable {
-  private struct State {
-    var cutter: any InputCutter<Item>
-    var hasBegun = false
-    var isAtEnd = false
-  }
-
-  /// What comes next.
-  enum Piece {
-    case items([Item])
-    /// Nothing more: its end, or the stop signal.
-    case end
-    /// It is no text.
-    case compressed(Compression)
-  }
-
   /// What the input is called in messages.
   let name: String
   private let descriptor: Int32
   private let isOwner: Bool
   let stop: StopSignal
   private let lane = SerialLane(on: InputThread.crew)
-  private let state: Locked<State>
+  private let text: Locked<InputText<Item>>
 
   /// Opens a file; `-` is the standard input.
   init(
@@ -51,7 +38,7 @@ final class InputReader<Item: Sendable>: Sendable {
     isOwner = path != "-"
     name = path == "-" ? "standard input" : path
     descriptor = path == "-" ? standardInput : try Descriptor.openForReading(path)
-    state = Locked(State(cutter: cutter))
+    text = Locked(InputText(cutter))
     self.stop = stop
   }
 
@@ -65,8 +52,9 @@ final class InputReader<Item: Sendable>: Sendable {
   }
 
   /// The next items, as many as one piece brings; the end also once the stop signal is raised.
-  func next() async throws(SystemError) -> Piece {
+  func next() async throws(SystemError) -> InputPiece<Item> {
     try await lane.perform { [self] () throws(SystemError) in
+      if !stop.isRaised, let piece = text.withLock({ $0.next() }) { return piece }
       if Descriptor.wait(for: descriptor, Int32(POLLIN), orFor: stop.descriptor) { return .end }
       return try readPiece()
     }
@@ -77,7 +65,7 @@ final class InputReader<Item: Sendable>: Sendable {
   ///
   /// - Parameter isWanted: Asked before each piece; false ends the counting, with nil.
   func countRest(while isWanted: @escaping @Sendable () -> Bool) async -> Int? {
-    guard Descriptor.isRegularFile(descriptor) else { return state.withLock { $0.isAtEnd } ? 0 : nil }
+    guard Descriptor.isRegularFile(descriptor) else { return text.withLock { $0.isAtEnd } ? 0 : nil }
     do throws(SystemError) {
       return try await lane.perform { [self] () throws(SystemError) in
         var count = 0
@@ -92,19 +80,10 @@ final class InputReader<Item: Sendable>: Sendable {
     }
   }
 
-  private func readPiece() throws(SystemError) -> Piece {
-    if state.withLock({ $0.isAtEnd }) { return .end }
-    let piece = try Descriptor.read(descriptor, atMost: InputThread.pieceSize)
-    return state.withLock { state in
-      if !state.hasBegun, let compression = Compression(startingWith: piece) {
-        state.isAtEnd = true
-        return .compressed(compression)
-      }
-      state.hasBegun = true
-      guard piece.isEmpty else { return .items(state.cutter.cut(piece)) }
-      state.isAtEnd = true
-      return .items(state.cutter.finish())
-    }
+  private func readPiece() throws(SystemError) -> InputPiece<Item> {
+    if let piece = text.withLock({ $0.next() }) { return piece }
+    let bytes = try Descriptor.read(descriptor, atMost: InputThread.pieceSize)
+    return text.withLock { $0.take(bytes) }
   }
 }
 

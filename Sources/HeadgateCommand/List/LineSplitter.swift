@@ -13,6 +13,8 @@ struct LineSplitter: InputCutter {
   private var isTooLong = false
   private var number = 0
 
+  var lines: Int { number }
+
   /// The lines that end in this piece, without blank ones and comments.
   mutating func cut(_ piece: [UInt8]) -> [NumberedLine] {
     var lines: [NumberedLine] = []

@@ -1,0 +1,51 @@
+import HeadgateCurl
+
+/// Unpacks gzip piece by piece: however small the packed bytes are, one piece of text is in memory.
+final class GzipInput {
+  enum Step {
+    case bytes([UInt8])
+    case needsMore
+    /// The packed data are whole, and the input has ended.
+    case end
+    /// The input has ended before the packed data did.
+    case tooShort
+    case broken
+  }
+
+  private let gzip: GzipBody
+  private var packed: ArraySlice<UInt8> = []
+  // Whether the last step brought text: then the next one may bring more without further bytes.
+  private var mayHaveMore = false
+  private var hasEnded = false
+
+  /// Nil if memory is exhausted.
+  init?() {
+    guard let gzip = GzipBody() else { return nil }
+    self.gzip = gzip
+  }
+
+  /// Adds packed bytes; none: they have ended. To be called when ``next()`` needs more.
+  func add(_ bytes: [UInt8]) {
+    packed = bytes[...]
+    (mayHaveMore, hasEnded) = (true, bytes.isEmpty)
+  }
+
+  /// The next piece of text.
+  func next() -> Step {
+    if mayHaveMore || !packed.isEmpty {
+      var text: [UInt8] = []
+      let used = packed.withUnsafeBytes { bytes in
+        gzip.inflate(bytes) { piece in
+          text = Array(piece)
+          return false
+        }
+      }
+      guard let used else { return .broken }
+      packed = packed.dropFirst(used)
+      mayHaveMore = !text.isEmpty
+      if mayHaveMore { return .bytes(text) }
+    }
+    guard hasEnded else { return .needsMore }
+    return gzip.isWhole ? .end : .tooShort
+  }
+}
