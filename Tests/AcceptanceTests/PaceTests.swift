@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateOrigin
 import Testing
 
 extension AcceptanceTests {
@@ -115,6 +116,8 @@ extension AcceptanceTests {
       .enabled(if: seconds != nil))
     func windows() async throws {
       let minutes = max(1, (Self.seconds ?? 60) / 60)
+      // Each answer takes 380 ms, so that 10 a second keep nearly 4 under way: nginx refuses a fifth.
+      let origin = try Origin()
       let nginx = try await Nginx.start(ports: 1, in: folder) { ports in
         """
         limit_conn_zone $server_port zone=all:1m;
@@ -124,6 +127,7 @@ extension AcceptanceTests {
           limit_conn all 4;
           limit_conn_status 429;
           access_log nginx-times times;
+          location / { proxy_pass \(origin.url("/delay/380?path=")); }
         }
         """
       }
