@@ -6,6 +6,7 @@ OUT ?= out
 PREFIX ?= /usr/local
 EVENTS ?= 10000000
 FUZZ_SECONDS ?= 60
+FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
 .PHONY: help demo test install explore explore-faults fuzz soak bench format lint docs clean packages test-packages
@@ -18,7 +19,7 @@ help:
 	@echo "make explore           small scripts on queues, pools and requests in every interleaving: minutes"
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions: some minutes"
 	@echo "make explore-faults    and then the faults of Tests/Explorer/faults.txt, each of which must be found"
-	@echo "make fuzz              the parsers of header fields under libFuzzer, $(FUZZ_SECONDS) seconds (Linux)"
+	@echo "make fuzz              the parsers of what servers send under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
 	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make format, make lint, make docs, make clean"
@@ -48,18 +49,22 @@ install: packages
 
 explore:
 	Tests/Explorer/plant
-	HEADGATE_PLANTED=1 $(SWIFT) build --package-path Tests/Explorer --build-tests
+	$(SWIFT) build --package-path Tests/Explorer --build-tests
 	# One thread runs at a time, so that on one processor it goes on sooner than on several.
-	HEADGATE_PLANTED=1 $(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
+	$(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
 
 explore-faults: explore
 	$(ONE_PROCESSOR) Tests/Explorer/plant Tests/Explorer/.build/debug/explorerPackageTests.xctest
 
 fuzz: packages
-	$(SWIFT) build -c release --package-path Tests/Fuzz
-	@mkdir -p Tests/Fuzz/.build/found
-	Tests/Fuzz/.build/release/fuzz-fields -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 \
-	  -artifact_prefix=Tests/Fuzz/.build/ Tests/Fuzz/.build/found Tests/Fuzz/Corpus/fields
+	$(SWIFT) build -c release --package-path Tests/Fuzz --product fuzz -Xswiftc -sanitize=fuzzer -Xswiftc -enable-testing
+	@set -e; for input in $(FUZZ); do \
+	  mkdir -p Tests/Fuzz/.build/found/$$input; \
+	  echo "$$input: $(FUZZ_SECONDS) seconds"; \
+	  HEADGATE_FUZZ=$$input Tests/Fuzz/.build/release/fuzz -verbosity=0 -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+	    -print_final_stats=1 -artifact_prefix=Tests/Fuzz/.build/$$input- \
+	    Tests/Fuzz/.build/found/$$input Tests/Fuzz/Corpus/$$input; \
+	done
 
 soak: test-packages explore-faults
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing

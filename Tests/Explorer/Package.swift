@@ -3,15 +3,13 @@ import PackageDescription
 
 // The library's core compiled as for the thread sanitizer, but linked with a machine of ours (CExplorer) in the place of the
 // sanitizer's library, so that each access to an atomic word is a step that a test chooses, and each access to plain
-// memory is seen: `make explore`. The sources are the library's own, by symbolic links.
+// memory is seen: `make explore`. The sources are the library's own, with faults planted in them by Tests/Explorer/plant, all asleep
+// but the one that a test wakes.
 let explored: [SwiftSetting] = [
   .define("HEADGATE_EXPLORE"), .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
   .unsafeFlags(["-sanitize=thread", "-Xcc", "-DHEADGATE_EXPLORE"]),
 ]
-
-// Tests/Explorer/plant writes them: the same sources with faults in them, all asleep but the one that a test wakes.
-let isPlanted = Context.environment["HEADGATE_PLANTED"] != nil
 
 let package = Package(
   name: "explorer",
@@ -33,11 +31,11 @@ let package = Package(
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
       ],
-      path: isPlanted ? ".build/planted/HeadgateThreads" : nil, swiftSettings: explored),
+      path: ".build/planted/HeadgateThreads", swiftSettings: explored),
     .target(
       name: "HeadgateFlow",
       dependencies: ["CHeadgate", "HeadgateThreads", .product(name: "DequeModule", package: "swift-collections")],
-      path: isPlanted ? ".build/planted/HeadgateFlow" : nil, swiftSettings: explored),
+      path: ".build/planted/HeadgateFlow", swiftSettings: explored),
     .target(
       name: "HeadgateDispatch",
       dependencies: [
@@ -47,7 +45,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "RawStructuredFieldValues", package: "swift-http-structured-headers"),
       ],
-      path: isPlanted ? ".build/planted/HeadgateDispatch" : nil, swiftSettings: explored),
+      path: ".build/planted/HeadgateDispatch", swiftSettings: explored),
     // Optimized: with its generic code copied there the library's accesses to elements are seen, too.
     .target(
       name: "Programs", dependencies: ["HeadgateThreads", "CHeadgate"],

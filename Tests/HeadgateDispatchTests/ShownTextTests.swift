@@ -49,6 +49,7 @@ import Testing
       ("http:/u:secret@h/", "http:/u:***@h/"), ("https:///u:secret@h/", "https:///u:***@h/"),
       ("u:secret@h//x", "u:***@h//x"), ("u:secret@h/?u=http://x", "u:***@h/?u=http://x"),
       ("http://u:secret@\u{301}h/", "http://u:***@\u{301}h/"),
+      ("secret@h://x", "***@h://x"), ("u:secret@h:/[x:y", "u:***@h:/[x:y"), ("@:/:x", "***@:/:x"),
     ])
   func passwords(url: String, shown: String) { #expect(ShownText.withoutPassword(url) == shown) }
 

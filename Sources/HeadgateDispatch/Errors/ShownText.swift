@@ -70,7 +70,8 @@ package enum ShownText {
   // After the scheme and any number of slashes: a common typing error is one slash too few or too many.
   private static func startOfAuthority(in bytes: [UInt8]) -> Int {
     var start = 0
-    if let colon = bytes.firstIndex(where: { $0 == UInt8(ascii: ":") || URLText.endsAuthority($0) }),
+    // A scheme has no `@`: what is before one may be a password.
+    if let colon = bytes.firstIndex(where: { ":@".utf8.contains($0) || URLText.endsAuthority($0) }),
       bytes[colon] == UInt8(ascii: ":"), bytes.indices.contains(colon + 1), bytes[colon + 1] == UInt8(ascii: "/")
     {
       start = colon + 1

@@ -1,1 +1,0 @@
-../../ ../../../ Sources / HeadgateDispatch / Limiting / BreakerPolicy.swift

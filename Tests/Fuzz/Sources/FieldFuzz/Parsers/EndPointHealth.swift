@@ -1,1 +1,0 @@
-../../ ../../../ Sources / HeadgateDispatch / Limiting / EndPointHealth.swift

@@ -1,1 +1,0 @@
-../../ ../../../ Sources / HeadgateDispatch / Retry / HTTPDate.swift

@@ -1,1 +1,0 @@
-../../ ../../../ Sources / HeadgateDispatch / Limiting / QuotaFields + Structured.swift

@@ -1,1 +1,0 @@
-../../ ../../../ Sources / HeadgateDispatch / Retry / RetryAfter.swift

@@ -1,0 +1,21 @@
+import Foundation
+
+@testable import HeadgateDispatch
+
+/// URLs of lists and of redirects: an end-point that is read is read again from its own text, and a redirect leads to http
+/// or https.
+@Sendable func fuzzAddresses(_ bytes: UnsafeRawBufferPointer) {
+  let text = String(decoding: bytes, as: UTF8.self)
+  if let endPoint = try? EndPoint(text), !endPoint.description.hasPrefix("unix:") {
+    precondition((try? EndPoint("http://\(endPoint)")) == endPoint)
+  }
+  if let host = try? CanonicalHost.of(text) { precondition((try? CanonicalHost.of(host)) == host) }
+  if let request = try? DispatchRequest("https://user:secret@example.com/a/b?c"),
+    let next = try? Redirect.next(after: request, status: 302, location: text)
+  {
+    precondition(next.url.hasPrefix("http"))
+  }
+  let offers = AuthenticationOffers(text)
+  precondition(offers.schemes.allSatisfy { !$0.isEmpty })
+  for (_, entry) in LearnedLimits(text).entries { precondition(entry.requests > 0) }
+}

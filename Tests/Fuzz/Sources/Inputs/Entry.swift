@@ -1,0 +1,34 @@
+import Foundation
+
+/// What is fuzzed: a name, as HEADGATE_FUZZ gives it, and what must hold for all bytes.
+private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
+  "addresses": fuzzAddresses,
+  "bodies": fuzzBodies,
+  "events": fuzzEvents,
+  "fields": fuzzFields,
+  "heads": fuzzHeads,
+]
+
+private let chosen = {
+  let name = ProcessInfo.processInfo.environment["HEADGATE_FUZZ"] ?? ""
+  guard let input = inputs[name] else {
+    fatalError("HEADGATE_FUZZ is to name one of: \(inputs.keys.sorted().joined(separator: ", "))")
+  }
+  return input
+}()
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  chosen(UnsafeRawBufferPointer(start: start, count: count))
+  return 0
+}
+
+/// The same input gives the same numbers.
+struct FixedRandom: RandomNumberGenerator {
+  var state: UInt64 = 1
+
+  mutating func next() -> UInt64 {
+    state = state &* 6_364_136_223_846_793_005 &+ 1
+    return state
+  }
+}

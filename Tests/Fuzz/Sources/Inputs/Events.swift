@@ -1,0 +1,33 @@
+@testable import HeadgateDispatch
+
+/// A stream of events: the pieces that it comes in make no difference, and no event is longer than allowed.
+@Sendable func fuzzEvents(_ bytes: UnsafeRawBufferPointer) {
+  let longest = 64
+  let whole = events([Array(bytes)], longest)
+  precondition(whole.events.allSatisfy { $0.data.utf8.count <= 3 * longest })
+  var pieces: [[UInt8]] = []
+  var rest = bytes[...]
+  while let first = rest.first {
+    let count = min(rest.count, 1 + Int(first % 7))
+    pieces.append(Array(rest.prefix(count)))
+    rest = rest.dropFirst(count)
+  }
+  let cut = events(pieces, longest)
+  precondition(whole.events == cut.events && whole.id == cut.id && whole.failed == cut.failed)
+}
+
+private func events(
+  _ pieces: [[UInt8]], _ longest: Int
+) -> (events: [ServerSentEvent], id: String, failed: Bool) {
+  var parser = EventParser(maxEventBytes: longest)
+  var events: [ServerSentEvent] = []
+  for piece in pieces {
+    parser.add(piece)
+    do {
+      while let event = try parser.next() { events.append(event) }
+    } catch {
+      return (events, parser.lastEventID, true)
+    }
+  }
+  return (events, parser.lastEventID, false)
+}

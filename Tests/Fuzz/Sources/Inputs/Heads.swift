@@ -1,0 +1,26 @@
+@testable import HeadgateCurl
+@testable import HeadgateDispatch
+
+/// The lines of a head, as libcurl hands them out: no head grows past its limit, and what determines the body's length is
+/// read once or refused.
+@Sendable func fuzzHeads(_ bytes: UnsafeRawBufferPointer) {
+  let cap = 512
+  var head = HeadLines(atMost: cap)
+  var rest = bytes[...]
+  lines: while !rest.isEmpty {
+    let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+    let line = UnsafeRawBufferPointer(rebasing: rest[..<end])
+    rest = rest[end...]
+    if case .malformed = head.preview(line) { break }
+    switch head.append(line) {
+    case .inside: break
+    case .last(_, let block):
+      precondition(block.count <= cap)
+      _ = HeaderBlock.fields(in: block)
+      _ = HeaderBlock.mayTellQuotas(block)
+    case .tooLong, .malformed: break lines
+    }
+    precondition(head.taken <= cap && head.trailers.count <= cap)
+    precondition(head.framing.length ?? 0 >= 0)
+  }
+}
