@@ -14,7 +14,7 @@ public struct AuthenticationChallenge: Sendable {
   /// The number of credentials rejected so far for this request.
   public let previousFailures: Int
 
-  /// Whether a proxy asks, rather than the server.
+  /// Whether the challenge comes from a proxy rather than the server.
   public var isProxy: Bool { response.statusCode == 407 }
 
   /// Nil if the response contains no challenge.

@@ -13,7 +13,7 @@ final class DispatchCore: Sendable {
   let operations = OperationCount()
   let delegates = DelegatePool()
   let bodies: BodyBudget
-  /// Those that wait until they connect again.
+  /// The event streams that are waiting to reconnect.
   let closingWaits = ClosingWaits()
   private let resting = Locked(Resting())
 
@@ -83,7 +83,7 @@ final class DispatchCore: Sendable {
     _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
-  /// Those at rest, and a number that grows with each that enters.
+  /// The resting operations, and the number of the last one that entered. Numbers only grow.
   var atRest: (operations: [DispatchOperation], number: UInt64) {
     resting.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
   }

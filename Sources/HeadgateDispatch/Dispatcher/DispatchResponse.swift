@@ -22,8 +22,9 @@ public struct DispatchResponse: Sendable {
   // Nil for nearly every response: its request had no weight.
   let weight: SentWeight?
 
-  /// Tells what the request really weighed, in units by the names of budgets, where the response says so: as
-  /// ``URLDispatchOperation/settle(_:)``, once, while its windows last: true if that was so.
+  /// Corrects the weights that the request was charged, in units by name of budget, if the response reports the real
+  /// ones. Same rules as ``URLDispatchOperation/settle(_:)``: call it once, while the windows of the budgets last.
+  /// Returns whether the weights were corrected.
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { weight?.settle(weights) ?? false }
 
@@ -51,7 +52,8 @@ public struct StreamedResponse: Sendable {
   /// The status code, such as 200.
   public var statusCode: Int { head.statusCode }
 
-  /// Tells what the request really weighed, like ``DispatchResponse/settle(_:)``. Works also after the body was read.
+  /// Corrects the weights that the request was charged, like ``DispatchResponse/settle(_:)``. Also works after the body
+  /// has been read.
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { body.settle(weights) }
 

@@ -16,9 +16,9 @@ final class DownloadMeter: Sendable {
   }
 
   private struct State {
-    // Body bytes of the present response delivered so far.
+    // Body bytes of the current response delivered so far.
     var taken = 0
-    // The present interval.
+    // The current interval.
     var came: Int64 = 0
     var begin = Mark()
     var turn = 0
@@ -63,10 +63,10 @@ final class DownloadMeter: Sendable {
   /// Counts bytes received, whether they are delivered or discarded.
   func came(_ bytes: Int) { if speed != nil { state.withLock { $0.came &+= Int64(bytes) } } }
 
-  /// The exchange continues after a wait: the present interval is not judged.
+  /// The exchange continues after a wait, so the current interval is not judged.
   func turns() { if speed != nil { state.withLock { $0.turn += 1 } } }
 
-  /// Ends the present interval and begins the next. Returns whether too little data moved in it.
+  /// Ends the current interval and begins the next. Returns whether too little data moved in it.
   ///
   /// - Parameters:
   ///   - mark: The counters now.
@@ -94,8 +94,8 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// An exchange begins: the present interval is not judged, unless it is the first. Returns true for the first, when
-  /// the caller must schedule the check at its end.
+  /// An exchange begins, so the current interval is not judged, unless it is the first. Returns true for the first one:
+  /// the caller must then schedule the check at its end.
   func begins() -> Bool {
     guard speed != nil else { return false }
     return state.withLock { state in

@@ -10,8 +10,7 @@ final class OperationCount: Sendable {
     // Closes the transport. Set for a dispatcher whose gate outlives it.
     var closeTransport: (@Sendable () -> Void)?
 
-    /// The next shutdown step, if no operations are left. Each step is returned once, even if several calls get
-    /// there.
+    /// The next shutdown step, if no operations are left. Each step is returned once, even if several calls reach it.
     mutating func next() -> Step? {
       guard isClosed || transportHasEnded, count == 0 else { return nil }
       if isClosed, let close = closeTransport.take() { return .closeTransport(close) }
@@ -37,7 +36,8 @@ final class OperationCount: Sendable {
   /// Whether there are more operations than the caller's own.
   func hasOthers(beside own: Int) -> Bool { state.withLock { $0.count > own } }
 
-  /// Sets what closes the transport after the last operation. A dispatcher that owns its gate lets the gate do this.
+  /// Sets the closure that closes the transport after the last operation. If the dispatcher owns its gate, the gate
+  /// closes the transport instead.
   func whenLast(_ closeTransport: @escaping @Sendable () -> Void) {
     state.withLock { $0.closeTransport = closeTransport }
   }

@@ -35,8 +35,8 @@ protocol ResponseSink: AnyObject, Sendable {
   /// Discards what was received: the request is sent again. Called only if `isUnseen`.
   func startAnew()
 
-  /// The end. A nil error means a complete response; `weight` settles the request's weight, if it has one. The sink calls
-  /// `core.operations.remove()` once the caller has been told.
+  /// The end. A nil error means a complete response; `weight` settles the request's weight, if it has one. The sink
+  /// calls `core.operations.remove()` once the caller has been told.
   func end(_ error: DispatchError?, _ times: DispatchTimes, _ weight: SentWeight?, told core: DispatchCore)
 }
 

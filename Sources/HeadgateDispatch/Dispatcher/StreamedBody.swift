@@ -59,7 +59,7 @@ public struct StreamedBody: AsyncSequence, Sendable {
   /// Cancels the request, like ``URLDispatchOperation/cancel()``.
   public func cancel() { reader.operation.cancel() }
 
-  /// The end-point that sends it.
+  /// The end-point that sends the body.
   var endPoint: EndPoint { reader.operation.endPoint }
 
   /// Reads a body piece by piece.

@@ -11,10 +11,9 @@
 /// or disposed of), the request fails: its ``URLDispatchOperation/error`` is `deliveryFailed`, the log says so, and
 /// the delegate is not called on another thread.
 ///
-/// A delegate may take its time. Meanwhile the transport stops reading the socket of that request only, with about
+/// A delegate may be slow. While it is busy, the transport stops reading the socket of that request only, with about
 /// 256 KB in memory. The exception is the target `inline`, which runs on the transport's own thread and stops all of
-/// its requests. A delegate may submit, cancel and query requests. Calls that would block on the same dispatcher
-/// throw.
+/// its requests. A delegate may submit, cancel and query requests. Calls that would block on the same dispatcher throw.
 ///
 /// **Lifetime.** The dispatcher holds a delegate weakly: keep a reference for as long as you want its calls. If the
 /// delegate is gone, the request is cancelled when the next call is due.
@@ -38,8 +37,8 @@ public protocol URLDispatchDelegate: AnyObject, Sendable {
   /// count.
   func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress)
 
-  /// Status and header fields have arrived; ``URLDispatchOperation/url`` is the URL of the response. May come more
-  /// than once if a transport delivers several responses for one request; discard the data of the earlier one then.
+  /// Status and header fields have arrived. ``URLDispatchOperation/url`` is the URL of the response. Called more than
+  /// once if a transport delivers several responses for one request: discard the data of the earlier response then.
   func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead)
 
   /// A piece of the body, never empty, with the server's content encoding.

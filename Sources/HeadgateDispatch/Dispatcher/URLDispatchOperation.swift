@@ -17,7 +17,7 @@ public struct URLDispatchOperation: Sendable, Hashable {
   /// The end-point; after a redirect, that of the new URL. Its description is `host:port`.
   public var endPoint: EndPoint { operation.endPoint }
 
-  /// The priority. A change while the request waits moves it to the place it would have had from the start. A change
+  /// The priority. A change while the request waits moves it to the position it would have had from the start. A change
   /// while it runs takes effect only if a redirect makes it wait again.
   public var priority: RequestPriority {
     get { operation.priority }

@@ -133,7 +133,7 @@ extension URLDispatcher {
 }
 
 extension DispatchOperation {
-  /// Submits the operation and suspends until its result is there. Cancelling the task cancels the operation,
+  /// Submits the operation and suspends until its result is available. Cancelling the task cancels the operation,
   /// possibly before the submission.
   nonisolated(nonsending) func result<Value: Sendable>(
     _ reply: Reply<Value>, _ patience: Scheduler<any GateClient>.Patience

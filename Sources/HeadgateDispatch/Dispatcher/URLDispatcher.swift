@@ -189,8 +189,9 @@ public final class URLDispatcher: Sendable {
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     var all: [DispatchOperation] = []
     var known: Set<ObjectIdentifier> = []
-    // Those at rest first: one that leaves its rest meanwhile is in the gate by then. If one has entered its rest since, it
-    // may have left the gate before that was read: both are read again, a few times, as new requests are not waited for.
+    // Resting operations are read first: one that leaves its rest meanwhile is in the gate by then. An operation that
+    // entered its rest since may have left the gate before the gate was read, so both are read again. The number of
+    // rounds is bounded, because new requests need not be included.
     for _ in 0..<8 {
       let (atRest, number) = core.atRest
       let inGate = gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
@@ -203,8 +204,8 @@ public final class URLDispatcher: Sendable {
     return all
   }
 
-  /// Runs `body` with a dispatcher that ends with it. When `body` returns, all accepted requests are finished first;
-  /// when it throws, they fail with `shutDown`.
+  /// Runs `body` with a dispatcher that lasts as long as the call. If `body` returns, all accepted requests are
+  /// finished first. If it throws, they fail with `shutDown`.
   public static func with<Value: Sendable>(
     transport: any Transport, limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
     interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory,

@@ -1,15 +1,15 @@
-/// The events of one response's body, as they come: see ``StreamedBody/events(maxEventBytes:)``.
+/// The events in the body of one response, as they arrive. See ``StreamedBody/events(maxEventBytes:)``.
 public struct BodyEvents: AsyncSequence, Sendable {
   /// An event.
   public typealias Element = ServerSentEvent
-  /// What ends a body early.
+  /// The error that ended the body early.
   public typealias Failure = DispatchError
 
   let body: StreamedBody
   let maxEventBytes: Int
   var lastEventID = ""
 
-  /// A reader. Several of them share the pieces of the body, and would cut events in two: make one.
+  /// Creates an iterator. Use only one: several iterators share the pieces of the body and would split events.
   public func makeAsyncIterator() -> Iterator {
     Iterator(
       body: body, pieces: body.makeAsyncIterator(),
@@ -22,15 +22,15 @@ public struct BodyEvents: AsyncSequence, Sendable {
     fileprivate var pieces: StreamedBody.Iterator
     fileprivate(set) var parser: EventParser
 
-    /// The next event; nil at the end of the body. What the end cuts off is no event.
+    /// The next event; nil at the end of the body. An event that is incomplete at the end is discarded.
     ///
-    /// - Throws: ``DispatchError``: `eventTooLarge` (the request is cancelled then), `cancelled` when the task is, and
-    ///   what broke the body off.
+    /// - Throws: ``DispatchError``: `eventTooLarge`, which also cancels the request; `cancelled` if the task is
+    ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
       try await advance()
     }
 
-    /// The next event; nil at the end of the body. Throws as ``next(isolation:)``.
+    /// The next event; nil at the end of the body. Throws like ``next(isolation:)``.
     public mutating func next() async throws(DispatchError) -> ServerSentEvent? { try await advance() }
 
     nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> ServerSentEvent? {
@@ -45,12 +45,12 @@ public struct BodyEvents: AsyncSequence, Sendable {
 }
 
 extension StreamedBody {
-  /// The body as server-sent events, each as soon as it is whole: for a response whose head is to be looked at first. It
-  /// is read once; ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)`` connects
-  /// again.
+  /// The body as server-sent events, each delivered as soon as it is complete. Use this to check the response's head
+  /// before reading the events. The body is read once and not reconnected:
+  /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)`` reconnects.
   ///
-  /// - Parameter maxEventBytes: The longest line and the longest data of an event that are taken, in bytes; 8 MiB unless
-  ///   given. What is longer ends the request with the error `eventTooLarge`.
+  /// - Parameter maxEventBytes: The maximum length in bytes of a line and of an event's data; 8 MiB by default. A
+  ///   longer one ends the request with the error `eventTooLarge`.
   public func events(maxEventBytes: Int = ServerSentEvents.standardEventBytes) -> BodyEvents {
     BodyEvents(body: self, maxEventBytes: maxEventBytes)
   }

@@ -1,14 +1,14 @@
-/// The lines of a response's body, as they come: see ``StreamedBody/lines(maxLineBytes:)``.
+/// The lines of a response's body, as they arrive. See ``StreamedBody/lines(maxLineBytes:)``.
 public struct BodyLines: AsyncSequence, Sendable {
-  /// A line without its end; what is no UTF-8 becomes U+FFFD.
+  /// A line without its terminator. Invalid UTF-8 becomes U+FFFD.
   public typealias Element = String
-  /// What ends a body early.
+  /// The error that ended the body early.
   public typealias Failure = DispatchError
 
   fileprivate let body: StreamedBody
   fileprivate let maxLineBytes: Int
 
-  /// A reader. Several of them share the pieces of the body, and would cut lines in two: make one.
+  /// Creates an iterator. Use only one: several iterators share the pieces of the body and would split lines.
   public func makeAsyncIterator() -> Iterator {
     Iterator(
       body: body, pieces: body.makeAsyncIterator(), lines: LineCutter(maxLineBytes: maxLineBytes, tooLong: .lineTooLong)
@@ -23,13 +23,13 @@ public struct BodyLines: AsyncSequence, Sendable {
 
     /// The next line; nil at the end.
     ///
-    /// - Throws: ``DispatchError``: `lineTooLong` (the request is cancelled then), `cancelled` when the task is, and what
-    ///   broke the body off.
+    /// - Throws: ``DispatchError``: `lineTooLong`, which also cancels the request; `cancelled` if the task is
+    ///   cancelled; or the error that ended the body early.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> String? {
       try await advance()
     }
 
-    /// The next line; nil at the end. Throws as ``next(isolation:)``.
+    /// The next line; nil at the end. Throws like ``next(isolation:)``.
     public mutating func next() async throws(DispatchError) -> String? { try await advance() }
 
     private nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> String? {
@@ -48,18 +48,18 @@ public struct BodyLines: AsyncSequence, Sendable {
 }
 
 extension StreamedBody {
-  /// The body as lines of text, each as soon as it is whole.
+  /// The body as lines of text, each delivered as soon as it is complete.
   ///
   ///     for try await line in try await dispatcher.stream(for: url).body.lines() { print(line) }
   ///
-  /// A line ends with CR LF, LF or CR, and the last one with the body; a byte order mark at the start is left out. Memory
-  /// holds one piece of the body and one line.
+  /// A line ends with CR LF, LF or CR. The last line may also end with the body. A byte order mark at the start is
+  /// removed. Memory holds one piece of the body and one line.
   ///
-  /// - Parameter maxLineBytes: The longest line that is taken, in bytes without its end; a mebibyte unless given. A longer
-  ///   one ends the request with the error `lineTooLong`.
+  /// - Parameter maxLineBytes: The maximum length of a line in bytes, without its terminator; 1 MiB by default. A
+  ///   longer line ends the request with the error `lineTooLong`.
   public func lines(maxLineBytes: Int = 1 << 20) -> BodyLines { BodyLines(body: self, maxLineBytes: maxLineBytes) }
 
-  /// Takes something out of what has come. If that can't be, or the task was cancelled, the request is cancelled.
+  /// Takes an element from the bytes received so far. Cancels the request if that throws, or if the task was cancelled.
   func endingOnError<Value>(_ take: () throws(DispatchError) -> Value?) throws(DispatchError) -> Value? {
     do throws(DispatchError) {
       if Task.isCancelled { throw DispatchError(.cancelled, phase: .receiving) }

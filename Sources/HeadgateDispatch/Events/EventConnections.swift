@@ -1,16 +1,17 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// When a stream of events is connected again, as a value: how each connection was answered and how it ended go in, what
-/// follows comes out. WHATWG HTML, sections 9.2.2 and 9.2.3; Retry-After of RFC 9110, section 10.2.3. No time, no I/O.
+/// Decides when an event stream reconnects. A value: its input is how each connection was answered and how it ended,
+/// its output is the next step. WHATWG HTML, sections 9.2.2 and 9.2.3; `Retry-After` of RFC 9110, section 10.2.3. No
+/// clock, no I/O.
 struct EventConnections {
   /// How a connection ended.
   enum End {
-    /// The stream came to its end.
+    /// The stream ended normally.
     case whole
-    /// The server wants no further connection: status 204.
+    /// The server asked the client to stop reconnecting: status 204.
     case noContent
-    /// The server is not ready, and may say for how long.
+    /// The server is not ready, and may have given a time to wait.
     case putOff(DispatchError, asked: Duration?)
     case failed(DispatchError)
   }
@@ -21,25 +22,25 @@ struct EventConnections {
     case fails(DispatchError)
   }
 
-  /// The part of a wait that is added to it at most, and the most that is added: so those who lost one server at once do
-  /// not come back at once, and none comes before the time that was asked for.
+  /// A random part is added to each wait: at most this fraction of it, and at most `longestJitter`. Clients that lost
+  /// one server at the same time don't return at the same time, and none returns before the requested time.
   static let jitter = 0.5
   static let longestJitter = Duration.seconds(30)
-  /// What doubles where the server asks for no wait at all.
+  /// The wait that is doubled if the server asks for no wait.
   static let shortestDoubled = Duration.milliseconds(100)
 
   private let reconnection: EventReconnection?
   private var wasOpen = false
   private var bringsEvents = false
-  /// How many connections in a row have brought no event.
+  /// The number of consecutive connections without an event.
   private(set) var fruitless = 0
-  /// The wait that the server's `retry` field asks for.
+  /// The wait requested by the server's `retry` field.
   var askedTime: Duration?
 
-  /// - Parameter reconnection: Nil: there is one connection only.
+  /// - Parameter reconnection: Nil for a single connection.
   init(_ reconnection: EventReconnection?) { self.reconnection = reconnection }
 
-  /// The head has come. Nil: a stream follows.
+  /// The response's head has arrived. Returns nil if an event stream follows.
   mutating func answer(_ head: ResponseHead) -> End? {
     switch head.statusCode {
     case 200 where Self.isEventStream(head[.contentType]):
@@ -52,10 +53,10 @@ struct EventConnections {
     }
   }
 
-  /// An event has come.
+  /// An event has arrived.
   mutating func receive() { bringsEvents = true }
 
-  /// The connection is over.
+  /// The connection has ended.
   mutating func end(_ end: End, using random: inout some RandomNumberGenerator) -> Next {
     fruitless = bringsEvents ? 0 : fruitless + 1
     bringsEvents = false
@@ -80,12 +81,12 @@ struct EventConnections {
     return .again(after: wait + more * Double.random(in: 0..<1, using: &random))
   }
 
-  /// Whether the next connection may fare better. What keeps the first one from being made is told; once the stream was
-  /// open it is taken for a fault of the moment.
+  /// Whether the error may be temporary. An error that prevents the first connection is reported. Once a stream was
+  /// open, the same error is assumed to be temporary.
   private func isPassing(_ error: DispatchError) -> Bool {
     switch error.code {
     case .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut: true
-    // A name that was never found is most likely misspelt.
+    // A name that was never resolved is probably misspelled.
     case .nameNotResolved, .tlsFailed, .proxyFailed, .badResponse, .transportFailed, .refused, .displaced,
       .longLaneFull, .unreachable:
       wasOpen
@@ -107,7 +108,7 @@ struct EventConnections {
   }
 }
 
-/// The answer that came in place of a stream of events.
+/// The response that arrived in place of an event stream.
 public struct NoEventStream: HeadgateError {
   /// Its status and header fields.
   public let head: ResponseHead
@@ -115,7 +116,7 @@ public struct NoEventStream: HeadgateError {
   /// `no_event_stream`.
   public var codeName: String { "no_event_stream" }
 
-  /// For people.
+  /// A readable text.
   public var description: String {
     "the server answered with status \(head.statusCode) and \(head[.contentType] ?? "no content type")"
   }

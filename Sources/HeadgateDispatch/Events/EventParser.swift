@@ -1,5 +1,5 @@
-/// Reads events out of a stream's bytes, whatever pieces they come in: WHATWG HTML, section 9.2.6, "Interpreting an event
-/// stream". No time, no I/O. O(1) for each byte.
+/// Parses events from the bytes of a stream, in pieces of any size: WHATWG HTML, section 9.2.6, "Interpreting an event
+/// stream". No clock, no I/O. O(1) for each byte.
 struct EventParser {
   private let maxEventBytes: Int
   private var lines: LineCutter
@@ -7,15 +7,15 @@ struct EventParser {
   private var name = ""
   private var id: String
 
-  /// The identifier that counts: a blank line has confirmed it.
+  /// The current identifier: the last one that a blank line confirmed.
   private(set) var lastEventID: String
 
-  /// What the server's last valid `retry` field asks for; nil: there was none.
+  /// The wait requested by the server's last valid `retry` field. Nil if there was none.
   private(set) var reconnectionTime: Duration?
 
   /// - Parameters:
-  ///   - maxEventBytes: The longest line and the longest data of an event that are taken.
-  ///   - lastEventID: The identifier that an earlier connection has left.
+  ///   - maxEventBytes: The maximum length in bytes of a line and of an event's data.
+  ///   - lastEventID: The last identifier of the previous connection.
   init(maxEventBytes: Int, lastEventID: String = "") {
     self.maxEventBytes = maxEventBytes
     lines = LineCutter(maxLineBytes: maxEventBytes, tooLong: .eventTooLarge)
@@ -23,12 +23,13 @@ struct EventParser {
     self.lastEventID = lastEventID
   }
 
-  /// Takes the next piece of the stream.
+  /// Adds the next piece of the stream.
   mutating func add(_ bytes: [UInt8]) { lines.add(bytes) }
 
-  /// The next event; nil: it needs more bytes. An event that the stream's end cuts off is never handed out.
+  /// The next event. Nil if more bytes are needed. An event that is incomplete at the end of the stream is never
+  /// returned.
   ///
-  /// - Throws: ``DispatchError`` with `eventTooLarge`. There is no next event after that.
+  /// - Throws: ``DispatchError`` with `eventTooLarge`. Don't call it again after that.
   mutating func next() throws(DispatchError) -> ServerSentEvent? {
     while let line = try lines.next() {
       if !line.isEmpty {
@@ -42,7 +43,7 @@ struct EventParser {
 
   private mutating func take(_ line: ArraySlice<UInt8>) throws(DispatchError) {
     let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
-    // A line that begins with a colon is a comment: its field has no name.
+    // A line that begins with a colon is a comment: its field name is empty.
     let field = line[..<colon]
     var value = line[colon...].dropFirst()
     if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
@@ -71,7 +72,7 @@ struct EventParser {
     reconnectionTime = min(.milliseconds(milliseconds), EventReconnection.longestRetry)
   }
 
-  /// A blank line has come. The identifier counts from now on, even if there is no data and so no event.
+  /// Handles a blank line. The identifier takes effect even if there is no data, and therefore no event.
   private mutating func takeEvent() -> ServerSentEvent? {
     lastEventID = id
     defer {

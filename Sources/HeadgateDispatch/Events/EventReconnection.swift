@@ -1,19 +1,19 @@
-/// How a stream of events is connected again after it has ended or broken off.
+/// How an event stream reconnects after it has ended or broken off.
 public struct EventReconnection: Hashable, Sendable {
-  /// The wait before a new connection, until the server's `retry` field says another one. 3 s unless set.
+  /// The wait before reconnecting, until the server's `retry` field changes it. 3 s by default.
   public var wait: Duration = .seconds(3)
 
-  /// The most to which connections that bring no event double the wait, one after the other; a longer wait that the server
-  /// asks for is kept to. A minute unless set.
+  /// The maximum to which the wait is doubled after consecutive connections without an event. A longer wait requested
+  /// by the server is respected. One minute by default.
   public var longestWait: Duration = .seconds(60)
 
-  /// How many connections in a row may bring no event; after the last of them the sequence ends: with the failure, or at
-  /// its end. No limit unless set, as WHATWG has it.
+  /// The maximum number of consecutive connections without an event. After the last of them the sequence ends, normally
+  /// or with the error. No limit by default, as WHATWG specifies.
   public var attempts = Int.max
 
-  /// The longest wait that a `retry` field can ask for: a day.
+  /// The longest wait that a `retry` field can request: one day.
   static let longestRetry = Duration.seconds(86400)
 
-  /// A stream that comes back after 3 s, or after what its server says.
+  /// Reconnects after 3 s, or after the time that the server requests.
   public init() {}
 }

@@ -1,8 +1,8 @@
-/// Cuts bytes that come in pieces into lines. A line ends with CR LF, LF or CR; a byte order mark before the first is left
-/// out.
+/// Splits bytes that arrive in pieces into lines. A line ends with CR LF, LF or CR. A byte order mark before the first
+/// line is removed.
 ///
-/// It holds one piece and the beginning of one line. A line that ends with CR is handed out at once: the LF that may begin
-/// the next piece belongs to it. O(1) for each byte.
+/// Holds one piece and the beginning of one line. A line that ends with CR is returned at once; an LF at the start of
+/// the next piece still belongs to it. O(1) for each byte.
 struct LineCutter {
   private let maxLineBytes: Int
   private let tooLong: DispatchError.Code
@@ -12,21 +12,21 @@ struct LineCutter {
   private var isAtStart = true
 
   /// - Parameters:
-  ///   - maxLineBytes: The longest line that is taken, without its end.
-  ///   - tooLong: The error for a longer one.
+  ///   - maxLineBytes: The maximum length of a line, without its terminator.
+  ///   - tooLong: The error for a longer line.
   init(maxLineBytes: Int, tooLong: DispatchError.Code) {
     self.maxLineBytes = maxLineBytes
     self.tooLong = tooLong
   }
 
-  /// Takes the next piece; those before it should have been cut to their end.
+  /// Adds the next piece. All complete lines should have been taken out before.
   mutating func add(_ bytes: [UInt8]) {
     if piece.isEmpty { piece = bytes[...] } else { piece += bytes }
   }
 
-  /// The next line, without its end; nil: it needs more bytes.
+  /// The next line, without its terminator. Nil if more bytes are needed.
   ///
-  /// - Throws: The error for a line that is too long. There is no next line after that.
+  /// - Throws: The error for a line that is too long. Don't call it again after that.
   mutating func next() throws(DispatchError) -> ArraySlice<UInt8>? {
     guard let first = piece.first else { return nil }
     if isAfterReturn, first == UInt8(ascii: "\n") { piece.removeFirst() }
@@ -45,7 +45,7 @@ struct LineCutter {
     return withoutMark(takePartial() + rest)
   }
 
-  /// What stands after the last end of a line; nil if nothing does. Call it once all was cut.
+  /// The text after the last line terminator; nil if there is none. Call it when `next` has returned nil.
   mutating func finish() -> ArraySlice<UInt8>? {
     let rest = withoutMark(takePartial()[...])
     return rest.isEmpty ? nil : rest

@@ -1,15 +1,15 @@
-/// An event that a server has sent over a stream of events.
+/// An event of a server-sent event stream.
 public struct ServerSentEvent: Hashable, Sendable {
-  /// Its text: the values of its `data` fields, joined by line feeds.
+  /// The text: the values of the `data` fields, joined by line feeds.
   public let data: String
 
-  /// Its kind: the value of its `event` field, `message` without one.
+  /// The type: the value of the `event` field, or `message` if there is none.
   public let name: String
 
-  /// The identifier that the server has set last, with this event or before it; empty if it has set none.
+  /// The last identifier that the server has set, with this event or an earlier one. Empty if it has set none.
   public let id: String
 
-  /// An event, as a test may want to make one.
+  /// Creates an event, for tests.
   public init(data: String, name: String = "message", id: String = "") {
     self.data = data
     self.name = name

@@ -2,15 +2,15 @@ import HTTPTypes
 import HeadgateFlow
 import HeadgateThreads
 
-/// Events of a server, as they come, over as many connections as it takes: see
+/// Events from a server as they arrive, over as many connections as needed. See
 /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
 public struct ServerSentEvents: AsyncSequence, Sendable {
   /// An event.
   public typealias Element = ServerSentEvent
-  /// What ends the events early.
+  /// The error that ended the events early.
   public typealias Failure = DispatchError
 
-  /// The longest event that is taken unless another length is given: 8 MiB.
+  /// The default maximum length of an event: 8 MiB.
   public static let standardEventBytes = 8 << 20
 
   fileprivate let dispatcher: URLDispatcher
@@ -19,7 +19,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
   fileprivate let reconnection: EventReconnection?
   fileprivate let maxEventBytes: Int
 
-  /// A reader with connections of its own: each of several sends the request, and gets all events.
+  /// Creates an iterator with connections of its own. Each iterator sends the request, and receives all events.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// Reads events one by one.
@@ -42,17 +42,17 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 
     /// The next event; nil once there are no more.
     ///
-    /// - Throws: ``DispatchError``, once; then there are no more events.
+    /// - Throws: ``DispatchError``, once. After that there are no more events.
     public mutating func next(isolation actor: isolated (any Actor)?) async throws(DispatchError) -> ServerSentEvent? {
       try await advance()
     }
 
-    /// The next event; nil once there are no more. Throws as ``next(isolation:)``.
+    /// The next event; nil once there are no more. Throws like ``next(isolation:)``.
     public mutating func next() async throws(DispatchError) -> ServerSentEvent? { try await advance() }
 
     private nonisolated(nonsending) mutating func advance() async throws(DispatchError) -> ServerSentEvent? {
       guard !isOver else { return nil }
-      // Whatever happens before an event comes ends the sequence.
+      // Unless an event arrives, the sequence ends here.
       isOver = true
       let request = try source.request.get()
       begin(request)
@@ -78,7 +78,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
       case end(EventConnections.End)
     }
 
-    /// The next event of the connection, which is made first if there is none, or how it ended.
+    /// Returns the next event of the connection, or how the connection ended. Connects first if there is no connection.
     private nonisolated(nonsending) mutating func turn(_ request: DispatchRequest) async -> Turn {
       do throws(DispatchError) {
         if events == nil, let end = try await connect(request) { return .end(end) }
@@ -106,7 +106,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
       return nil
     }
 
-    /// Lets go of the connection and its permit, and keeps what the server has said for the next one.
+    /// Releases the connection and its permit, and keeps the server's settings for the next connection.
     private mutating func closeConnection() {
       guard let parser = events?.parser else { return }
       events = nil
@@ -119,7 +119,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
     ) async throws(DispatchError) {
       let (core, gate) = (source.dispatcher.core, source.dispatcher.gate)
       let end = core.now + wait
-      // As between the attempts of a retry: a wait that would outlast the deadline is not begun.
+      // As between retries: no wait begins that would outlast the deadline.
       if let deadline, end >= deadline { throw DispatchError(.deadlineExceeded, endPoint: request.endPoint) }
       // The gate may be closed by another dispatcher that shares it.
       let waiter = Waiter.ofTask()
@@ -146,14 +146,14 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 }
 
 extension DispatchRequest {
-  /// Whether a stream of events may be asked for again. What may change something at the server is sent once.
+  /// Whether an event stream may be requested again. A request that may change something at the server is sent once.
   fileprivate var mayReconnect: Bool { method == .get && hasReplayableBody }
 }
 
 extension URLDispatcher {
-  /// Server-sent events of a URL: see ``events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
+  /// Server-sent events of a URL. See ``events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
   ///
-  /// A text that is no URL is told by the first event that is asked for, with the error `invalidURL`.
+  /// If the text is not a valid URL, reading the first event throws the error `invalidURL`.
   public func events(
     from url: String, policy: LongRequestPolicy = .enqueue, reconnection: EventReconnection? = EventReconnection(),
     maxEventBytes: Int = ServerSentEvents.standardEventBytes
@@ -164,33 +164,34 @@ extension URLDispatcher {
       maxEventBytes: maxEventBytes)
   }
 
-  /// Server-sent events, after WHATWG HTML, section 9.2.
+  /// Server-sent events, according to WHATWG HTML, section 9.2.
   ///
   ///     for try await event in dispatcher.events(from: "https://example.com/stream") {
   ///       print(event.name, event.id, event.data)
   ///     }
   ///
-  /// Nothing is sent before the first event is asked for. A GET whose stream ends or breaks off is sent again: after the
-  /// time that the server's `retry` field says (else 3 s), after its `Retry-After`, longer after each connection that brings no
-  /// event, and always a random part longer, so that not all come back at once. It carries `Last-Event-ID` then, which a
-  /// request may also set for its first connection. It ends with status 204. A status other than 200 ends it with the
-  /// error `noEventStream`, and so does another content type than `text/event-stream`; 429, 502, 503 and 504 are asked
-  /// again. A POST, as for the answer of a language model, is sent once: the events end with its stream, or with an error.
+  /// Nothing is sent before the first event is requested. If the stream of a GET ends or breaks off, the request is
+  /// sent again. The wait before that is given by the server's `retry` field (3 s without one) or by its `Retry-After`.
+  /// It grows after each connection without an event. A random part is added, so that not all clients return at once.
+  /// The repeated request carries `Last-Event-ID`; a request may also set this field for its first connection. Status
+  /// 204 ends the events. Any other status than 200, and any other content type than `text/event-stream`, ends them
+  /// with the error `noEventStream`; after 429, 502, 503 and 504 the request is sent again. A POST, such as a request
+  /// to a language model, is sent once: the events end with its stream, or with an error.
   ///
-  /// Each connection is a request in the long lane, and no permit is held between two. A consumer that is slow holds the
-  /// transfer back (``StreamedBody``). The request's `timeout` bounds the wait for each head, `idleTimeout` the silence of each
-  /// stream, `deadline` all connections and waits together. Cancelling the task, or letting go of the iterator, ends the
-  /// connection at once and gives its permit back.
+  /// Each connection is a request in the long lane. Between connections no permit is held. A slow consumer slows the
+  /// transfer down (``StreamedBody``). The request's `timeout` bounds the wait for each head, `idleTimeout` the silence
+  /// of each stream, and `deadline` all connections and waits together. If the task is cancelled or the iterator is
+  /// released, the connection ends at once and its permit is returned.
   ///
   /// - Parameters:
-  ///   - request: What to send; with `Accept: text/event-stream` and `Cache-Control: no-store` unless it says otherwise.
-  ///   - policy: What becomes of a connection when the long lane has no place: under `enqueue` it waits for one.
-  ///   - reconnection: How it is connected again; nil: it is not.
-  ///   - maxEventBytes: The longest line and the longest data of an event that are taken, in bytes. What is longer ends
-  ///     the events with the error `eventTooLarge`.
-  /// - Returns: The events. They end with a ``DispatchError``: those of
-  ///   ``stream(for:lane:policy:)`` that another connection would not mend, `noEventStream` and
-  ///   `eventTooLarge`.
+  ///   - request: The request. `Accept: text/event-stream` and `Cache-Control: no-store` are added unless it sets these
+  ///     fields.
+  ///   - policy: What happens to a connection if the long lane is full. Under `enqueue` it waits for a place.
+  ///   - reconnection: How to reconnect. Nil: never.
+  ///   - maxEventBytes: The maximum length in bytes of a line and of an event's data. A longer one ends the events with
+  ///     the error `eventTooLarge`.
+  /// - Returns: The events. They end with a ``DispatchError``: `noEventStream`, `eventTooLarge`, or an error of
+  ///   ``stream(for:lane:policy:)`` that reconnecting would not resolve.
   public func events(
     from request: DispatchRequest, policy: LongRequestPolicy = .enqueue,
     reconnection: EventReconnection? = EventReconnection(),

@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// Joins a task's cancellation to an action that is known a moment later: the handler may run before there is anything
-/// to cancel, at the same time, or twice.
+/// Connects a task's cancellation to an action that becomes known a moment later. The cancellation handler may run
+/// before that, at the same time, or twice.
 final class Canceller: Sendable {
   private struct State {
     var isCancelled = false
@@ -10,7 +10,7 @@ final class Canceller: Sendable {
 
   private let state = Locked(State())
 
-  /// What a cancel is to do. Done at once if the cancel was faster.
+  /// Sets the action of a cancel. Runs it at once if the cancel came first.
   func set(_ action: @escaping @Sendable () -> Void) {
     let isCancelled = state.withLock { state in
       if !state.isCancelled { state.action = action }

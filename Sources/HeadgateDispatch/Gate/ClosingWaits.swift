@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Tasks that wait for a moment, and no longer than the gate or the dispatcher is open.
+/// Tasks that wait for a point in time, or until the gate or the dispatcher closes.
 final class ClosingWaits: Sendable {
   private let state = Locked(State())
 
@@ -9,7 +9,7 @@ final class ClosingWaits: Sendable {
     var isClosed = false
   }
 
-  /// One more waits. One that comes too late is woken at once.
+  /// Registers a waiter. Wakes it at once if the wait is already closed.
   func enter(_ waiter: Waiter) {
     let isLate = state.withLock { state in
       if !state.isClosed { state.waiters[ObjectIdentifier(waiter)] = waiter }
@@ -19,11 +19,11 @@ final class ClosingWaits: Sendable {
   }
 
   func leave(_ waiter: Waiter) {
-    // The caller's own reference keeps it beyond the lock.
+    // The caller's own reference keeps the waiter alive, so no deinit runs under the lock.
     _ = state.withLock { $0.waiters.removeValue(forKey: ObjectIdentifier(waiter)) }
   }
 
-  /// Wakes all, and whoever comes later.
+  /// Wakes all waiters, and every later one.
   func close() {
     let waiters = state.withLock { state in
       state.isClosed = true

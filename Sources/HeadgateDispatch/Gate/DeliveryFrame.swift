@@ -1,18 +1,18 @@
 import CHeadgate
 import HeadgateThreads
 
-/// A gate whose effects the current thread is delivering, or on whose behalf it calls out to code of others, on that
-/// thread's stack; they form a chain.
+/// Marks that the current thread delivers a gate's effects, or runs foreign code on the gate's behalf. Frames live on
+/// the thread's stack and form a chain.
 ///
-/// An event that happens inside a delivery (a transport that completes at once, a callback that submits the next
-/// request) only changes the gate's state and leaves its effects to the frame below: effects run in a loop, never by
-/// recursion, and a million completions need the stack of one.
+/// An event inside a delivery (a transport that completes at once, a callback that submits the next request) only
+/// changes the gate's state, and leaves its effects to the frame below. Effects therefore run in a loop, never
+/// recursively, and a million completions need the stack of one.
 struct DeliveryFrame {
   private let gate: ObjectIdentifier
   private let parent: UnsafeMutablePointer<DeliveryFrame>?
-  // It delivers effects; otherwise it only marks a call to code of others.
+  // True if the frame delivers effects; false if it only marks a call to foreign code.
   private let delivers: Bool
-  /// Something was left here by an event inside the delivery.
+  /// Set by an event inside the delivery that left effects behind.
   var hasMore = false
 
   /// Runs `body` with a frame for the gate on top of this thread's chain.
@@ -20,8 +20,8 @@ struct DeliveryFrame {
     push(gate, delivers: true, body)
   }
 
-  /// Runs `body`, which calls code of others: a completion, a delegate, a sink. What blocks until the gate goes on must
-  /// refuse to do so in there, see ``isInside(_:)``.
+  /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Calls that block until the gate makes
+  /// progress must throw in there; see ``isInside(_:)``.
   static func mark(_ gate: ObjectIdentifier, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
 
   private static func push(
@@ -46,7 +46,8 @@ struct DeliveryFrame {
     return nil
   }
 
-  /// Whether the current thread is inside a delivery or a call of the gate's: there it must not wait for that gate.
+  /// Whether the current thread is inside a delivery or a call on behalf of the gate, where it must not wait for that
+  /// gate.
   static func isInside(_ gate: ObjectIdentifier) -> Bool {
     var frame = top
     while let found = frame {

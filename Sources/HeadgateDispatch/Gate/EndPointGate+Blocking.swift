@@ -1,25 +1,26 @@
 import HeadgateThreads
 
 extension EndPointGate {
-  /// Runs `body` on the calling thread while holding a permit of the end-point, and gives it back when `body` has returned
-  /// or thrown. Blocks the thread while no permit is free.
+  /// Runs `body` on the calling thread while holding a permit of the end-point, which is released when `body` returns
+  /// or throws. Blocks the thread while no permit is free.
   ///
   ///     let rows = try gate.withPermit(for: database, until: .after(.seconds(5))) { try query() }
   ///
   /// - Parameters:
-  ///   - endPoint: Whose permit.
-  ///   - lane: By which lane: `long` for work that stays open.
-  ///   - priority: How soon, among those that wait for the same.
-  ///   - scopes: What the work belongs to beside its end-point: see ``GateLimits/scopes``.
-  ///   - weights: What it is expected to weigh, by the names of budgets: see ``Permit/settle(_:)``.
-  ///   - deadline: Until when it may wait, as in all of Headgate's blocking calls; the work itself has no limit. One that has
-  ///     passed ends it at once, `distantFuture` never.
-  ///   - file: Where the permit is asked for, for the warning about one that leaks.
-  ///   - line: The same.
+  ///   - endPoint: The end-point.
+  ///   - lane: The lane: `long` for work that stays open.
+  ///   - priority: The place among waiting requests for the same end-point.
+  ///   - scopes: The scopes that the work belongs to, besides its end-point. See ``GateLimits/scopes``.
+  ///   - weights: The expected weights, by name of budget. See ``Permit/settle(_:)``.
+  ///   - deadline: The end of the wait, as in all of Headgate's blocking calls; the work itself has no time limit. A
+  ///     deadline in the past ends the call at once; `distantFuture` never does.
+  ///   - file: The caller's file, for the warning about a leaked permit.
+  ///   - line: The caller's line.
   ///   - body: The work.
-  /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a timer's) and in
-  ///   every callback of this gate and its dispatchers; `cancelled` when the calling `ManagedThread` is cancelled while it
-  ///   waits; `deadlineExceeded`, `refused` when too many wait, `shutDown`; and whatever `body` throws.
+  /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a timer's)
+  ///   and in every callback of this gate and its dispatchers; `cancelled` if the calling `ManagedThread` is cancelled
+  ///   while it waits; `deadlineExceeded`; `refused` if the queue is full; `shutDown`. Also any error that `body`
+  ///   throws.
   @available(*, noasync)
   public func withPermit<Value>(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
@@ -33,9 +34,10 @@ extension EndPointGate {
     return try body()
   }
 
-  /// Blocks the calling thread until a permit of the end-point is free, and returns it. Release it once the work is done.
+  /// Blocks the calling thread until a permit of the end-point is free, and returns it. Release it when the work is
+  /// done.
   ///
-  /// - Throws: As the blocking `withPermit`.
+  /// - Throws: Like the blocking `withPermit`.
   @available(*, noasync)
   public func permit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
@@ -51,7 +53,7 @@ extension EndPointGate {
     ) {
       end in
       result.withLock { $0 = end }
-      // Granted to a thread that was cancelled at this moment: nobody else would give it back.
+      // Granted to a thread that was cancelled at this moment, so the permit must be released here.
       if !waiter.end(.woken), case .success(let permit) = end { permit.release() }
     }
     request.submit(lane, deadline: deadline == .distantFuture ? nil : deadline - began, mayBeHeld: true)
@@ -63,7 +65,7 @@ extension EndPointGate {
     return try end.get()
   }
 
-  /// Refuses where a thread must not block: what it waits for might need it.
+  /// Throws where a thread must not block, because the awaited event might need that thread.
   func checkMayBlock(for endPoint: EndPoint) throws(DispatchError) {
     guard !WorkerThread.mustNotBlock, !DeliveryFrame.isInside(ObjectIdentifier(self)) else {
       throw DispatchError(.wouldBlock, endPoint: endPoint)

@@ -1,27 +1,28 @@
-// What concerns the long lane, and questions about what a request would meet.
+// The long lane, and queries about the outlook of a request.
 
 import HeadgateThreads
 
 extension EndPointGate {
-  /// Whether a long request to the end-point would be taken now, by the rule of the policy `throw`: the long lane has a
-  /// place, counting those that wait for one. (It may still have to wait until short requests let go of a permit.) O(1).
+  /// Whether a long request to the end-point would be accepted now under the policy `throw`: the long lane has a free
+  /// place, counting the requests that wait for one. It may still have to wait until short requests release a permit.
+  /// O(1).
   public func isLongRequestAllowed(at endPoint: EndPoint) -> Bool {
     let outlook = state.withLock { $0.scheduler.outlook(for: endPoint, .long, patience: .needsLongPlace) }
     if case .refused = outlook { return false }
     return true
   }
 
-  /// How many long requests hold a permit of the end-point. O(1).
+  /// The number of long requests that hold a permit of the end-point. O(1).
   public func runningLongRequests(at endPoint: EndPoint) -> Int {
     state.withLock { $0.scheduler.runningLong(at: endPoint) }
   }
 
-  /// What a request would meet if it were submitted now and were willing to wait. O(1).
+  /// The outlook of a request if it were submitted now, provided that it may wait. O(1).
   ///
   /// - Parameters:
-  ///   - endPoint: Whose permit it needs.
-  ///   - lane: By which lane it goes.
-  ///   - priority: How urgent it is: where too many wait, another may have to give way to it.
+  ///   - endPoint: The end-point.
+  ///   - lane: The lane.
+  ///   - priority: The priority. If the queue is full, a request with a lower priority may be displaced.
   public func availability(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal
   ) -> RequestAvailability {
@@ -33,12 +34,13 @@ extension EndPointGate {
     }
   }
 
-  /// Changes how many long requests an end-point tolerates, and nothing else of its limit, in one step.
+  /// Changes the maximum number of long requests, and no other part of the limit, atomically.
   ///
   /// - Parameters:
-  ///   - long: Long requests at once, as in ``EndPointLimits/init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
-  ///   - endPoint: For this one only, which has a limit of its own from then on; nil for all that have none.
-  /// - Throws: ``LimitError`` for a number that is out of range.
+  ///   - long: The maximum number of long requests at a time, as in
+  ///     ``EndPointLimits/init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
+  ///   - endPoint: The only end-point to change, which then has a limit of its own. Nil: all end-points without one.
+  /// - Throws: ``LimitError`` if the number is out of range.
   public func setMaxLongRequests(_ long: Int, for endPoint: EndPoint? = nil) throws(LimitError) {
     let result = changeLimits(at: endPoint) { scheduler -> Result<Void, LimitError> in
       let limits = scheduler.limits

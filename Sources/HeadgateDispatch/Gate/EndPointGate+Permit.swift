@@ -1,28 +1,28 @@
 import HeadgateThreads
 
 extension EndPointGate {
-  /// Runs `body` while holding a permit of the end-point, and gives it back when `body` has returned or thrown.
+  /// Runs `body` while holding a permit of the end-point, which is released when `body` returns or throws.
   ///
-  /// Suspends while no permit is free. No thread waits.
+  /// Suspends while no permit is free. No thread blocks.
   ///
-  /// The permit counts as one socket of the end-point, for a connection of the work's own: idle connections of dispatchers
-  /// on this gate are closed for it, and the call suspends until there is room. That time counts as waiting. Open one
-  /// connection, and close it before `body` returns.
+  /// The permit counts as one socket of the end-point, for a connection that the work opens itself. Idle connections of
+  /// dispatchers on this gate are closed to make room for it, and the call suspends until there is room. That time
+  /// counts as waiting. Open one connection only, and close it before `body` returns.
   ///
   /// - Parameters:
-  ///   - endPoint: Whose permit.
-  ///   - lane: By which lane: `long` for work that stays open.
-  ///   - priority: How soon, among those that wait for the same.
-  ///   - scopes: What the work belongs to beside its end-point: see ``GateLimits/scopes``.
-  ///   - weights: What it is expected to weigh, by the names of budgets: see ``Permit/settle(_:)``.
-  ///   - deadline: How long it may wait, from this call; the work itself has no limit. Nil: no limit. Zero or less ends it
-  ///     at once.
-  ///   - isolation: Where `body` runs: by default where the caller does.
-  ///   - file: Where the permit is asked for, for the warning about one that leaks.
-  ///   - line: The same.
+  ///   - endPoint: The end-point.
+  ///   - lane: The lane: `long` for work that stays open.
+  ///   - priority: The place among waiting requests for the same end-point.
+  ///   - scopes: The scopes that the work belongs to, besides its end-point. See ``GateLimits/scopes``.
+  ///   - weights: The expected weights, by name of budget. See ``Permit/settle(_:)``.
+  ///   - deadline: The maximum time to wait, from this call; the work itself has no time limit. Nil: no limit. Zero or
+  ///     less ends the call at once.
+  ///   - isolation: The actor that `body` runs on; the caller's by default.
+  ///   - file: The caller's file, for the warning about a leaked permit.
+  ///   - line: The caller's line.
   ///   - body: The work.
-  /// - Throws: ``DispatchError`` with `cancelled` when the task is cancelled while it waits, `deadlineExceeded`,
-  ///   `refused` when too many wait, `shutDown`; and whatever `body` throws.
+  /// - Throws: ``DispatchError``: `cancelled` if the task is cancelled while it waits; `deadlineExceeded`; `refused` if
+  ///   the queue is full; `shutDown`. Also any error that `body` throws.
   public func withPermit<Value: Sendable>(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
     scopes: [RequestScope] = [], weights: [String: Int] = [:], deadline: Duration? = nil,
@@ -36,9 +36,9 @@ extension EndPointGate {
     return try await body()
   }
 
-  /// Suspends until a permit of the end-point is free, and returns it. Release it once the work is done.
+  /// Suspends until a permit of the end-point is free, and returns it. Release it when the work is done.
   ///
-  /// - Throws: As ``withPermit(for:lane:priority:scopes:weights:deadline:isolation:file:line:_:)``.
+  /// - Throws: Like ``withPermit(for:lane:priority:scopes:weights:deadline:isolation:file:line:_:)``.
   public func permit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,
     scopes: [RequestScope] = [], weights: [String: Int] = [:], deadline: Duration? = nil,
@@ -56,11 +56,11 @@ extension EndPointGate {
     return try reply.get()
   }
 
-  /// Asks for a permit of the end-point and returns at once; `completion` is called once, with the permit or an error,
-  /// on the thread that freed it, that gave the request up or whose
-  /// call was refused. It must return soon.
+  /// Requests a permit of the end-point and returns at once. `completion` is called once, with the permit or an error,
+  /// on the thread that freed the permit, that ended the request, or that made this call if it was refused. It must
+  /// return soon.
   ///
-  /// - Returns: The place in the queue, to be given up with ``PermitRequest/cancel()``.
+  /// - Returns: The place in the queue. ``PermitRequest/cancel()`` gives it up.
   @discardableResult
   public func requestPermit(
     for endPoint: EndPoint, lane: RequestLane = .short, priority: RequestPriority = .normal,

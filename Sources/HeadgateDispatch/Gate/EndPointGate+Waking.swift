@@ -1,4 +1,4 @@
-// What waits for the time, and what servers have said.
+// Timed waits of the gate, and the reports of servers.
 
 import HeadgateFlow
 import HeadgateThreads
@@ -6,7 +6,7 @@ import Logging
 import Synchronization
 
 extension EndPointGate {
-  /// Arms or cancels the gate's one timer, if it has to be. With no lock held.
+  /// Arms or cancels the gate's only timer if necessary. Call it with no lock held.
   func setAlarm() {
     switch state.withLock({ $0.alarm.order(for: $0.scheduler.wakeAt) }) {
     case nil: break
@@ -23,26 +23,26 @@ extension EndPointGate {
     perform { $0.wake(at: moment) }
   }
 
-  /// Whether what becomes of exchanges matters to any limit: if not, `note` need not be called.
+  /// Whether any limit depends on the outcome of exchanges. If not, `note` need not be called.
   package var hearsOutcomes: Bool { hearing.load(ordering: .relaxed) }
 
-  /// Whether it matters that an end-point is well.
+  /// Whether successful exchanges are reported too.
   var isOnGuard: Bool { guarding.load(ordering: .relaxed) }
 
-  /// For how long nothing starts for a request like this one, which holds a permit; nil: its end-point and its scopes are
-  /// awake.
+  /// The time for which no request like this one may start; it holds a permit. Nil if neither its end-point nor its
+  /// scopes are paused.
   func sleepLeft(of ticket: Ticket) -> Duration? {
     let now = timers.now
     return state.withLock { $0.scheduler.sleepReason(of: ticket, at: now) }?.remaining
   }
 
-  /// What an exchange has told of its end-point. Requests that wait there and would end within a pause end now.
+  /// Reports the outcome of an exchange. Waiting requests that would end within the resulting pause end now.
   ///
   /// - Parameters:
-  ///   - outcome: What became of it.
-  ///   - ticket: Of the request, which still holds its permit.
-  ///   - start: When the exchange started.
-  /// - Returns: The pause that began by it, or became longer; nil: nothing new sleeps.
+  ///   - outcome: The outcome.
+  ///   - ticket: The ticket of the request, which still holds its permit.
+  ///   - start: The start of the exchange.
+  /// - Returns: The pause that began or was extended. Nil if there is none.
   @discardableResult
   package func note(_ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline) -> EndPointPause? {
     if outcome.isTrouble { guarding.store(true, ordering: .relaxed) } else if !isOnGuard { return nil }
@@ -62,7 +62,7 @@ extension EndPointGate {
     return EndPointPause(sleep.endPoint, sleep.scope, sleep.reason, isGivenUp: sleep.isGivenUp, at: now)
   }
 
-  /// A bare permit goes back to the gate: what it was given for was not refused, as far as the gate hears.
+  /// A bare permit is released. It counts as accepted, because the gate knows of no refusal.
   func learnEnd(of ticket: Ticket) {
     guard isOnGuard else { return }
     tell(
@@ -73,29 +73,29 @@ extension EndPointGate {
   }
 
   private func tell(_ changes: [LearnedChange]) {
-    // Refusals are news; that limits rise as long as nothing is refused is not.
+    // Refusals are logged as news; a limit that rises because there were no refusals is not.
     for change in changes { logger.log(level: change.isRefusal ? .info : .debug, "\(change)") }
   }
 
-  /// What end-points have taught by their refusals, to be given to another gate or process: see ``AdaptivePolicy/remembered``.
-  /// Empty unless ``GateLimits/adaptive`` is set. O(n) in the end-points that are remembered.
+  /// The limits learned from refusals, to be passed to another gate or process. See ``AdaptivePolicy/remembered``.
+  /// Empty unless ``GateLimits/adaptive`` is set. O(n) in the end-points with a learned limit.
   public var learned: LearnedLimits {
     let (now, seconds) = (timers.now, LearnedLimits.now)
     return state.withLock { $0.scheduler.learned(at: now, seconds: seconds) }
   }
 
-  /// What a request waits for; nil for one that does not wait. O(n) in all that runs or waits.
+  /// The reason why a request waits. Nil if it does not wait. O(n) in all requests that run or wait.
   func waitReason(of ticket: Ticket) -> WaitReason? {
     let now = timers.now
     return state.withLock { $0.scheduler.waitReason(of: ticket, at: now) }
   }
 
-  /// The same as if it were the next in its line. O(1).
+  /// The reason as it would be if the request were the next in its line. O(1).
   func waitReasonOfNext(_ ticket: Ticket) -> WaitReason? {
     let now = timers.now
     return state.withLock { $0.scheduler.waitReasonOfNext(ticket, at: now) }
   }
 
-  /// What a request really weighed. False: it has no weight that is still counted.
+  /// Corrects the weight of a request. Returns false if it has no weight that is still counted.
   func settle(_ ticket: Ticket, _ actual: [String: Int]) -> Bool { perform { $0.settleWeight(ticket, actual) } }
 }

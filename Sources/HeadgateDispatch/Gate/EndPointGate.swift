@@ -2,45 +2,47 @@ import HeadgateThreads
 import Logging
 import Synchronization
 
-/// Lets work through to end-points, never more at once than each tolerates: the one gate of every entry.
+/// Admits work to end-points, never more at a time than each tolerates. All work that shares the limits passes this
+/// gate.
 ///
-/// A ``URLDispatcher`` has one. It is useful alone, for work that is not HTTP: a database, a device, a protocol of your
-/// own.
+/// Every ``URLDispatcher`` has one. It is also useful alone, for work that is not HTTP: a database, a device, a
+/// protocol of your own.
 ///
 ///     let gate = EndPointGate()
 ///     let rows = try await gate.withPermit(for: EndPoint(host: "db.local", port: 5432)) { try await query() }
 ///
-/// The end-point's permits go first come, first served in each lane; end-points take turns at the total limit. A
-/// waiting request costs a node in a queue, never a thread. Each operation costs O(1); O(log n) for one that comes back by a
-/// redirect or whose priority is changed while it waits, where others may have to give way, and at the total limit.
-/// Questions about all end-points cost as many as there are.
+/// Permits of an end-point are granted in order of arrival in each lane. At the total limit, end-points take turns. A
+/// waiting request costs a node in a queue, never a thread. Each operation takes O(1), with some exceptions that take
+/// O(log n): a request that returns after a redirect, a change of priority while waiting, a full queue where requests
+/// displace others, and grants at the total limit. Queries about all end-points take time in proportion to their
+/// number.
 public final class EndPointGate: Sendable {
-  // An object of its own, so that the registry can ask it while the gate itself goes.
+  // A separate object, so that the registry can query it while the gate is being deinitialized.
   let state: LockedGateState
   /// The sockets under the gate's limits, for transports.
   public let sockets: GateSockets
-  /// Those that wait for a moment to connect again, on behalf of all dispatchers.
+  /// The event streams of all dispatchers that wait to reconnect.
   let closingWaits = ClosingWaits()
   private let drained = OneShot<Void>()
   private let registry = GateRegistry()
   let handover = PermitHandover()
   let timers: any TimerService
   let logger: Logger
-  /// Whether pauses or a breaker are set.
+  /// Whether pauses or a breaker are configured.
   let hearing: Atomic<Bool>
-  /// Whether any end-point has been in trouble, or limits are learned. Before that, a response that went well is not reported.
+  /// Whether any end-point has had trouble, or limits are learned. Until then successful responses are not reported.
   let guarding: Atomic<Bool>
 
-  /// How many effects a caller delivers before the rest goes to a thread of its own. Nearly always there is
-  /// one; a raised limit or a transport that completes inside its start brings more.
+  /// The number of effects that a caller delivers before the rest is left to a separate thread. Nearly always there is
+  /// one effect. A raised limit, or a transport that completes inside its start, produces more.
   private static let deliveriesACaller = 32
 
-  /// A gate.
+  /// Creates a gate.
   ///
   /// - Parameters:
-  ///   - limits: How many at once, for each end-point and in all; how many may wait.
-  ///   - timers: The clock that deadlines follow.
-  ///   - logger: Where it tells of leaked permits, and of a second gate at the same end-point.
+  ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
+  ///   - timers: The clock for deadlines.
+  ///   - logger: Receives warnings: leaked permits, and a second gate at the same end-point.
   public init(
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher")
@@ -59,23 +61,24 @@ public final class EndPointGate: Sendable {
     GateRegistry.leave(state)
   }
 
-  /// The limits in force. They can't be set: what another thread has changed since they were read would be lost. See
+  /// The limits in force. Read-only: assigning a changed copy would lose the concurrent changes of other threads. Use
   /// ``updateLimits(_:)``.
   public var limits: GateLimits { state.withLock { $0.scheduler.limits } }
 
-  /// Puts other limits in the place of all that are in force, those of single end-points too.
+  /// Replaces all limits, including those of single end-points.
   ///
-  /// Lower limits end nothing: no more is started until it fits, idle connections beyond them are closed now, and those in
-  /// use when they become idle. Higher ones start all that became eligible.
+  /// Lower limits end no request: nothing more starts until it fits. Excess idle connections are closed now, and excess
+  /// connections in use when they become idle. After higher limits, all requests that now fit start.
   public func setLimits(_ limits: GateLimits) { changeLimits { $0.setLimits(limits) } }
 
-  /// Changes a part of the limits, so that no change of another thread is lost. As ``setLimits(_:)`` for the rest.
+  /// Changes a part of the limits atomically, so that concurrent changes are not lost. Otherwise like
+  /// ``setLimits(_:)``.
   ///
   ///     gate.updateLimits { $0.rules[pattern] = limits }
   ///
-  /// - Parameter change: Changes what it is given. It runs with no lock held, and again if the limits were changed
-  ///   meanwhile: it must do nothing else.
-  /// - Throws: What `change` throws; then nothing has changed.
+  /// - Parameter change: Changes its argument. It is called with no lock held, and called again if the limits were
+  ///   changed in the meantime, so it must have no other effect.
+  /// - Throws: The error that `change` throws. Then the limits are unchanged.
   public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
     while true {
       var (limits, version) = state.withLock { ($0.scheduler.limits, $0.scheduler.limitsVersion) }
@@ -90,14 +93,14 @@ public final class EndPointGate: Sendable {
     }
   }
 
-  /// Holds an end-point to a limit of its own from now on; nil gives it the common one again. O(1) beside what it starts.
+  /// Sets a limit for one end-point; nil restores the common limit. O(1), plus the requests that it starts.
   public func setLimits(_ limits: EndPointLimits?, for endPoint: EndPoint) {
     changeLimits(at: endPoint) { $0.setLimits(limits, for: endPoint) }
   }
 
-  /// Changes the limits of permits and of sockets under one hold of the lock, then acts on both.
+  /// Changes the limits of permits and sockets under one hold of the lock, then acts on both.
   ///
-  /// - Parameter endPoint: The only one that is concerned; nil: perhaps all.
+  /// - Parameter endPoint: The only end-point affected. Nil if others may be.
   func changeLimits<Result: Sendable>(
     at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
   ) -> Result {
@@ -106,7 +109,7 @@ public final class EndPointGate: Sendable {
     return result
   }
 
-  /// Changes the limits. Returns also what acts on it, to be called with no lock held.
+  /// Changes the limits. Also returns the action that follows, to be called with no lock held.
   private func decideLimits<Result: Sendable>(
     at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
   ) -> (Result, @Sendable () -> Void) {
@@ -120,29 +123,29 @@ public final class EndPointGate: Sendable {
     }
     let act: @Sendable () -> Void = { [self] in
       for call in calls { call() }
-      // What became eligible.
+      // Starts what became eligible.
       perform { _ in }
     }
     return (result, act)
   }
 
-  // MARK: By hand
+  // MARK: Manual control
 
-  /// Stops an end-point: nothing new starts there until ``resume(_:)``; what runs may finish, and what waits keeps its
-  /// place, its deadline too. A gate that closes ends what waits there with `shutDown`, since it would never run.
+  /// Stops an end-point: no request starts there until ``resume(_:)``. Running requests may finish. Waiting requests
+  /// keep their places and their deadlines. If the gate closes, they end with `shutDown`, since they would never run.
   public func pause(_ endPoint: EndPoint) { perform { $0.setPaused(true, at: endPoint) } }
 
-  /// Lets an end-point that was stopped go on: all that fits starts now.
+  /// Resumes an end-point that was stopped. All requests that fit start now.
   public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }
 
-  /// Whether an end-point was stopped by hand.
+  /// Whether an end-point was stopped by ``pause(_:)``.
   public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.paused.contains(endPoint) } }
 
-  /// Cancels all that waits or runs for an end-point, requests of every dispatcher that shares the gate: they end with the
-  /// error `cancelled`. A bare permit that somebody holds stays held. What is submitted while this runs may or may not
-  /// be among them. O(n) in all that waits or runs.
+  /// Cancels all requests to an end-point, waiting or running, of every dispatcher that shares the gate. They end with
+  /// the error `cancelled`. A bare permit that is held stays held. A request submitted during the call may or may not
+  /// be included. O(n) in all requests that wait or run.
   ///
-  /// - Returns: How many it asked to end.
+  /// - Returns: The number of requests that were asked to end.
   @discardableResult
   public func cancelAll(to endPoint: EndPoint) -> Int {
     let clients = clients(at: endPoint)
@@ -150,11 +153,11 @@ public final class EndPointGate: Sendable {
     return clients.count
   }
 
-  /// The requests for a bare permit that wait.
+  /// The waiting requests for bare permits.
   package var permitRequests: [PermitRequest] { clients(at: nil).compactMap { $0 as? PermitRequest } }
 
-  /// Takes limits as if it were new, and lets all end-points go on that were stopped by hand. Returns what starts all that
-  /// fits now, to be called with no lock held.
+  /// Sets limits as if the gate were new, and resumes all end-points that were stopped by hand. Returns an action that
+  /// starts all requests that now fit, to be called with no lock held.
   package func startAfresh(_ limits: GateLimits) -> @Sendable () -> Void {
     decideLimits { scheduler in
       for endPoint in scheduler.paused { scheduler.setPaused(false, at: endPoint) }
@@ -164,14 +167,15 @@ public final class EndPointGate: Sendable {
 
   func clients(at endPoint: EndPoint?) -> [any GateClient] { state.withLock { $0.scheduler.items(at: endPoint) } }
 
-  /// Whether it takes nothing new.
+  /// Whether new requests are rejected.
   var isClosing: Bool { state.withLock { $0.scheduler.closing != .open } }
 
   func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
     perform { $0.setPriority(priority, of: ticket) }
   }
 
-  /// How many hold a permit, how many wait, and the most that held one at once at any one end-point so far.
+  /// The number of permits held and of requests waiting, and the highest number of permits held so far at one
+  /// end-point.
   public var counts: GateCounts {
     state.withLock { state in
       GateCounts(
@@ -189,7 +193,7 @@ public final class EndPointGate: Sendable {
     as admission: Scheduler<any GateClient>.Admission = .new, needs: StartNeeds? = nil,
     until deadline: Deadline = .distantFuture
   ) -> Scheduler<any GateClient>.Submission {
-    // Inside a delivery nothing starts here: the frame below does it, so that the stack does not grow.
+    // Inside a delivery nothing starts here: the frame below starts it, so that the stack does not grow.
     let isInside = DeliveryFrame.find(ObjectIdentifier(self)) != nil
     let (submission, hasMore, isNew, isTimed) = state.withLock { state in
       let met = state.scheduler.metEndPoints
@@ -213,10 +217,10 @@ public final class EndPointGate: Sendable {
     return submission
   }
 
-  // The item that ends goes when the lock is free again.
+  // The item that ends is released after the lock.
   func finish(_ ticket: Ticket) { _ = perform { $0.finish(ticket) } }
 
-  /// It was granted a permit and does nothing with it: no rate has counted it.
+  /// Returns a permit unused, so that no rate counts it.
   func decline(_ ticket: Ticket) { _ = perform { $0.finish(ticket, hasStarted: false) } }
 
   func withdraw(_ ticket: Ticket) -> Scheduler<any GateClient>.Withdrawal { perform { $0.withdraw(ticket) } }
@@ -230,10 +234,11 @@ public final class EndPointGate: Sendable {
 
   func reclass(_ ticket: Ticket) -> Scheduler<any GateClient>.Reclass { perform { $0.reclass(ticket) } }
 
-  /// Whether an end-point's sockets carry several requests at once. Told with each response, and nearly always nothing new.
+  /// Records whether an end-point's sockets carry several requests at a time. Called for each response, and nearly
+  /// always without a change.
   func note(multiplexes: Bool, at endPoint: EndPoint) { perform { $0.setMultiplexing(multiplexes, at: endPoint) } }
 
-  /// A request will come later, or come back; see `Scheduler.expect`.
+  /// Announces a request that will be submitted later or come back. See `Scheduler.expect`.
   func expect(wasHere: Bool) -> Bool { state.withLock { $0.scheduler.expect(wasHere: wasHere) } }
 
   func forgetExpected() { perform { $0.forgetExpected() } }
@@ -242,7 +247,7 @@ public final class EndPointGate: Sendable {
     perform { $0.close(mode) }
     closingWaits.close()
     guard mode >= .ending else { return }
-    // One that waits for its socket has its permit already: for the scheduler it runs.
+    // A request that waits for its socket already holds a permit, so the scheduler counts it as running.
     for request in permitRequests { request.asked(toEndBecause: DispatchError(.shutDown)) }
   }
 
@@ -251,7 +256,7 @@ public final class EndPointGate: Sendable {
 
   // MARK: The funnel
 
-  /// Decides under the lock, acts after it. The first effect comes out under the same hold of the lock.
+  /// Decides under the lock and acts after it. The first effect is taken out under the same hold of the lock.
   func perform<Result: Sendable>(_ event: (inout sending Scheduler<any GateClient>) -> Result) -> Result {
     if let frame = DeliveryFrame.find(ObjectIdentifier(self)) {
       let (result, hasMore, isTimed) = state.withLock { state in
@@ -271,13 +276,13 @@ public final class EndPointGate: Sendable {
     return result
   }
 
-  /// Delivers what there is to deliver.
+  /// Delivers the pending effects.
   func deliver(atMost limit: Int) {
     let (effect, hasMore) = state.withLock { state in (state.scheduler.next(), state.scheduler.hasEffects) }
     if let effect { deliver(effect, at: nil, hasMore, atMost: limit) }
   }
 
-  /// Does the first thing, then all that it and others leave to be done.
+  /// Performs the first effect, then all effects that it and other events leave behind.
   private func deliver(
     _ first: Scheduler<any GateClient>.Effect, at moment: Deadline?, _ hasMore: Bool, atMost limit: Int
   ) {
@@ -309,16 +314,16 @@ public final class EndPointGate: Sendable {
   }
 }
 
-/// What a gate is doing.
+/// Counts of a gate's activity.
 public struct GateCounts: Sendable, Hashable {
-  /// Permits held, over all end-points.
+  /// Permits held, at all end-points.
   public let running: Int
-  /// Requests that wait for one.
+  /// Requests that wait for a permit.
   public let waiting: Int
-  /// End-points where something runs or waits.
+  /// End-points where a request runs or waits.
   public let endPoints: Int
-  /// The most permits held at once at any one end-point since the gate was made.
+  /// The highest number of permits held at a time at one end-point, since the gate was created.
   public let peak: Int
-  /// Where that was; nil before the first permit.
+  /// The end-point of ``peak``. Nil before the first permit.
   public let peakEndPoint: EndPoint?
 }

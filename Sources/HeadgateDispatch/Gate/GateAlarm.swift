@@ -1,9 +1,9 @@
 import HeadgateThreads
 
-/// The one timer of a gate, for all that waits for the time: which moment it is armed for. The driver arms and cancels with
-/// no lock held, so that each order has a number: of two that cross, the later one counts.
+/// The only timer of a gate, shared by all timed waits. The driver arms and cancels timers with no lock held, so each
+/// order has a number: if two orders cross, the later one counts.
 struct GateAlarm: Sendable {
-  /// What the driver does next.
+  /// The next step for the driver.
   enum Order: Sendable {
     case arm(at: Deadline, number: UInt64)
     case cancel(ScheduledTimer)
@@ -15,8 +15,8 @@ struct GateAlarm: Sendable {
 
   var isArmed: Bool { moment != nil }
 
-  /// What has to be done for the first moment at which something may start. A timer that rings too early is left as it is: it
-  /// finds nothing, and is armed again.
+  /// Returns the order for the earliest moment at which a request may start. A timer that fires too early is left
+  /// alone: it finds nothing to do, and is armed again.
   mutating func order(for wakeAt: Deadline?) -> Order? {
     guard let wakeAt else {
       guard moment != nil else { return nil }
@@ -30,21 +30,22 @@ struct GateAlarm: Sendable {
     return .arm(at: wakeAt, number: number)
   }
 
-  /// Keeps a timer that was armed. Returns the one to cancel: that of an earlier order, or this one if a later order came.
+  /// Stores a timer that was armed. Returns the timer to cancel: that of an earlier order, or this one if a later order
+  /// came.
   mutating func keep(_ armed: ScheduledTimer, number: UInt64) -> ScheduledTimer? {
     guard number == self.number, moment != nil else { return armed }
     defer { timer = armed }
     return timer
   }
 
-  /// It rings. False: a later order came, whose timer is the one that counts.
+  /// The timer fires. Returns false if a later order came, whose timer counts.
   mutating func rings(number: UInt64) -> Bool {
     guard number == self.number else { return false }
     (moment, timer) = (nil, nil)
     return true
   }
 
-  /// Takes the timer back for good.
+  /// Ends the alarm for good. Returns the timer to cancel.
   mutating func end() -> ScheduledTimer? {
     number += 1
     moment = nil

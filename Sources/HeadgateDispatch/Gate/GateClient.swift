@@ -1,27 +1,28 @@
 import HeadgateThreads
 
-/// What waits at a gate: a request or a bare permit. All calls come with no lock held.
+/// A client that waits at a gate: a request or a bare permit. All calls come with no lock held.
 package protocol GateClient: AnyObject, Sendable {
-  /// It has a permit: run, and give it back once through `EndPointGate.finish`. `moment` is the present, where the caller
-  /// has just read the clock.
+  /// The client has a permit. It must run, and return the permit once with `EndPointGate.finish`. `moment` is the
+  /// current time, if the caller has just read the clock.
   func granted(_ ticket: Ticket, at moment: Deadline?)
 
-  /// Its caller was held because too many waited, and may go on.
+  /// The caller was held back because the queue was full, and may continue.
   func admitted()
 
-  /// It was taken out of the queue and will never run: the gate closes, or another one takes its place.
+  /// The client was removed from the queue and will never run: the gate closes, or another request displaced it.
   func turnedAway(_ code: DispatchError.Code)
 
-  /// Its end-point or one of its scopes sleeps, for the reason that is given: it ends if it would have to within that time, or
-  /// if the end-point was given up.
+  /// The client's end-point or one of its scopes is paused, for the given reason. The client ends if its time would be
+  /// over before the end of the pause, or if the end-point was given up.
   func sleeps(_ reason: WaitReason, isGivenUp: Bool)
 
-  /// It has to end soon, whether it waits or runs: the gate closes at once, or somebody cancels all of its kind.
+  /// The client must end soon, whether it waits or runs: the gate closes at once, or its requests are cancelled as a
+  /// group.
   func asked(toEndBecause error: DispatchError)
 }
 
 extension Scheduler.Refusal {
-  /// The error that the caller of a refused submission gets.
+  /// The error for the caller of a refused submission.
   func error(at endPoint: EndPoint, waited: Duration = .zero) -> DispatchError {
     let (code, reason): (DispatchError.Code, WaitReason?) =
       switch self {

@@ -1,9 +1,10 @@
 import HeadgateThreads
 
-/// Delivers the effects that a caller was not held to: one thread for the process, started when first needed.
+/// Delivers effects beyond the number that a caller must deliver: one thread for the process, started when first
+/// needed.
 ///
-/// A thread that brings an event delivers a few effects, which is all there is nearly always. Only when a limit is
-/// raised over a long queue, or the transport completes inside its start, are there more, and they go on here.
+/// A thread that causes an event delivers a few effects, which nearly always are all. Only if a limit is raised over a
+/// long queue, or if the transport completes inside its start, are there more. They are delivered here.
 final class OverflowDelivery: Sendable {
   static let shared = OverflowDelivery()
 
@@ -15,12 +16,12 @@ final class OverflowDelivery: Sendable {
   private let state = Locked(State())
   private let parker = Parker()
 
-  /// Takes over the delivery of a gate's effects. False when the system has no thread to give: then the caller must go
-  /// on itself.
+  /// Takes over the delivery of a gate's effects. Returns false if the system refuses a thread: the caller must then
+  /// continue itself.
   func takeOver(_ gate: EndPointGate) -> Bool {
     let (mustStart, mustWake) = state.withLock { state in
       defer { state.isStarted = true }
-      // Once is enough: the thread delivers all that the gate has.
+      // One entry is enough: the thread delivers all effects of the gate.
       if state.gates.contains(where: { $0 === gate }) { return (!state.isStarted, false) }
       state.gates.append(gate)
       return (!state.isStarted, true)
@@ -34,7 +35,7 @@ final class OverflowDelivery: Sendable {
           defer { state.gates = [] }
           return state.gates.filter { $0 !== gate }
         }
-        // Gates that relied on the thread meanwhile are served here.
+        // Gates that relied on the thread in the meantime are served here.
         for other in others { other.deliver(atMost: .max) }
         return false
       }

@@ -1,16 +1,15 @@
 import HeadgateThreads
 import Logging
 
-/// The right to have one request under way at an end-point, over a socket of one's own. Held by its owner until
-/// ``release()``.
+/// The right to run one request at an end-point, over one socket of the holder's own. Valid until ``release()``.
 ///
-/// A permit that is let go without a release is released, and the log says where it was acquired: a leaked permit is
-/// a place that is lost.
+/// If a permit is deallocated without a release, it is released then, and a warning names the place where it was
+/// acquired. Until then no other request could use it.
 public final class Permit: Sendable {
-  /// Where it is for.
+  /// The end-point.
   public let endPoint: EndPoint
 
-  /// The time it waited.
+  /// The time spent waiting for the permit.
   public let waited: Duration
 
   private let gate: EndPointGate
@@ -34,23 +33,24 @@ public final class Permit: Sendable {
   deinit {
     guard release() else { return }
     gate.logger.warning(
-      "A permit for \(endPoint) acquired at \(origin) was let go without a release. It was released now: call release() when the work is done."
+      "A permit for \(endPoint) acquired at \(origin) was dropped without a release. It was released now: call release() when the work is done."
     )
   }
 
-  /// Tells what the work really weighed, in units by the names of budgets: what it did not use of the weights that the permit
-  /// was asked for with is free again in the window that it was counted in, and what it used beyond is owed. Names that
-  /// are not in it stay as they were counted. Before or after the release, until the windows have passed, once: true if
-  /// that was so. O(log n).
+  /// Corrects the weights that the permit was charged, by name of budget. Units that were not used become free again in
+  /// the window that they were charged to; units beyond the charge become debt. Budgets not named keep the charge.
+  ///
+  /// Call it once, before or after the release, until the windows have passed. Returns whether the weights were
+  /// corrected. O(log n).
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { gate.settle(ticket, weights) }
 
-  /// Gives the permit back, from any thread; close its connection first. The next request starts at once. Only the first
-  /// call does something: true for that one.
+  /// Returns the permit, from any thread. Close its connection first. The next request starts at once. Only the first
+  /// call has an effect, and returns true.
   @discardableResult
   public func release() -> Bool {
     guard released.take() else { return false }
-    // The socket first: the next one needs both.
+    // The socket first, because the next request needs both.
     leases.leave()
     gate.learnEnd(of: ticket)
     gate.finish(ticket)

@@ -1,8 +1,8 @@
 import DequeModule
 import HeadgateThreads
 
-/// Hands sockets that were reserved to the requests for bare permits, in a loop and never by recursion: a completion that
-/// releases its permit at once has the next one's socket reserved.
+/// Passes reserved sockets to requests for bare permits, in a loop rather than recursively: a completion that releases
+/// its permit at once causes the socket of the next request to be reserved.
 final class PermitHandover: Sendable {
   private struct State {
     var line: Deque<@Sendable () -> Void> = []
@@ -11,7 +11,7 @@ final class PermitHandover: Sendable {
 
   private let state = Locked(State())
 
-  /// Calls `action` with no lock held: here, or on the thread that is performing others.
+  /// Calls `action` with no lock held: on this thread, or on the thread that is already performing others.
   func perform(_ action: @escaping @Sendable () -> Void) {
     let isFirst = state.withLock { state in
       state.line.append(action)

@@ -1,16 +1,16 @@
 import HeadgateThreads
 
-/// A request for a bare permit. Ends once: with the permit or an error.
+/// A request for a bare permit. Ends once, with the permit or an error.
 ///
-/// The holder of a permit opens a connection of its own, so that the permit comes with a socket: where the end-point's
-/// sockets are taken by idle connections, the request waits until one of them is closed for it.
+/// The holder of a permit opens its own connection, so the permit comes with a socket. If idle connections use all
+/// sockets of the end-point, the request waits until one of them is closed.
 public final class PermitRequest: GateClient, Sendable {
   typealias Completion = @Sendable (Result<Permit, DispatchError>) -> Void
 
   private struct State {
     var completion: Completion?
     var ticket: Ticket?
-    // Since the permit is granted: what the socket is leased by.
+    // Set when the permit is granted: leases the socket.
     var leases: SocketLeases?
     var timer: ScheduledTimer?
     var deadline: Deadline?
@@ -37,11 +37,12 @@ public final class PermitRequest: GateClient, Sendable {
     self.state = Locked(State(completion: completion))
   }
 
-  /// Gives the place in the queue up: the completion gets the error `cancelled`. Too late once the permit is handed over.
+  /// Gives up the place in the queue: the completion gets the error `cancelled`. Has no effect after the permit was
+  /// handed over.
   public func cancel() { end(with: .cancelled) }
 
-  /// What it waits for: the one limit that keeps it from starting, and how many go before it. Nil for one that does not wait
-  /// for a permit, or only for its socket. O(n) in all that runs or waits at the gate.
+  /// The limit that keeps the request from starting, and the number of requests ahead of it. Nil if it does not wait
+  /// for a permit, or waits only for its socket. O(n) in all requests that run or wait at the gate.
   public var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { gate.waitReason(of: $0) } }
 
   func submit(_ lane: RequestLane, deadline: Duration?, mayBeHeld: Bool) {
@@ -57,7 +58,7 @@ public final class PermitRequest: GateClient, Sendable {
     {
     case .started: break
     case .accepted(let ticket), .held(let ticket):
-      // It may have been cancelled before the ticket was known here: then it is withdrawn now.
+      // If it was cancelled before the ticket was known here, it is withdrawn now.
       let isOver = state.withLock { state in
         state.ticket = ticket
         return state.completion == nil
@@ -92,7 +93,7 @@ public final class PermitRequest: GateClient, Sendable {
     call(taken, .failure(error))
   }
 
-  /// Takes the completion out, with all that belongs to it: the caller that gets it decides how this ends.
+  /// Takes out the completion and all that belongs to it. The caller that gets it decides the outcome.
   private func take() -> State? {
     let taken = state.withLock { state -> State? in
       guard state.completion != nil else { return nil }
@@ -117,23 +118,23 @@ public final class PermitRequest: GateClient, Sendable {
       return true
     }
     guard isWanted else {
-      // Cancelled between the decision and here.
+      // Cancelled between the grant and this point.
       leases.leave()
       return gate.decline(ticket)
     }
     leaseSocket()
   }
 
-  /// Hands the permit over if there is a socket for it.
+  /// Hands over the permit if a socket is available.
   private func leaseSocket() {
     let route = SocketRoute(to: endPoint)
     guard let leases = state.withLock({ $0.leases }) else { return }
     guard leases.lease(route) else {
-      // Its turn may come twice. If it was over by the first, what waits since the second waits in vain.
+      // The turn may come twice. If the first one ended the request, a wait that began with the second must stop.
       if state.withLock({ $0.leases == nil }) { leases.stopWaiting(route) }
       return
     }
-    // It may have ended meanwhile.
+    // It may have ended in the meantime.
     guard let taken = take(), let ticket = taken.ticket else { return leases.giveBack(route) }
     leases.stopWaiting(route)
     let permit = Permit(gate, ticket, leases, endPoint, waited: gate.timers.now - submitted, origin)
@@ -153,10 +154,10 @@ public final class PermitRequest: GateClient, Sendable {
     }
   }
 
-  // A request that waits ends. The holder of a bare permit decides itself when its work ends.
+  // Ends a waiting request. The holder of a bare permit decides itself when its work ends.
   package func asked(toEndBecause error: DispatchError) { end(with: error.code) }
 
-  /// Hears when its turn for a socket has come. It keeps no connections.
+  /// Receives the reservation of a socket. Keeps no connections.
   private final class Holder: SocketHolder {
     private let request: PermitRequest
 

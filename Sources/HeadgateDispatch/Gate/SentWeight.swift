@@ -1,4 +1,4 @@
-/// A start that was counted with a weight, and may be settled.
+/// A start that was charged a weight, which may be corrected.
 final class SentWeight: Sendable {
   private let gate: EndPointGate
   private let ticket: Ticket

@@ -1,7 +1,7 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Adds a bearer token to requests. Fetches a new token when a server refuses the present one, with one fetch for all
+/// Adds a bearer token to requests. Fetches a new token when a server refuses the current one, with one fetch for all
 /// waiting requests.
 ///
 ///     let tokens = BearerTokens(for: try EndPoint("https://api.example.com")) { fetch in
@@ -14,12 +14,11 @@ import HeadgateThreads
 /// It is sent over TLS or to this machine only: other plain http requests go without the token unless `overPlainHTTP`
 /// is set. A request with an `Authorization` field of its own keeps that field.
 ///
-/// **Fetching.** A token is fetched before the first request, shortly before the present one expires (`leeway`), and
+/// **Fetching.** A token is fetched before the first request, shortly before the current one expires (`leeway`), and
 /// when a server answers 401. Requests that get a 401 at the same time share one fetch, and so do requests prepared
 /// or granted a permit meanwhile. A request whose token has been replaced since it was sent is sent again without a
 /// fetch. A second 401, after a fetch, is delivered as the response; so is the first one if the body can't be sent
 /// again.
-/// fetch. After another 401 that response is delivered. It is also delivered if the body can't be sent again.
 ///
 /// **Failure.** If the closure throws, all waiting requests fail with `interceptorFailed`, with the thrown error as
 /// `underlyingError`. The next request tries again. If it returns nil there is no token: requests are sent without
@@ -41,7 +40,7 @@ public final class BearerTokens: RequestInterceptor {
   /// - Parameters:
   ///   - endPoints: The hosts and ports whose requests get the token. If a server has one port for http and another
   ///     for https, name both to include both.
-  ///   - overPlainHTTP: Whether requests over plain http get the token too, although everybody on the network path
+  ///   - overPlainHTTP: Whether requests over plain http get the token too, although anyone on the network path
   ///     can read it. Requests to `localhost`, to loopback addresses (127.0.0.0/8, `::1`) and to Unix-domain sockets
   ///     always get it.
   ///   - token: The first token, for example one stored by an earlier run. Nil: it is fetched.
@@ -76,7 +75,7 @@ public final class BearerTokens: RequestInterceptor {
     state = Locked(TokenState(token, leeway: leeway))
   }
 
-  /// The present token. Nil before the first, and if none is available. It may have expired.
+  /// The current token. Nil before the first, and if none is available. It may have expired.
   public var token: BearerToken? { state.withLock { $0.token } }
 
   /// Replaces the token, for example after a sign-in. Nil removes it, as after a sign-out: the next request fetches
@@ -189,7 +188,7 @@ public final class BearerTokens: RequestInterceptor {
   }
 }
 
-/// The `BearerTokens` objects whose fetch runs in the present task. Requests submitted by that task do not wait for
+/// The `BearerTokens` objects whose fetch runs in the current task. Requests submitted by that task do not wait for
 /// the fetch, which would be a deadlock. This also applies when they are prepared again.
 enum FetchingTask {
   @TaskLocal static var fetches: [ObjectIdentifier] = []

@@ -30,7 +30,7 @@ final class InterceptorTask: Sendable {
     }
   }
 
-  /// Runs `work` after the present work.
+  /// Runs `work` after the current work.
   func perform(_ work: @escaping Work) {
     let waiting = state.withLock { state -> CheckedContinuation<Work?, Never>? in
       switch state {
@@ -45,10 +45,10 @@ final class InterceptorTask: Sendable {
     waiting?.resume(returning: work)
   }
 
-  /// Cancels the present work.
+  /// Cancels the current work.
   func cancel() { task.cancel() }
 
-  /// Ends the task after its present work.
+  /// Ends the task after its current work.
   func finish() {
     let waiting = state.withLock { state -> CheckedContinuation<Work?, Never>? in
       defer { state = .over }

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// The present token and the waiters for the next one, as a value. There is at most one current fetch, shared by all
+/// The current token and the waiters for the next one, as a value. There is at most one current fetch, shared by all
 /// waiters.
 struct TokenState<Waiter> {
   /// The answer to a waiter.
@@ -27,7 +27,7 @@ struct TokenState<Waiter> {
   // When the token is no longer used.
   private var expiry: Deadline?
   private var fetches: [Int: Running] = [:]
-  // The fetch whose result becomes the present token. Other fetches began before the token was replaced from outside.
+  // The fetch whose result becomes the current token. Other fetches began before the token was replaced from outside.
   private var current: Int?
   private var lastNumber = 0
   private let leeway: Duration
@@ -53,7 +53,7 @@ struct TokenState<Waiter> {
     return .waits(number: number, begins: Fetch(id: number, old: token))
   }
 
-  /// The present token. Nil if it is the refused one, has expired, or is being replaced by a fetch.
+  /// The current token. Nil if it is the refused one, has expired, or is being replaced by a fetch.
   mutating func usable(refused: String?, at now: Deadline) -> BearerToken? {
     guard current == nil, let token, token.value != refused else { return nil }
     // The lifetime of a token that was passed in starts with its first use.

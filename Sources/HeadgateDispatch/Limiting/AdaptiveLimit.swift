@@ -1,34 +1,35 @@
 import HeadgateThreads
 
-/// What one end-point takes, as far as its refusals have taught it: how many requests at once, and how many starts in a second.
-/// A value with no clock and no chance of its own.
+/// The capacity of one end-point, as learned from its refusals: the number of concurrent requests, and the number of
+/// starts in a second. A value without a clock or randomness of its own.
 ///
-/// The two are learned apart, since a limit on a rate is no limit on requests at once: lowering the wrong one settles nowhere. A
-/// refusal is one of requests at once unless as many were accepted lately, and one of the rate unless as short a distance
-/// was. Only what keeps requests from starting rises: so the limit that does not bind is never tried.
+/// The two limits are learned separately. Lowering the wrong one never settles, because a limit on the rate does not
+/// bound concurrency. A refusal is attributed to concurrency, unless as many concurrent requests were accepted
+/// recently, and to the rate, unless the same distance between starts was accepted. Only a limit that keeps requests
+/// from starting rises, so a limit that does not bind is never tried.
 ///
-/// The driver asks ``notBefore`` and ``requests`` before each start, tells ``started(running:at:)`` when it does, and gives back
-/// what that returns with the answer. What ends without an answer need not be told.
+/// The driver reads ``notBefore`` and ``requests`` before each start, calls ``started(running:at:)`` for the start, and
+/// passes the result on with the response. Exchanges without a response need not be reported.
 struct AdaptiveLimit: Sendable {
   enum Dimension: Hashable, Sendable { case requests, rate }
 
   enum Cause: Hashable, Sendable {
-    /// What held was accepted.
+    /// The current limit was accepted.
     case accepted
     /// A request was refused with this status.
     case refused(status: Int)
   }
 
-  /// A limit holds from now on that is another one than before.
+  /// A change of one limit.
   struct Change: Hashable, Sendable, CustomStringConvertible {
     let dimension: Dimension
-    /// Requests, or starts in a second; nil: there was no limit.
+    /// Concurrent requests, or starts in a second. Nil if there was no limit.
     let from: Double?
     let to: Double
     let cause: Cause
 
     var description: String {
-      let why = if case .refused(let status) = cause { "learned by \(status)" } else { "learned: it was accepted" }
+      let why = if case .refused(let status) = cause { "learned by \(status)" } else { "after accepted requests" }
       switch dimension {
       case .requests: return "limit \(Int(from ?? 0)) -> \(Int(to)) \(why)"
       case .rate: return "rate \(from.map(AdaptiveLimit.words) ?? "none") -> \(AdaptiveLimit.words(ofRate: to)) \(why)"
@@ -36,67 +37,67 @@ struct AdaptiveLimit: Sendable {
     }
   }
 
-  /// A start, as it has to be known when its answer comes.
+  /// A start, as needed when its response arrives.
   struct Start: Hashable, Sendable {
     let moment: Deadline
-    /// How many ran with it, itself included.
+    /// The number of running requests, including this one.
     let running: Int
-    /// Since the start before, in nanoseconds.
+    /// The time since the previous start, in nanoseconds.
     let distance: Int64
   }
 
-  /// What a refusal comes to.
+  /// The consequence of a refusal.
   struct Refusal: Sendable {
     let change: Change?
-    /// Several limits in a row were refused, and nothing accepted: to lower them more does not help, and the end-point is to be
-    /// left alone for a while.
+    /// Several limits in a row were refused and nothing was accepted. Lower limits don't help, so the end-point should
+    /// pause.
     let isHopeless: Bool
   }
 
   var policy: AdaptivePolicy
-  /// The configured limit on requests at once.
+  /// The configured limit on concurrent requests.
   var ceiling: Int { didSet { ceiling = max(1, ceiling) } }
-  /// When it heard something last.
+  /// The time of the last response.
   private(set) var lastNews = Deadline.distantPast
 
   private var most: LearnedValue
   private var pace: LearnedValue?
-  // The last starts; a refused one did not count at the server.
+  // The last starts. A refused start did not count at the server.
   private var last: Start?
   private var beforeLast = Deadline.distantPast
-  // How long answers take, smoothed.
+  // The time to a response, smoothed.
   private var latency: Int64 = 0
-  // So many at once were accepted: starts are spread over what that takes.
+  // The highest accepted number of concurrent requests: starts are spread over the time that these take.
   private var proven = 1
-  // When those ran that were refused last: the server did not count them.
+  // The intervals in which recently refused requests ran. The server did not count them.
   private var refusals: [(from: Deadline, to: Deadline)] = []
-  // What was accepted lately, in places that are used again.
+  // Recently accepted starts, in a ring buffer.
   private var accepted: [Start] = []
   private var nextPlace = 0
-  // Requests that started earlier say nothing of the limits that hold.
+  // Requests that started before the last change are no evidence about the current limits.
   private var requestsChanged = Deadline.distantPast
   private var rateChanged = Deadline.distantPast
-  // What was accepted earlier says nothing of the server as it is.
+  // Acceptances before this time are no evidence about the server's current behaviour.
   private var evidenceSince = Deadline.distantPast
-  // Of what holds now, so many starts at the rate were accepted.
+  // The number of starts accepted at the current rate.
   private var confirmations = 0
-  // Below zero: so many answers are to come before anything is tried.
+  // If negative, this many responses must arrive before a limit is tried.
   private var credit = 0
   private var lastTried: Dimension?
   private var noTryBefore = Deadline.distantPast
   private var lastBlamed: Dimension?
   private var lastFallen: Dimension?
-  // Which of the two holds at a value that was not accepted lately, and until when the other one is not tried beside it.
+  // The limit that currently has a value not accepted recently, and the time until which the other limit is not tried.
   private var trying: (dimension: Dimension, until: Deadline)?
   private var wasRefused = false
   private var fell = Deadline.distantPast
-  // Falls with nothing accepted in between.
+  // The number of consecutive decreases with nothing accepted in between.
   private var vainFalls = 0
 
   /// - Parameters:
-  ///   - ceiling: The configured limit on requests at once.
-  ///   - remembered: What was learned before. It holds at once, and nothing beyond it is tried before as many answers have come
-  ///     as after a refusal.
+  ///   - ceiling: The configured limit on concurrent requests.
+  ///   - remembered: Previously learned limits. They apply at once. Nothing beyond them is tried until as many
+  ///     responses have arrived as after a refusal.
   init(_ policy: AdaptivePolicy, ceiling: Int, remembered: LearnedLimits.Entry? = nil) {
     self.policy = policy
     self.ceiling = max(1, ceiling)
@@ -113,41 +114,41 @@ struct AdaptiveLimit: Sendable {
     credit = -policy.keptAnswers
   }
 
-  /// What is worth to be remembered; nil where nothing was refused, or it is too long ago.
+  /// The limits to remember. Nil if nothing was refused, or too long ago.
   func entry(at now: Deadline, seconds: Int64) -> LearnedLimits.Entry? {
     let left = policy.memory.wholeNanoseconds - max(0, now.nanoseconds(since: lastNews))
     guard wasRefused, lastNews > .distantPast, left > 0 else { return nil }
-    // What is being tried may not be good.
+    // A value that is being tried may be too high.
     let requests = trying?.dimension == .requests ? most.good : most.value
     let rate = pace.map { trying?.dimension == .rate ? $0.good : $0.value }
     return LearnedLimits.Entry(requests: max(1, Int(requests)), rate: rate, expires: seconds + left / 1_000_000_000)
   }
 
-  /// How many start in a second at most.
+  /// The maximum number of starts in a second.
   var perSecond: Double { distance > 0 ? 1e9 / Double(distance) : .infinity }
 
-  /// A rate for people: `28.5/s`, `30/min`.
+  /// A readable rate: `28.5/s`, `30/min`.
   static func words(ofRate rate: Double) -> String {
     let (value, unit) = rate < 1 ? (rate * 60, "min") : (rate, "s")
     let tenths = Int((min(value, 1e12) * 10).rounded())
     return tenths % 10 == 0 ? "\(tenths / 10)/\(unit)" : "\(tenths / 10).\(tenths % 10)/\(unit)"
   }
 
-  /// How many may run at once, 1 to ``ceiling``.
+  /// The maximum number of concurrent requests, 1 to ``ceiling``.
   var requests: Int { min(ceiling, max(1, Int(most.value))) }
 
-  /// How many may start in a second; nil: no rate was refused yet.
+  /// The maximum number of starts in a second. Nil if no rate was refused yet.
   var rate: Double? { pace?.value }
 
-  /// No request may start before it.
+  /// The earliest time of the next start.
   var notBefore: Deadline {
     guard let last else { return .distantPast }
     return last.moment.advanced(byNanoseconds: distance)
   }
 
-  /// The least time from start to start. Where no rate is known, what was accepted at once is spread over half of the time that it
-  /// takes: a server with a rate is then not met by bursts that it would refuse whatever the rate is. Once as many run as may, and
-  /// none was ever refused, there is nothing left to learn.
+  /// The minimum time between starts. While no rate is known, the accepted number of concurrent requests is spread over
+  /// half of the time that they take. Otherwise a server with a rate limit would get bursts, which it refuses at any
+  /// rate. When the limit is at the ceiling and nothing was ever refused, there is nothing left to learn.
   private var distance: Int64 {
     if let pace { return Int64(1e9 / pace.value) }
     if requests == ceiling, !wasRefused { return 0 }
@@ -159,7 +160,7 @@ struct AdaptiveLimit: Sendable {
 
   /// A request starts.
   ///
-  /// - Parameter running: How many run, itself included.
+  /// - Parameter running: The number of running requests, including this one.
   mutating func started(running: Int, at now: Deadline) -> Start {
     let start = Start(
       moment: now, running: running, distance: last.map { max(0, now.nanoseconds(since: $0.moment)) } ?? .max)
@@ -168,12 +169,12 @@ struct AdaptiveLimit: Sendable {
     return start
   }
 
-  /// A request that was counted never started.
+  /// A counted start did not happen.
   mutating func takenBack(_ start: Start) {
     if last == start { last = Start(moment: beforeLast, running: 0, distance: .max) }
   }
 
-  /// A request was answered, and not refused.
+  /// A request got a response that is not a refusal.
   mutating func accepted(_ start: Start, at now: Deadline) -> Change? {
     let start = corrected(start)
     lastNews = now
@@ -208,8 +209,7 @@ struct AdaptiveLimit: Sendable {
 
   /// A request was refused.
   ///
-  /// - Parameters:
-  ///   - wait: How long the server asks to be left alone, in nanoseconds: the next try is the rarer for it.
+  /// - Parameter wait: The wait that the server requests, in nanoseconds. A longer one makes tries rarer.
   mutating func refused(_ start: Start, status: Int, wait: Int64 = 0, at now: Deadline) -> Refusal {
     lastNews = now
     wasRefused = true
@@ -219,18 +219,18 @@ struct AdaptiveLimit: Sendable {
     if refusals.count > Self.rememberedRefusals { refusals.removeFirst() }
     credit = max(credit - policy.keptAnswers, -2 * policy.keptAnswers)
     noTryBefore = max(noTryBefore, now.advanced(byNanoseconds: min(max(0, wait), 60_000_000_000) * 20))
-    // A burst counts once: it was under way when a limit fell.
+    // A burst counts once: its requests were under way when the limit fell.
     guard start.moment > fell else { return Refusal(change: nil, isHopeless: vainFalls >= 3) }
     fell = now
     lastTried = trying?.dimension
-    // One that is alone, and long after the one before, is neither one too many nor too soon.
+    // A single request, long after the one before, exceeds neither limit.
     guard start.running > 1 || start.distance < Self.longestDistance else {
       return Refusal(change: nil, isHopeless: true)
     }
     let dimension = blamed(start, at: now)
     vainFalls += 1
     lastFallen = dimension
-    // One thing at a time: what was tried meanwhile, and is not to blame, waits.
+    // One change at a time: a value that was being tried and is not to blame is withdrawn.
     if trying?.dimension == .rate, dimension == .requests { pace?.retreat() }
     if trying?.dimension == .requests, dimension == .rate { most.retreat() }
     trying = nil
@@ -242,12 +242,13 @@ struct AdaptiveLimit: Sendable {
 
   private var neededConfirmations: Int { min(8, max(1, Int(2 * (rate ?? 0)))) }
 
-  /// Whether a limit may be tried that was not accepted lately. After one that was refused the other one has the first turn.
+  /// Whether a value that was not accepted recently may be tried. After a refused try, the other limit has the first
+  /// turn.
   private func mayTry(_ dimension: Dimension, _ now: Deadline) -> Bool {
     credit >= (lastTried == dimension ? policy.keptAnswers / 4 : 0) && now >= noTryBefore
   }
 
-  /// Whether the rate is what kept a request from starting sooner.
+  /// Whether the rate was what kept the request from starting sooner.
   private func isPaced(_ start: Start) -> Bool { start.distance <= distance + distance / 8 }
 
   private mutating func raiseRate(at now: Deadline) -> Change? {
@@ -269,7 +270,7 @@ struct AdaptiveLimit: Sendable {
 
   private mutating func lowerRate(_ start: Start, _ status: Int, _ now: Deadline) -> Change? {
     let old = pace?.value
-    // A distance that was accepted before is not what was refused, but that it was kept for so long.
+    // If this distance was accepted before, the refusal means that the rate was kept up for too long.
     let wasAccepted = evidence(now) { $0.distance <= start.distance } > 0
     let shortest = min(1e6, 1e9 / Double(max(1, start.distance)))
     let sustained = acceptedRate(now)
@@ -282,11 +283,11 @@ struct AdaptiveLimit: Sendable {
     return pace.map { Change(dimension: .rate, from: old, to: $0.value, cause: .refused(status: status)) }
   }
 
-  /// The lowest rate, in starts a second, and its distance.
+  /// The lowest rate, in starts a second, and the corresponding distance.
   private static let lowestRate = 0.1
   private static let longestDistance: Int64 = 10_000_000_000
 
-  // MARK: Which one was refused
+  // MARK: Attributing a refusal
 
   private mutating func blamed(_ start: Start, at now: Deadline) -> Dimension {
     func certain(_ dimension: Dimension) -> Dimension {
@@ -299,21 +300,22 @@ struct AdaptiveLimit: Sendable {
     let asSoon = evidence(now) { $0.distance <= slack }
     let meetsRequests = start.running >= requests
     let meetsRate = pace != nil && isPaced(start)
-    // What holds and was not accepted yet is to blame, unless that is so of both.
+    // A current value that was never accepted is to blame, unless both are such.
     let isNewRate = meetsRate && (pace.map { $0.value > $0.good } ?? false)
     let isNewRequests = Double(start.running) > most.good
     if isNewRate != isNewRequests, isNewRate || asSoon > 0 { return certain(isNewRate ? .rate : .requests) }
-    // Both were never met before. The one that fell last was perhaps the wrong one.
+    // Neither value was ever accepted. The limit that fell last was perhaps the wrong one.
     if asSoon == 0, asMany == 0, let lastFallen { return lastFallen == .rate ? .requests : .rate }
     if asSoon == 0, asMany > 1 { return certain(.rate) }
-    // Close below what was refused before, it is that again.
+    // A value close below a refused one is refused again.
     let nearRequests = meetsRequests && most.isNearBound
     let nearRate = meetsRate && (pace?.isNearBound ?? false)
     if nearRequests != nearRate { return nearRate ? .rate : .requests }
     if asMany == 0, asSoon > 1 { return certain(.requests) }
-    // Nothing tells: the server is another one now, counts over a longer time, or was never asked for so much.
+    // The evidence contradicts itself: the server has changed, counts over a longer time, or was never sent so much
+    // before.
     if asMany > 0, asSoon > 0 { evidenceSince = now }
-    // What has just fallen in vain is not it.
+    // A limit that was just lowered without effect is not to blame.
     if vainFalls > 0, let lastFallen { return lastFallen == .rate ? .requests : .rate }
     let guess = lastBlamed ?? (asMany > 0 || lastFallen == .requests ? .rate : .requests)
     return guess
@@ -328,7 +330,7 @@ struct AdaptiveLimit: Sendable {
     }
   }
 
-  /// A start without those among the running that were refused.
+  /// The start without the refused requests among the running ones.
   private func corrected(_ start: Start) -> Start {
     let others = refusals.count { $0.from < start.moment && start.moment < $0.to }
     guard others > 0 else { return start }
@@ -343,7 +345,7 @@ struct AdaptiveLimit: Sendable {
     return accepted.count { $0.moment > since && holds($0) }
   }
 
-  /// How many starts in a second were accepted of late; nil where that can't be told.
+  /// The number of recently accepted starts in a second. Nil if there is too little evidence.
   private func acceptedRate(_ now: Deadline) -> Double? {
     let moments = accepted.map(\.moment).sorted().suffix(17)
     guard moments.count > 4, let first = moments.first, let last = moments.last, last > first else { return nil }

@@ -1,37 +1,38 @@
-/// How an end-point's limits are learned from its refusals: see ``GateLimits/adaptive``.
+/// How the limits of an end-point are learned from its refusals. See ``GateLimits/adaptive``.
 ///
-/// An end-point that is new begins with few requests at once. As long as it refuses none, more may run, up to its configured
-/// limit. A refusal (429, or 503 and 403 as ``PausePolicy`` counts them) lowers either how many run at once or how many start in
-/// a second, whichever was refused. Then the limit rises again, quickly to just below what was refused and beyond that only
-/// now and then, since each such try may be refused. Latency says nothing here: a slow server is not a full one.
+/// A new end-point begins with few concurrent requests. As long as it refuses none, the number grows, up to the
+/// configured limit. A refusal (429, or 503 and 403 as ``PausePolicy`` counts them) lowers either the number of
+/// concurrent requests or the number of starts in a second, whichever was refused. Then the limit rises again quickly
+/// to just below the refused value. Higher values are tried only occasionally, since each try may be refused. Latency
+/// is not used: a slow server is not an overloaded one.
 ///
-/// A rate or a number that was configured is never exceeded.
+/// A configured rate or number is never exceeded.
 public struct AdaptivePolicy: Hashable, Sendable {
-  /// How many may run at once at an end-point of which nothing is known; 1 or more. 1 unless set.
+  /// The initial number of concurrent requests at an unknown end-point, 1 or more. 1 by default.
   public var firstRequests: Int
 
-  /// What a refusal leaves of a limit, 0.1 to 0.95. 0.7 unless set.
+  /// The fraction of a limit that remains after a refusal, 0.1 to 0.95. 0.7 by default.
   public var decrease: Double
 
-  /// For one refusal there are to be so many answers at least, before a limit is tried that was not accepted lately; 1 or
-  /// more. 80 unless set: a little more than one request in a hundred is refused for learning's sake.
+  /// The minimum number of responses for each refusal before a value is tried that was not accepted recently, 1 or
+  /// more. 80 by default: a little more than one request in a hundred is refused for the sake of learning.
   public var answersPerRefusal: Int
 
-  /// For how long what was learned of an end-point is kept when nothing runs there, and how soon ``LearnedLimits`` expire.
-  /// Ten minutes unless set.
+  /// How long learned limits are kept while nothing runs at the end-point, and how soon ``LearnedLimits`` expire. Ten
+  /// minutes by default.
   public var memory: Duration
 
-  /// What was learned by an earlier gate or process. None unless set.
+  /// The limits learned by an earlier gate or process. None by default.
   public var remembered: LearnedLimits
 
-  /// A policy. Values out of range are taken for the nearest that are in it.
+  /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
-  ///   - firstRequests: How many at once at an end-point of which nothing is known.
-  ///   - decrease: What a refusal leaves of a limit.
-  ///   - answersPerRefusal: How many answers there are to be for each refusal, at least.
-  ///   - memory: For how long what was learned is kept.
-  ///   - remembered: What was learned before.
+  ///   - firstRequests: The initial number of concurrent requests at an unknown end-point.
+  ///   - decrease: The fraction of a limit that remains after a refusal.
+  ///   - answersPerRefusal: The minimum number of responses for each refusal.
+  ///   - memory: How long learned limits are kept.
+  ///   - remembered: The limits learned before.
   public init(
     firstRequests: Int = 1, decrease: Double = 0.7, answersPerRefusal: Int = 80, memory: Duration = .seconds(600),
     remembered: LearnedLimits = LearnedLimits()

@@ -1,35 +1,35 @@
 import HeadgateThreads
 
-/// What becomes of an end-point that can't be reached: its name is not found, nothing accepts the connection or the
-/// handshake, or no first byte comes.
+/// What happens to an end-point that can't be reached: its name is not found, the connection or the TLS handshake
+/// fails, or no first byte arrives.
 ///
-/// After some failures in a row it sleeps, and what waits for it fails no more one by one, each after its own time-out.
-/// Then one request tries. If that fails too, the end-point sleeps longer; after some such sleeps, all that waits there
-/// ends as unreachable.
+/// After some consecutive failures the end-point sleeps, so that waiting requests don't fail one by one, each after its
+/// own timeout. Then one request is sent as a probe. If it fails too, the end-point sleeps longer. After some such
+/// sleeps, all waiting requests fail with `unreachable`.
 public struct BreakerPolicy: Hashable, Sendable {
-  /// How many failures in a row send it to sleep; 1 or more. Three unless set.
+  /// The number of consecutive failures before the end-point sleeps, 1 or more. Three by default.
   public var failures: Int
 
-  /// How long it sleeps first. Each further sleep lasts twice as long. A second unless set.
+  /// The length of the first sleep. Each further sleep lasts twice as long. One second by default.
   public var firstSleep: Duration
 
-  /// The longest sleep. A minute unless set.
+  /// The longest sleep. One minute by default.
   public var longestSleep: Duration
 
-  /// After how many sleeps, with a failed try after each, what waits ends; 1 or more. Three unless set.
+  /// The number of sleeps, each followed by a failed probe, before waiting requests fail; 1 or more. Three by default.
   public var sleeps: Int
 
-  /// By which part of itself a sleep is longer at most, 0 to 1. A tenth unless set.
+  /// The maximum fraction by which a sleep is randomly extended, 0 to 1. 0.1 by default.
   public var jitter: Double
 
-  /// A policy. Values out of range are taken for the nearest that are in it.
+  /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
-  ///   - failures: How many failures in a row send the end-point to sleep.
-  ///   - firstSleep: How long it sleeps first.
+  ///   - failures: The number of consecutive failures before the end-point sleeps.
+  ///   - firstSleep: The length of the first sleep.
   ///   - longestSleep: The longest sleep.
-  ///   - sleeps: After how many sleeps what waits ends.
-  ///   - jitter: By which part of itself a sleep is longer at most.
+  ///   - sleeps: The number of sleeps before waiting requests fail.
+  ///   - jitter: The maximum fraction by which a sleep is randomly extended.
   public init(
     failures: Int = 3, firstSleep: Duration = .seconds(1), longestSleep: Duration = .seconds(60), sleeps: Int = 3,
     jitter: Double = 0.1

@@ -1,31 +1,31 @@
 import HeadgateThreads
 
-/// How many units the requests to one end-point may weigh together in a stretch of time: tokens a minute, bytes an hour.
+/// The number of units that the requests to one end-point may use together in a period: tokens a minute, bytes an hour.
 ///
 ///     let tokens = try Budget("tokens", units: 90_000, per: .seconds(60))
 ///
-/// The window slides: what is counted are the units of the last `window`, whenever that is. What a request is expected to
-/// weigh is counted when it starts. When its true weight is known, what it did not use is taken out of the window it was
-/// counted in, and what it used beyond is owed from that moment on.
+/// The window slides: the units of the last `window` are counted, at any moment. A request is charged its expected
+/// weight when it starts. When its actual weight is known, unused units are removed from the window that they were
+/// charged to, and units beyond the charge are counted from that moment on.
 public struct Budget: Hashable, Sendable {
-  /// What is counted. An end-point has one budget of each name.
+  /// The name of the units. An end-point has at most one budget for each name.
   public let name: String
 
-  /// How many units in each window, 1 or more.
+  /// The number of units in each window, 1 or more.
   public let units: Int
 
   let windowNanoseconds: Int64
 
-  /// How long a unit counts.
+  /// The length of the window.
   public var window: Duration { .nanoseconds(windowNanoseconds) }
 
-  /// A budget.
+  /// Creates a budget.
   ///
   /// - Parameters:
-  ///   - name: What is counted, not empty.
-  ///   - units: How many in each window, 1 to 2^53.
-  ///   - window: How long each counts: more than zero, at most 366 days.
-  /// - Throws: ``LimitError`` for a value that is out of range.
+  ///   - name: The name of the units; not empty.
+  ///   - units: The number of units in each window, 1 to 2^53.
+  ///   - window: The length of the window: more than zero, at most 366 days.
+  /// - Throws: ``LimitError`` if a value is out of range.
   public init(_ name: String, units: Int, per window: Duration) throws(LimitError) {
     guard !name.isEmpty else { throw LimitError("a budget needs a name") }
     guard (1...(1 << 53)).contains(units) else {
@@ -33,7 +33,7 @@ public struct Budget: Hashable, Sendable {
     }
     let nanoseconds = window.wholeNanoseconds
     guard nanoseconds > 0, nanoseconds <= Rate.longestPeriod else {
-      throw LimitError("the window of \(name) must be more than nothing and at most 366 days, not \(window)")
+      throw LimitError("the window of \(name) must be longer than zero and at most 366 days, not \(window)")
     }
     self.name = name
     self.units = units

@@ -1,10 +1,10 @@
 import DequeModule
 import HeadgateThreads
 
-/// What the requests of the last window weigh together: the log of a sliding window.
+/// The weights of the requests in the last window: the log of a sliding window.
 struct BudgetWindow: Sendable {
   private struct Entry {
-    /// Of the start it is for; nil for what is owed.
+    /// The number of the start. Nil for debt.
     let number: UInt64?
     let moment: Deadline
     var weight: Int
@@ -12,7 +12,7 @@ struct BudgetWindow: Sendable {
 
   let budget: Budget
   let window: Int64
-  // Ascending by moment. Those of starts are ascending by number, too.
+  // Sorted by moment. The entries of starts are also sorted by number.
   private var entries: Deque<Entry> = []
   private var used = 0
 
@@ -21,10 +21,10 @@ struct BudgetWindow: Sendable {
     window = Rate.guarded(budget.windowNanoseconds, spread: .zero)
   }
 
-  /// Takes over what another one has counted.
+  /// Takes over the entries of another window.
   mutating func adopt(_ other: BudgetWindow) { (entries, used) = (other.entries, other.used) }
 
-  /// The units that count at a moment. O(n) in the entries that have left the window and not been taken out yet.
+  /// The units counted at a moment. O(n) in the expired entries that have not been removed yet.
   func used(at now: Deadline) -> Int {
     var sum = used
     for entry in entries {
@@ -34,7 +34,8 @@ struct BudgetWindow: Sendable {
     return sum
   }
 
-  /// When there is room for a weight, which must not be above the budget. O(n) in the entries that have to leave before.
+  /// The earliest time with room for a weight, which must not exceed the budget. O(n) in the entries that must expire
+  /// first.
   func earliest(_ weight: Int) -> Deadline {
     var sum = used
     var moment = Deadline.distantPast
@@ -57,11 +58,11 @@ struct BudgetWindow: Sendable {
     used -= entries.remove(at: place).weight
   }
 
-  /// The true weight is known. O(log n).
+  /// Replaces the charge of a start by its actual weight. O(log n).
   mutating func settle(_ start: StartReservation, reserved: Int, actual: Int, at now: Deadline) {
     if actual > reserved {
       dropOld(at: now)
-      // Bounded, so that no sum of them overflows: after it nothing starts for a whole window in any case.
+      // Bounded, so that sums can't overflow. In any case nothing starts for a whole window after such a debt.
       append(Entry(number: nil, moment: now, weight: min(actual - reserved, 1 << 53)))
     } else if let place = place(of: start.number) {
       used -= entries[place].weight - actual
@@ -70,7 +71,7 @@ struct BudgetWindow: Sendable {
   }
 
   private mutating func append(_ entry: Entry) {
-    // Half the numbers there are: many debts one after another do not overflow either.
+    // At most half of the range, so that a series of debts can't overflow either.
     guard used <= Int.max / 2 else { return }
     used += entry.weight
     entries.append(entry)
@@ -87,7 +88,7 @@ struct BudgetWindow: Sendable {
     entry.moment.advanced(byNanoseconds: window) <= now
   }
 
-  // By halves. A debt has no number: the next start after it decides.
+  // Binary search. A debt has no number, so the next start after it is compared.
   private func place(of number: UInt64) -> Int? {
     var (low, high) = (0, entries.count)
     while low < high {

@@ -1,64 +1,65 @@
 import HeadgateThreads
 
-/// Whether an end-point takes requests at all: its pauses after refusals, its sleeps when it can't be reached, and the way
-/// back. A value with no clock and no chance of its own.
+/// Whether an end-point accepts requests: its pauses after refusals, its sleeps while it can't be reached, and its
+/// recovery. A value without a clock or randomness of its own.
 ///
 ///     healthy ──refused, or failures in a row──▶ asleep until `notBefore` ──▶ one probe
-///        ▲                                          ▲                          │ answered: 2, 4, 8 … at once
-///        └───────── as many at once as `ceiling` ───┼──────────────────────────┘
+///        ▲                                          ▲                          │ response: 2, 4, 8 … concurrent
+///        └──────────── concurrency `ceiling` ───────┼──────────────────────────┘
 ///                                                   └── the probe, or a later one, is refused or fails
 ///
-/// A server that refuses again after a pause counts, most likely. From then on starts keep a ``distance``: see
+/// A server that refuses again after a pause most likely counts requests. From then on starts keep a ``distance``; see
 /// ``RecoveryPace``.
 ///
-/// The driver asks ``room(at:)`` and ``earliest`` before it starts a request, tells ``started(at:)`` when it does, and
-/// ``ended(_:)`` when that one has ended in whatever way: a probe that is cancelled makes room for another one.
+/// The driver reads ``room(at:)`` and ``earliest`` before it starts a request, calls ``started(at:)`` for the start and
+/// ``ended(_:)`` for the end, whatever its outcome: a cancelled probe makes room for another one.
 struct EndPointHealth: Sendable {
-  /// Why it sleeps, or slept last.
+  /// Why the end-point sleeps, or slept last.
   enum Cause: Hashable, Sendable {
     /// The server refused a request with this status.
     case refused(Int)
-    /// It could not be reached so many times in a row.
+    /// It could not be reached, this many times in a row.
     case unreachable(failures: Int)
   }
 
-  /// What an event changed.
+  /// The effect of an event.
   enum Change: Hashable, Sendable {
     case nothing
     /// It sleeps, or sleeps longer, until `notBefore`.
     case sleeps(Cause)
-    /// It sleeps again after too many sleeps: what waits there is to end.
+    /// It sleeps again after too many sleeps: waiting requests must fail.
     case givesUp
-    /// More may run than before.
+    /// More requests may run than before.
     case allowsMore
-    /// The limits alone hold again.
+    /// It has recovered: only the limits apply.
     case recovered
   }
 
   private(set) var pauses: PausePolicy?
   private(set) var breaker: BreakerPolicy?
-  /// So many at once, and it has recovered: more than the end-point's limit, or that.
+  /// The concurrency at which it has recovered: the end-point's limit or more.
   var ceiling: Int
 
-  /// Nothing starts before it.
+  /// Nothing starts before this time.
   private(set) var notBefore = Deadline.distantPast
-  /// Why; nil where the limits alone hold.
+  /// The cause of the last sleep. Nil if only the limits apply.
   private(set) var cause: Cause?
-  /// It slept too often to make anybody wait: what comes while it sleeps is to be refused.
+  /// It slept too often: requests that arrive while it sleeps are refused.
   private(set) var hasGivenUp = false
 
-  // Of what was under way at this moment nothing is learned about the time after.
+  // The start of the last sleep. Exchanges that started before say nothing about the time after it.
   private var began = Deadline.distantPast
-  // Sleeps with no recovery in between, and of those the last ones that were for failures.
+  // The number of sleeps since the last recovery, and the number of the most recent ones caused by failures.
   private var steps = 0
   private var sleeps = 0
   private var failures = 0
-  // The last answers, the newest in the lowest bit: those with 503 and no wait.
+  // The last responses, the newest in the lowest bit: set for a 503 without a wait.
   private var unavailable: UInt64 = 0
-  // Which sleep was the last, and how many run that started after it.
+  // The number of the last sleep, and how many requests run that started after it.
   private var generation: UInt32 = 0
   private var running = 0
-  // How many were answered since the last sleep, when the first of them started, and how soon twice as many may run.
+  // The number of responses since the last sleep, the start of the first of them, and the time in which concurrency may
+  // double.
   private var answers = 0
   private var probed = Deadline.distantPast
   private var doubling: Int64 = 1
@@ -70,7 +71,7 @@ struct EndPointHealth: Sendable {
     self.ceiling = ceiling
   }
 
-  /// The policies are others from now on. A sleep ends with the policy that it follows.
+  /// Sets other policies. A sleep ends if the policy that caused it is removed.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
     (self.pauses, self.breaker) = (pauses, breaker)
     if pauses == nil { pace.forget() }
@@ -85,30 +86,31 @@ struct EndPointHealth: Sendable {
     (failures, sleeps, hasGivenUp) = (0, 0, false)
   }
 
-  /// Whether it sleeps at a moment.
+  /// Whether it sleeps at a given time.
   func isAsleep(at now: Deadline) -> Bool { now < notBefore }
 
-  /// Nothing starts before it: `notBefore`, or a distance after the last start.
+  /// Nothing starts before this time: `notBefore`, or the distance after the last start.
   var earliest: Deadline { max(notBefore, pace.earliest) }
 
-  /// The least time from one start to the next since it was refused again after a pause; 0: none.
+  /// The minimum time between starts, in nanoseconds, set when it refuses again after a pause. 0 for none.
   var distance: Int64 { pace.distance }
 
-  /// How many more requests may start now, as far as counts go: none while it sleeps.
+  /// The number of requests that may start now, as far as concurrency goes. None while it sleeps.
   func room(at now: Deadline) -> Int {
     if isAsleep(at: now) { return 0 }
     return cause == nil ? .max : max(0, allowance(at: now) - running)
   }
 
-  /// After a sleep, so many may run at once of those that start after it: one more than were answered, and no more than
-  /// two with the first answer, four a while later, then eight. By answers alone a fast network would open the way
-  /// within milliseconds, and all that run then are refused together; by time alone a server that hangs would get all.
+  /// The concurrency allowed after a sleep, for requests that start after it: one more than the number of responses,
+  /// but at most two with the first response, four a while later, then eight. If responses alone counted, a fast
+  /// network would admit everything within milliseconds, and all of it could be refused together. If time alone
+  /// counted, a server that hangs would be sent everything.
   func allowance(at now: Deadline) -> Int {
     if cause == nil { return .max }
     return answers == 0 ? 1 : min(answers + 1, 2 << doublings(at: now))
   }
 
-  /// When more may run than now though nothing ends; nil where that is not a question of time.
+  /// The time at which more may run although nothing ends. Nil if that does not depend on time.
   func widens(after now: Deadline) -> Deadline? {
     guard cause != nil, answers > allowance(at: now) - 1 else { return nil }
     return probed.advanced(byNanoseconds: doubling * Int64(doublings(at: now) + 1))
@@ -118,26 +120,26 @@ struct EndPointHealth: Sendable {
     Int(min(max(0, (now - probed).wholeNanoseconds) / doubling, 40))
   }
 
-  /// A request starts. What is returned goes to ``ended(_:)`` when it has ended. O(1), like all that follows.
+  /// A request starts. Pass the result to ``ended(_:)`` when the request ends. O(1), like all following methods.
   mutating func started(at now: Deadline) -> UInt32 {
     running += 1
     pace.started(at: now)
     return generation
   }
 
-  /// A request ended, be it that it was cancelled before it was sent.
+  /// A request ended, possibly cancelled before it was sent.
   mutating func ended(_ mark: UInt32) {
     if mark == generation { running -= 1 }
   }
 
-  /// A response's head came.
+  /// The head of a response arrived.
   ///
   /// - Parameters:
-  ///   - status: Its status.
-  ///   - wait: How long the server asks to be left alone; zero and less say nothing.
-  ///   - start: When the exchange started.
-  ///   - now: The present.
-  ///   - random: For the jitter.
+  ///   - status: The status code.
+  ///   - wait: The wait that the server requests. Zero or less counts as none.
+  ///   - start: The start of the exchange.
+  ///   - now: The current time.
+  ///   - random: The source of the jitter.
   mutating func answered(
     _ status: Int, wait: Duration?, startedAt start: Deadline, at now: Deadline,
     using random: inout some RandomNumberGenerator
@@ -152,15 +154,15 @@ struct EndPointHealth: Sendable {
     }
   }
 
-  /// What a status means.
+  /// The meaning of a status.
   enum Judgement: Hashable, Sendable {
     case answer
-    /// 503 without a wait, and few of the last were such.
+    /// 503 without a wait, and few of the last responses were such.
     case unavailable
     case refusal
   }
 
-  /// What a response means that came with this status. It is counted.
+  /// Interprets a response with this status. The response is counted.
   mutating func judge(_ status: Int, wait: Duration?) -> Judgement {
     let pauses = pauses ?? PausePolicy()
     let wait = wait.flatMap { $0 > .zero ? $0 : nil }
@@ -173,7 +175,7 @@ struct EndPointHealth: Sendable {
     case 503:
       let answers = UInt64.max >> UInt64(64 - min(max(1, pauses.answers), 64))
       let isMany = (unavailable & answers).nonzeroBitCount >= max(1, pauses.unavailable)
-      // A probe that meets what the end-point slept for has learned that it goes on.
+      // A probe that meets the refusal that caused the pause shows that it continues.
       guard isMany || cause == .refused(503) && self.answers == 0 else { return .unavailable }
     default: return .answer
     }
@@ -181,9 +183,9 @@ struct EndPointHealth: Sendable {
     return .refusal
   }
 
-  /// The end-point refused a request. It sleeps for as long as is asked, or for the next step.
+  /// The end-point refused a request. It pauses for the requested time, or for the next step.
   ///
-  /// - Parameter isPaced: Whether starts keep a distance once it refuses again. An end-point whose limits are learned has a
+  /// - Parameter isPaced: Whether starts keep a distance after another refusal. An end-point with learned limits has a
   ///   learned rate instead.
   mutating func refused(
     _ status: Int, wait: Duration?, isPaced: Bool = true, startedAt start: Deadline, at now: Deadline,
@@ -192,12 +194,12 @@ struct EndPointHealth: Sendable {
     guard let pauses, start > began else { return .nothing }
     let wait = wait.flatMap { $0 > .zero ? $0 : nil }
     let length = pauses.nanoseconds(asked: wait, after: steps, using: &random)
-    // What answers 503 and asks for nothing has failed, and does not count.
+    // A 503 without a wait is a failure, and no sign of a server that counts.
     if isPaced, status != 503 || wait != nil { pace.refused(at: now, pausesFor: length) }
     return sleep(length, .refused(status), at: now)
   }
 
-  /// It was reached, and no status is known: a failure came after the first byte.
+  /// It was reached, but the status is unknown: the exchange failed after the first byte.
   mutating func reached(startedAt start: Deadline) -> Change {
     guard start > began else { return .nothing }
     heard(startedAt: start)
@@ -221,7 +223,7 @@ struct EndPointHealth: Sendable {
     return hasGivenUp ? .givesUp : change
   }
 
-  /// It answered, be it with a refusal: it can be reached.
+  /// It responded, possibly with a refusal, so it can be reached.
   mutating func heard(startedAt start: Deadline) {
     guard start > began else { return }
     failures = 0
@@ -229,7 +231,7 @@ struct EndPointHealth: Sendable {
     hasGivenUp = false
   }
 
-  /// Deadlines only extend, and a sleep that is made longer is still one step.
+  /// Deadlines are only extended. A sleep that is extended still counts as one step.
   private mutating func sleep(_ length: Int64, _ cause: Cause, at now: Deadline) -> Change {
     if !isAsleep(at: now) { steps += 1 }
     notBefore = max(notBefore, now.advanced(byNanoseconds: length))
@@ -242,10 +244,10 @@ struct EndPointHealth: Sendable {
     return .sleeps(cause)
   }
 
-  // Twice as many may run after a quarter of the pause, and after a second where it was longer than that.
+  // The time to double is a quarter of the pause, but at most one second.
   private static let longestDoubled: Int64 = 4_000_000_000
 
-  /// One more went through.
+  /// Another request was accepted.
   private mutating func proceeds(startedAt start: Deadline) -> Change {
     guard start >= notBefore else { return .nothing }
     pace.accepted(startedAt: start)

@@ -1,25 +1,25 @@
-/// What gates have learned of end-points, each with the moment at which it is forgotten: to be kept beyond the process as text.
+/// Learned limits of end-points, each with its expiry. Written as text, they outlive the process.
 ///
 ///     try gate.learned.description.write(toFile: path, atomically: true, encoding: .utf8)
 ///     limits.adaptive = AdaptivePolicy(remembered: LearnedLimits(text))
 ///
-/// One line for each end-point: `api.example.com:443 requests=4 rate=28.5 expires=1764000000`.
+/// The text has one line for each end-point: `api.example.com:443 requests=4 rate=28.5 expires=1764000000`.
 public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
-  /// What was learned of one end-point.
+  /// The learned limits of one end-point.
   public struct Entry: Hashable, Sendable {
-    /// How many requests at once it takes; 1 or more.
+    /// The number of concurrent requests that it accepts, 1 or more.
     public let requests: Int
-    /// How many starts in a second it takes; nil: none were refused for their rate.
+    /// The number of starts in a second that it accepts. Nil if no rate was refused.
     public let rate: Double?
-    /// When this is forgotten, in seconds since 1970.
+    /// The expiry, in seconds since 1970.
     public let expires: Int64
 
-    /// What was learned of one end-point. Values out of range are taken for the nearest that are in it.
+    /// Creates an entry. Values out of range are replaced by the nearest valid ones.
     ///
     /// - Parameters:
-    ///   - requests: How many requests at once.
-    ///   - rate: How many starts in a second; nil, and what is not above nothing: not known.
-    ///   - expires: When this is forgotten, in seconds since 1970.
+    ///   - requests: The number of concurrent requests.
+    ///   - rate: The number of starts in a second. Nil, zero and less: unknown.
+    ///   - expires: The expiry, in seconds since 1970.
     public init(requests: Int, rate: Double?, expires: Int64) {
       self.requests = max(1, requests)
       self.rate = rate.flatMap { $0 > 0 ? min(max($0, 0.1), 1e6) : nil }
@@ -27,13 +27,13 @@ public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// What was learned, by the end-points' text (`host:port`).
+  /// The entries, by the end-points' text (`host:port`).
   public private(set) var entries: [String: Entry] = [:]
 
-  /// Nothing.
+  /// Creates an empty set.
   public init() {}
 
-  /// What ``description`` has written. Lines that can't be read, and those that have expired, are left out.
+  /// Parses the text of a ``description``. Invalid lines and expired entries are skipped.
   public init(_ text: String) {
     let now = Self.now
     for line in text.split(whereSeparator: \.isNewline) {
@@ -52,16 +52,16 @@ public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// What is known of an end-point and has not expired.
+  /// The entry of an end-point. Nil if there is none, or if it has expired.
   public subscript(endPoint: EndPoint) -> Entry? {
     get { entries.isEmpty ? nil : entries[endPoint.description].flatMap { $0.expires > Self.now ? $0 : nil } }
     set { entries[endPoint.description] = newValue }
   }
 
-  /// Adds what others have learned; theirs counts where both know an end-point.
+  /// Adds the entries of another set, which replace existing ones.
   public mutating func merge(_ others: LearnedLimits) { entries.merge(others.entries) { $1 } }
 
-  /// One line for each end-point, by name. O(n log n).
+  /// One line for each end-point, sorted by name. O(n log n).
   public var description: String {
     entries.sorted { $0.key < $1.key }.map { name, entry in
       let rate = entry.rate.map { " rate=\($0)" } ?? ""

@@ -1,55 +1,55 @@
-/// One limit that is searched for: what holds now, and the lowest value that was refused lately. A value with no clock.
+/// The search for one limit: its current value, and the lowest value refused recently. A value without a clock.
 ///
-/// It falls by a share of itself, rises quickly to just below what was refused, and beyond that in steps that double as long as
-/// nothing is refused.
+/// A refusal multiplies it by a fraction. Then it rises quickly to just below the refused value, and beyond that in
+/// steps that double as long as nothing is refused.
 struct LearnedValue: Sendable {
-  /// What holds.
+  /// The current value.
   private(set) var value: Double
-  /// The lowest that was refused, until something higher was accepted.
+  /// The lowest refused value, until a higher one was accepted.
   private(set) var bound: Double?
-  /// The highest of what held that was accepted.
+  /// The highest accepted value.
   private(set) var good: Double
-  /// How much of itself it rises by beyond the bound.
+  /// The fraction by which it rises beyond the bound.
   private var step: Double
 
   private let firstStep: Double
-  /// Where whole numbers are meant, the least step.
+  /// The minimum step, for whole numbers.
   private let unit: Double
 
   /// - Parameters:
-  ///   - value: What holds first.
-  ///   - bound: What is known to be refused.
-  ///   - firstStep: By which share it rises in the first step beyond the bound.
-  ///   - unit: The least step; 0: none.
+  ///   - value: The initial value.
+  ///   - bound: A value known to be refused.
+  ///   - firstStep: The fraction by which it rises in the first step beyond the bound.
+  ///   - unit: The minimum step; 0 for none.
   init(_ value: Double, bound: Double? = nil, firstStep: Double, unit: Double) {
     self.value = value
     self.bound = bound
     good = value
     self.firstStep = firstStep
     self.unit = unit
-    // Nothing was refused yet: twice as much each time.
+    // Doubles each time until something is refused.
     step = bound == nil ? 1 : firstStep
   }
 
-  /// The highest that is known to be good if the lowest refused one is bad.
+  /// The highest value that is good, given that the bound is bad.
   private var plateau: Double? { bound.map { unit > 0 ? max(unit, $0 - unit) : $0 * 0.95 } }
 
-  /// Whether the next rise tries what was refused, or what was never tried.
+  /// Whether the next rise tries a value that was refused, or that was never tried.
   var isAtBound: Bool { plateau.map { value >= $0 } ?? true }
 
   /// Whether it is as high as it gets without a try.
   var isNearBound: Bool { bound.map { value >= (unit > 0 ? $0 - unit : $0 * 0.9) } ?? false }
 
-  /// What holds was accepted.
+  /// The current value was accepted.
   mutating func confirm() {
     good = value
     if let bound, value >= bound { self.bound = nil }
   }
 
-  /// What holds was not needed, and nothing is known of it.
+  /// The current value was not needed, so nothing is known about it.
   mutating func retreat() { value = min(value, good) }
 
-  /// It rises by a step.
+  /// Rises by a step.
   mutating func rise(atMost ceiling: Double) {
     if let plateau, value < plateau {
       value = min(ceiling, plateau, whole(max(value * 1.15, value + unit)))
@@ -60,12 +60,12 @@ struct LearnedValue: Sendable {
     if let bound, value > bound { self.bound = nil }
   }
 
-  /// It was refused.
+  /// The value was refused.
   ///
   /// - Parameters:
-  ///   - refused: At which value.
-  ///   - share: What is left of the lower of that and what holds.
-  ///   - floor: The least that holds.
+  ///   - refused: The actual value at the refusal.
+  ///   - share: The fraction that remains of the lower of `refused` and the current value.
+  ///   - floor: The minimum.
   mutating func fall(refusedAt refused: Double, to share: Double, floor: Double) {
     bound = min(refused, bound ?? refused)
     let next = refused > good ? good : min(value, refused) * share

@@ -1,39 +1,40 @@
 import HeadgateThreads
 
-/// For how long a whole end-point pauses that has refused a request: with 429, with 503, or with 403 and a wait.
+/// How long an end-point pauses after it has refused a request: with 429, with 503, or with 403 and a wait.
 ///
-/// While it pauses nothing starts there, other end-points go on, and what waits uses up neither attempts nor a retry budget.
-/// After it one request goes alone. With its answer two may run, then four, and so on until the limits alone hold again. At an
-/// end-point that refuses again, requests keep a distance from then on.
+/// During the pause nothing starts there, and other end-points continue. Waiting uses up neither attempts nor a retry
+/// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests, and later ones
+/// allow four and so on, until only the limits apply. At an end-point that refuses again, starts keep a minimum
+/// distance from then on.
 ///
-/// A burst is refused once: what was under way when the pause began makes it no longer.
+/// A burst is refused once: requests that were under way when the pause began don't extend it.
 public struct PausePolicy: Hashable, Sendable {
-  /// The longest pause, whatever a server asks for. Ten minutes unless set.
+  /// The longest pause, whatever the server requests. Ten minutes by default.
   public var longest: Duration
 
-  /// The first pause where the server does not say for how long. Each one that follows before the end-point has
-  /// recovered lasts twice as long. A second unless set.
+  /// The first pause if the server does not request a wait. Each further pause before the end-point has recovered lasts
+  /// twice as long. One second by default.
   public var firstStep: Duration
 
-  /// By which part of itself a pause is longer at most, 0 to 1: many programs that were refused together do not come
-  /// back together. Never shorter, and never above ``longest``. A tenth unless set.
+  /// The maximum fraction by which a pause is randomly extended, 0 to 1, so that many clients refused at the same time
+  /// don't return at the same time. A pause is never shortened, and never exceeds ``longest``. 0.1 by default.
   public var jitter: Double
 
-  /// Of how many answers the last ones with 503 and no wait are counted, 1 to 64. Ten unless set.
+  /// The number of recent responses among which those with 503 and no wait are counted, 1 to 64. Ten by default.
   public var answers: Int
 
-  /// How many of them have to be such before the end-point pauses: a single address that always says 503 must not stop
-  /// its host. Three unless set.
+  /// The number of such responses that pauses the end-point. A single URL that always returns 503 must not stop its
+  /// host. Three by default.
   public var unavailable: Int
 
-  /// A policy. Values out of range are taken for the nearest that are in it.
+  /// Creates a policy. Values out of range are replaced by the nearest valid ones.
   ///
   /// - Parameters:
   ///   - longest: The longest pause; not negative.
-  ///   - firstStep: The first pause where the server does not say for how long; not negative.
-  ///   - jitter: By which part of itself a pause is longer at most.
-  ///   - unavailable: How many of the last answers were 503 with no wait before the end-point pauses for them.
-  ///   - answers: Of how many, 1 to 64.
+  ///   - firstStep: The first pause if the server does not request a wait; not negative.
+  ///   - jitter: The maximum fraction by which a pause is randomly extended.
+  ///   - unavailable: The number of recent responses with 503 and no wait that pauses the end-point.
+  ///   - answers: The number of recent responses that are considered, 1 to 64.
   public init(
     longest: Duration = .seconds(600), firstStep: Duration = .seconds(1), jitter: Double = 0.1,
     unavailable: Int = 3, of answers: Int = 10
@@ -45,30 +46,30 @@ public struct PausePolicy: Hashable, Sendable {
     self.unavailable = unavailable
   }
 
-  /// How long to pause, in nanoseconds.
+  /// The length of a pause, in nanoseconds.
   ///
   /// - Parameters:
-  ///   - asked: What the server asks for; nothing, zero and less are no wishes.
-  ///   - pauses: How many pauses went before with no recovery in between.
-  ///   - random: For the jitter.
+  ///   - asked: The wait that the server requests. Nil, zero and less count as none.
+  ///   - pauses: The number of pauses since the last recovery.
+  ///   - random: The source of the jitter.
   func nanoseconds(asked: Duration?, after pauses: Int, using random: inout some RandomNumberGenerator) -> Int64 {
     let most = max(0, longest.wholeNanoseconds)
     let wait = asked.map(\.wholeNanoseconds).flatMap { $0 > 0 ? $0 : nil }
     return min(Self.later(wait ?? Self.doubled(firstStep, pauses), jitter, using: &random), most)
   }
 
-  /// A wait that is doubled so many times; saturates.
+  /// A wait, doubled `times` times. Saturates.
   static func doubled(_ first: Duration, _ times: Int) -> Int64 {
     let (product, overflow) = max(0, first.wholeNanoseconds)
       .multipliedReportingOverflow(by: 1 << Int64(min(max(0, times), 62)))
     return overflow ? .max : product
   }
 
-  /// A wait with jitter, which only adds; saturates.
+  /// A wait extended by jitter. Saturates.
   static func later(_ wait: Int64, _ jitter: Double, using random: inout some RandomNumberGenerator) -> Int64 {
-    // Not a number is no jitter.
+    // NaN counts as no jitter.
     let part = jitter > 0 ? min(jitter, 1) : 0
-    // 2^62 is far below what overflows, and longer than anybody waits.
+    // 2^62 is far below overflow, and longer than any real wait.
     let most = Int64(Double(min(wait, 1 << 62)) * part)
     guard most > 0 else { return wait }
     let (sum, overflow) = wait.addingReportingOverflow(.random(in: 0...most, using: &random))

@@ -1,45 +1,45 @@
 import HeadgateThreads
 
-/// What a server says of one of its quotas.
+/// A server's report on one of its quotas.
 struct Quota: Hashable, Sendable {
-  /// What is counted: `qu` of draft-ietf-httpapi-ratelimit-headers.
+  /// The unit: `qu` of draft-ietf-httpapi-ratelimit-headers.
   enum Unit: Hashable, Sendable {
-    /// Requests: what is meant where nothing is said.
+    /// Requests, the default.
     case requests
-    /// Requests under way at once.
+    /// Concurrent requests.
     case concurrentRequests
-    /// Something else: bytes of content, or what only the server knows.
+    /// Another unit: bytes of content, or a unit of the server's own.
     case other(String)
   }
 
-  /// What the server calls it; empty where it has no name.
+  /// The server's name for the quota; empty if it has none.
   var name = ""
   var unit = Unit.requests
-  /// Which part of the server's users it is for: `pk`, as it was sent.
+  /// The partition of the server's clients that it applies to: `pk`, as sent.
   var partitionKey: String?
-  /// How much there is in each window.
+  /// The amount in each window.
   var limit: Int?
-  /// How much of it is left.
+  /// The amount left.
   var remaining: Int?
-  /// In how much time there is more of it.
+  /// The time until more becomes available.
   var reset: Duration?
-  /// How long the window is.
+  /// The length of the window.
   var window: Duration?
 }
 
-/// What a response says of quotas, and of how long to wait.
+/// The quotas and the wait that a response reports.
 struct QuotaFields: Hashable, Sendable {
-  /// How long the server asks to be left alone; nil where it does not ask, or asks for nothing.
+  /// The wait that the server requests. Nil if it requests none, or zero.
   var retryAfter: Duration?
-  /// Its quotas, 16 at most.
+  /// The quotas, at most 16.
   var quotas: [Quota] = []
 
   static let mostQuotas = 16
 
-  /// The quota on requests that has least left, and of those the one that is reset last; nil where none says both.
+  /// The quota on requests with the least left. Among several, the one that is reset last. Nil if none has both values.
   var binding: (remaining: Int, reset: Duration)? {
     var found: (remaining: Int, reset: Duration)?
-    // Some servers say 0 of 0 where there is no quota at all.
+    // Some servers report 0 of 0 if there is no quota.
     for quota in quotas where quota.unit == .requests && quota.limit != 0 {
       guard let remaining = quota.remaining, let reset = quota.reset, reset > .zero else { continue }
       let isTighter = found.map { remaining < $0.remaining || remaining == $0.remaining && reset > $0.reset } ?? true
@@ -48,8 +48,8 @@ struct QuotaFields: Hashable, Sendable {
     return found
   }
 
-  /// How long a refusal with these fields asks to wait: what `Retry-After` says, else the longest reset of the quotas that
-  /// are used up; nil where neither says anything.
+  /// The wait that a refusal with these fields requests: that of `Retry-After`, or else the longest reset of the
+  /// exhausted quotas. Nil if there is neither.
   var wait: Duration? {
     if let retryAfter { return retryAfter }
     return quotas.filter { ($0.remaining ?? 1) <= 0 }.compactMap(\.reset).filter { $0 > .zero }.max()

@@ -1,7 +1,7 @@
 import HTTPTypes
 import HeadgateThreads
 
-// The forms there are, the standard's first: where a response has several, the first one that says something counts.
+// The supported forms, the standard's first. If a response has several, the first one that can be parsed counts.
 //
 //     RateLimit: "hour";r=0;t=1200            draft-ietf-httpapi-ratelimit-headers-08 and later, with RateLimit-Policy
 //     RateLimit: limit=100, remaining=0, reset=50                                the same draft up to version 07
@@ -9,15 +9,15 @@ import HeadgateThreads
 //     X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset (seconds from now, or since 1970; GitHub and others)
 //     X-RateLimit-Reset-After (seconds with decimals), X-Rate-Limit-…
 //
-// All of it comes from outside: what can't be read says nothing, and nothing here traps.
+// All input comes from outside: values that can't be parsed are ignored, and nothing here traps.
 
 extension QuotaFields {
-  /// Reads what a response says.
+  /// Parses the fields of a response.
   ///
   /// - Parameters:
-  ///   - fields: Its header fields.
-  ///   - now: The present, in seconds since 1970.
-  /// - Complexity: O(n) in the fields; of each value no more than 4 KiB is looked at.
+  ///   - fields: The header fields.
+  ///   - now: The current time, in seconds since 1970.
+  /// - Complexity: O(n) in the fields. At most 4 KiB of each value are read.
   static func read(_ fields: HTTPFields, now: Int = HTTPDate.now) -> QuotaFields {
     var result = QuotaFields()
     result.retryAfter = fields[.retryAfter].flatMap { RetryAfter.wait($0, now: now) }.flatMap { $0 > .zero ? $0 : nil }
@@ -28,7 +28,7 @@ extension QuotaFields {
     return result
   }
 
-  /// Whether there are quotas to read, at the price of a look at the names.
+  /// Whether there are quota fields. Looks only at the names.
   static func areIn(_ fields: HTTPFields) -> Bool {
     fields.contains { field in
       let name = field.name.canonicalName
@@ -63,7 +63,7 @@ extension QuotaFields {
     return quota == Quota() ? nil : quota
   }
 
-  /// `100`, and what begins so: `100, 100;window=60` is a form of the old draft.
+  /// Parses `100`, or a leading count: `100, 100;window=60` is a form of the old draft.
   private static func leadingCount(_ value: String) -> Int? {
     let text = value.utf8.prefix(20).prefix { (48...57).contains($0) }
     guard let end = value.utf8.dropFirst(text.count).first else { return count(value) }
@@ -73,7 +73,7 @@ extension QuotaFields {
 
   private static func count(_ text: String) -> Int? {
     guard !text.isEmpty, text.utf8.count <= 20, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    // 20 digits are more than fit.
+    // Twenty digits may not fit.
     return Int(text) ?? .max
   }
 
@@ -81,12 +81,12 @@ extension QuotaFields {
     text.utf8.count <= 40 ? Double(text) : nil
   }
 
-  /// Perhaps with decimals; not negative, a century at most.
+  /// Decimals are allowed. Not negative, and at most a century.
   private static func seconds(_ number: Double) -> Duration? {
     number >= 0 ? .nanoseconds(Int64(min(number, 3.2e9) * 1e9)) : nil
   }
 
-  // No wait lasts 30 years: a larger number is a date, in milliseconds from 1e12 on.
+  // No wait lasts 30 years: larger numbers are dates, and those from 1e12 on are in milliseconds.
   private static func reset(_ value: String, now: Int) -> Duration? {
     guard let number = number(value) else {
       return HTTPDate.seconds(value, now: now).map { .seconds(max(0, $0 - now)) }

@@ -8,7 +8,7 @@ extension QuotaFields {
   private static let state = HTTPField.Name("RateLimit")
   private static let policy = HTTPField.Name("RateLimit-Policy")
 
-  /// The quotas of the two fields; none where neither can be read. A quota is known by its name and its partition.
+  /// The quotas of the two fields, empty if neither can be parsed. A quota is identified by its name and partition.
   static func structured(_ fields: HTTPFields) -> [Quota] {
     var quotas = state.map { list(fields, $0) } ?? []
     if quotas.isEmpty, let state { quotas = dictionary(fields, state).map { [$0] } ?? [] }
@@ -77,7 +77,7 @@ extension QuotaFields {
     return quota == Quota() ? nil : quota
   }
 
-  // An integer of a structured field has 15 digits at most. Less than nothing left is nothing left.
+  // An integer of a structured field has at most 15 digits. A negative amount counts as 0.
   private static func count(_ item: RFC9651BareItem) -> Int? {
     if case .integer(let number) = item { Int(clamping: max(0, number)) } else { nil }
   }

@@ -8,18 +8,18 @@ extension Rate {
     (["d", "day"], "d", 86_400_000_000_000),
   ]
 
-  /// A rate as text: `10/s`, `100/min`, `5000/h`, `20000/d`.
+  /// Parses a rate: `10/s`, `100/min`, `5000/h`, `20000/d`.
   ///
-  /// What is said for a second is spaced evenly. What is said for a longer stretch is rolling: it may be used up at once,
-  /// and comes back as the starts grow old.
+  /// A rate per second is spaced evenly. A rate for a longer period is rolling: all of it may be used at once, and
+  /// starts become available again as earlier ones leave the window.
   ///
-  /// - Throws: ``LimitError`` for what is no such text, and for numbers out of range.
+  /// - Throws: ``LimitError`` if the text is not a rate, or if a number is out of range.
   public init(_ text: String) throws(LimitError) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, !parts[0].isEmpty, parts[0].utf8.allSatisfy({ (48...57).contains($0) }),
       let unit = Self.units.first(where: { $0.words.contains(String(parts[1])) })
     else {
-      throw LimitError("\"\(text.prefix(100))\" is no rate; write 10/s, 100/min, 5000/h or 20000/d")
+      throw LimitError("\"\(text.prefix(100))\" is not a rate; write 10/s, 100/min, 5000/h or 20000/d")
     }
     guard let count = Int(parts[0]) else { throw LimitError("\"\(text.prefix(100))\" is too high for a rate") }
     let period = Duration.nanoseconds(unit.nanoseconds)
@@ -27,7 +27,7 @@ extension Rate {
       unit.short == "s" ? try Rate.spaced(count, per: period) : try Rate.rolling(count, per: period)
   }
 
-  /// The rate as in ``init(_:)`` where it can be written so, else with its period in seconds: `3/2.5 s`.
+  /// The rate in the form of ``init(_:)`` if possible, otherwise with its period in seconds: `3/2.5 s`.
   public var description: String {
     let unit = Self.units.first { $0.nanoseconds == periodNanoseconds }
     return "\(count)/" + (unit.map(\.short) ?? "\(period.inSeconds) s")

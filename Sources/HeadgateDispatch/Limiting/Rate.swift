@@ -1,16 +1,16 @@
 import HeadgateThreads
 
-/// How many requests may start at one end-point in a stretch of time.
+/// How many requests may start at one end-point in a period.
 ///
 ///     try Rate.spaced(10, per: .seconds(1))      // a tenth of a second between two starts
 ///     try Rate.rolling(100, per: .seconds(60))   // never more than 100 starts in any minute
 ///     try Rate("10/s")
 ///
-/// Both forms are exact. A token bucket that holds a full window's worth is not: it lets up to twice as many through in
-/// a window that straddles its refill.
+/// Both forms are exact. A token bucket with the capacity of a full window is not: it admits up to twice as many in a
+/// window that straddles a refill.
 ///
-/// A server counts arrivals, and not starts: two requests may arrive closer together than they were sent. So each
-/// distance and each window is longer here than it says, by two hundredths or by ``spread``, whichever is more.
+/// A server counts arrivals, not starts, and two requests may arrive closer together than they were sent. Each distance
+/// and each window is therefore extended by two hundredths or by ``spread``, whichever is more.
 public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// How starts are counted.
   public enum Form: Hashable, Sendable {
@@ -23,37 +23,38 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// How starts are counted.
   public let form: Form
 
-  /// How many starts in each period. 1 to 100,000 for a rolling rate, which remembers each one of them in 8 bytes.
+  /// The number of starts in each period. At most 100,000 for a rolling rate, which stores 8 bytes for each of them.
   public let count: Int
 
-  /// How much the time to the server differs from one request to the next, at most; never negative.
+  /// The maximum difference in the time that requests take to reach the server; never negative.
   public let spread: Duration
 
   let periodNanoseconds: Int64
 
-  /// The stretch of time that ``count`` is for.
+  /// The period of ``count``.
   public var period: Duration { .nanoseconds(periodNanoseconds) }
 
-  /// Starts at equal distances: the generic cell rate algorithm of ITU-T I.371 with no tolerance, so that no burst passes.
+  /// Starts at equal distances: the generic cell rate algorithm of ITU-T I.371 with zero tolerance, which allows no
+  /// bursts.
   ///
   /// - Parameters:
-  ///   - count: Starts in each period, 1 to 1,000,000,000.
-  ///   - period: More than zero, at most 366 days, and at least a nanosecond for each start.
-  ///   - spread: By how much the time to the server differs, at most; it lengthens each distance.
-  /// - Throws: ``LimitError`` for a value that is out of range.
+  ///   - count: The number of starts in each period, 1 to 1,000,000,000.
+  ///   - period: More than zero, at most 366 days, and at least one nanosecond for each start.
+  ///   - spread: The maximum difference in the time to the server; it extends each distance.
+  /// - Throws: ``LimitError`` if a value is out of range.
   public static func spaced(
     _ count: Int, per period: Duration, spread: Duration = .zero
   ) throws(LimitError) -> Rate {
     try Rate(.spaced, count, period, spread)
   }
 
-  /// Never more than so many starts in any window of that length.
+  /// Bounds the number of starts in any window of the given length.
   ///
   /// - Parameters:
-  ///   - count: Starts in each window, 1 to 100,000.
+  ///   - count: The number of starts in each window, 1 to 100,000.
   ///   - period: The window: more than zero, at most 366 days.
-  ///   - spread: By how much the time to the server differs, at most; it lengthens the window.
-  /// - Throws: ``LimitError`` for a value that is out of range.
+  ///   - spread: The maximum difference in the time to the server; it extends the window.
+  /// - Throws: ``LimitError`` if a value is out of range.
   public static func rolling(
     _ count: Int, per period: Duration, spread: Duration = .zero
   ) throws(LimitError) -> Rate {
@@ -67,10 +68,10 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
     }
     let nanoseconds = period.wholeNanoseconds
     guard nanoseconds > 0, nanoseconds <= Self.longestPeriod, form == .rolling || nanoseconds >= Int64(count) else {
-      throw LimitError("a rate's period must be more than nothing and at most 366 days, not \(period)")
+      throw LimitError("a rate's period must be longer than zero and at most 366 days, not \(period)")
     }
     guard spread >= .zero, spread.wholeNanoseconds <= Self.longestPeriod else {
-      throw LimitError("a rate's spread must not be negative, nor above 366 days, and is \(spread)")
+      throw LimitError("a rate's spread must be from zero to 366 days, not \(spread)")
     }
     self.form = form
     self.count = count
@@ -80,12 +81,12 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
 
   static let longestPeriod: Int64 = 366 * 86_400_000_000_000
 
-  /// By how much a stretch of time is lengthened, so that the rate holds where the server counts.
+  /// A period extended so that the rate also holds where the server counts.
   static func guarded(_ nanoseconds: Int64, spread: Duration) -> Int64 {
     nanoseconds + max((nanoseconds + 49) / 50, spread.wholeNanoseconds)
   }
 
-  /// The distance between two starts, or the window, as it is kept here.
+  /// The distance between two starts, or the window, with that extension.
   var keptNanoseconds: Int64 {
     switch form {
     case .spaced:

@@ -1,41 +1,42 @@
 import HeadgateThreads
 
-/// The distance that starts keep at an end-point which was refused again after a pause: it counts what comes, and to meet its
-/// limit anew after each pause is to be refused anew. A value with no clock.
+/// The distance between starts at an end-point that refused again after a pause. Such a server counts requests, so
+/// reaching its limit again after each pause would only cause another refusal. A value without a clock.
 ///
-/// What such a server took between two refusals, spread over the time between them, it takes at any time: an allowance that is
-/// filled again, a window that slides and one that begins anew all let through no more in the time than they did there. A
-/// distance that is kept for as long as the pause (a second at least, ten at most) and not refused becomes shorter by a fifth.
-/// One that is refused is doubled.
+/// The number of requests accepted between two refusals, spread over the time between them, is accepted at any time: a
+/// token bucket, a sliding window and a fixed window all allow at least that rate. A distance that is kept for as long
+/// as the pause (at least one second, at most ten) without a refusal is shortened by a fifth. A refused distance is
+/// doubled.
 struct RecoveryPace: Sendable {
-  /// Nanoseconds from one start to the next; 0: none.
+  /// The nanoseconds between starts; 0 for no distance.
   private(set) var distance: Int64 = 0
 
   private var last = Deadline.distantPast
-  // The last refusal, and when its pause was over.
+  // The last refusal, and the end of its pause.
   private var refusal: Deadline?
   private var began = Deadline.distantPast
   private var accepted = 0
-  // How long a distance is tried, and since when this one is.
+  // How long a distance is tried, and the start of the current try.
   private var trial: Int64 = 0
   private var since = Deadline.distantPast
 
-  /// What is shorter than that is no distance.
+  /// A shorter distance counts as none.
   static let shortest: Int64 = 1_000_000
-  /// No distance is longer: a year.
+  /// The longest distance: one year.
   static let longest: Int64 = 365 * 86_400_000_000_000
-  /// What was taken is of that time together with the pause at most: an end-point that was asked little since counts anew.
+  /// A distance is derived only if the next refusal comes within this time after the pause. A server that was sent few
+  /// requests in between has begun to count anew.
   static let longestTrial: Int64 = 60_000_000_000
 
-  /// Nothing starts before it.
+  /// Nothing starts before this time.
   var earliest: Deadline { distance == 0 ? .distantPast : last.advanced(byNanoseconds: distance) }
 
   mutating func started(at now: Deadline) { last = max(last, now) }
 
-  /// Nothing is known of its refusals any more.
+  /// Forgets all refusals.
   mutating func forget() { (distance, refusal, accepted) = (0, nil, 0) }
 
-  /// A request was answered and not refused.
+  /// A request got a response that is not a refusal.
   mutating func accepted(startedAt start: Deadline) {
     guard refusal != nil else { return }
     accepted += 1
@@ -47,14 +48,14 @@ struct RecoveryPace: Sendable {
 
   /// The end-point pauses.
   mutating func refused(at now: Deadline, pausesFor length: Int64) {
-    // A probe that is refused says that the pause was too short, and nothing of the distance.
+    // A refused probe shows that the pause was too short, and nothing about the distance.
     if distance > 0, accepted > 0 {
       distance = min(distance, Self.longest / 2) * 2
     } else if let refusal, distance == 0, accepted > 0, now <= began.advanced(byNanoseconds: Self.longestTrial) {
       distance = (now - refusal).wholeNanoseconds / Int64(accepted)
       if distance < Self.shortest { distance = 0 }
     }
-    // The time before such a probe counts on.
+    // The time before a refused probe still counts.
     if accepted > 0 || refusal == nil { refusal = now }
     accepted = 0
     began = now.advanced(byNanoseconds: length)

@@ -1,11 +1,11 @@
 import DequeModule
 import HeadgateThreads
 
-/// The last starts, at most so many of which lie in any one window.
+/// The most recent starts, for a limit on the starts in any window.
 struct RollingStarts: Sendable {
   let count: Int
   let window: Int64
-  // Ascending. At most `count`: the next one has to wait for the first of them only.
+  // Sorted. At most `count`, since the next start depends only on the oldest of them.
   private var moments: Deque<UInt64> = []
 
   init(count: Int, window: Int64) {
@@ -13,7 +13,7 @@ struct RollingStarts: Sendable {
     self.window = window
   }
 
-  /// When the next one may start. O(1).
+  /// The earliest time of the next start. O(1).
   var earliest: Deadline {
     guard moments.count >= count, let first = moments.first else { return .distantPast }
     return Deadline(nanoseconds: first).advanced(byNanoseconds: window)
@@ -23,16 +23,16 @@ struct RollingStarts: Sendable {
   mutating func take(_ start: StartReservation) {
     if moments.count >= count { moments.removeFirst() }
     moments.append(start.moment.nanoseconds)
-    // What has left the window takes up no memory.
+    // Removes starts that have left the window, to free memory.
     while let first = moments.first, Deadline(nanoseconds: first).advanced(byNanoseconds: window) <= start.moment {
       moments.removeFirst()
     }
   }
 
-  /// Takes over what another one has counted: the last of it.
+  /// Takes over the most recent starts of another limiter.
   mutating func adopt(_ other: RollingStarts) { moments = Deque(other.moments.suffix(count)) }
 
-  /// O(count) at worst, O(1) for one of the last.
+  /// O(count) in the worst case, O(1) for one of the last starts.
   mutating func giveBack(_ start: StartReservation) {
     guard let place = moments.lastIndex(of: start.moment.nanoseconds) else { return }
     moments.remove(at: place)

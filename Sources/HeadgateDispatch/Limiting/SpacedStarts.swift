@@ -1,13 +1,13 @@
 import HeadgateThreads
 
-// The generic cell rate algorithm (ITU-T I.371, annex A, virtual scheduling) with a tolerance of zero: a start conforms if it
-// comes no earlier than a fixed distance after the one before. Then the theoretical arrival time is the last start plus
-// the distance, and one number is all there is to remember.
+// The generic cell rate algorithm (ITU-T I.371, annex A, virtual scheduling) with a tolerance of zero: a start conforms
+// if it comes no earlier than a fixed distance after the previous one. The theoretical arrival time is then the last
+// start plus the distance, so one number is enough.
 
-/// Starts with a least distance from one to the next.
+/// A limit on the distance between starts.
 struct SpacedStarts: Sendable {
   let distance: Int64
-  /// A distance is longer by so much at most, by chance.
+  /// The maximum random extension of a distance.
   let jitter: Int64
   private var last: Last?
 
@@ -19,12 +19,12 @@ struct SpacedStarts: Sendable {
 
   init(distance: Int64, jitter: Int64 = 0) { (self.distance, self.jitter) = (distance, jitter) }
 
-  /// When the next one may start.
+  /// The earliest time of the next start.
   var earliest: Deadline {
     last.map { $0.moment.advanced(byNanoseconds: distance + more(after: $0.number)) } ?? .distantPast
   }
 
-  // The same for one start however often it is asked for, and another in each process: what is hashed there is seeded.
+  // The same value each time for one start, but different in each process, because hashing is seeded.
   private func more(after number: UInt64) -> Int64 {
     guard jitter > 0 else { return 0 }
     return Int64(UInt64(bitPattern: Int64(number.hashValue)) % UInt64(jitter + 1))
@@ -34,7 +34,7 @@ struct SpacedStarts: Sendable {
     last = Last(number: start.number, moment: start.moment, before: last?.moment)
   }
 
-  /// Only the last one can be given back: what came after an earlier one has kept its distance from it.
+  /// Only the last start can be given back. A start after an earlier one has already kept its distance from it.
   mutating func giveBack(_ start: StartReservation) {
     guard let last, last.number == start.number else { return }
     // No start has the number 0.

@@ -1,10 +1,10 @@
 import HeadgateThreads
 
-/// When the next request may start at one end-point, by rates, a least distance, budgets of weights and what the server has
-/// said is left. A value with no clock.
+/// The earliest time of the next start at one end-point, according to rates, a minimum distance, budgets of weights,
+/// and the quota reported by the server. A value without a clock.
 ///
-/// Asking charges nothing. A start is counted in all of them or in none: the caller asks ``earliest(_:)``, and takes when that
-/// moment has come.
+/// Queries charge nothing. A start is counted in all limits or in none: the caller reads ``earliest(_:)`` and takes the
+/// start when that time has come.
 struct StartLimiter: Sendable {
   private(set) var spaced: [(rate: Rate, starts: SpacedStarts)] = []
   private(set) var rolling: [(rate: Rate, starts: RollingStarts)] = []
@@ -15,10 +15,10 @@ struct StartLimiter: Sendable {
   private var lastNumber: UInt64 = 0
 
   /// - Parameters:
-  ///   - rates: All of which hold.
-  ///   - minimumInterval: The least time from one start to the next.
-  ///   - budgets: All of which hold for requests that weigh something by their names.
-  ///   - jitter: By which part of itself that is longer at most.
+  ///   - rates: The rates, all of which apply.
+  ///   - minimumInterval: The minimum time between starts.
+  ///   - budgets: The budgets, all of which apply to requests with weights by their names.
+  ///   - jitter: The maximum fraction by which `minimumInterval` is randomly extended.
   init(rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = [], jitter: Double = 0) {
     for rate in rates {
       switch rate.form {
@@ -31,8 +31,8 @@ struct StartLimiter: Sendable {
     if distance > 0 { interval = SpacedStarts(distance: distance, jitter: Int64(Double(distance) * jitter)) }
   }
 
-  /// The limits are others from now on. What was counted goes on to count, where a limit is the same, and where a rate or a
-  /// budget takes the place of another one of its form or name.
+  /// Replaces the limits. Counts are kept for an unchanged limit, and for a rate or budget that replaces another one of
+  /// its form or name.
   mutating func change(rates: [Rate], minimumInterval: Duration, budgets: [Budget], jitter: Double = 0) {
     let old = self
     self = StartLimiter(rates: rates, minimumInterval: minimumInterval, budgets: budgets, jitter: jitter)
@@ -53,7 +53,7 @@ struct StartLimiter: Sendable {
     }
     for place in rolling.indices {
       let same = old.rolling.first { $0.rate == rolling[place].rate }
-      // The ring that holds most reaches furthest back.
+      // The longest ring reaches furthest back.
       guard let known = same ?? old.rolling.max(by: { $0.starts.count < $1.starts.count }) else { continue }
       rolling[place].starts.adopt(known.starts)
     }
@@ -64,24 +64,24 @@ struct StartLimiter: Sendable {
     }
   }
 
-  /// Whether every request may start at once: there is nothing to count, and nothing was said by the server.
+  /// Whether every request may start at once: there are no limits, and the server reported no quota.
   var isUnlimited: Bool {
     spaced.isEmpty && rolling.isEmpty && windows.isEmpty && interval == nil && quota == nil
   }
 
-  /// The first budget that could never hold a request: it is to be refused by that name, since it would wait for ever.
+  /// The first budget that is too small for a request. The request must be refused, because it would wait forever.
   func budgetTooSmall(for weights: [String: Int]) -> Budget? {
     guard !weights.isEmpty else { return nil }
     return windows.first { $0.budget.units < weights[$0.budget.name] ?? 0 }?.budget
   }
 
-  /// The first moment at which a request may start, and what keeps it until then; a moment that has passed, and no cause,
-  /// where nothing does. O(1) for rates; for a budget O(n) in the starts that have to leave its window before.
+  /// The earliest time at which a request may start, and the limit that delays it. The current time and no cause if
+  /// nothing delays it. O(1) for rates; for a budget, O(n) in the starts that must leave its window first.
   ///
   /// - Parameters:
-  ///   - weights: What it weighs, by the names of budgets; other names count for nothing, nor does less than one unit. None
-  ///     may be above its budget: see ``budgetTooSmall(for:)``.
-  ///   - now: The present.
+  ///   - weights: The request's weights, by name of budget. Unknown names and weights below 1 are ignored. No weight
+  ///     may exceed its budget; see ``budgetTooSmall(for:)``.
+  ///   - now: The current time.
   func earliest(_ weights: [String: Int] = [:], at now: Deadline) -> (moment: Deadline, cause: StartCause?) {
     var latest = now
     var cause: StartCause?
@@ -103,9 +103,9 @@ struct StartLimiter: Sendable {
     return (latest, cause)
   }
 
-  /// Counts a start, in all of them.
+  /// Counts a start in all limits.
   ///
-  /// - Parameter now: The present. A moment before that of the last start counts as that one.
+  /// - Parameter now: The current time. A time before the last start counts as that of the last start.
   mutating func take(_ weights: [String: Int] = [:], at now: Deadline) -> StartReservation {
     lastNumber += 1
     lastMoment = max(now, lastMoment)
@@ -124,7 +124,7 @@ struct StartLimiter: Sendable {
     return start
   }
 
-  /// A start that was counted did not happen. Once for each at most.
+  /// A counted start did not happen. At most once for each start.
   mutating func giveBack(_ start: StartReservation) {
     for place in spaced.indices { spaced[place].starts.giveBack(start) }
     for place in rolling.indices { rolling[place].starts.giveBack(start) }
@@ -133,13 +133,13 @@ struct StartLimiter: Sendable {
     if let quota, start.number > quota.counted { self.quota?.remaining += 1 }
   }
 
-  /// The true weight of a request is known. What it did not use is free again in the window it was counted in, while that
-  /// lasts; what it used beyond is owed from now on. Once for each start at most.
+  /// Corrects the weight of a request. Unused units become free in the window that they were charged to, while it
+  /// lasts; units beyond the charge are owed from now on. At most once for each start.
   ///
   /// - Parameters:
-  ///   - start: Its start.
-  ///   - actual: What it weighed. Names that are not in here stay as they were; less than nothing counts as nothing.
-  ///   - now: The present.
+  ///   - start: The request's start.
+  ///   - actual: The actual weights. Names that are missing keep the charge; negative weights count as 0.
+  ///   - now: The current time.
   mutating func settle(_ start: StartReservation, actual: [String: Int], at now: Deadline) {
     lastMoment = max(now, lastMoment)
     for place in windows.indices {
@@ -149,17 +149,17 @@ struct StartLimiter: Sendable {
     }
   }
 
-  /// The server has said how many more it takes before its window ends. Only what is less than is known here counts, and
-  /// only until then. What started since the request that was answered may be among what the server has counted, or
-  /// may not: it is taken off.
+  /// The server reported how many more requests it accepts before its window ends. Takes effect only if that is less
+  /// than is known already, and only until then. Requests that started after the one with this response may or may not
+  /// be included in the server's count, so they are subtracted.
   ///
   /// - Parameters:
-  ///   - remaining: How many.
-  ///   - until: When its window ends. A moment that has passed says nothing.
-  ///   - start: The start of the request that was answered so; nil if it was not counted.
-  ///   - others: How many more run that were not counted when they started. The server may have counted them or not: they
-  ///     are taken off.
-  ///   - now: The present.
+  ///   - remaining: The reported number.
+  ///   - until: The end of the window. Ignored if it is in the past.
+  ///   - start: The start of the request with this response. Nil if it was not counted.
+  ///   - others: The number of other running requests that were not counted when they started. The server may or may
+  ///     not have counted them, so they are subtracted.
+  ///   - now: The current time.
   mutating func adopt(
     remaining: Int, until: Deadline, answering start: StartReservation?, others: Int = 0, at now: Deadline
   ) {
@@ -175,12 +175,12 @@ struct StartLimiter: Sendable {
   }
 }
 
-/// What a server has said that it still takes.
+/// The quota that a server has reported.
 struct QuotaLeft: Hashable, Sendable {
-  /// How many may start.
+  /// The number of requests that may start.
   var remaining: Int
-  /// When that has no meaning any more.
+  /// The end of the window.
   let until: Deadline
-  /// The last start that the server had counted for certain.
+  /// The last start that the server is known to have counted.
   let counted: UInt64
 }

@@ -1,27 +1,27 @@
 import HeadgateThreads
 
-/// A start that was counted: what it takes to give it back, or to settle what it weighed.
+/// A counted start: the data needed to give it back, or to correct its weight.
 struct StartReservation: Sendable {
-  /// Ascending with each start of one limiter, from 1.
+  /// Increases with each start of a limiter, from 1.
   let number: UInt64
-  /// When it was counted.
+  /// The time at which it was counted.
   let moment: Deadline
-  /// With what.
+  /// The weights that it was charged.
   let weights: [String: Int]
 }
 
-/// Why a request may not start before a moment.
+/// Why a request may not start before a certain time.
 enum StartCause: Hashable, Sendable {
-  /// A rate is used up.
+  /// A rate is exhausted.
   case rate(Rate)
-  /// The last start is too short ago.
+  /// The last start was too recent.
   case minimumInterval(Duration)
   /// A budget has no room for the request's weight.
   case budget(Budget, weight: Int)
-  /// The server has said that no more is left before its window ends.
+  /// The server reported that nothing is left before its window ends.
   case quota
-  /// It was refused again after a pause, and its starts keep a distance since.
+  /// It refused again after a pause, so starts keep a distance.
   case recovery(Duration)
-  /// So many start in a second, as was learned from refusals.
+  /// A number of starts in a second that was learned from refusals.
   case learnedRate(Double)
 }

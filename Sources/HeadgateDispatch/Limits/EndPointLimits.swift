@@ -1,58 +1,59 @@
 import HeadgateThreads
 
-/// How many requests an end-point tolerates at once: in all, how many of them may be long, and over how many sockets. And
-/// its share of the total.
+/// The limits of one end-point: the number of running requests, how many of them may be long, the number of sockets,
+/// and the share of the total.
 public struct EndPointLimits: Hashable, Sendable {
-  /// Requests under way at once, short and long together. At least 1. With HTTP/2: streams, subject to `connections`.
+  /// The maximum number of running requests, short and long together. At least 1. With HTTP/2 these are streams,
+  /// subject to `connections`.
   public let requests: Int
 
-  /// Long requests among them. At least 1, and below `connections` unless that is 1 or it was asked for by name: then long
-  /// ones may have every socket, and short ones wait until one of them ends.
+  /// The maximum number of long requests among them. At least 1, and less than `connections` unless that is 1 or the
+  /// limit was created by ``allLong(requests:connections:weight:rates:minimumInterval:budgets:)``. In that case long
+  /// requests may use every socket, and short ones wait until one of them ends.
   public let long: Int
 
-  /// Sockets open at once, idle and closing ones included, over all dispatchers that share the gate; each bare permit counts
-  /// as one. At least 1, at most `requests`, which it is unless given.
+  /// The maximum number of open sockets, including idle and closing ones, for all dispatchers that share the gate. Each
+  /// bare permit counts as one. At least 1 and at most `requests`, which is the default.
   ///
-  /// Below `requests` it is for servers that speak HTTP/2, where one socket carries many requests: `requests` limits the
-  /// streams then, and this the sockets. Until the end-point has shown that it does, and whenever it does not (HTTP/1.1,
-  /// a transport that can't tell), no more requests run than there may be sockets; the others wait in the queue.
+  /// A number below `requests` is for servers with HTTP/2, where one socket carries many requests: `requests` then
+  /// limits the streams, and this the sockets. Until the end-point has used HTTP/2, and whenever it does not (HTTP/1.1,
+  /// a transport that can't tell), no more requests run than sockets are allowed. The others wait in the queue.
   public let connections: Int
 
-  /// How many requests it starts in a row when its turn comes, while the total over all end-points is what everybody
-  /// waits for: twice the weight, twice the share. 1 to 1,000; 1 unless given.
+  /// The number of requests that start in a row when the end-point has its turn at the total limit: twice the weight
+  /// gives twice the share. 1 to 1,000; 1 by default.
   public let weight: Int
 
-  // Nil where neither a rate, an interval nor a budget is set.
+  // Nil if no rate, interval or budget is set.
   let pace: Pace?
 
-  /// How soon requests may follow one another there; all of them hold. None unless given.
+  /// The rates at which requests may start. All of them apply. None by default.
   public var rates: [Rate] { pace?.rates ?? [] }
 
-  /// The least time from one start to the next. Zero unless given.
+  /// The minimum time between starts. Zero by default.
   public var minimumInterval: Duration { pace?.minimumInterval ?? .zero }
 
-  /// What its requests may weigh together in a stretch of time; all of them hold. See ``DispatchRequest/weights``. None
-  /// unless given.
+  /// The budgets for the weights of requests. All of them apply. See ``DispatchRequest/weights``. None by default.
   public var budgets: [Budget] { pace?.budgets ?? [] }
 
-  /// Six, of which three may be long: what browsers allow themselves with HTTP/1.1.
+  /// Six requests, three of which may be long: what browsers allow themselves with HTTP/1.1.
   public static let standard = EndPointLimits(unchecked: 6, 3, 6, 1)
 
-  /// Four, of which two may be long: what the classic dispatcher allowed on a phone.
+  /// Four requests, two of which may be long: what the classic dispatcher allowed on a phone.
   public static let classic = EndPointLimits(unchecked: 4, 2, 4, 1)
 
-  /// A limit for an end-point.
+  /// Creates a limit.
   ///
   /// - Parameters:
-  ///   - requests: Requests at once, 1 or more.
-  ///   - long: Long ones among them, 1 or more, fewer than `connections` (or 1 when that is 1): each may need a socket of
-  ///     its own. Half of `connections` unless given.
-  ///   - connections: Sockets at once, 1 or more and no more than `requests`; as many as `requests` unless given.
-  ///   - weight: Its share of the total, beside those of other end-points.
-  ///   - rates: How many starts in a stretch of time, beside how many at once.
-  ///   - minimumInterval: The least time from one start to the next, at most 366 days.
-  ///   - budgets: What its requests may weigh together in a stretch of time; one of each name.
-  /// - Throws: ``LimitError`` for a number that is out of range: nothing is clamped in silence, and 0 never means "no
+  ///   - requests: The maximum number of running requests, 1 or more.
+  ///   - long: The maximum number of long requests among them: 1 or more, less than `connections` (or 1 if that is 1),
+  ///     because each may need its own socket. Half of `connections` by default.
+  ///   - connections: The maximum number of sockets, from 1 to `requests`; `requests` by default.
+  ///   - weight: The share of the total, relative to other end-points.
+  ///   - rates: The rates at which requests may start.
+  ///   - minimumInterval: The minimum time between starts, at most 366 days.
+  ///   - budgets: The budgets for the weights of requests, at most one for each name.
+  /// - Throws: ``LimitError`` if a number is out of range. Numbers are never clamped silently, and 0 never means "no
   ///   limit".
   public init(
     requests: Int, long: Int? = nil, connections: Int? = nil, weight: Int = 1, rates: [Rate] = [],
@@ -69,25 +70,26 @@ public struct EndPointLimits: Hashable, Sendable {
     let share = long ?? max(1, sockets / 2)
     guard share >= 1 else { throw LimitError("the long lane's limit must be at least 1, not \(share)") }
     guard share < sockets || sockets == 1 && share == 1 else {
-      let whose = sockets == requests ? "the end-point's" : "that on its connections"
+      let whose = sockets == requests ? "the end-point's limit" : "its limit on connections"
       throw LimitError(
         "the long lane's limit (\(share)) must be below \(whose) (\(sockets)), or long requests could shut "
-          + "out short ones; use EndPointLimits.allLong(requests:) where that is meant")
+          + "out short ones; use EndPointLimits.allLong(requests:) if that is intended")
     }
     self.init(unchecked: requests, share, sockets, try Self.checked(weight), pace)
   }
 
-  /// A limit whose every socket may be used by a long request: short ones then may have to wait for a stream's end.
+  /// Creates a limit under which long requests may use every socket. Short requests may then have to wait until one
+  /// ends.
   ///
   /// - Parameters:
-  ///   - requests: Requests at once, 1 or more.
-  ///   - connections: Sockets at once, as in ``init(requests:long:connections:weight:rates:minimumInterval:budgets:)``.
-  ///     As many requests may be long.
-  ///   - weight: Its share of the total, beside those of other end-points.
-  ///   - rates: How many starts in a stretch of time.
-  ///   - minimumInterval: The least time from one start to the next.
-  ///   - budgets: What its requests may weigh together in a stretch of time.
-  /// - Throws: ``LimitError`` for a number that is out of range.
+  ///   - requests: The maximum number of running requests, 1 or more.
+  ///   - connections: The maximum number of sockets, as in
+  ///     ``init(requests:long:connections:weight:rates:minimumInterval:budgets:)``. As many requests may be long.
+  ///   - weight: The share of the total, relative to other end-points.
+  ///   - rates: The rates at which requests may start.
+  ///   - minimumInterval: The minimum time between starts.
+  ///   - budgets: The budgets for the weights of requests.
+  /// - Throws: ``LimitError`` if a number is out of range.
   public static func allLong(
     requests: Int, connections: Int? = nil, weight: Int = 1, rates: [Rate] = [], minimumInterval: Duration = .zero,
     budgets: [Budget] = []
@@ -97,15 +99,15 @@ public struct EndPointLimits: Hashable, Sendable {
     return EndPointLimits(unchecked: requests, sockets, sockets, try checked(weight), pace)
   }
 
-  /// The same with another limit on long requests.
+  /// A copy with another limit on long requests.
   func with(long: Int) throws(LimitError) -> EndPointLimits {
     try EndPointLimits(requests, long, connections, weight, pace)
   }
 
-  /// The same with another least time between two starts, which is longer by chance by such a part of itself at most.
+  /// A copy with another minimum time between starts, randomly extended by up to a fraction of itself.
   ///
   /// - Parameters:
-  ///   - minimumInterval: Zero: none.
+  ///   - minimumInterval: The minimum time; zero for none.
   ///   - jitter: 0 to 1.
   package func with(minimumInterval: Duration, jitter: Double) throws(LimitError) -> EndPointLimits {
     let pace = try Pace.of(rates, minimumInterval, budgets, jitter: jitter)
@@ -135,12 +137,12 @@ public struct EndPointLimits: Hashable, Sendable {
   }
 }
 
-/// A limit that can't be.
+/// An invalid limit.
 public struct LimitError: HeadgateError, Hashable {
   /// `invalid_limit`.
   public var codeName: String { "invalid_limit" }
 
-  /// What is wrong with it, and what to give instead. Characters that are not seen stand in it as escapes.
+  /// What is wrong, and which values are valid. Invisible characters are escaped.
   public let description: String
 
   init(_ description: String) { self.description = ShownText.of(description) }

@@ -8,57 +8,57 @@ import Glibc
 import Musl
 #endif
 
-/// All limits of one gate: for each end-point, over all of them, and on what waits.
+/// The limits of a gate: for each end-point, in total, and for waiting requests.
 public struct GateLimits: Sendable {
-  /// The limit of every end-point that has none of its own in `overrides` and that no rule is for.
+  /// The limit of every end-point without an override or a matching rule.
   public var endPoint: EndPointLimits
 
-  /// Single end-points with a limit of their own, which goes before all rules.
+  /// Limits of single end-points, which take precedence over all rules.
   public var overrides: [EndPoint: EndPointLimits]
 
-  /// Limits for hosts by pattern, `*.example.com`. The most specific pattern that fits an end-point wins; see
+  /// Limits for hosts by pattern, such as `*.example.com`. The most specific matching pattern applies; see
   /// ``HostPattern``.
   public var rules: [HostPattern: EndPointLimits]
 
-  /// Limits of what requests belong to beside their end-points: see ``DispatchRequest/scopes``. A scope that has none here
-  /// limits nothing. None unless set.
+  /// The limits of scopes, to which requests belong besides their end-points. See ``DispatchRequest/scopes``. A scope
+  /// that is not listed has no limits. Empty by default.
   public var scopes: [RequestScope: ScopeLimits] = [:]
 
-  /// For how long an end-point pauses as a whole that has refused a request: see ``PausePolicy``. Nil: it does not pause, and
-  /// what servers say of quotas is not read either.
+  /// How long an end-point pauses after it has refused a request. See ``PausePolicy``. Nil: it does not pause, and
+  /// quotas reported by servers are ignored too.
   public var pauses: PausePolicy? {
     get { policies?.pauses }
     set { policies = HealthPolicies(newValue, breaker, adaptive) }
   }
 
-  /// When an end-point that can't be reached sleeps. Nil, which it is unless set: it never does.
+  /// When an end-point that can't be reached sleeps. Nil, the default: never.
   public var breaker: BreakerPolicy? {
     get { policies?.breaker }
     set { policies = HealthPolicies(pauses, newValue, adaptive) }
   }
 
-  /// How end-points' limits are learned from their refusals: see ``AdaptivePolicy``. Nil, which it is unless set: the configured
-  /// limits hold.
+  /// How limits are learned from refusals. See ``AdaptivePolicy``. Nil, the default: only the configured limits apply.
   public var adaptive: AdaptivePolicy? {
     get { policies?.adaptive }
     set { policies = HealthPolicies(pauses, breaker, newValue) }
   }
 
-  // One reference: limits are copied on the way of every request.
+  // A single reference, because limits are copied for every request.
   private var policies = HealthPolicies.usual
 
-  /// Requests under way at once over all end-points, 1 or more. Long ones use at most half of it (1 of 1). As many sockets
-  /// may be open, idle ones included: see ``GateSockets``.
+  /// The maximum number of running requests at all end-points, 1 or more. Long requests use at most half of it (1 of
+  /// 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
   public package(set) var total: Int
 
-  /// Requests that may wait for a permit, 0 or more. 0: whatever can't run at once is refused or held back.
+  /// The maximum number of waiting requests, 0 or more. With 0, a request that can't start at once is refused or held
+  /// back.
   public package(set) var waiting: Int
 
-  /// What happens to a request that comes when as many wait as may.
+  /// What happens to a request if the queue is full.
   public var overflow: OverflowPolicy
 
-  /// How much waiting a step of priority is worth: see ``RequestPriority``. Zero: priorities change nothing. A new value
-  /// holds for requests that come from then on. Less than nothing counts as zero, a year is the most.
+  /// The waiting time that equals one step of priority. See ``RequestPriority``. With zero, priorities have no effect.
+  /// A new value applies to requests submitted later. Negative values count as zero; the maximum is one year.
   public var ageing: Duration {
     get { .nanoseconds(Int64(ageingNanoseconds)) }
     set { ageingNanoseconds = UInt64(min(max(0, newValue.wholeNanoseconds), 365 * 86_400_000_000_000)) }
@@ -66,16 +66,16 @@ public struct GateLimits: Sendable {
 
   var ageingNanoseconds: UInt64 = 10_000_000_000
 
-  /// The limits of a gate.
+  /// Creates the limits of a gate.
   ///
   /// - Parameters:
-  ///   - endPoint: For each end-point.
-  ///   - overrides: For single ones.
-  ///   - rules: For hosts by pattern.
-  ///   - total: Over all. Unless given, what the process's limit on open files leaves room for (``defaultTotal``).
-  ///   - waiting: How many may wait. A waiting request costs under a kilobyte and no thread.
-  ///   - overflow: What happens beyond.
-  /// - Throws: ``LimitError`` when `total` is below 1 or `waiting` below 0.
+  ///   - endPoint: The limit of each end-point.
+  ///   - overrides: Limits of single end-points.
+  ///   - rules: Limits for hosts by pattern.
+  ///   - total: The limit in total. By default derived from the process's limit on open files (``defaultTotal``).
+  ///   - waiting: The maximum number of waiting requests. A waiting request costs less than a kilobyte, and no thread.
+  ///   - overflow: What happens beyond that.
+  /// - Throws: ``LimitError`` if `total` is below 1 or `waiting` below 0.
   public init(
     endPoint: EndPointLimits = .standard,
     overrides: [EndPoint: EndPointLimits] = [:],
@@ -86,10 +86,10 @@ public struct GateLimits: Sendable {
   ) throws(LimitError) {
     self.init(unchecked: endPoint, overrides, rules, total ?? Self.defaultTotal, waiting, overflow)
     guard self.total >= 1 else { throw LimitError("the total limit must be at least 1, not \(self.total)") }
-    guard waiting >= 0 else { throw LimitError("the bound on what waits must be at least 0, not \(waiting)") }
+    guard waiting >= 0 else { throw LimitError("the limit on waiting requests must be at least 0, not \(waiting)") }
   }
 
-  /// The standard limit for each end-point, the total that open files leave room for, a million waiting.
+  /// The standard limit for each end-point, ``defaultTotal``, and one million waiting requests.
   public static let standard = GateLimits(unchecked: .standard, [:], [:], defaultTotal, 1_000_000, .refuse)
 
   private init(
@@ -104,11 +104,11 @@ public struct GateLimits: Sendable {
     self.overflow = overflow
   }
 
-  /// Half of the files that the process may open (a socket and a file for each request), less 64 for its other needs;
-  /// at least 8 and at most 4,096.
+  /// Half of the number of files that the process may open (a socket and a file for each request), less 64 for its
+  /// other needs; at least 8 and at most 4,096.
   public static var defaultTotal: Int { min(4096, mostTotal) }
 
-  /// What the process's limit on open files suffices for, 8 at least.
+  /// The total that the process's limit on open files allows, at least 8.
   package static var mostTotal: Int {
     var limit = rlimit()
     #if canImport(Glibc)
@@ -127,13 +127,13 @@ public struct GateLimits: Sendable {
     return self.endPoint
   }
 
-  /// Whether any end-point has a limit on how soon requests follow one another, or may learn one. O(rules and overrides).
+  /// Whether any end-point has a rate, interval or budget, or may learn a rate. O(rules and overrides).
   var hasPace: Bool {
     adaptive != nil || endPoint.pace != nil || rules.values.contains { $0.pace != nil }
       || overrides.values.contains { $0.pace != nil }
   }
 
-  /// What is done about end-points that don't fare well.
+  /// The policies for end-points in trouble.
   private final class HealthPolicies: Sendable {
     static let usual = HealthPolicies(PausePolicy(), nil, nil)
 
@@ -147,9 +147,9 @@ public struct GateLimits: Sendable {
     }
   }
 
-  /// Whether what becomes of exchanges matters to any limit.
+  /// Whether any limit depends on the outcome of exchanges.
   var hearsOutcomes: Bool { policies != nil }
 
-  /// Long requests over all end-points.
+  /// The maximum number of long requests at all end-points.
   var totalLong: Int { max(1, total / 2) }
 }

@@ -1,28 +1,28 @@
-/// Which hosts a rule is for: one host, all below a domain, or all.
+/// The hosts to which a rule applies: one host, all hosts below a domain, or all hosts.
 ///
 ///     limits.rules[try HostPattern("*.example.com")] = try EndPointLimits(requests: 2)
 ///     limits.rules[try HostPattern("api.example.com:8443")] = try EndPointLimits(requests: 20)
 ///
-/// `*.example.com` is for every name below `example.com`, however deep, and not for `example.com` itself; `*` is for all,
-/// addresses too. A pattern with a port is for that port only. Of the patterns that fit, the most specific wins: a host
-/// before a domain, a longer domain before a shorter, and with equal hosts the one that names the port. Names are
-/// spelled as those of an ``EndPoint``: letter case and a dot at the end don't matter.
+/// `*.example.com` matches every name below `example.com`, at any depth, but not `example.com` itself. `*` matches all
+/// hosts, including addresses. A pattern with a port matches that port only. Of several matching patterns the most
+/// specific applies: a host before a domain, a longer domain before a shorter one, and for equal hosts the one with a
+/// port. Names are written as in an ``EndPoint``: letter case and a trailing dot make no difference.
 public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
-  // The canonical host, or the domain of a wildcard with its dot in front; empty for `*`.
+  // The canonical host, or the domain of a wildcard with a leading dot. Empty for `*`.
   private let host: String
   private let isWildcard: Bool
   private let port: Int?
 
-  /// A pattern: `host`, `*.domain` or `*`, and perhaps `:port`.
+  /// Creates a pattern from `host`, `*.domain` or `*`, optionally followed by `:port`.
   ///
-  /// - Throws: ``LimitError`` when the text is none: a `*` elsewhere than in front, no host, a port out of range.
+  /// - Throws: ``LimitError`` if the text is not a pattern: a `*` in another place, no host, or a port out of range.
   public init(_ text: String) throws(LimitError) {
     var rest = Substring(text)
     var port: Int?
-    // A colon after the last bracket; an address of IPv6 without brackets holds more than one.
+    // A colon after the last bracket. An IPv6 address without brackets contains more than one.
     if let colon = rest.lastIndex(of: ":"), rest[..<colon].last == "]" || !rest[..<colon].contains(":") {
       guard let number = Int(rest[rest.index(after: colon)...]), (1...65535).contains(number) else {
-        throw LimitError("\"\(text)\" names no port between 1 and 65535")
+        throw LimitError("\"\(text)\" has no valid port; it must be between 1 and 65535")
       }
       port = number
       rest = rest[..<colon]
@@ -32,14 +32,15 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
     var host = ""
     if !isWildcard || !rest.isEmpty {
       do { host = try CanonicalHost.of(String(rest)) } catch {
-        throw LimitError("\"\(text)\" is no pattern of hosts (\(error)); write host, *.domain or *, and perhaps :port")
+        throw LimitError(
+          "\"\(text)\" is not a host pattern (\(error)); write host, *.domain or *, optionally with :port")
       }
-      // What looks like an address has no domains below it.
+      // An address has no names below it.
       if isWildcard, host.contains(":") || host.split(separator: ".").last.map({ Int($0) != nil }) ?? true {
-        throw LimitError("\"\(text)\" is no pattern of hosts: there is nothing below an address")
+        throw LimitError("\"\(text)\" is not a host pattern: an address has no names below it")
       }
     } else if text.hasPrefix("*.") {
-      throw LimitError("\"\(text)\" names no domain; write * for all hosts")
+      throw LimitError("\"\(text)\" has no domain; write * for all hosts")
     }
     self.host = isWildcard && !host.isEmpty ? "." + host : host
     self.isWildcard = isWildcard
@@ -52,7 +53,7 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// The value of the most specific pattern that fits. O(labels of the host).
+  /// The value of the most specific matching pattern. O(labels of the host).
   static func mostSpecific<Value>(in rules: [HostPattern: Value], for endPoint: EndPoint) -> Value? {
     func find(_ host: String, isWildcard: Bool) -> Value? {
       rules[HostPattern(host, isWildcard: isWildcard, port: endPoint.port)]
@@ -67,7 +68,7 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
     return find("", isWildcard: true)
   }
 
-  /// As it is written.
+  /// The pattern as written.
   public var description: String {
     let name = isWildcard ? "*" + host : host.contains(":") ? "[\(host)]" : host
     return port.map { "\(name):\($0)" } ?? name

@@ -1,25 +1,24 @@
 import HeadgateThreads
 
-/// How soon requests may follow one another, where that is limited at all: one reference, since hardly any end-point
-/// has such a limit.
+/// The limits on the pace of starts. A single reference, because few end-points have such limits.
 final class Pace: Sendable, Hashable {
   let rates: [Rate]
   let minimumInterval: Duration
   let budgets: [Budget]
-  /// By which part of itself the least interval is longer at most.
+  /// The maximum fraction by which the minimum interval is randomly extended.
   let jitter: Double
 
   private init(_ rates: [Rate], _ minimumInterval: Duration, _ budgets: [Budget], _ jitter: Double) {
     (self.rates, self.minimumInterval, self.budgets, self.jitter) = (rates, minimumInterval, budgets, jitter)
   }
 
-  /// Nil where nothing is limited.
+  /// Nil if nothing is limited.
   static func of(
     _ rates: [Rate], _ minimumInterval: Duration, _ budgets: [Budget], jitter: Double = 0
   ) throws(LimitError) -> Pace? {
     guard minimumInterval >= .zero, minimumInterval <= .seconds(366 * 86_400) else {
       throw LimitError(
-        "the least time between two starts must not be negative, nor above 366 days, and is \(minimumInterval)")
+        "the minimum time between starts must be from zero to 366 days, not \(minimumInterval)")
     }
     guard Set(budgets.map(\.name)).count == budgets.count else {
       throw LimitError("two budgets have the same name")
@@ -28,7 +27,7 @@ final class Pace: Sendable, Hashable {
     return Pace(rates, minimumInterval, budgets, jitter)
   }
 
-  /// For so long a start is of any meaning.
+  /// How long a start matters to any of the limits.
   var memory: Int64 {
     let kept = rates.map(\.keptNanoseconds)
     let windows = budgets.map { Rate.guarded($0.windowNanoseconds, spread: .zero) }

@@ -1,9 +1,9 @@
-/// Which of an end-point's two lanes a request goes by.
+/// The lane of a request: each end-point has two.
 public enum RequestLane: Hashable, Sendable {
-  /// Ends soon by itself. May use every permit of the end-point that is free.
+  /// For requests that end soon by themselves. They may use every free permit of the end-point.
   case short
 
-  /// Stays open: a stream of events, a download of hours. May use only the long lane's share, so that short requests
-  /// always find a permit beside it.
+  /// For requests that stay open: an event stream, a download that takes hours. They may use only the long lane's
+  /// share, so that some permits always remain for short requests.
   case long
 }

@@ -2,28 +2,28 @@ import HeadgateThreads
 
 /// The limits of a ``RequestScope``.
 public struct ScopeLimits: Hashable, Sendable {
-  /// How many of its requests may be under way at once; nil: as many as their end-points take.
+  /// The maximum number of running requests. Nil: no limit beyond those of the end-points.
   public let requests: Int?
 
   let pace: Pace?
 
-  /// How soon its requests may follow one another; all of them hold.
+  /// The rates at which its requests may start. All of them apply.
   public var rates: [Rate] { pace?.rates ?? [] }
 
-  /// The least time between two of its starts.
+  /// The minimum time between starts.
   public var minimumInterval: Duration { pace?.minimumInterval ?? .zero }
 
-  /// What its requests may weigh together; all of them hold.
+  /// The budgets for the weights of its requests. All of them apply.
   public var budgets: [Budget] { pace?.budgets ?? [] }
 
-  /// Limits for a scope.
+  /// Creates the limits of a scope.
   ///
   /// - Parameters:
-  ///   - requests: How many at once, 1 or more; nil: no limit.
-  ///   - rates: How many starts in a stretch of time.
-  ///   - minimumInterval: The least time from one start to the next.
-  ///   - budgets: What they may weigh together; one of each name.
-  /// - Throws: ``LimitError`` for a number that is out of range.
+  ///   - requests: The maximum number of running requests, 1 or more. Nil: no limit.
+  ///   - rates: The rates at which requests may start.
+  ///   - minimumInterval: The minimum time between starts.
+  ///   - budgets: The budgets for the weights of requests, at most one for each name.
+  /// - Throws: ``LimitError`` if a number is out of range.
   public init(
     requests: Int? = nil, rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = []
   ) throws(LimitError) {

@@ -1,25 +1,27 @@
 import HeadgateThreads
 
-/// Hears of every request of a ``URLDispatcher`` when it begins, and says who hears of the rest of it.
+/// Is notified of every request of a ``URLDispatcher`` when it begins, and chooses an observer for the rest of it.
 ///
 ///     let dispatcher = URLDispatcher(transport: transport, observers: [SlowRequests()])
 ///
-/// A dispatcher without observers does nothing for them. See ``RequestObserver`` for the calls and their order.
+/// Without observers a dispatcher has no overhead. See ``RequestObserver`` for the calls and their order.
 public protocol DispatchObserver: Sendable {
-  /// A request is about to be submitted: the first call of every request, on the thread and in the task that submit it.
+  /// A request is about to be submitted. The first call for every request, on the submitting thread and in the
+  /// submitting task.
   ///
-  /// Called with no lock held, O(1) for the dispatcher. It must return soon, must not block, and should submit nothing
+  /// Called with no lock held; O(1) for the dispatcher. It must return soon, must not block, and should submit nothing
   /// to the same dispatcher, since that would be observed too.
   ///
-  /// - Parameter start: What is submitted. Header fields may be added to it.
-  /// - Returns: Who hears of this request from here on; nil: nobody (one that samples returns nil for most).
+  /// - Parameter start: The request. Header fields may be added to it.
+  /// - Returns: The observer of this request from here on. Nil for none: an observer that samples returns nil for most
+  ///   requests.
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)?
 
-  /// An end-point of this dispatcher, or a scope, begins to pause, or its pause becomes longer: a server refused a request
-  /// of this dispatcher, or could not be reached. See ``PausePolicy`` and ``BreakerPolicy``.
+  /// An end-point or scope of this dispatcher begins to pause, or its pause is extended: a server refused a request of
+  /// this dispatcher, or could not be reached. See ``PausePolicy`` and ``BreakerPolicy``.
   ///
-  /// Called once for each change, with no lock held, on the thread that brings it about, before the exchange ends that
-  /// caused it. Calls for different end-points may come at once. It must return soon and must not block.
+  /// Called once for each change, with no lock held, on the thread that causes it, before the exchange that caused it
+  /// ends. Calls for different end-points may come concurrently. It must return soon and must not block.
   func endPointPaused(_ pause: EndPointPause)
 }
 
@@ -28,73 +30,74 @@ extension DispatchObserver {
   public func endPointPaused(_ pause: EndPointPause) {}
 }
 
-/// Hears of one request from its submission to its end. Each span of the request has a call for its start and one for
+/// Observes one request from its submission to its end. Each span of the request has one call for its start and one for
 /// its end:
 ///
 /// ```
 /// request                  requestStarted (of DispatchObserver) ... requestEnded
-/// |-- waiting              waitingStarted ... waitingEnded          for a permit, be it for no time at all
-/// |-- exchange             exchangeStarted ... exchangeEnded        holding the permit: sent once, answered once
+/// |-- waiting              waitingStarted ... waitingEnded          for a permit, possibly for no time at all
+/// |-- exchange             exchangeStarted ... exchangeEnded        with the permit: one request, one response
 /// |   |-- awaiting head    awaitingHeadStarted ... awaitingHeadEnded
-/// |   |   |-- name         measured, and told in exchangeEnded: a transport may know them no sooner
+/// |   |   |-- name         measured, and reported in exchangeEnded: a transport may not know them sooner
 /// |   |   |-- connect
 /// |   |   `-- tls
 /// |   `-- receiving        receivingStarted ... receivingEnded      the body, after the head
 /// |-- resting              restingStarted ... restingEnded          until the next attempt may begin: no permit
-/// |-- intercepting         interceptingStarted ... interceptingEnded  in the hands of interceptors: no permit
+/// |-- intercepting         interceptingStarted ... interceptingEnded  processed by interceptors: no permit
 /// |-- waiting              for a permit again: after each rest, at each redirect to another end-point, after interceptors
-/// `-- exchange             the next one: after a redirect, a retry, a credential, an interceptor's answer
+/// `-- exchange             another one: after a redirect, a retry, a credential, an interceptor's answer
 /// ```
 ///
-/// What is promised:
-/// - Each start has exactly one end, however the request ends: refused, cancelled in the queue or while it runs, by a
-///   limit on time, by a fault of the transport or of the caller's side, at the shutdown. A span inside another one ends
-///   before it; of those side by side the one ends before the next starts.
-/// - The calls of one request come one at a time, in the order of the tree, with no lock held. They come on whatever
-///   thread brings them about (the caller's, the transport's, the timer's), so those of different requests come at once.
-/// - A request ends when its outcome is decided and about to be told to its caller. What is open then ends before it, with
-///   the request's error, and nothing is told after `requestEnded`: an exchange that was cancelled may take a little longer
-///   to close its connection and give its permit back, which ``EndPointGate/snapshot()`` shows.
-/// - A shutdown of the dispatcher returns after all `requestEnded` have returned.
+/// The contract:
+/// - Each start has exactly one end, however the request ends: refused, cancelled while it waits or runs, ended by a
+///   time limit, by a failure of the transport or of the caller's code, or by the shutdown. A nested span ends before
+///   the span that contains it. Of consecutive spans, one ends before the next starts.
+/// - The calls for one request come one at a time, in the order of the tree, with no lock held. They come on the thread
+///   that causes them (the caller's, the transport's, the timer's), so calls for different requests may be concurrent.
+/// - A request ends when its outcome is decided and about to be delivered to its caller. Open spans end before it, with
+///   the request's error, and no calls follow `requestEnded`. A cancelled exchange may take a little longer to close
+///   its connection and return its permit, which ``EndPointGate/snapshot()`` shows.
+/// - A shutdown of the dispatcher returns after all `requestEnded` calls have returned.
 ///
-/// Calls must return soon: the transport's thread may be in them, with every other exchange behind it. They must not
-/// block, and blocking calls of the same dispatcher throw in them; they may cancel requests.
+/// Calls must return soon, because the transport's thread may make them, and delays every other exchange meanwhile.
+/// They must not block, and blocking calls of the same dispatcher throw there. They may cancel requests.
 ///
-/// No value of a header field, no credential and no piece of a body is in what is told, and a URL shows its query only to
-/// the extent that is asked for: see ``ObservedRequest/url(showing:)``. The `detail` of an error may have parts of a URL,
-/// such as where a redirect leads.
+/// The reported values contain no values of header fields, no credentials and no part of a body, and URLs contain their
+/// query only as far as requested: see ``ObservedRequest/url(showing:)``. The `detail` of an error may contain parts of
+/// a URL, such as the target of a redirect.
 public protocol RequestObserver: AnyObject, Sendable {
-  /// It begins to wait for a permit, which it may get at once.
+  /// The request begins to wait for a permit, which it may get at once.
   func waitingStarted(_ start: WaitingStart)
-  /// It has its permit, or ended without one: then there is an error.
+  /// The request has its permit, or ended without one; in that case there is an error.
   func waitingEnded(_ end: SpanEnd)
 
-  /// An attempt has failed, the permit was given back, and the next attempt is due later.
+  /// An attempt has failed, the permit was returned, and the next attempt is due later.
   func restingStarted(_ start: RestingStart)
-  /// The next attempt is due, or the request ended before that: then there is an error.
+  /// The next attempt is due, or the request ended before; in that case there is an error.
   func restingEnded(_ end: SpanEnd)
 
-  /// Interceptors begin to work on it, before it is sent or after it was; see ``RequestInterceptor``. It holds no permit.
+  /// Interceptors begin to process the request, before it is sent or after; see ``RequestInterceptor``. It holds no
+  /// permit.
   func interceptingStarted(_ start: InterceptingStart)
-  /// They are done with it, or the request ended before that: then there is an error.
+  /// The interceptors have finished, or the request ended before; in that case there is an error.
   func interceptingEnded(_ end: SpanEnd)
 
-  /// It is sent, now or once more, under the permit that it holds.
+  /// The request is sent, for the first time or again, under its permit.
   func exchangeStarted(_ start: ExchangeStart)
-  /// The response's head is awaited: until it comes, a connection is made if need be, the request is sent, and the server
-  /// thinks. Told right after `exchangeStarted`, at the same moment.
+  /// The wait for the response's head begins. It includes making a connection if necessary, sending the request, and
+  /// the server's processing. Called right after `exchangeStarted`, with the same time.
   func awaitingHeadStarted(at moment: Deadline)
-  /// The head has come, and there is a status code; or it never will, and there is an error.
+  /// The head has arrived and there is a status code, or it will not arrive and there is an error.
   func awaitingHeadEnded(_ end: SpanEnd)
-  /// The body begins to come, if there is one. At the moment of `awaitingHeadEnded`.
+  /// The body begins to arrive, if there is one. Called with the time of `awaitingHeadEnded`.
   func receivingStarted(at moment: Deadline)
-  /// The body is whole, or was given up: then there is an error. `cancelled` is that of a body that the dispatcher itself
-  /// had no use for, as that of a redirect.
+  /// The body is complete, or was abandoned; in that case there is an error. The error `cancelled` also marks a body
+  /// that the dispatcher itself discards, such as that of a redirect.
   func receivingEnded(_ end: SpanEnd)
-  /// The exchange is over. What follows is another one, a rest, a wait or the request's end.
+  /// The exchange is over. Another exchange, a rest, a wait or the end of the request follows.
   func exchangeEnded(_ report: ExchangeReport)
 
-  /// The outcome is decided: the last call.
+  /// The outcome is decided. The last call.
   func requestEnded(_ report: RequestReport)
 }
 

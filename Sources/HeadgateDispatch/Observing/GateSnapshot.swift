@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// What a gate was doing at one moment, end-point by end-point: for a person to read, or for a page that shows it.
+/// The state of a gate at one moment, by end-point: readable as text, and for display on a page.
 ///
 ///     print(dispatcher.gate.snapshot())
 ///
@@ -12,65 +12,64 @@ import HeadgateThreads
 ///     old.example.com:443         1     0        0       -  6 (3 long), stopped by hand  -
 ///     key acct-7                  2     -       12       -  2                            limit 2/2
 public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
-  /// One end-point where something ran or waited, or that was stopped by hand.
+  /// An end-point where a request ran or waited, or that was stopped by ``EndPointGate/pause(_:)``.
   public struct Entry: Sendable, Hashable {
-    /// Which one.
+    /// The end-point.
     public let endPoint: EndPoint
-    /// Its limits.
+    /// The limits.
     public let limits: EndPointLimits
-    /// Permits held, short and long together.
+    /// The number of permits held, short and long together.
     public let running: Int
-    /// Long ones among them.
+    /// The number of long requests among them.
     public let runningLong: Int
-    /// Requests that waited in its short lane.
+    /// The number of requests that waited in the short lane.
     public let waitingShort: Int
-    /// Requests that waited in its long lane.
+    /// The number of requests that waited in the long lane.
     public let waitingLong: Int
-    /// How long the oldest of those that waited had been there, since its first submission; nil where nobody waited.
+    /// How long the oldest waiting request had waited since its first submission. Nil if no request waited.
     public let oldestWait: Duration?
-    /// Whether it was stopped by hand.
+    /// Whether the end-point was stopped by ``EndPointGate/pause(_:)``.
     public let isPaused: Bool
-    /// What its next request waited for: of all that waited there the one whose turn would come first. Nil where nobody
-    /// waited.
+    /// Why the next request waited: the waiting request that would start first. Nil if no request waited.
     public let waitReason: WaitReason?
 
-    /// How many requests at once it takes as was learned from its refusals; nil where nothing is learned.
+    /// The number of concurrent requests learned from refusals. Nil if nothing is learned.
     public let learnedRequests: Int?
-    /// How many starts in a second it takes as was learned from its refusals; nil where no rate was refused.
+    /// The number of starts in a second learned from refusals. Nil if no rate was refused.
     public let learnedRate: Double?
 
-    /// Requests that waited, in both lanes.
+    /// The number of requests that waited, in both lanes.
     public var waiting: Int { waitingShort + waitingLong }
   }
 
-  /// One scope that requests named which ran or waited: see ``DispatchRequest/scopes``.
+  /// A scope named by a request that ran or waited. See ``DispatchRequest/scopes``.
   public struct ScopeEntry: Sendable, Hashable {
-    /// Which one.
+    /// The scope.
     public let scope: RequestScope
-    /// Its limits; nil where it has none.
+    /// The limits. Nil if it has none.
     public let limits: ScopeLimits?
-    /// Requests that ran in it, at whatever end-point.
+    /// The number of requests that ran in the scope, at any end-point.
     public let running: Int
-    /// Requests that waited and name it, for whatever reason.
+    /// The number of waiting requests that name the scope, for any reason.
     public let waiting: Int
-    /// What the first of those waited for that this scope kept from starting; else why nothing started in it. Nil
-    /// where it was in nobody's way.
+    /// Why the first request that this scope kept from starting waited, or why nothing started in the scope. Nil if the
+    /// scope delayed no request.
     public let waitReason: WaitReason?
   }
 
-  /// The end-points, those with the most waiting first, then those with the most running, then by name.
+  /// The end-points: those with the most waiting requests first, then those with the most running ones, then by name.
   public let endPoints: [Entry]
-  /// The scopes that requests named which ran or waited, in the same order.
+  /// The scopes named by requests that ran or waited, in the same order.
   public let scopes: [ScopeEntry]
-  /// Permits held, over all end-points.
+  /// The number of permits held, at all end-points.
   public let running: Int
-  /// Requests that waited, over all end-points.
+  /// The number of requests that waited, at all end-points.
   public let waiting: Int
   /// The total limit.
   public let total: Int
 
   init(_ endPoints: [Entry], _ scopes: [ScopeEntry], running: Int, waiting: Int, total: Int) {
-    // Texts are made for equals only: there may be a hundred thousand.
+    // Texts are created only to compare equal entries: there may be a hundred thousand.
     self.scopes = scopes.sorted { left, right in
       let (less, more) = ((-left.waiting, -left.running), (-right.waiting, -right.running))
       return less == more ? left.scope.description < right.scope.description : less < more
@@ -84,7 +83,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     self.total = total
   }
 
-  /// A table, one line for each end-point and each scope.
+  /// A table with one line for each end-point and each scope.
   public var description: String {
     let sum = "running \(running) of \(total), waiting \(waiting)"
     guard !endPoints.isEmpty else { return sum }
@@ -98,7 +97,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
       ]
     }
     rows += scopes.map { entry in
-      // The words of the reason begin with the scope's name where it is not the first cell of the line.
+      // The first cell contains the scope's name, so the reason omits it.
       [
         entry.scope.description, "\(entry.running)", "-", "\(entry.waiting)", "-",
         entry.limits?.requests.map { "\($0)" } ?? "-", entry.waitReason?.wordsWithoutScope ?? "-",
@@ -116,14 +115,14 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     return ([sum] + lines).joined(separator: "\n")
   }
 
-  /// Where less was learned than is configured.
+  /// The learned limits that are below the configured ones.
   private func learnedWords(of entry: Entry) -> String {
     let requests = entry.learnedRequests.flatMap { $0 < entry.limits.requests ? "\($0)" : nil }
     let known = [requests, entry.learnedRate.map(AdaptiveLimit.words)].compactMap { $0 }
     return known.isEmpty ? "" : ", learned \(known.joined(separator: " and "))"
   }
 
-  /// The sockets too where they are fewer than the requests.
+  /// Mentions the sockets if there are fewer sockets than requests.
   private func words(of limits: EndPointLimits) -> String {
     let sockets = limits.connections == limits.requests ? "" : ", \(limits.connections) connections"
     return "\(limits.requests) (\(limits.long) long\(sockets))"
@@ -131,7 +130,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension EndPointGate {
-  /// What the gate is doing at this moment. O(n) in all that runs or waits, under the gate's lock.
+  /// The state of the gate now. O(n) in all requests that run or wait, under the gate's lock.
   public func snapshot() -> GateSnapshot {
     let now = timers.now
     return state.withLock { $0.scheduler.snapshot(at: now) }
@@ -177,7 +176,7 @@ extension Scheduler {
     }
   }
 
-  /// Of those that wait the one with the lowest rank, by end-point.
+  /// The waiting request with the lowest rank, by end-point.
   private func nextToStart() -> [Int32: Int32] {
     guard waiting > 0 else { return [:] }
     var next: [Int32: Int32] = [:]
@@ -189,7 +188,8 @@ extension Scheduler {
     return next
   }
 
-  /// When the oldest of those that wait was submitted, by end-point. Not the first in line, who may just be more urgent.
+  /// The submission time of the oldest waiting request, by end-point. Not that of the first in line, which may only be
+  /// more urgent.
   private func oldestAges() -> [Int32: UInt64] {
     guard waiting > 0 else { return [:] }
     var oldest: [Int32: UInt64] = [:]

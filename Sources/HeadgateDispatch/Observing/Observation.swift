@@ -2,18 +2,18 @@ import HTTPTypes
 import HeadgateThreads
 import Synchronization
 
-/// One request's observers, and the line of what they are to be told of: one call at a time, in order, with no lock held.
+/// The observers of one request, and the queue of their events: one call at a time, in order, with no lock held.
 ///
-/// The thread that brings an event tells it, and then tells what other threads bring meanwhile. So no thread waits for an
-/// observer, and an observer that cancels its own request inside a call hears of that after the call.
+/// The thread that causes an event delivers it, and then delivers what other threads add in the meantime. No thread
+/// waits for an observer. If an observer cancels its own request inside a call, it receives that event after the call.
 final class Observation: Sendable {
-  /// An event that waits to be told.
+  /// A queued event.
   private typealias Entry = (event: SpanTree.Event, moment: Deadline)
 
   private enum Line {
-    /// No thread tells: the spans are here.
+    /// No thread is delivering: the spans are here.
     case free(SpanTree)
-    /// A thread tells, and has the spans. These events follow.
+    /// A thread is delivering and has the spans. These events follow.
     case telling([Entry])
   }
 
@@ -25,7 +25,8 @@ final class Observation: Sendable {
   private let observers: [any RequestObserver]
   private let line: Locked<Line>
 
-  /// Asks the dispatcher's observers which of them are interested, and puts their header fields into the request. Nil: none.
+  /// Asks the dispatcher's observers which of them are interested, and adds their header fields to the request. Nil if
+  /// none is interested.
   static func begin(
     _ request: inout DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, at moment: Deadline
   ) -> Observation? {
@@ -35,7 +36,7 @@ final class Observation: Sendable {
     DeliveryFrame.mark(core.gateIdentity) {
       observers = core.observers.compactMap { $0.requestStarted(&start) }
     }
-    // Also those of an observer that wants to hear no more.
+    // Includes fields of an observer that wants no further calls.
     if !start.added.isEmpty { request.setObserversFields(start.added) }
     guard !observers.isEmpty else { return nil }
     return Observation(start, lane, id, core, observers)
@@ -49,14 +50,14 @@ final class Observation: Sendable {
     self.core = core
     self.observers = observers
     line = Locked(.free(SpanTree(start.request, at: start.at)))
-    // The dispatcher owes the observers their last call: its shutdown waits for that.
+    // The dispatcher's shutdown waits for the observers' last call.
     core.operations.add()
   }
 
   /// A request as observers see it.
   func observed(_ request: DispatchRequest) -> ObservedRequest { ObservedRequest(request, lane, id: id) }
 
-  /// Tells an event now, or leaves it to the thread that is telling.
+  /// Delivers an event now, or leaves it to the thread that is delivering.
   func add(_ event: SpanTree.Event, at moment: Deadline) {
     guard var spans = takeSpans(orLeave: (event, moment)) else { return }
     DeliveryFrame.mark(core.gateIdentity) {

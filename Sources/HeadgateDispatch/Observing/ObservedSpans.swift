@@ -5,7 +5,7 @@ import HeadgateThreads
 public struct RequestStart: Sendable {
   /// The request.
   public let request: ObservedRequest
-  /// When it is submitted, by the dispatcher's clock.
+  /// The time of the submission, by the dispatcher's clock.
   public let at: Deadline
 
   private(set) var added: [HTTPField] = []
@@ -15,13 +15,13 @@ public struct RequestStart: Sendable {
     at = moment
   }
 
-  /// Gives the request a header field, in the place of those of that name which it has: the context of a trace, a
-  /// request's number. It goes along at redirects, to other servers too (but for `baggage`), and at retries. Fields can
-  /// be set here and not read.
+  /// Sets a header field of the request, replacing its fields with that name: a trace context, a request number. The
+  /// field is kept at redirects, including those to other servers (except `baggage`), and at retries. Fields can be set
+  /// here but not read.
   ///
   /// - Parameters:
   ///   - name: The field's name.
-  ///   - value: Its value.
+  ///   - value: The field's value.
   public mutating func setHeaderField(_ name: HTTPField.Name, to value: String) {
     added.append(HTTPField(name: name, value: value))
   }
@@ -29,9 +29,9 @@ public struct RequestStart: Sendable {
 
 /// A request that begins to wait for a permit.
 public struct WaitingStart: Sendable {
-  /// Why a request waits. More may be added.
+  /// Why a request waits. More reasons may be added.
   public struct Reason: Hashable, Sendable, CustomStringConvertible {
-    // A number, so that nothing is counted where a span is handed on.
+    // A trivial value, so that passing a span on counts no references.
     private enum Word: String { case submission, redirect, retry, credential, interceptor }
     private let word: Word
 
@@ -40,109 +40,109 @@ public struct WaitingStart: Sendable {
 
     /// It was submitted.
     public static let submission = Reason(word: .submission)
-    /// A redirect leads to another end-point, or to its own, where each start is counted.
+    /// A redirect leads to another end-point, or to the same one if each start is counted there.
     public static let redirect = Reason(word: .redirect)
     /// Another attempt is due.
     public static let retry = Reason(word: .retry)
-    /// It is sent again with a credential, after interceptors have prepared it, or where each start is counted. Otherwise
+    /// It is sent again with a credential, after interceptors have prepared it, or if each start is counted. Otherwise
     /// it keeps its permit.
     public static let credential = Reason(word: .credential)
     /// An interceptor had it sent again.
     public static let interceptor = Reason(word: .interceptor)
   }
 
-  /// Whose permit it needs.
+  /// The end-point whose permit it needs.
   public let endPoint: EndPoint
-  /// Why.
+  /// The reason.
   public let reason: Reason
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
 /// A request that rests between two attempts.
 public struct RestingStart: Sendable {
-  /// Where it failed, and where it is for.
+  /// The end-point.
   public let endPoint: EndPoint
-  /// How long it is to rest.
+  /// The length of the rest.
   public let duration: Duration
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
-/// A request that interceptors begin to work on.
+/// A request that interceptors begin to process.
 public struct InterceptingStart: Sendable {
-  /// What interceptors do. More may be added.
+  /// The work of the interceptors. More reasons may be added.
   public struct Reason: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs and metrics.
     public let description: String
 
     /// They prepare the request.
     public static let preparation = Reason(description: "preparation")
-    /// They look at a response, and perhaps prepare the request again.
+    /// They review a response, and perhaps prepare the request again.
     public static let response = Reason(description: "response")
-    /// They look at a failure, and perhaps prepare the request again.
+    /// They review a failure, and perhaps prepare the request again.
     public static let failure = Reason(description: "failure")
   }
 
-  /// Where the request is for.
+  /// The end-point.
   public let endPoint: EndPoint
-  /// What they do.
+  /// The work.
   public let reason: Reason
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
 /// A request that is sent.
 public struct ExchangeStart: Sendable {
-  /// The request as it is sent: after a redirect that which follows from it, with the same ``ObservedRequest/id``.
+  /// The request as it is sent, possibly changed by a redirect. ``ObservedRequest/id`` stays the same.
   public let request: ObservedRequest
-  /// How often it was sent before, for whatever reason: redirects, retries, credentials.
+  /// How often it was sent before, for any reason: redirects, retries, credentials.
   public let resends: Int
-  /// How many requests at once the end-point's limit allows at this moment.
+  /// The number of concurrent requests that the end-point's limit allows at this time.
   public let limit: Int
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
 /// The end of a span.
 public struct SpanEnd: Sendable {
-  /// Nil: it came to its end.
+  /// The error. Nil if the span was completed.
   public let error: DispatchError?
-  /// The status code, where the response's head had come.
+  /// The status code. Nil if the response's head had not arrived.
   public let statusCode: Int?
-  /// Of a wait for a permit: what it waited for when it began to, as the next in its line. Nil where it did not have to
-  /// wait.
+  /// For a wait for a permit: what the request waited for when the wait began, as the next in its line. Nil if it did
+  /// not have to wait.
   public let waitReason: WaitReason?
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
-/// How an exchange went.
+/// The outcome of an exchange.
 public struct ExchangeReport: Sendable {
-  /// What it began with.
+  /// The start of the exchange.
   public let start: ExchangeStart
-  /// Nil: the response was whole.
+  /// The error. Nil if the response was complete.
   public let error: DispatchError?
-  /// The status code; nil if the response's head did not come.
+  /// The status code. Nil if the response's head did not arrive.
   public let statusCode: Int?
-  /// What took how long, as the transport measured it. All zero where the request ended before its exchange had.
+  /// The time spent in each phase, as measured by the transport. All zero if the request ended before its exchange.
   public let times: ExchangeTimes
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }
 
-/// How a request ended.
+/// The outcome of a request.
 public struct RequestReport: Sendable {
-  /// The request as it was sent last, or would have been.
+  /// The request as it was last sent, or would have been.
   public let request: ObservedRequest
-  /// Nil: the response was whole.
+  /// The error. Nil if the response was complete.
   public let error: DispatchError?
-  /// The status code that came last; nil if the last exchange had no head of a response, or if there was none.
+  /// The last status code. Nil if the last exchange had no head of a response, or if there was no exchange.
   public let statusCode: Int?
-  /// How often it was sent; 0 for one that never had a permit.
+  /// How often it was sent; 0 if it never had a permit.
   public let exchanges: Int
-  /// What took how long.
+  /// The time spent in each phase.
   public let times: DispatchTimes
-  /// When, by the dispatcher's clock.
+  /// The time, by the dispatcher's clock.
   public let at: Deadline
 }

@@ -1,18 +1,18 @@
 import HeadgateThreads
 
-/// The spans of one request as a value: what happens goes in, its observers are called, each start with its end.
+/// The spans of one request, as a value. Turns events into calls of observers, with an end for each start.
 ///
-/// What happens may be told by several threads, an end among them, so anything may come after anything: what has no place
-/// any more is passed over, and what is open is closed before the next.
+/// Several threads report events, including the end, so events may arrive in any order. An event that no longer fits is
+/// ignored, and an open span is closed before the next begins.
 struct SpanTree {
-  /// What happened.
+  /// An event.
   enum Event {
     case waits(EndPoint, WaitingStart.Reason)
-    /// It has not started at once: what for is known after it was told that it waits.
+    /// The request did not start at once. The reason is known only after the wait was reported.
     case waitsFor(WaitReason)
     case rests(EndPoint, Duration)
     case intercepts(EndPoint, InterceptingStart.Reason)
-    /// Nil: the request is still the last one that was told of, at first the one that was submitted.
+    /// A nil request means that it is still the last reported one, initially the submitted one.
     case sends(ObservedRequest?, resends: Int, limit: Int)
     case head(Int)
     case exchangeOver(DispatchError?, ExchangeTimes)
@@ -32,26 +32,26 @@ struct SpanTree {
   private var open = Open.nothing
   private var latest: Deadline
   private var request: ObservedRequest
-  // Of the exchange that is open; its request is the one above.
+  // The start of the open exchange; its request is the one above.
   private var sent = (resends: 0, limit: 0, at: Deadline.distantPast)
   private var statusCode: Int?
   private var waitReason: WaitReason?
   private var exchanges = 0
 
-  /// The spans of a request that begins.
+  /// Creates the spans of a new request.
   init(_ request: ObservedRequest, at moment: Deadline) {
     self.request = request
     latest = moment
   }
 
-  /// Tells what follows from an event, in order.
+  /// Calls the observers for an event, in order.
   ///
   /// - Parameters:
-  ///   - event: What happened.
-  ///   - present: The moment of the event. Two threads that read the clock one after the other may come in the other
-  ///     order: no span ends before it began.
-  ///   - observers: Who is told.
-  /// - Returns: Whether that was the last call.
+  ///   - event: The event.
+  ///   - present: The time of the event. Two threads that read the clock in one order may arrive in the other, so times
+  ///     are adjusted: no span ends before its start.
+  ///   - observers: The observers to call.
+  /// - Returns: Whether this was the last call.
   mutating func apply(_ event: Event, at present: Deadline, telling observers: [any RequestObserver]) -> Bool {
     if case .over = open { return false }
     latest = max(latest, present)
@@ -85,7 +85,7 @@ struct SpanTree {
       for observer in observers { observer.exchangeStarted(exchange) }
       for observer in observers { observer.awaitingHeadStarted(at: latest) }
     case .head(let status):
-      // A second head of one exchange has nothing to close.
+      // A second head in one exchange closes nothing.
       guard case .awaitingHead = open else { return false }
       open = .receiving
       statusCode = status
@@ -110,7 +110,7 @@ struct SpanTree {
 
   private var isInExchange: Bool { open == .awaitingHead || open == .receiving }
 
-  /// Ends what is open, and with it the exchange that it is a part of.
+  /// Closes the open span and the exchange that contains it.
   private mutating func close(
     _ error: DispatchError?, _ observers: [any RequestObserver], _ times: ExchangeTimes = ExchangeTimes()
   ) {

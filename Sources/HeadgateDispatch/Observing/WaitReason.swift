@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// What a request waits for: the one limit that keeps it from starting, and how many go before it.
+/// Why a request waits: the one limit that keeps it from starting, and the number of requests ahead of it.
 ///
 ///     print(operation.waitReason ?? "runs")
 ///
@@ -8,43 +8,44 @@ import HeadgateThreads
 ///     behind 3 others: 10/s, next in 80 ms
 ///     key acct-7: paused 12.0 s by 429
 ///
-/// Where several limits are in its way it is the first of these: stopped by hand, asleep (a pause, or out of reach), the
-/// limit of the end-point, that of its long lane, those of the request's scopes in their order, the end-point's rates and
-/// budgets, the total.
+/// If several limits apply, the first of these is reported: stopped manually; paused or unreachable; the end-point's
+/// limit; its long lane's limit; the limits of the request's scopes in their order; the end-point's rates and budgets;
+/// the total.
 public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
-  /// Which limit it is. More may be added: a `switch` needs a `default`.
+  /// The kind of limit. More kinds may be added: a `switch` needs a `default`.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
     /// A word for logs and metrics, from a bounded set.
     public let description: String
 
-    /// As many run as may.
+    /// The maximum number of requests is running.
     public static let limit = Kind(description: "limit")
-    /// As many long ones run as may.
+    /// The maximum number of long requests is running.
     public static let longLane = Kind(description: "long_lane")
-    /// As many run over all end-points as may.
+    /// The maximum number of requests at all end-points is running.
     public static let total = Kind(description: "total")
-    /// A rate, or the least time between two starts.
+    /// A rate, or the minimum time between starts.
     public static let rate = Kind(description: "rate")
-    /// A budget has no room for what the request weighs.
+    /// A budget has no room for the request's weight.
     public static let budget = Kind(description: "budget")
-    /// The server has said that it takes no more before its window ends.
+    /// The server reported that it accepts no more before its window ends.
     public static let quota = Kind(description: "quota")
-    /// The server refused a request, and is left alone for a while.
+    /// The server refused a request, and the end-point pauses.
     public static let paused = Kind(description: "paused")
-    /// It could not be reached, and is tried again later.
+    /// The server could not be reached, and is tried again later.
     public static let unreachable = Kind(description: "unreachable")
-    /// It slept, and as many run as may until it is known to be well again, or start as soon after one another.
+    /// The end-point was paused, and until it has recovered the number of requests or the distance between starts is
+    /// limited.
     public static let recovering = Kind(description: "recovering")
-    /// It was stopped by hand.
+    /// The end-point was stopped manually.
     public static let stopped = Kind(description: "stopped")
-    /// Others go first, and nothing else keeps it.
+    /// Other requests go first, and no limit applies.
     public static let turn = Kind(description: "turn")
   }
 
   enum Cause: Hashable, Sendable {
     case stopped, turn, unreachable
     case limit(Int, of: Int)
-    /// As many run as was learned from refusals.
+    /// The maximum number of requests learned from refusals is running.
     case learnedLimit(Int, of: Int)
     case longLane(Int, of: Int)
     case total(Int, of: Int)
@@ -62,7 +63,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     let ahead: Int
   }
 
-  // Boxed: every answer of the scheduler has room for a reason, and hardly any has one.
+  // Boxed: every result of the scheduler can hold a reason, but few do.
   private final class Box: Sendable {
     let fields: Fields
 
@@ -72,14 +73,13 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
   private let box: Box
 
   var cause: Cause { box.fields.cause }
-  /// Whose limit it is; nil: that of the end-point, or of the gate.
+  /// The scope of the limit. Nil for a limit of the end-point or the gate.
   public var scope: RequestScope? { box.fields.scope }
-  /// The time before which nothing can start as far as this limit goes, by the gate's clock; nil where that is not a
-  /// question of time.
+  /// The time until which this limit lets nothing start, by the gate's clock. Nil if the wait does not depend on time.
   public var until: Deadline? { box.fields.until }
-  /// The time from the moment of the question until then.
+  /// The time from the query until then.
   public var remaining: Duration? { box.fields.remaining }
-  /// How many requests of its lane, with its scopes, go before it.
+  /// The number of requests ahead of it in its lane, with the same scopes.
   public var ahead: Int { box.fields.ahead }
 
   init(_ cause: Cause, scope: RequestScope? = nil, until: Deadline? = nil, ahead: Int = 0, at now: Deadline) {
@@ -87,13 +87,13 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     box = Box(Fields(cause: cause, scope: scope, until: until, remaining: remaining, ahead: ahead))
   }
 
-  /// Whether both say the same.
+  /// Whether both have the same content.
   public static func == (left: WaitReason, right: WaitReason) -> Bool { left.box.fields == right.box.fields }
 
-  /// Hashes what it says.
+  /// Hashes the content.
   public func hash(into hasher: inout Hasher) { hasher.combine(box.fields) }
 
-  /// Which limit it is.
+  /// The kind of limit.
   public var kind: Kind {
     switch cause {
     case .stopped: .stopped
@@ -111,9 +111,9 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// For people: `limit 4/4`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`, `paused 12.0 s by 429`,
-  /// `unreachable, next try in 5.0 s`, `stopped`, with the scope's name in front where it is not the end-point's, and with
-  /// `behind 3 others` for one that is not the next.
+  /// A readable text: `limit 4/4`, `limit 3/3 learned`, `long lane 2/2`, `total 1024/1024`, `10/s, next in 80 ms`,
+  /// `paused 12.0 s by 429`, `unreachable, next try in 5.0 s`, `stopped`. A scope's limit begins with the scope's name.
+  /// The text begins with `behind 3 others` if other requests are ahead.
   public var description: String {
     let place = scope.map { "\($0): " } ?? ""
     guard ahead > 0 else { return cause == .turn ? "its turn" : place + words }
@@ -121,7 +121,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     return cause == .turn ? before : "\(before): \(place)\(words)"
   }
 
-  /// The same for the next one in line, without the scope's name.
+  /// The text for the next request in line, without the scope's name.
   var wordsWithoutScope: String { words }
 
   private var words: String {

@@ -1,13 +1,13 @@
 import HeadgateThreads
 
-// A request in the hands of its interceptors: a task of its own calls them one after another, and brings it to the gate.
-// From when that begins until it has been brought there, or has ended, the gate expects it, and a gate that drains waits.
+// A request and its interceptors. A task of its own calls the interceptors one after another, and then submits the
+// request to the gate. Meanwhile the gate expects the request, and a draining gate waits for it.
 
 extension DispatchOperation {
-  // No interceptor has one request sent again more often.
+  // The maximum number of times that one interceptor has one request sent again.
   private static let mostAnswers = 5
 
-  /// Prepares it for its first time, or after a rest. False: the gate expects nothing any more.
+  /// Prepares the request, initially or after a rest. Returns false if the gate is closed for it.
   func prepare(_ approach: GateApproach) -> Bool {
     guard core.gate.expect(wasHere: false) else { return false }
     let now = core.now
@@ -15,26 +15,26 @@ extension DispatchOperation {
     return true
   }
 
-  /// Its exchange has ended, and interceptors are next.
+  /// The exchange has ended, and interceptors continue.
   func yield(to work: InterceptorWork, at now: Deadline) {
     if core.gate.expect(wasHere: true) {
       return perform(state.withLock { $0.expected(for: work, at: now) }, at: now)
     }
-    // Nothing is sent again any more.
+    // The gate is closed, so nothing is sent again.
     switch work {
     case .preparation: fail(DispatchError(.shutDown))
     case .review(let kept, let end): tell(kept, end, at: now)
     }
   }
 
-  /// Lets interceptors do their work, and gives the permit back.
+  /// Starts the work of the interceptors, and returns the permit.
   func intercept(_ work: InterceptorWork, returning claim: OperationState.Claim?, at now: Deadline) {
     observeIntercepting(work, at: now)
-    // Known to the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
+    // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     let isEnding = core.enterRest(self)
     if let claim { release(claim) }
     if isEnding { fail(DispatchError(.shutDown)) }
-    // A decision that came before `enterRest` found nothing to take away.
+    // A decision before `enterRest` found nothing to remove.
     guard !state.withLock({ $0.isDecided }) else { return core.leaveRest(self) }
     interceptors?.perform { [self] in
       switch work {
@@ -51,7 +51,7 @@ extension DispatchOperation {
       do {
         try await interceptor.prepare(&prepared, interception(interceptions, of: place))
       } catch {
-        return failed(error, "it was to be prepared")
+        return failed(error, "while preparing the request")
       }
     }
     let now = core.now
@@ -62,7 +62,7 @@ extension DispatchOperation {
         as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
     }
     if let refusal { fail(refusal) }
-    // A shutdown may have looked for it between its rest and the gate.
+    // A shutdown may have looked for the request between its rest and the gate.
     if core.endsAllRests { fail(DispatchError(.shutDown)) }
   }
 
@@ -73,7 +73,7 @@ extension DispatchOperation {
       do {
         answer = try await core.interceptors[place].review(kept.response, interception(interceptions, of: place))
       } catch {
-        return failed(error, "it looked at \(kept.response)")
+        return failed(error, "while reviewing \(kept.response)")
       }
       guard case .sendAgain(let changed) = answer.value else { continue }
       guard state.withLock({ $0.sendAgain(changed, by: place) }) else { return }
@@ -82,7 +82,7 @@ extension DispatchOperation {
     tell(kept, end, at: core.now)
   }
 
-  /// What was kept comes now.
+  /// Delivers the response that was withheld.
   private func tell(_ kept: KeptResponse, _ end: ExchangeEnd, at now: Deadline) {
     guard state.withLock({ $0.tell(kept, at: now) }) else { return }
     core.leaveRest(self)
@@ -107,9 +107,9 @@ extension DispatchOperation {
       unprepared: interceptions.unprepared, resends: interceptions.answers[place] ?? 0, age: submitted, core)
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// Whether what was prepared is out of date, now that it has its permit.
+  /// Whether the prepared request is outdated, now that it has its permit.
   func isOutdated(_ prepared: DispatchRequest, _ interceptions: Interceptions) -> Bool {
     guard interceptions.latePreparations < Self.mostAnswers else { return false }
     var isOutdated = false
@@ -121,9 +121,9 @@ extension DispatchOperation {
     return isOutdated
   }
 
-  /// A response, or a failure, to be kept for the interceptors that want to look at it; nil: none does.
+  /// The response or failure, withheld for the interceptors that want to review it. Nil if there are none.
   func kept(_ response: InterceptedResponse, _ sent: OperationState.Sent) -> KeptResponse? {
-    // What can't be sent again need not be looked at.
+    // A request that can't be sent again needs no review.
     guard let interceptions = sent.interceptions, sent.request.hasReplayableBody else { return nil }
     var reviewers: [Int] = []
     DeliveryFrame.mark(core.gateIdentity) {

@@ -1,24 +1,24 @@
 import HTTPTypes
 import HeadgateThreads
 
-// What a request's observers and the log are told of its way. Where there are neither, each of these is the load of a bit.
+// Reports to the observers of a request and to the log. Without either, each method only loads one bit.
 
 extension DispatchOperation {
-  /// It is about to be brought to the gate, or to another end-point's lane.
+  /// The request is about to be submitted to the gate, or moved to another end-point's lane.
   func observeWaiting(_ request: DispatchRequest, _ reason: WaitingStart.Reason, at moment: Deadline) {
     guard isWatched else { return }
     observation?.add(.waits(request.endPoint, reason), at: moment)
     log(request, "waits for a permit of \(request.endPoint) (\(reason))")
   }
 
-  /// It was taken by the gate, and has not started at once.
+  /// The gate accepted the request, but did not start it at once.
   func observeReason(_ ticket: Ticket) {
     guard isWatched, let reason = core.gate.waitReasonOfNext(ticket) else { return }
     observation?.add(.waitsFor(reason), at: core.now)
     log(present, "waits for: \(reason)")
   }
 
-  /// It gives its permit back, and the next attempt is due later.
+  /// The permit is returned, and the next attempt is due later.
   func observeResting(_ wait: Duration, at moment: Deadline) {
     guard isWatched else { return }
     let request = present
@@ -26,7 +26,7 @@ extension DispatchOperation {
     log(request, "rests for \(wait.words) before it is sent again")
   }
 
-  /// It goes over into the hands of its interceptors.
+  /// Interceptors take over the request.
   func observeIntercepting(_ work: InterceptorWork, at moment: Deadline) {
     guard isWatched else { return }
     let reason: InterceptingStart.Reason =
@@ -39,7 +39,7 @@ extension DispatchOperation {
     log(request, "goes to its interceptors (\(reason))")
   }
 
-  /// The transport is about to be told to send it.
+  /// The transport is about to send the request.
   func observeSending(_ launch: Launch, at moment: Deadline) {
     guard isWatched else { return }
     let resends = launch.number
@@ -48,30 +48,30 @@ extension DispatchOperation {
       let limit = core.gate.sockets.limit(of: launch.request.endPoint)
       observation.add(.sends(request, resends: resends, limit: limit), at: moment)
     }
-    log(launch.request, resends > 0 ? "starts, sent \(resends) times before" : "starts")
+    log(launch.request, resends > 0 ? "starts, resend \(resends)" : "starts")
   }
 
-  /// A head has come, be it that of a redirect.
+  /// A head has arrived, possibly that of a redirect.
   func observeHead(_ head: ResponseHead) {
     observation?.add(.head(head.statusCode), at: core.now)
   }
 
-  /// The transport is done with the exchange.
+  /// The transport has ended the exchange.
   func observeExchangeEnd(_ end: ExchangeEnd, at moment: Deadline) {
     guard let observation else { return }
-    // What the dispatcher itself ended has the request's error, and not that of a transport which does as it is told.
+    // An exchange that the dispatcher ended gets the request's error rather than the transport's.
     let verdict = state.withLock { $0.verdict }
     observation.add(.exchangeOver(verdict ?? end.failure, end.times), at: moment)
   }
 
-  /// The outcome is decided, and the caller is about to be told.
+  /// The outcome is decided, and about to be delivered to the caller.
   func observeEnd(_ outcome: OperationState.Outcome) {
     guard isWatched else { return }
     let (error, times) = (outcome.error, outcome.times)
     observation?.add(.over(error, times), at: outcome.at)
     guard HeadgateLog.isEnabled(.dispatcher) else { return }
     let (request, status) = state.withLock { ($0.request, $0.head?.statusCode) }
-    // An error's detail may have parts of a URL: it is the caller's alone.
+    // The error's detail may contain parts of a URL, so only the caller gets it.
     let how =
       error.map { "failed: \($0.code.words) \($0.phase.words)" } ?? "ended"
       + (status.map { " with status \($0)" } ?? "")
@@ -79,11 +79,10 @@ extension DispatchOperation {
     log(request, "\(how) after \(total), \(queued) of it in the queue")
   }
 
-  /// The request as it is now.
+  /// The current request.
   private var present: DispatchRequest { state.withLock { $0.request } }
 
-  /// One line, with no query and no header fields.
-  /// Its end-point, or a scope of it, pauses.
+  /// The request's end-point, or one of its scopes, pauses.
   func observePause(_ pause: EndPointPause?) {
     guard let pause, !core.observers.isEmpty else { return }
     DeliveryFrame.mark(core.gateIdentity) {

@@ -1,10 +1,11 @@
 import HeadgateThreads
 
-// What the gate hears of exchanges: whether their end-point refuses, can't be reached, or is well again. Told while the
-// request still holds its permit.
+// Reports the outcome of exchanges to the gate: whether the end-point refuses, can't be reached, or is well again. This
+// happens while the request still holds its permit.
 
 extension DispatchOperation {
-  /// A head has come. Of a response that says nothing about the end-point the gate hears only while it is on its guard.
+  /// A head has arrived. A response that says nothing about the end-point's state is reported only if the gate is on
+  /// its guard.
   func noteHead(_ head: ResponseHead) {
     guard core.gate.hearsOutcomes, head.mayRefuse || core.gate.isOnGuard || head.mayTellQuotas,
       let (ticket, began) = state.withLock({ $0.sentUnder })
@@ -18,7 +19,7 @@ extension DispatchOperation {
     core.gate.note(.quota(remaining: remaining, until: core.now + min(reset, longest)), of: ticket, startedAt: began)
   }
 
-  /// What the head says of the request's weight, if its caller can read that.
+  /// Settles the request's weight from the head, if the caller provided a closure for that.
   func settleWeight(by head: ResponseHead) {
     guard request.fields.hasWeights || interceptors != nil else { return }
     let (ticket, settlement) = state.withLock { ($0.weighedTicket, $0.request.settlement) }
@@ -28,7 +29,7 @@ extension DispatchOperation {
     if let weights { _ = core.gate.settle(ticket, weights) }
   }
 
-  /// What its last start weighs, to be settled later; nil for one without a weight.
+  /// The charge of the last start, to be settled later. Nil for a request without a weight.
   var sentWeight: SentWeight? {
     guard request.fields.hasWeights || interceptors != nil else { return nil }
     return state.withLock { $0.weighedTicket }.map { SentWeight(core.gate, $0) }
@@ -42,7 +43,7 @@ extension DispatchOperation {
     observePause(core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began))
   }
 
-  /// For how long the end-point, or a scope of the request, lets nothing start; nil: it does not sleep.
+  /// How long the end-point or a scope of the request is paused. Nil if none is.
   var endPointSleeps: Duration? {
     guard core.gate.hearsOutcomes, let (ticket, _) = state.withLock({ $0.sentUnder }) else { return nil }
     return core.gate.sleepLeft(of: ticket)
@@ -50,7 +51,7 @@ extension DispatchOperation {
 }
 
 extension OperationState {
-  /// The permit that the present exchange was sent under, and when it started; nil where there is none.
+  /// The permit of the current exchange, and the time at which it started. Nil without an exchange.
   var sentUnder: (ticket: Ticket, began: Deadline)? {
     if case .closing(.permit(let ticket)) = stage { return (ticket, began) }
     guard case .permit(let ticket)? = exchange?.claim else { return nil }
@@ -59,7 +60,7 @@ extension OperationState {
 }
 
 extension ResponseHead {
-  /// Whether its status is one that may stop the whole end-point.
+  /// Whether its status may pause the whole end-point.
   var mayRefuse: Bool { statusCode == 429 || statusCode == 503 || statusCode == 403 }
 }
 

@@ -1,19 +1,19 @@
 import HeadgateThreads
 
-// Limits on time, and the least speed. An operation keeps at most four timers, all in the dispatcher's one heap; one with a
-// least speed keeps that timer in its `DownloadMeter`.
+// Time limits and the minimum speed. An operation has at most four timers, all in the dispatcher's single heap. The
+// timer of the minimum speed is in the `DownloadMeter`.
 
 extension DispatchOperation {
   func armDeadline(at deadline: Deadline) {
     keep(
       core.schedule(at: deadline) { [self] in
-        // Without a count of those before it: many may end at once, and each count is O(n).
+        // Does not count the requests ahead: many may end at the same time, and each count is O(n).
         let reason = state.withLock { $0.ticket }.flatMap { core.gate.waitReasonOfNext($0) }
         fail(DispatchError(.deadlineExceeded, waitReason: reason))
       }, for: .deadline)
   }
 
-  /// What is left of the request's `timeout`, counted over the time that it ran only.
+  /// Arms what is left of the request's `timeout`, which counts only running time.
   func armTimeout(from now: Deadline, after ran: Int64, exchange: Int) {
     guard let timeout = request.fields.timeoutNanoseconds else { return }
     let end = now.advanced(byNanoseconds: timeout.subtractingReportingOverflow(ran).partialValue)
@@ -21,7 +21,7 @@ extension DispatchOperation {
     keep(timer, for: .timeout(exchange: exchange))
   }
 
-  /// The next attempt, after so many.
+  /// Arms the timer of the next attempt.
   func armRest(until moment: Deadline, after attempts: Int) {
     let timer = core.schedule(at: moment) { [self] in
       let now = core.now
@@ -30,7 +30,7 @@ extension DispatchOperation {
     keep(timer, for: .rest(attempts: attempts))
   }
 
-  /// The idle limit looks only when it might have passed: no timer is touched when a piece of the body comes.
+  /// The idle timer fires only when the limit may have passed, so data does not touch a timer.
   func armIdle(from now: Deadline, after wait: Int64) {
     keep(core.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in lookWhetherIdle() }, for: .idle)
   }
@@ -46,7 +46,7 @@ extension DispatchOperation {
     if silence >= limit { isIdle(limit, exchange: number) } else { armIdle(from: now, after: limit - silence) }
   }
 
-  /// An exchange was silent for too long: that is its failure, and may be followed by another attempt.
+  /// An exchange was silent for too long. That is a failure of the exchange, and another attempt may follow.
   private func isIdle(_ limit: Int64, exchange number: Int?) {
     guard request.fields.mayRetry else { return fail(DispatchError(.idleTimedOut)) }
     let phase = state.withLock { $0.control }?.phase ?? .awaitingHead
@@ -54,7 +54,7 @@ extension DispatchOperation {
     if let control = state.withLock({ $0.giveUpExchange(number, because: fault) }) {
       control.cancel()
     } else {
-      // It has ended at this moment.
+      // The exchange ended at this moment.
       armIdle(from: core.now, after: limit)
     }
   }
@@ -65,7 +65,8 @@ extension DispatchOperation {
 
   // MARK: Speed
 
-  /// An exchange begins: its first span does. A span is looked at once: a piece of the body is counted, and that is all.
+  /// An exchange begins, and with it the first interval. Speed is checked only at the end of an interval: a piece of
+  /// the body is merely counted.
   func beginSpan(_ meter: DownloadMeter, at now: Deadline) {
     if meter.begins() { armSpan(meter, from: now) }
   }

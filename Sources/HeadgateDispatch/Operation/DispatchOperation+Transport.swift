@@ -2,7 +2,7 @@ import HTTPTypes
 import HeadgateFlow
 import HeadgateThreads
 
-// What the transport brings, and what is made of it: told to the consumer, kept for interceptors, or passed over because
+// Events of the transport. A response is delivered to the consumer, withheld for interceptors, or skipped because
 // another exchange follows.
 
 extension DispatchOperation: ExchangeEvents {
@@ -37,12 +37,12 @@ extension DispatchOperation: ExchangeEvents {
     let now = core.now
     var end = end
     if let fault = state.withLock({ $0.fault }) { end = ExchangeEnd(failure: fault, times: end.times) }
-    // The gate hears first: observers are told of a pause before the exchange ends that caused it.
+    // The gate is told first, so that observers learn of a pause before the exchange that caused it ends.
     if end.failure != nil { noteEnd(end) }
     observeExchangeEnd(end, at: now)
     let course = end.failure.flatMap { whatFollows($0, of: end) }
-    // Observers and interceptors take a while: what is decided now is decided at the present, or that while would count as
-    // the next exchange's.
+    // Observers and interceptors take time, so the clock is read again. Otherwise that time would count as the next
+    // exchange's.
     settle(end, course, at: isWatched || interceptors != nil ? core.now : now)
   }
 
@@ -75,7 +75,7 @@ extension DispatchOperation: ExchangeEvents {
 
   // MARK: The consumer
 
-  /// Tells a head that nothing else is made of.
+  /// Delivers a head that is not processed in another way.
   func told(_ head: ResponseHead) -> BodyFlow {
     let asks = sink.asks(about: head)
     return receive(.head(head, asks: asks)) { _ in
@@ -104,7 +104,7 @@ extension DispatchOperation: ExchangeEvents {
     }
   }
 
-  /// Calls the sink. The state was told that it is being called.
+  /// Calls the sink. The state already records that the sink is being called.
   private func call(resumes: Int, _ body: (any ResponseSink) throws(DispatchError) -> BodyFlow) -> BodyFlow {
     var flow = BodyFlow.abort
     var fault: DispatchError?
@@ -125,8 +125,7 @@ extension DispatchOperation: ExchangeEvents {
     state.withLock { $0.resumed(at: now) }?.resume()
   }
 
-  /// The consumer's answer to a response that asked for a credential. Does nothing for a request that was decided
-  /// meanwhile.
+  /// The consumer's answer to a response that asked for a credential. Has no effect if the request has been decided.
   func answer(_ consequence: AuthenticationAnswer.Consequence) {
     let now = core.now
     switch consequence {
@@ -142,12 +141,13 @@ extension DispatchOperation: ExchangeEvents {
     }
   }
 
-  // MARK: What follows a head
+  // MARK: After a head
 
-  // A body that is passed over is read to its end if it is short, so that the connection can be used again.
+  // A short body that is skipped is read to its end, so that the connection can be reused.
   private static func flow(passingOver bytes: Int) -> BodyFlow { bytes > 65536 ? .abort : .more }
 
-  /// Plans what follows a head that is not told, and says what is to become of its body. Nil: it is told.
+  /// Plans what follows a head that is not delivered, and returns what happens to its body. Nil if the head is
+  /// delivered.
   private func followed(_ head: ResponseHead) -> BodyFlow? {
     let isRedirect = Redirect.isRedirect(head.statusCode)
     guard isRedirect || request.fields.mayRetry || interceptors != nil, let sent = state.withLock({ $0.sent }),
@@ -178,7 +178,7 @@ extension DispatchOperation: ExchangeEvents {
       return .abort
     }
     var next: Result<DispatchRequest, DispatchError>?
-    // A policy may be a closure of the caller's.
+    // A policy may contain a closure of the caller.
     DeliveryFrame.mark(core.gateIdentity) {
       next = Result { () throws(DispatchError) in
         try Redirect.next(
@@ -201,9 +201,9 @@ extension DispatchOperation: ExchangeEvents {
     return Self.flow(passingOver: head.declaredLength ?? 0)
   }
 
-  // MARK: What follows a failure
+  // MARK: After a failure
 
-  /// What is made of an exchange that failed, if that is not the request's end.
+  /// What happens after a failed exchange, if that does not end the request.
   private func whatFollows(_ failure: DispatchError, of end: ExchangeEnd) -> ExchangeState.Course? {
     guard let sent = state.withLock({ $0.sent }) else { return nil }
     let policy = request.fields.retry
@@ -218,7 +218,7 @@ extension DispatchOperation: ExchangeEvents {
     return kept(InterceptedResponse(request: sent.request, head: nil, error: failure), sent).map { .kept($0) }
   }
 
-  /// Has the sink forget what it was told. False: it was decided meanwhile.
+  /// Makes the sink discard what it received. Returns false if the request was decided in the meantime.
   private func voidsResponse() -> Bool {
     guard state.withLock({ $0.voidResponse() }) else { return false }
     _ = call(resumes: 0) { sink throws(DispatchError) in
@@ -228,14 +228,14 @@ extension DispatchOperation: ExchangeEvents {
     return true
   }
 
-  /// Whether it is sent once more at once, since its connection was closed: two in a row would be a loop with a server that
-  /// closes all it accepts. Takes nothing from the budget, which is about servers that are overloaded: this one has answered
-  /// nothing yet.
+  /// Whether the request is sent again at once, because its connection was closed. Only once in a row: otherwise a
+  /// server that closes every connection would cause a loop. Takes nothing from the retry budget, which protects
+  /// overloaded servers: this one has not answered.
   private func mayBeRepeated(_ sent: OperationState.Sent, _ policy: RetryPolicy?) -> Bool {
     !sent.exchange.isRepeat && sent.request.mayBeRepeated && sent.attempts < policy?.attempts ?? .max
   }
 
-  /// The next attempt by the request's policy; nil: there is none.
+  /// The next attempt according to the request's policy. Nil if there is none.
   private func retry(_ sent: OperationState.Sent, _ policy: RetryPolicy, asked: Duration?) -> FollowUp? {
     guard !isClosing, policy.mayRepeat(sent.unprepared) else { return nil }
     var random = SystemRandom()

@@ -4,8 +4,9 @@ import HeadgateThreads
 
 /// One request on its way through a dispatcher: waiting, running, ended.
 ///
-/// Every form of a request is one of these beneath. The gate, the transport, the timers and the consumer call it. Each call
-/// is an event for its ``OperationState``, under one hold of the lock; what that answers is done here, with no lock held.
+/// Every public form of a request is based on it. The gate, the transport, the timers and the consumer call it. Each
+/// call is an event for its ``OperationState``, handled under one hold of the lock. The resulting action is performed
+/// here, with no lock held.
 final class DispatchOperation: Sendable {
   /// The request as it was submitted.
   let request: DispatchRequest
@@ -13,35 +14,35 @@ final class DispatchOperation: Sendable {
   let core: DispatchCore
   let state: Locked<OperationState>
   let sink: any ResponseSink
-  /// Counts what is sent of its body; nil for a request that has none.
+  /// Counts the sent bytes of its body. Nil for a request without a body.
   let meter: UploadMeter?
-  /// Counts what comes of its response; nil for a request without a limit on that.
+  /// Counts the bytes of its response. Nil for a request without a limit on them.
   let download: DownloadMeter?
-  /// When it was submitted; for one on behalf of another, when that was.
+  /// The time of the submission. For a request sent on behalf of another, that of the other one.
   let submitted: Deadline
   let deadline: Deadline?
   private let submittedLane: RequestLane
-  /// Its observers, if any hear of it.
+  /// The observers, if any are interested.
   let observation: Observation?
-  /// Whether its observers or the log hear of it.
+  /// Whether observers or the log receive its events.
   let isWatched: Bool
   private let isOnBehalf: Bool
-  /// Where its interceptors work; nil where there are none.
+  /// Runs the interceptors. Nil without interceptors.
   let interceptors: InterceptorTask?
 
-  /// What interceptors have to do with a request.
+  /// The role of interceptors for a request.
   enum Kind {
-    /// Nothing: there are none.
+    /// There are none.
     case plain
-    /// They prepare it, and look at what comes of it.
+    /// They prepare the request and review its response.
     case intercepted
-    /// One of them sends it, and none works on it.
+    /// One of them sends the request, and none processes it.
     case onBehalf
   }
 
-  /// An operation for a request, which observers may put header fields into.
+  /// Creates an operation for a request. Observers may add header fields to the request.
   ///
-  /// - Parameter age: When the request was submitted that this one is on behalf of.
+  /// - Parameter age: The submission time of the request on whose behalf this one is sent.
   init(
     _ request: DispatchRequest, _ lane: RequestLane, _ core: DispatchCore, _ sink: any ResponseSink,
     _ kind: Kind = .plain, age: Deadline? = nil
@@ -56,7 +57,7 @@ final class DispatchOperation: Sendable {
     submitted = age ?? now
     submittedLane = lane
     deadline = request.fields.deadlineNanoseconds.map { now.advanced(byNanoseconds: $0) }
-    // An interceptor may give it a body.
+    // An interceptor may add a body.
     meter = request.fields.hasBody || isIntercepted ? UploadMeter(core) : nil
     download = request.fields.hasDownloadLimits ? DownloadMeter(request.fields) : nil
     state = Locked(
@@ -68,34 +69,34 @@ final class DispatchOperation: Sendable {
     sink.attach(self)
   }
 
-  /// Where it is for; after a redirect, where that points.
+  /// The end-point; after a redirect, that of the new URL.
   var endPoint: EndPoint { state.withLock { $0.request }.endPoint }
 
-  /// Whether it stands in the queue.
+  /// Whether it waits in the queue.
   var isWaiting: Bool { state.withLock { $0.isWaiting } }
 
-  /// How urgent it is now.
+  /// The current priority.
   var priority: RequestPriority { state.withLock { $0.priority } ?? request.priority }
 
-  /// Makes it more or less urgent. Does nothing once it has ended.
+  /// Changes the priority. Has no effect after the end.
   func setPriority(_ priority: RequestPriority) {
     let ticket = state.withLock { state in
       state.priority = priority
       return state.ticket
     }
-    // Without a ticket it is on its way to the gate: the thread that brings it there looks again.
+    // Without a ticket it is on its way to the gate: the thread that submits it checks again.
     if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
   }
 
-  /// What it waits for in the queue; nil for one that does not stand there.
+  /// Why it waits in the queue. Nil if it does not.
   var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { core.gate.waitReason(of: $0) } }
 
-  /// What it really weighed.
+  /// Corrects its weight.
   func settle(_ weights: [String: Int]) -> Bool {
     state.withLock { $0.weighedTicket }.map { core.gate.settle($0, weights) } ?? false
   }
 
-  /// Goes on in the long lane, if that has a place. True if it runs there from now on.
+  /// Continues in the long lane if that has a place. Returns true if it runs there from now on.
   func moveToLong() -> Bool {
     guard let ticket = state.withLock({ $0.ticket }) else { return false }
     switch core.gate.reclass(ticket) {
@@ -107,11 +108,11 @@ final class DispatchOperation: Sendable {
     }
   }
 
-  /// Ends it at once with the error `cancelled`: in the queue its place is free, while running its connection is
-  /// closed. Does nothing once it has ended. From any thread.
+  /// Ends it at once with the error `cancelled`. A waiting request leaves the queue, and a running one closes its
+  /// connection. Has no effect after the end. Thread-safe.
   func cancel() { fail(DispatchError(.cancelled)) }
 
-  /// Ends it from outside: a cancel, a limit on time, a fault of the sink.
+  /// Ends it from outside: a cancel, a time limit, an error of the sink.
   func fail(_ reason: DispatchError) {
     let now = core.now
     let phase = state.withLock { $0.control }?.phase
@@ -120,14 +121,14 @@ final class DispatchOperation: Sendable {
 
   // MARK: Submission
 
-  /// Brings it to the gate. Refusals come through the sink like every other end.
+  /// Submits it to the gate. Refusals are delivered to the sink, like every other end.
   func submit(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) {
     if let refusal = offer(patience: patience, mayBeHeld: mayBeHeld) { fail(refusal) }
   }
 
-  /// Brings it to the gate. Returns why that did not take it: then the caller ends it.
+  /// Submits it to the gate. If the gate refuses it, returns the error, and the caller must end it.
   func offer(patience: Scheduler<any GateClient>.Patience, mayBeHeld: Bool) -> DispatchError? {
-    // One that is observed is owed twice: its observers' last call is owed too.
+    // An observed operation is counted twice, because the observers' last call is counted too.
     guard !core.isClosed || isOnBehalf && core.operations.hasOthers(beside: observation == nil ? 1 : 2) else {
       return DispatchError(.shutDown, endPoint: request.endPoint)
     }
@@ -143,7 +144,7 @@ final class DispatchOperation: Sendable {
         as: isOnBehalf ? .onBehalf(age: submitted.nanoseconds) : .new)
     }
     if let refusal { return refusal }
-    // A dispatcher that shares its gate may have closed since: it can't have seen this one.
+    // A dispatcher that shares its gate may have closed in the meantime, and can't have seen this operation.
     if core.isClosed, !isOnBehalf { fail(DispatchError(.shutDown)) }
     return nil
   }
@@ -157,7 +158,8 @@ final class DispatchOperation: Sendable {
     return prepare(approach) ? nil : DispatchError(.shutDown, endPoint: request.endPoint)
   }
 
-  /// Brings what it asks for now, for its first attempt or another, to the gate. Returns why that did not take it.
+  /// Submits the current request to the gate, for its first attempt or another. If the gate refuses it, returns the
+  /// error.
   func bring(
     _ request: DispatchRequest, _ approach: GateApproach, at now: Deadline,
     as admission: Scheduler<any GateClient>.Admission
@@ -180,7 +182,7 @@ final class DispatchOperation: Sendable {
     return nil
   }
 
-  /// It stands in the queue. What was asked of it on the way there is done now.
+  /// It waits in the queue. Changes requested on the way there take effect now.
   private func accepted(_ ticket: Ticket) {
     observeReason(ticket)
     let (late, priority) = state.withLock { ($0.accepted(ticket), $0.priority) }
@@ -190,10 +192,10 @@ final class DispatchOperation: Sendable {
 
   // MARK: Actions
 
-  /// Does what the state has decided.
+  /// Performs what the state has decided.
   func perform(_ action: OperationState.Action, at now: Deadline) {
     if let timer = action.timer { core.cancel(timer) }
-    // In `starting` the exchange is on its way here, and while a redirect moves its ticket is: either finds the decision.
+    // In `starting` the exchange is on its way to this point, and during a move its ticket is: both find the decision.
     if let ticket = action.withdrawn { _ = core.gate.withdraw(ticket) }
     action.exchange?.cancel()
     if action.cancelsWork { interceptors?.cancel() }
@@ -204,8 +206,8 @@ final class DispatchOperation: Sendable {
   func perform(_ next: OperationState.Next, at now: Deadline) {
     switch next {
     case .start(let launch):
-      // At its own end-point the permit that it holds is all it needs, unless each start is counted there. One that closes
-      // finishes what runs.
+      // At the same end-point the held permit is enough, unless each start is counted there. While the dispatcher
+      // closes, running requests are finished without that count.
       if let reason = launch.resending, !isClosing, countsStarts {
         return perform(state.withLock { $0.waitsAgain(reason, at: now) }, at: now)
       }
@@ -238,7 +240,7 @@ final class DispatchOperation: Sendable {
     DeliveryFrame.mark(core.gateIdentity) { sink.end(outcome.error, outcome.times, weight, told: core) }
   }
 
-  /// Whether it is counted each time it is sent.
+  /// Whether each of its starts is counted.
   private var countsStarts: Bool { state.withLock { $0.ticket }.map { core.gate.countsStarts(of: $0) } ?? false }
 
   private func move(
@@ -248,14 +250,14 @@ final class DispatchOperation: Sendable {
     switch core.gate.move(ticket, to: next.endPoint, until: deadline ?? .distantFuture) {
     case .stays: startAgain(ticket, at: now)
     case .refused(let refusal):
-      // It still holds the permit, also where a decision has withdrawn the ticket meanwhile.
+      // It still holds the permit, even if a decision has withdrawn the ticket in the meantime.
       fail(refusal.error(at: next.endPoint))
       core.gate.finish(ticket)
     case .moved: observeReason(ticket)
     }
   }
 
-  /// The next exchange under the permit of the last one, which was sent: that one stays counted.
+  /// Starts the next exchange under the permit of the last one, which was sent and stays counted.
   private func startAgain(_ ticket: Ticket, at now: Deadline) {
     guard let launch = state.withLock({ $0.granted(ticket, at: now) }) else { return core.gate.finish(ticket) }
     start(launch, at: now)
@@ -263,13 +265,13 @@ final class DispatchOperation: Sendable {
 
   private func rest(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
     observeResting(wait, at: now)
-    // Known to the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
+    // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     _ = core.enterRest(self)
     release(claim)
     let attempts = state.withLock { $0.attempts }
     armRest(until: now + wait, after: attempts)
     if isClosing { fail(DispatchError(.shutDown)) }
-    // A decision that came before `enterRest` found nothing to take away.
+    // A decision before `enterRest` found nothing to remove.
     if state.withLock({ $0.isDecided }) { core.leaveRest(self) }
   }
 
@@ -285,11 +287,11 @@ final class DispatchOperation: Sendable {
       bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
     if let refusal { return fail(refusal) }
-    // A dispatcher that shares its gate may have closed since it left those that rest: it can't have seen this one.
+    // A dispatcher that shares its gate may have closed since this operation left its rest, and can't have seen it.
     if core.isClosed { fail(DispatchError(.shutDown)) }
   }
 
-  /// Whether nothing is sent again, because the dispatcher or its gate takes no more.
+  /// Whether nothing is sent again, because the dispatcher or its gate is closed.
   var isClosing: Bool { core.isClosed || core.gate.isClosing }
 
   private func start(_ launch: Launch, at now: Deadline) {
@@ -297,7 +299,7 @@ final class DispatchOperation: Sendable {
     var exchange = Exchange(
       request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
-    // As of a transport that ends an exchange inside its start.
+    // Ends like an exchange that a transport ends inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
     if let download { beginSpan(download, at: now) }
     let control = carry(exchange)
@@ -311,7 +313,7 @@ final class DispatchOperation: Sendable {
     }
   }
 
-  /// Hands an exchange to the transport: with its body, if it has one.
+  /// Passes an exchange to the transport, with its body, if it has one.
   private func carry(_ exchange: Exchange) -> any ExchangeControl {
     guard let meter, let body = exchange.request.body, exchange.request.method != .head else {
       return core.transport.start(exchange, events: self)
@@ -351,7 +353,7 @@ extension DispatchOperation: GateClient {
   package func asked(toEndBecause error: DispatchError) { fail(error) }
 
   package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
-    // It may have been granted its permit meanwhile.
+    // It may have been granted its permit in the meantime.
     guard state.withLock({ $0.isWaiting }) else { return }
     if isGivenUp {
       fail(DispatchError(.unreachable, waitReason: reason))

@@ -1,42 +1,42 @@
 import HTTPTypes
 import HeadgateThreads
 
-// An exchange under way: what the transport tells of it, and what it is followed by.
+// An exchange under way: the transport's reports, and what follows it.
 
 /// One exchange of a request.
 struct ExchangeState {
-  /// How many there were before.
+  /// The number of exchanges before it.
   let number: Int
-  /// What the gate counts the request for: a permit; for a response that interceptors have seen and that is told now, that
-  /// it is expected.
+  /// What the gate counts the request as: a permit, or, for a response delivered after interceptors have reviewed it,
+  /// an expected request.
   let claim: OperationState.Claim
-  /// It repeats one that met a closed connection.
+  /// Whether it repeats an exchange that met a closed connection.
   var isRepeat = false
-  /// What is made of the response.
+  /// What happens to the response.
   var course = Course.open
   var isPaused = false
   /// What it waits for.
   var holds: Holds = []
-  /// It is past the head of a long request, with which the time-out ends.
+  /// It is past the head of a long request, where the timeout ends.
   var isPastTimeout = false
   /// The consumer had room again before the transport's control was known.
   var missedResume = false
-  /// Why it was given up: it is cancelled, and that is its failure whatever the transport says.
+  /// Why it was given up. It is cancelled, and this is its failure, whatever the transport reports.
   var fault: DispatchError?
 
-  /// Nothing is made of a response yet.
+  /// Nothing has happened to the response yet.
   var isOpen: Bool {
     if case .open = course { return true }
     return false
   }
 
-  /// The consumer is told of the response.
+  /// The response is delivered to the consumer.
   var isTold: Bool {
     if case .told = course { return true }
     return false
   }
 
-  /// The consumer was told of nothing, no other exchange is to follow, and it goes on.
+  /// The consumer has received nothing, no other exchange follows, and the exchange was not given up.
   var isUntold: Bool {
     guard fault == nil else { return false }
     return switch course {
@@ -49,57 +49,57 @@ struct ExchangeState {
 
   var needsTimeout: Bool { !isPastTimeout && !isHeld }
 
-  /// Why an exchange waits: then it does not run, and its time-out rests.
+  /// Why an exchange waits. A waiting exchange does not run, and its timeout stops.
   struct Holds: OptionSet {
     let rawValue: UInt8
 
     /// The transport has no socket for it.
     static let socket = Holds(rawValue: 1)
-    /// The bodies that are gathered take too much memory.
+    /// The collected bodies take too much memory.
     static let memory = Holds(rawValue: 2)
   }
 
-  /// What is made of its response. What hardly any request needs is indirect: each event copies the state of the exchange.
+  /// What happens to a response. Rare cases are indirect, because each event copies the state of the exchange.
   enum Course {
-    /// It has yet to come.
+    /// Undecided: the head has not arrived.
     case open
-    /// The consumer is told of it.
+    /// It is delivered to the consumer.
     case told
     /// The consumer is asked for a credential.
     indirect case asked(ResponseHead)
-    /// Interceptors will look at it.
+    /// It is withheld for interceptors.
     case kept(KeptResponse)
-    /// It is passed over, so many bytes of it by now, and another exchange follows.
+    /// It is skipped, and another exchange follows. Counts the skipped bytes.
     indirect case followed(FollowUp, passedOver: Int = 0)
   }
 }
 
-/// What an exchange is followed by.
+/// What follows an exchange.
 enum FollowUp {
   case redirect(DispatchRequest, FollowedRedirect)
-  /// The same with a credential.
+  /// The same request with a credential.
   case credential(DispatchRequest)
-  /// The same at once, on a connection of its own making.
+  /// The same request at once, on a new connection.
   case repeated(DispatchRequest)
-  /// The same after a rest.
+  /// The same request after a rest.
   case retry(DispatchRequest, after: Duration)
 }
 
-/// One exchange to be started.
+/// An exchange to start.
 struct Launch {
   let request: DispatchRequest
   let number: Int
   let isLong: Bool
   let needsNewConnection: Bool
-  /// What interceptors know of it.
+  /// The interceptors' data.
   let interceptions: Interceptions?
-  /// Why it is sent again to its own end-point, under the permit of the last exchange; nil for others, and for one that
-  /// repeats an exchange that no server has seen.
+  /// Why it is sent again to the same end-point, under the permit of the last exchange. Nil for others, and for one
+  /// that repeats an exchange that no server has seen.
   var resending: WaitingStart.Reason?
 }
 
 extension OperationState {
-  /// The exchange that starts, runs, or has ended with a question. Setting it does nothing where there is none.
+  /// The exchange that starts, runs, or waits for an answer. Setting it has no effect if there is none.
   var exchange: ExchangeState? {
     get {
       switch stage {
@@ -118,21 +118,21 @@ extension OperationState {
     }
   }
 
-  /// Why the exchange under way was given up; nil where it was not.
+  /// Why the current exchange was given up. Nil if it was not.
   var fault: DispatchError? {
     if case .running(let exchange, _) = stage { return exchange.fault }
     return nil
   }
 
-  /// The transport's hold on the exchange under way.
+  /// The transport's control of the current exchange.
   var control: (any ExchangeControl)? {
     if case .running(_, let control) = stage { return control }
     return nil
   }
 
-  /// Whether bytes could come now.
+  /// Whether data could arrive now.
   var isListening: Bool {
-    // A response that was kept has come already.
+    // A withheld response has arrived completely.
     guard case .running(let exchange, let control) = stage, !(control is KeptResponse) else { return false }
     return !exchange.isPaused && !exchange.isHeld
   }
@@ -145,19 +145,19 @@ extension OperationState {
       interceptions: interceptions)
   }
 
-  // MARK: Under way
+  // MARK: Running
 
-  /// What became of an exchange by the time that the transport had taken it.
+  /// The state of an exchange when the transport has accepted it.
   enum Start {
-    /// It runs. One that ends inside its start needs no timers.
+    /// It runs. An exchange that ends inside its start needs no timers.
     case running(mustResume: Bool, ran: Int64, needsTimeout: Bool, needsIdle: Bool)
-    /// It was decided meanwhile, and is to be cancelled.
+    /// The request was decided in the meantime: the exchange must be cancelled.
     case unwanted
-    /// It has ended, and perhaps the next one runs.
+    /// It has ended, and the next exchange may already run.
     case past
   }
 
-  /// The transport has taken the exchange.
+  /// The transport has accepted the exchange.
   mutating func started(_ control: any ExchangeControl, number: Int, at now: Deadline) -> Start {
     if case .closing = stage { return .unwanted }
     guard case .starting(var exchange) = stage, exchange.number == number else { return .past }
@@ -170,26 +170,26 @@ extension OperationState {
       needsTimeout: exchange.needsTimeout && timers.timeout == nil, needsIdle: timers.idle == nil)
   }
 
-  /// What the transport brings.
+  /// A part of a response.
   enum Delivery {
-    /// A head; `asks`: it asks the consumer for a credential.
+    /// A head. `asks`: it asks the consumer for a credential.
     case head(ResponseHead, asks: Bool)
     case bytes(Int)
     case trailers(HTTPFields)
   }
 
-  /// What becomes of a delivery.
+  /// What happens to a part of a response.
   enum Reception {
-    /// The consumer is called, with the present request and the redirects that led to it.
+    /// The consumer is called, with the current request and the redirects that led to it.
     case tell(DispatchRequest, [FollowedRedirect], resumes: Int, timeout: TimerQueue.Key?)
     case keep(KeptResponse)
-    /// It is passed over, like so many bytes before.
+    /// It is skipped. The value is the number of bytes skipped so far.
     case passOver(Int)
-    /// It was decided: the rest is not wanted.
+    /// The request was decided: the rest is not wanted.
     case abort
   }
 
-  /// The transport brings a part of the response.
+  /// The transport delivers a part of the response.
   mutating func received(_ delivery: Delivery, at now: Deadline) -> Reception {
     guard var exchange, exchange.fault == nil, !isDecided else { return .abort }
     defer { self.exchange = exchange }
@@ -210,7 +210,7 @@ extension OperationState {
     return enterConsumer() ? .tell(request, redirects, resumes: resumes, timeout: timeout) : .abort
   }
 
-  /// A head is the response's. Returns the time-out, if it is over.
+  /// A head is that of the response. Returns the timeout if it has ended.
   private mutating func tell(_ head: ResponseHead, _ exchange: inout ExchangeState) -> TimerQueue.Key? {
     self.head = head
     self.head?.redirects = redirects
@@ -232,7 +232,7 @@ extension OperationState {
     return control
   }
 
-  /// The exchange waits. Returns the time-out.
+  /// The exchange waits. Returns the timeout.
   mutating func held(for reason: ExchangeState.Holds, at now: Deadline) -> TimerQueue.Key? {
     switch stage {
     case .starting, .running: break
@@ -245,7 +245,7 @@ extension OperationState {
     return timers.timeout.take()
   }
 
-  /// It waits no longer for these. True if it goes on therefore.
+  /// Ends waits for these reasons. Returns true if the exchange continues.
   @discardableResult
   mutating func leave(_ reasons: ExchangeState.Holds, at now: Deadline) -> Bool {
     guard let exchange, !exchange.holds.isDisjoint(with: reasons) else { return false }
@@ -256,41 +256,41 @@ extension OperationState {
     return true
   }
 
-  /// It goes on with the exchange. Returns its number and the time that the request has run, when the time-out is to be armed
-  /// again. One that is being started arms it itself.
+  /// The exchange continues. Returns its number and the running time of the request if the timeout must be armed again.
+  /// An exchange that is being started arms it itself.
   mutating func wentOn(from reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
     guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
     return (exchange.number, account.counted(at: now))
   }
 
-  /// The exchange of this number is given up, and the request is not. Returns what is to be cancelled, once; nil when that
-  /// exchange is under way no more.
+  /// Gives up the exchange with this number, but not the request. Returns the control to cancel, once. Nil if that
+  /// exchange does not run any more.
   mutating func giveUpExchange(_ number: Int?, because fault: DispatchError) -> (any ExchangeControl)? {
     guard case .running(var exchange, let control) = stage, exchange.number == number, exchange.fault == nil else {
       return nil
     }
     exchange.fault = fault
     stage = .running(exchange, control)
-    // It has fired: the next attempt has one of its own.
+    // It has fired. The next attempt has its own timer.
     timers.idle = nil
     return control
   }
 
   // MARK: Plans
 
-  /// What there is to know for those who decide what an exchange is followed by.
+  /// The data for deciding what follows an exchange.
   struct Sent {
     let request: DispatchRequest
-    /// As no interceptor has changed it.
+    /// The request without changes by interceptors.
     let unprepared: DispatchRequest
     let interceptions: Interceptions?
     let exchange: ExchangeState
-    /// How many redirects led to it.
+    /// The number of redirects that led to it.
     let redirects: Int
     let attempts: Int
   }
 
-  /// The request as it was sent; nil once it is decided.
+  /// The request as it was sent. Nil after the decision.
   var sent: Sent? {
     guard let exchange, !isDecided else { return nil }
     return Sent(
@@ -298,14 +298,15 @@ extension OperationState {
       exchange: exchange, redirects: redirects.count, attempts: attempts)
   }
 
-  /// Plans what is made of the response. False: it was decided meanwhile, or the consumer knows of it.
+  /// Plans what happens to the response. Returns false if the request was decided, or if the consumer has received
+  /// something.
   mutating func plan(_ course: ExchangeState.Course) -> Bool {
     guard let exchange, exchange.isUntold, !isDecided else { return false }
     self.exchange?.course = course
     return true
   }
 
-  /// The consumer is called, to forget the response that it was told of. False: it was decided meanwhile.
+  /// The consumer is called to discard the response that it has received. Returns false if the request was decided.
   mutating func voidResponse() -> Bool {
     guard let exchange, exchange.isTold, enterConsumer() else { return false }
     self.exchange?.course = .open
@@ -317,7 +318,7 @@ extension OperationState {
 
   /// The exchange has ended.
   ///
-  /// - Parameter course: What is made of its failure, if that is not the request's.
+  /// - Parameter course: What happens after its failure, if that does not end the request.
   mutating func ended(_ end: ExchangeEnd, _ course: ExchangeState.Course? = nil, at now: Deadline) -> Action {
     times = end.times
     switch stage {
@@ -345,7 +346,7 @@ extension OperationState {
     }
   }
 
-  /// The exchange's end is the request's.
+  /// The exchange's end is the end of the request.
   private mutating func conclude(_ exchange: ExchangeState, _ failure: DispatchError?, at now: Deadline) -> Action {
     decide(by: failure, at: now)
     stage = .over
@@ -373,7 +374,7 @@ extension OperationState {
     }
   }
 
-  /// Another request takes the place of the present one.
+  /// Replaces the request by another one.
   private mutating func goOn(
     with next: DispatchRequest, _ reason: WaitingStart.Reason, _ exchange: ExchangeState, at now: Deadline
   ) -> Action {
@@ -391,7 +392,7 @@ extension OperationState {
     return Action(timer: timers.timeout.take(), next: .move(ticket, next, reason))
   }
 
-  /// It was to be sent again to its own end-point, where each start is counted: it waits for its turn there.
+  /// The request was to be sent again to the same end-point, where each start is counted: it waits for its turn there.
   mutating func waitsAgain(_ reason: WaitingStart.Reason, at now: Deadline) -> Action {
     switch stage {
     case .starting(let exchange):
@@ -420,7 +421,7 @@ extension OperationState {
 
   // MARK: Credentials
 
-  /// The consumer gives no credential: the response that asks is the request's.
+  /// The consumer gives no credential, so the response that asked for one is delivered.
   mutating func proceed(at now: Deadline) -> Action {
     guard var exchange, case .asked(let asking) = exchange.course, !isDecided else { return Action() }
     let timeout = tell(asking, &exchange)
@@ -431,7 +432,7 @@ extension OperationState {
     return action
   }
 
-  /// The consumer gives a credential: the request is sent again with it, as soon as the exchange has ended.
+  /// The consumer gives a credential. The request is sent again with it as soon as the exchange has ended.
   mutating func sendAgain(with credential: DispatchRequest, at now: Deadline) -> Action {
     guard let exchange, case .asked = exchange.course, !isDecided else { return Action() }
     if case .answering = stage { return follow(.credential(credential), exchange, at: now) }

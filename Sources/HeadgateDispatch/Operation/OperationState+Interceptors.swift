@@ -1,28 +1,28 @@
 import HeadgateThreads
 
-// A request and its interceptors. They work while it has no permit: before it is brought to the gate, for the first time or
-// again, and after its exchange, on a response that is kept until they have looked at it.
+// A request and its interceptors, which work while it holds no permit: before it is submitted to the gate, initially or
+// again, and after its exchange, on a response that is withheld until they have reviewed it.
 
-/// What is known of a request that interceptors work on.
+/// The data of a request with interceptors.
 struct Interceptions: Sendable {
-  /// The request as no interceptor has changed it: as it was submitted, as a redirect or a credential made it, or as an
-  /// interceptor answered. Each preparation begins with it, so that none piles up on another, and nothing that was put in
-  /// for one origin goes along to the next.
+  /// The request without changes by interceptors: as submitted, redirected, given a credential, or replaced by an
+  /// interceptor's answer. Each preparation starts with it, so changes don't accumulate, and a field set for one origin
+  /// is not passed on to the next.
   var unprepared: DispatchRequest
-  /// How often each interceptor had it sent again, by its place.
+  /// How often each interceptor had it sent again, by the interceptor's index.
   var answers: [Int: Int] = [:]
-  /// How often what was prepared was out of date by the time that there was a permit.
+  /// How often the prepared request was outdated when it got its permit.
   var latePreparations = 0
 }
 
-/// What interceptors do.
+/// The work of interceptors.
 enum InterceptorWork: Sendable {
   case preparation(GateApproach)
-  /// They look at a response, or at a failure.
+  /// They review a response or a failure.
   case review(KeptResponse, ExchangeEnd)
 }
 
-/// How a request is brought to the gate.
+/// How a request is submitted to the gate.
 struct GateApproach: Sendable {
   let reason: WaitingStart.Reason
   var patience = Scheduler<any GateClient>.Patience.waits
@@ -30,7 +30,7 @@ struct GateApproach: Sendable {
 }
 
 extension OperationState {
-  /// Interceptors are next: once the gate expects the request back its permit goes back.
+  /// Interceptors continue. The permit is returned once the gate expects the request back.
   mutating func yield(_ work: InterceptorWork, _ claim: Claim, at now: Deadline) -> Action {
     account.turn(to: .neither, at: now)
     let timeout = timers.timeout.take()
@@ -57,7 +57,7 @@ extension OperationState {
     return Action(next: .intercept(work, returning: claim))
   }
 
-  /// It has its permit, and what was prepared is out of date: it is to be prepared anew.
+  /// It has its permit, but the prepared request is outdated and must be prepared again.
   mutating func outdated(at now: Deadline) -> Action {
     switch stage {
     case .starting(let exchange):
@@ -72,7 +72,7 @@ extension OperationState {
 
   private static func unused(_ claim: Claim) -> Claim { claim.ticket.map { .unusedPermit($0) } ?? claim }
 
-  /// It is prepared, and the driver brings it to the gate, which expects it until then. False: it was decided meanwhile.
+  /// It is prepared. The driver submits it to the gate, which expects it until then. Returns false if it was decided.
   mutating func prepared(_ request: DispatchRequest, at now: Deadline) -> Bool {
     guard case .intercepted = stage else { return false }
     self.request = request
@@ -81,7 +81,7 @@ extension OperationState {
     return true
   }
 
-  /// The interceptor at a place wants it sent again. False: it was decided meanwhile.
+  /// The interceptor at an index wants the request sent again. Returns false if it was decided.
   mutating func sendAgain(_ changed: DispatchRequest?, by place: Int) -> Bool {
     guard case .intercepted = stage, var interceptions else { return false }
     if let changed { interceptions.unprepared = changed }
@@ -91,8 +91,8 @@ extension OperationState {
     return true
   }
 
-  /// A response that was kept is told now, as if it came: no interceptor wants the request sent again, or the gate closes.
-  /// False: it was decided meanwhile.
+  /// A withheld response is delivered now, as if it had just arrived: no interceptor wants the request sent again, or
+  /// the gate closes. Returns false if the request was decided.
   mutating func tell(_ kept: KeptResponse, at now: Deadline) -> Bool {
     let claim: Claim
     switch stage {

@@ -1,54 +1,54 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// One request from its submission to its end, as a value: an event goes in, and what the driver does comes out.
+/// One request from its submission to its end, as a value. Events go in, and actions for the driver come out.
 ///
 ///     waiting ──▶ starting ──▶ running ──▶ over
 ///
-/// | stage       | goes on to                                                                                  |
+/// | stage       | next stages                                                                                 |
 /// |-------------|---------------------------------------------------------------------------------------------|
 /// | waiting     | starting (a permit), expired, intercepted (to be prepared), over                            |
 /// | expired     | over (the deadline passes)                                                                  |
-/// | starting    | running (the transport has taken it), yielding (prepared too long ago), closing; an exchange may end here |
-/// | running     | over (the response); starting (redirect, closed connection); waiting (redirect elsewhere); resting (retry); yielding (interceptors are next); answering (a credential is asked for); closing |
+/// | starting    | running (the transport has accepted it), yielding (prepared too long ago), closing; an exchange may end here |
+/// | running     | over (the response); starting (redirect, closed connection); waiting (redirect elsewhere); resting (retry); yielding (interceptors continue); answering (a credential is requested); closing |
 /// | answering   | over (no credential), starting (with one), yielding and intercepted (prepared with one)     |
 /// | resting     | waiting (the next attempt), over                                                            |
-/// | yielding    | intercepted (the gate expects it), running (the gate closes: the response is told), over    |
-/// | intercepted | waiting (prepared), running (the response that they have seen is told), over                |
+/// | yielding    | intercepted (the gate expects it), running (the gate closes: the response is delivered), over |
+/// | intercepted | waiting (prepared), running (the reviewed response is delivered), over                      |
 /// | closing     | over (the exchange has ended)                                                               |
 ///
-/// It is decided once: by its response, a cancel, a limit on time, a fault, or a shutdown, whichever comes first. That
-/// decides what the caller is told, at once. The permit goes back when the exchange has ended, and only then.
+/// The outcome is decided once, by the first of these: the response, a cancel, a time limit, a failure, or a shutdown.
+/// The caller is told at once. The permit is returned only when the exchange has ended.
 struct OperationState {
-  /// Where the request stands, with all that holds there only.
+  /// The stage of the request, with the data that exists only there.
   enum Stage {
-    /// In the gate's queue; without a ticket on its way there. A redirect that waits for another end-point's permit keeps
-    /// its ticket.
+    /// In the gate's queue, or without a ticket on its way there. A redirect that waits for another end-point's permit
+    /// keeps its ticket.
     case waiting(Ticket?)
-    /// Its permit came with next to nothing left of the deadline, and went on to the next request. It was never sent.
+    /// Its permit came with almost nothing left of the deadline, and was passed on. It was never sent.
     case expired
-    /// It has a permit, and the transport is being told.
+    /// It has a permit, and the transport is being called.
     case starting(ExchangeState)
-    /// The exchange is under way.
+    /// The exchange runs.
     case running(ExchangeState, any ExchangeControl)
-    /// The exchange has ended, perhaps with a failure, and its consumer is asked for a credential. The permit is held.
+    /// The exchange has ended, perhaps with a failure, and the consumer is asked for a credential. The permit is held.
     case answering(ExchangeState, DispatchError?)
-    /// The permit was given back, and the next attempt is due later.
+    /// The permit was returned, and the next attempt is due later.
     case resting
-    /// Interceptors are next. The permit is held until the gate expects the request back.
+    /// Interceptors continue. The permit is held until the gate expects the request back.
     case yielding(Claim)
-    /// Interceptors work on it. It holds no permit, and the gate expects it.
+    /// Interceptors process it. It holds no permit, and the gate expects it.
     case intercepted
-    /// It is decided, and its exchange has yet to end.
+    /// It is decided, and its exchange has not ended yet.
     case closing(Claim)
-    /// Nothing follows.
+    /// The end.
     case over
   }
 
-  /// What the gate counts the request for.
+  /// What the gate counts the request as.
   enum Claim {
     case permit(Ticket)
-    /// A permit under which nothing was sent: no rate is to count it.
+    /// A permit under which nothing was sent, so no rate counts it.
     case unusedPermit(Ticket)
     case expectation
 
@@ -60,48 +60,49 @@ struct OperationState {
     }
   }
 
-  /// What the driver does with no lock held, in this order.
+  /// What the driver does, with no lock held and in this order.
   struct Action {
-    /// Taken back.
+    /// The timer to cancel.
     var timer: TimerQueue.Key?
-    /// Taken out of the queue.
+    /// The ticket to withdraw from the queue.
     var withdrawn: Ticket?
-    /// Cancelled.
+    /// The exchange to cancel.
     var exchange: (any ExchangeControl)?
-    /// Whether the interceptors' work is cancelled.
+    /// Whether to cancel the interceptors' work.
     var cancelsWork = false
-    /// Given back: the next request starts here and now, before the caller of this one is told.
+    /// The claim to return. The next request starts here, before the caller of this one is told.
     var released: Claim?
     var next: Next?
   }
 
-  /// What follows.
+  /// The next step.
   enum Next {
-    /// The transport is told.
+    /// Call the transport.
     case start(Launch)
-    /// The permit is exchanged for one of another end-point, or of its own, where it is counted once more.
+    /// Exchange the permit for one of another end-point, or for a new one of the same end-point, where the start is
+    /// counted.
     case move(Ticket, DispatchRequest, WaitingStart.Reason)
-    /// The permit goes back, and the request rests.
+    /// Return the permit and rest.
     case rest(Duration, returning: Claim)
-    /// The rest is over: the request is brought to the gate, after its interceptors if there are any.
+    /// The rest is over: submit the request to the gate, after its interceptors if there are any.
     case comeBack
-    /// The gate is told to expect it, for this work of interceptors.
+    /// Tell the gate to expect the request, for this work of interceptors.
     case yield(InterceptorWork)
-    /// The permit goes back, if there is one, and interceptors work.
+    /// Return the permit, if there is one, and start the interceptors' work.
     case intercept(InterceptorWork, returning: Claim?)
-    /// The rest of the response is passed over.
+    /// Skip the rest of the response.
     case resume
-    /// The caller is told.
+    /// Tell the caller.
     case deliver(Outcome)
   }
 
-  /// What the caller is told, once.
+  /// The outcome for the caller, delivered once.
   struct Outcome {
     let error: DispatchError?
     let times: DispatchTimes
-    /// When it was decided.
+    /// The time of the decision.
     let at: Deadline
-    /// To be taken back before.
+    /// The timers to cancel before.
     let timers: OperationTimers
   }
 
@@ -109,25 +110,25 @@ struct OperationState {
   private enum Turn { case free, inside, ended }
 
   var stage = Stage.waiting(nil)
-  /// The present request: after redirects the last one, as interceptors have prepared it.
+  /// The current request: after redirects the last one, as prepared by interceptors.
   var request: DispatchRequest
-  /// What interceptors have to do with it; nil where there are none.
+  /// The interceptors' data. Nil without interceptors.
   var interceptions: Interceptions?
-  /// Its lane, which a short request may change while it runs.
+  /// The lane, which a short request may change while it runs.
   private(set) var lane: RequestLane
-  /// By what its weight is known to the gate, since it last started; nil for one without.
+  /// The ticket under which its weight was charged at the last start. Nil for a request without a weight.
   private(set) var weighedTicket: Ticket?
-  /// Where that is not what it was submitted with.
+  /// The priority, if changed after the submission.
   var priority: RequestPriority?
 
-  /// The head that the consumer was told of last.
+  /// The last head delivered to the consumer.
   var head: ResponseHead?
-  /// What came after the body.
+  /// The trailer fields.
   var trailers: HTTPFields?
-  /// What took how long in the last exchange.
+  /// The phases of the last exchange.
   var times = ExchangeTimes()
 
-  /// How it ended, and when; nil before.
+  /// The outcome and its time. Nil before the decision.
   private var decision: (result: Result<Void, DispatchError>, at: Deadline)?
   private var turn = Turn.free
   var timers = OperationTimers()
@@ -136,15 +137,15 @@ struct OperationState {
   var lastActivity: Deadline = .distantPast
   /// How often the consumer had room again.
   var resumes = 0
-  /// Redirects that were followed.
+  /// The redirects that were followed.
   var redirects: [FollowedRedirect] = []
-  /// How often it was sent for its own sake: redirects and credentials don't count.
+  /// How often the request was sent, not counting redirects and credentials.
   var attempts = 1
-  /// The same of those exchanges that have ended.
+  /// The value of `attempts` at the last exchange that has ended.
   var sentAttempts = 0
-  /// Exchanges that have ended.
+  /// The number of exchanges that have ended.
   var exchanges = 0
-  /// When the last exchange started.
+  /// The start of the last exchange.
   var began = Deadline.distantPast
 
   private let submitted: Deadline
@@ -161,7 +162,7 @@ struct OperationState {
 
   // MARK: The gate
 
-  /// It stands in the queue. Returns its ticket if it is to be withdrawn, because it was decided on the way.
+  /// It waits in the queue. Returns its ticket if that must be withdrawn, because the request was decided on the way.
   mutating func accepted(_ ticket: Ticket) -> Ticket? {
     switch stage {
     case .waiting: stage = .waiting(ticket)
@@ -171,7 +172,7 @@ struct OperationState {
     return nil
   }
 
-  /// It has a permit. Nil: it was decided before or comes too late, and the permit goes back.
+  /// It has a permit. Nil if it was decided before or the permit comes too late: the permit is returned.
   mutating func granted(_ ticket: Ticket, at now: Deadline) -> Launch? {
     guard case .waiting = stage else { return nil }
     if let deadline, now > lastStart(before: deadline) {
@@ -183,14 +184,14 @@ struct OperationState {
     return launch(ExchangeState(number: exchanges, claim: .permit(ticket)), at: now)
   }
 
-  /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time: it would
-  /// only take the permit from one that can.
+  /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time, and would
+  /// only take the permit from another request.
   private func lastStart(before deadline: Deadline) -> Deadline {
     let hundredth = deadline.nanoseconds(since: submitted) / 100
     return deadline.advanced(byNanoseconds: -max(0, min(hundredth, 10_000_000)))
   }
 
-  /// It goes on in the long lane. Returns the time-out, if that ended with the head.
+  /// It continues in the long lane. Returns the timeout if that has ended with the head.
   mutating func becameLong() -> TimerQueue.Key? {
     lane = .long
     guard var exchange, case .told = exchange.course else { return nil }
@@ -201,9 +202,9 @@ struct OperationState {
 
   // MARK: The decision
 
-  /// It ends from outside: a cancel, a limit on time, a fault of the consumer. Nil: it was decided before.
+  /// Ends the request from outside: a cancel, a time limit, an error of the consumer. Nil if it was decided before.
   ///
-  /// - Parameter phase: How far the exchange has come, by what the transport says.
+  /// - Parameter phase: The phase of the exchange, as reported by the transport.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
     guard decision == nil else { return nil }
     leave([.socket, .memory], at: now)
@@ -242,7 +243,7 @@ struct OperationState {
     }
   }
 
-  /// Decides how it ends; nil: its response was whole.
+  /// Decides the outcome. A nil error means a complete response.
   mutating func decide(by error: DispatchError?, phase: DispatchError.Phase? = nil, at now: Deadline) {
     account.turn(to: .neither, at: now)
     let measured = error.map { error in
@@ -270,18 +271,18 @@ struct OperationState {
 
   // MARK: The consumer
 
-  /// The consumer is called. False: it is decided, and nothing more is told.
+  /// The consumer is about to be called. Returns false after the decision: nothing more is delivered.
   mutating func enterConsumer() -> Bool {
     guard decision == nil else { return false }
     turn = .inside
     return true
   }
 
-  /// The consumer has returned. Returns the outcome, if it was decided meanwhile.
+  /// The consumer has returned. Returns the outcome if it was decided during the call.
   ///
   /// - Parameters:
-  ///   - isPausing: Whether it has no room for more.
-  ///   - before: The count of resumes when it was called: a consumer that was faster has resumed already.
+  ///   - isPausing: Whether the consumer has no room for more.
+  ///   - before: The number of resumes before the call. If it has changed, the consumer has already resumed.
   mutating func leaveConsumer(isPausing: Bool, resumes before: Int) -> Next? {
     turn = .free
     let isPaused = isPausing && resumes == before
@@ -291,8 +292,7 @@ struct OperationState {
 
   // MARK: Timers
 
-  /// Takes a timer into keeping. Returns the one to take back: the one whose place it takes; or this one, when what it was
-  /// armed for is over by now.
+  /// Stores a timer. Returns the timer to cancel: the one it replaces, or this one if its purpose has passed.
   mutating func keep(_ timer: TimerQueue.Key, for purpose: OperationTimers.Purpose) -> TimerQueue.Key? {
     guard decision == nil else { return timer }
     switch purpose {
@@ -304,7 +304,7 @@ struct OperationState {
     return timers.keep(timer, for: purpose)
   }
 
-  /// The rest is over. Nil: it was decided meanwhile.
+  /// The rest is over. Nil if the request was decided.
   mutating func woke(at now: Deadline) -> Next? {
     guard isResting else { return nil }
     timers.rest = nil
@@ -313,31 +313,31 @@ struct OperationState {
     return .comeBack
   }
 
-  /// How long nothing came. That time rests while the consumer holds the transfer, while the request waits, and while its
-  /// own body is not there.
+  /// How long nothing has arrived. The clock stops while the consumer pauses the transfer, while the request waits, and
+  /// while the request's body has no data.
   ///
   /// - Parameters:
   ///   - isHeld: Whether the body's producer keeps the server waiting.
-  ///   - lastSent: When something was sent last.
+  ///   - lastSent: The time at which data was last sent.
   mutating func silence(isHeld: Bool, lastSent: Deadline, at now: Deadline) -> Int64 {
     lastActivity = !isListening || isHeld ? now : max(lastActivity, lastSent)
     return now.nanoseconds(since: lastActivity)
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
   var isDecided: Bool { decision != nil }
 
-  /// Why it did not come to its end; nil before, and where its response was whole.
+  /// The error of the outcome. Nil before the decision, and after a complete response.
   var verdict: DispatchError? {
     if case .failure(let error)? = decision?.result { return error }
     return nil
   }
 
-  /// What took how long; nil before the caller is told.
+  /// The time spent in each phase. Nil before the caller is told.
   var finalTimes: DispatchTimes? { turn == .ended ? decision.map { measuredTimes($0.at) } : nil }
 
-  /// Whether it waits for something else than the network.
+  /// Whether it waits for something other than the network.
   var isWaiting: Bool {
     switch stage {
     case .waiting, .resting, .intercepted: true
@@ -351,7 +351,7 @@ struct OperationState {
     return false
   }
 
-  /// By what the gate knows it.
+  /// The ticket that the gate knows it by.
   var ticket: Ticket? {
     switch stage {
     case .waiting(let ticket): return ticket
@@ -361,7 +361,7 @@ struct OperationState {
     }
   }
 
-  /// Where it stands, in the words of its handle.
+  /// The state shown by its handle.
   var handleState: URLDispatchOperation.State {
     switch decision?.result {
     case .success?: return .finished

@@ -1,16 +1,16 @@
 import HeadgateThreads
 
-/// The timers of one operation, by their purposes. They all belong to the gate's one service.
+/// The timers of one operation, by purpose. All belong to the gate's timer service.
 struct OperationTimers {
-  /// What a timer is for.
+  /// The purpose of a timer.
   enum Purpose {
     /// The request's `deadline`.
     case deadline
-    /// The next look whether something came.
+    /// The next check for activity.
     case idle
-    /// The request's `timeout`, armed for the exchange of this number.
+    /// The request's `timeout`, armed for the exchange with this number.
     case timeout(exchange: Int)
-    /// The next attempt, after so many.
+    /// The next attempt, after this number of attempts.
     case rest(attempts: Int)
   }
 
@@ -19,7 +19,7 @@ struct OperationTimers {
   var timeout: TimerQueue.Key?
   var rest: TimerQueue.Key?
 
-  /// Takes a timer into keeping. Returns the one whose place it takes.
+  /// Stores a timer. Returns the one that it replaces.
   mutating func keep(_ timer: TimerQueue.Key, for purpose: Purpose) -> TimerQueue.Key? {
     switch purpose {
     case .deadline: exchange(&deadline, timer)

@@ -1,6 +1,7 @@
 import HeadgateThreads
 
-/// How long one request has waited and run, over all its exchanges. Rests, and the work of interceptors, are neither.
+/// The waiting and running time of one request, over all its exchanges. Rests and the work of interceptors count as
+/// neither.
 struct TimeAccount {
   enum Kind { case waiting, running, neither }
 
@@ -8,13 +9,13 @@ struct TimeAccount {
   private var since: Deadline
   private var waited: Int64 = 0
   private var ran: Int64 = 0
-  // What of it no time-out counts.
+  // The part of the running time that the timeout does not count.
   private var uncounted: Int64 = 0
 
-  /// One that waits.
+  /// Creates the account of a waiting request.
   init(since moment: Deadline) { since = moment }
 
-  /// What the request does from now on.
+  /// Changes what the request does from now on.
   mutating func turn(to next: Kind, at now: Deadline) {
     (waited, ran) = (waited(at: now), ran(at: now))
     (kind, since) = (next, now)
@@ -29,6 +30,6 @@ struct TimeAccount {
   /// Nanoseconds under a permit since the time-out began.
   func counted(at now: Deadline) -> Int64 { ran(at: now) - uncounted }
 
-  /// The time-out is over, and begins anew if another exchange follows.
+  /// The timeout has ended, and starts again if another exchange follows.
   mutating func beginTimeoutAnew(at now: Deadline) { uncounted = ran(at: now) }
 }

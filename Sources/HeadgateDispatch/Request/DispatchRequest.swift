@@ -156,7 +156,7 @@ public struct DispatchRequest: Sendable {
     set { fields.priority = newValue }
   }
 
-  /// Further limits that the request belongs to, beside its end-point: see ``GateLimits/scopes``. The request starts
+  /// The scopes that the request belongs to, besides its end-point: see ``GateLimits/scopes``. The request starts
   /// when its end-point and all scopes have room, and takes no permit from any of them before that. Redirects keep
   /// the scopes. Default: none.
   public var scopes: [RequestScope] {
@@ -174,15 +174,15 @@ public struct DispatchRequest: Sendable {
     set { fields.rare.weights = newValue }
   }
 
-  /// Reads from a response's head what its request really weighed, in units by the names of budgets; nil where the head does
-  /// not say.
+  /// Reads the request's actual weight from a response's head, in units by name of budget. Nil if the head does not
+  /// contain it.
   public typealias Settlement = @Sendable (ResponseHead) -> [String: Int]?
 
-  /// Tells what the request really weighed, where the server says so in a header field. Called with the head of each
-  /// response to it, refusals and redirects among them; what it returns settles the start that was answered, as
-  /// ``URLDispatchOperation/settle(_:)`` does, and that one then does nothing. Called on the transport's thread, where
-  /// every other exchange waits: it must return soon, and blocking calls of the dispatcher are refused. Not called for a request
-  /// without ``weights``. Nil unless set.
+  /// Corrects the charge from a header field in which the server reports the actual weight. Called with the head of
+  /// each response to the request, including refusals and redirects. The result settles the start that the response
+  /// belongs to, like ``URLDispatchOperation/settle(_:)``, which then has no effect for that start. Called on the
+  /// transport's thread, where it delays every other exchange: it must return soon, and blocking calls of the
+  /// dispatcher throw. Not called for a request without ``weights``. Default: nil.
   ///
   ///     request.settlement = { head in head[.contentLength].flatMap { Int($0) }.map { ["bytes": $0] } }
   public var settlement: Settlement? {

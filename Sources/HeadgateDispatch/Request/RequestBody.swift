@@ -127,9 +127,9 @@ package struct BodySlices: Sendable {
   let copy: @Sendable (Range<Int>) -> [UInt8]
 
   /// - Parameters:
-  /// - origin: The object that holds the bytes, for a transport that can use it.
-  ///   - count: How many there are.
-  ///   - copy: The bytes in a range.
+  ///   - origin: The object that holds the bytes, for a transport that can use it.
+  ///   - count: The number of bytes.
+  ///   - copy: Returns the bytes in a range.
   package init(_ origin: any Sendable, count: Int, copy: @escaping @Sendable (Range<Int>) -> [UInt8]) {
     self.origin = origin
     self.count = count

@@ -86,7 +86,7 @@ struct RequestFields: Sendable {
 
   /// Whether it needs more than its end-point's permit.
   var hasNeeds: Bool { !rare.scopes.isEmpty || !rare.weights.isEmpty }
-  /// What it needs beside its end-point's permit; nil for almost every request.
+  /// What it needs besides its end-point's permit. Nil for almost every request.
   var needs: StartNeeds? {
     hasNeeds ? StartNeeds(scopes: rare.scopes, weights: rare.weights) : nil
   }
@@ -96,7 +96,7 @@ struct RequestFields: Sendable {
 // Unchecked: `fields` is written only while a single request refers to the object, so no other thread can read it
 // then.
 final class RequestStorage: @unchecked Sendable {
-  // Exclusivity checks off, because accesses are frequent. For the proof see above.
+  // Exclusivity checks are off, because accesses are frequent. The proof above applies.
   @exclusivity(unchecked) var fields: RequestFields
 
   init(_ fields: consuming RequestFields) { self.fields = fields }

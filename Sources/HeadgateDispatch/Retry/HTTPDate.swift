@@ -1,5 +1,5 @@
-// The three forms of a date that RFC 9110 section 5.6.7 has recipients accept. The name of the day says nothing that the date
-// does not, and is not compared with it.
+// The three date formats that RFC 9110 section 5.6.7 requires recipients to accept. The name of the day is redundant
+// and is not checked.
 
 #if canImport(Darwin)
 import Darwin
@@ -10,14 +10,14 @@ import Musl
 #endif
 
 enum HTTPDate {
-  /// The present, in seconds since 1970.
+  /// The current time, in seconds since 1970.
   static var now: Int { time(nil) }
 
-  /// The seconds since 1970; nil for what is no date.
+  /// The seconds since 1970. Nil if the text is not a date.
   ///
-  /// - Parameter now: The present, in seconds since 1970: a year of two digits is not more than 50 years ahead of it.
+  /// - Parameter now: The current time, in seconds since 1970. A year of two digits is at most 50 years ahead of it.
   static func seconds(_ text: String, now: Int) -> Int? {
-    // No date is longer, and what is longer is not taken apart.
+    // No valid date is longer, and longer text is not parsed.
     guard text.utf8.count <= 40 else { return nil }
     let parts = text.split(separator: " ").map(String.init)
     switch parts.count {
@@ -53,13 +53,13 @@ enum HTTPDate {
     return days(year, month + 1, day) * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
   }
 
-  // The days since 1970: March is the first month here, so that the leap day is a year's last.
+  // The days since 1970. March counts as the first month, so the leap day is the last day of a year.
   private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let year = month <= 2 ? year - 1 : year
     let ofYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
     return year * 365 + year / 4 - year / 100 + year / 400 + ofYear - 719_468
   }
 
-  // Good to a day, which is enough to tell a century.
+  // Exact to within a day, which is enough to determine the century.
   private static func year(ofDay day: Int) -> Int { 1970 + Int(Double(day) / 365.2425) }
 }

@@ -2,64 +2,65 @@ import HTTPTypes
 import HeadgateFlow
 import HeadgateThreads
 
-/// When a request that failed is sent again, and after how long.
+/// When a failed request is sent again, and after which wait.
 ///
 ///     request.retry = RetryPolicy(attempts: 4)
 ///
-/// Sent again is what the network lost and what a server puts off (408, 429, 502, 503, 504), where that can't do a thing
-/// twice: methods that may be repeated by RFC 9110 section 9.2.2, or any with an `Idempotency-Key` field; with a body only
-/// if it ``RequestBody/canBeSentAgain``, else the failure itself is told. An attempt that ran into its `connectTimeout` or
-/// `idleTimeout` is lost to the network too; a request that ran into its `timeout` or `deadline`, which hold for all attempts
-/// together, has no time for another.
+/// A request is sent again after a network failure and after a temporary refusal by the server (408, 429, 502, 503,
+/// 504), if that can't cause a duplicate action: with a method that RFC 9110 section 9.2.2 defines as idempotent, or
+/// with an `Idempotency-Key` field. A request with a body is sent again only if the body
+/// ``RequestBody/canBeSentAgain``; otherwise the failure is delivered. An expired `connectTimeout` or `idleTimeout`
+/// counts as a network failure. After an expired `timeout` or `deadline`, which cover all attempts together, there is
+/// no time for another attempt.
 ///
-/// A response that breaks off after its head is sent again as long as its caller has seen nothing of it: where it is gathered
-/// in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking calls), and where it goes to a
-/// file, which is begun anew. The head of a stream, and what a delegate hears, have been handed on: nothing is sent again
-/// after those.
+/// A response that breaks off after its head is retried as long as the caller has received nothing of it. That is so
+/// for a response collected in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking calls), and for
+/// a file, which is written from the start again. The head of a stream and the calls of a delegate have been delivered,
+/// so those requests are not retried after the head.
 ///
-/// What met a connection that was kept open and turned out to be closed (``DispatchRequest/retry``) is sent again at
-/// once and once, with no wait: that is one of the ``attempts``, takes nothing from the ``budget``, and is never done
-/// with methods that may not be repeated, whatever ``repeatsUnsafeMethods`` says; those are sent again by the policy's
-/// own rules.
+/// A request that met a closed connection (``DispatchRequest/retry``) is sent again once and without a wait. That
+/// counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods that are not
+/// idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
 ///
-/// Where the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is sent again
-/// does not wait by itself: it goes back to the queue, and waits there like those that were never sent. The pause costs
-/// them no attempt, and nothing of the ``budget``.
+/// If the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is retried
+/// does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses up none
+/// of their attempts, and nothing of the ``budget``.
 ///
-/// While it waits for its next attempt a request holds no permit: others go on. It comes back with the age of its
-/// submission, also to a queue that is full. Its `deadline` and its `timeout` hold for
-/// all attempts together, and a wait that would outlast the deadline is not begun.
+/// While a request waits for its next attempt it holds no permit, so others continue. It returns to the queue with the
+/// age of its submission, even if the queue is full. Its `deadline` and `timeout` cover all attempts together, and no
+/// wait begins that would outlast the deadline.
 public struct RetryPolicy: Sendable {
-  /// How many times a request is sent at most, the first time included; 1 or less never sends it again.
+  /// The maximum number of times a request is sent, including the first. With 1 or less it is never sent again.
   public var attempts: Int
 
-  /// How long it waits between two attempts. A `Retry-After` field of the server makes it longer, never shorter.
+  /// The wait between attempts. A `Retry-After` field of the server makes it longer, never shorter.
   public var backoff: Backoff
 
-  /// What keeps all requests together from multiplying the load on a server that is down; nil for no such bound.
+  /// The budget that keeps retries of all requests together from multiplying the load on a failing server. Nil: no
+  /// bound.
   public var budget: RetryBudget?
 
-  /// The statuses that mean "ask again".
+  /// The status codes after which a request is sent again.
   public var statusCodes: Set<Int> = [408, 429, 502, 503, 504]
 
-  /// Whether methods that may not be repeated are sent again too: POST and PATCH. For servers that can tell.
+  /// Whether methods that are not idempotent, POST and PATCH, are sent again too. For servers that detect duplicates.
   public var repeatsUnsafeMethods = false
 
-  /// The longest `Retry-After` that a request waits for by itself: what asks for more gets no further attempt. A minute
-  /// unless set. Where the end-point pauses, ``PausePolicy/longest`` holds instead: the request waits in the queue like all
-  /// others there, and its `deadline` alone bounds that.
+  /// The longest `Retry-After` that a request waits for on its own. After a longer one it is not sent again. One minute
+  /// by default. While the end-point pauses, ``PausePolicy/longest`` applies instead: the request waits in the queue
+  /// like all others, bounded only by its `deadline`.
   public var longestRetryAfter: Duration = .seconds(60)
 
-  /// Whether `Retry-After` is not read at all: the ``backoff`` alone says how long to wait.
+  /// Whether `Retry-After` is ignored, so that only ``backoff`` determines the wait.
   public var ignoresRetryAfter = false
 
-  /// A policy.
+  /// Creates a policy.
   ///
   /// - Parameters:
-  ///   - attempts: How many times a request is sent at most.
-  ///   - backoff: How long it waits in between: from 100 ms doubling up to 20 s with full jitter, unless given.
-  ///   - budget: One for all requests with this policy and its copies, which lets retries add 10 % to the load, unless
-  ///     given.
+  ///   - attempts: The maximum number of times a request is sent.
+  ///   - backoff: The wait between attempts. By default it starts at 100 ms and doubles up to 20 s, with full jitter.
+  ///   - budget: A budget for all requests with this policy and its copies. By default retries may add 10 % to the
+  ///     load.
   public init(attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget()) {
     self.attempts = attempts
     self.backoff = backoff
@@ -71,7 +72,7 @@ public struct RetryPolicy: Sendable {
     request.hasReplayableBody && (repeatsUnsafeMethods || request.isIdempotent)
   }
 
-  /// Whether a failure may be over by the next attempt.
+  /// Whether a failure may have passed by the next attempt.
   func isPassing(_ error: DispatchError) -> Bool {
     switch error.code {
     case .nameNotResolved, .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut: true
@@ -79,13 +80,13 @@ public struct RetryPolicy: Sendable {
     }
   }
 
-  /// The wait before the next attempt; nil: there is none. Takes from the budget only if there is one.
+  /// The wait before the next attempt. Nil if there is none. Takes from the budget only if there is one.
   ///
   /// - Parameters:
-  ///   - made: How many attempts were made.
-  ///   - asked: What the server asked for.
-  ///   - asleep: For how long its end-point lets nothing start. It waits for that in the queue, and not by itself.
-  ///   - left: How much time the deadline leaves.
+  ///   - made: The number of attempts made.
+  ///   - asked: The wait that the server requested.
+  ///   - asleep: How long the end-point is paused. The request waits for that in the queue, not on its own.
+  ///   - left: The time left until the deadline.
   func wait(
     after made: Int, asked: Duration?, asleep: Duration? = nil, left: Duration?,
     using random: inout some RandomNumberGenerator
@@ -93,27 +94,28 @@ public struct RetryPolicy: Sendable {
     guard made < attempts, asleep != nil || asked.map({ $0 <= longestRetryAfter }) ?? true else { return nil }
     let wait = asleep ?? max(backoff.delay(after: made, using: &random), asked ?? .zero)
     guard left.map({ wait < $0 }) ?? true else { return nil }
-    // The end of a sleep paces all that wait for it: the budget is for end-points that nothing else protects.
+    // The end of a pause paces all waiting requests. The budget is for end-points without that protection.
     guard asleep != nil || budget?.withdraw() ?? true else { return nil }
     return asleep == nil ? wait : .zero
   }
 }
 
 extension DispatchRequest {
-  /// Whether it means the same however often it is sent: by its method (RFC 9110 section 9.2.2), or because it says so.
+  /// Whether repeating it has no further effect: by its method (RFC 9110 section 9.2.2), or because it has an
+  /// idempotency key.
   package var isIdempotent: Bool {
     switch method.rawValue {
     case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY": true
-    // An empty key names no request.
+    // An empty key identifies no request.
     default: Self.idempotencyKey.flatMap { headerFields[$0] }?.contains { $0 != " " && $0 != "\t" } ?? false
     }
   }
 
   private static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 
-  /// Whether it may be sent again though nobody knows whether the server has seen it.
+  /// Whether it may be sent again although it is unknown whether the server received it.
   package var mayBeRepeated: Bool { isIdempotent && hasReplayableBody }
 
-  /// Whether its body, if it has one, can be had again.
+  /// Whether its body, if it has one, can be read again.
   var hasReplayableBody: Bool { body?.isReplayable ?? true }
 }

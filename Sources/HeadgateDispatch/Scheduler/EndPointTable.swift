@@ -1,57 +1,58 @@
-/// What keeps an end-point from starting its next request, beside its counts.
+/// What keeps an end-point from starting its next request, besides its counts.
 struct StartHolds: OptionSet, Sendable {
   let rawValue: UInt8
 
-  /// Stopped by hand: nothing starts.
+  /// Stopped manually: nothing starts.
   static let stopped = StartHolds(rawValue: 1)
-  /// The first of the short lane has to wait for a moment.
+  /// The first request of the short lane must wait for a point in time.
   static let shortSleeps = StartHolds(rawValue: 2)
-  /// The first of the long lane has to wait for a moment.
+  /// The first request of the long lane must wait for a point in time.
   static let longSleeps = StartHolds(rawValue: 4)
-  /// As many run as may after a sleep, or as was learned.
+  /// The concurrency allowed after a pause, or learned, is reached.
   static let recovering = StartHolds(rawValue: 8)
-  /// It has a scope record: time, or what its server said, has a say in what starts. Holds nothing back itself.
+  /// It has a scope record, so time or the server's reports affect what starts. Does not hold anything back itself.
   static let isWatched = StartHolds(rawValue: 16)
-  /// A line with scopes may start its first short one, as far as its scopes go. Holds nothing back.
+  /// A line with scopes may start its first short request, as far as its scopes go. Does not hold anything back.
   static let shortReady = StartHolds(rawValue: 32)
-  /// The same for a long one.
+  /// The same for a long request.
   static let longReady = StartHolds(rawValue: 64)
 
-  /// Whether more than counts decides what starts next. Asked of these alone: of the whole record it would be a copy of that.
+  /// Whether more than counts decides what starts next. A property of the holds alone, because a method of the record
+  /// would copy the record.
   var needReview: Bool { !isDisjoint(with: [.isWatched, .shortReady, .longReady]) }
 
   static let shortHolds: StartHolds = [.stopped, .shortSleeps, .recovering]
   static let longHolds: StartHolds = [.stopped, .longSleeps, .recovering]
 }
 
-/// What the scheduler knows of one end-point while something runs or waits there.
+/// The scheduler's data about an end-point while something runs or waits there.
 struct EndPointRecord: Sendable {
-  // Nil marks an empty place of the table.
+  // Nil marks a free place in the table.
   var endPoint: EndPoint?
   var limits: EndPointLimits
   var running = 0
   var runningLong = 0
   var short = LaneQueue()
   var long = LaneQueue()
-  // Where it stands in the orders of turns at the total, or -1.
+  // Its position in the turn orders at the total limit, or -1.
   var shortTurn: Int32 = -1
   var longTurn: Int32 = -1
-  // How far it has come at the total: see TurnOrder.
+  // Its progress at the total limit; see TurnOrder.
   var pass: UInt64 = 0
   // What keeps its next request from starting.
   var holds: StartHolds = []
-  // One socket carries several requests, as the transport has seen: HTTP/2.
+  // The transport has observed that one socket carries several requests: HTTP/2.
   var multiplexes = false
   // Nothing runs or waits here.
   var isResting = false
-  // It stands in the list of those that became idle, before this one.
+  // It is in the list of idle end-points, before `nextIdle`.
   var isListed = false
   var nextIdle: Int32 = -1
-  // Its place in the table of scopes, where it is watched, or -1.
+  // Its place in the scope table if it is watched, or -1.
   var scope: Int32 = -1
-  // Its place in the table of the lines that may start, where requests with scopes wait, or -1.
+  // Its place in the table of ready lines if requests with scopes wait, or -1.
   var lines: Int32 = -1
-  // How many wait in lines with scopes, and how many of those are long.
+  // The number of requests that wait in lines with scopes, and how many of them are long.
   var lined: Int32 = 0
   var linedLong: Int32 = 0
 
@@ -62,31 +63,31 @@ struct EndPointRecord: Sendable {
 
   var isIdle: Bool { running == 0 && short.isEmpty && long.isEmpty && lined == 0 }
 
-  /// Stopped by hand: nothing starts.
+  /// Stopped manually: nothing starts.
   var isPaused: Bool {
     get { holds.contains(.stopped) }
     set { if newValue { holds.insert(.stopped) } else { holds.remove(.stopped) } }
   }
 
-  /// How many wait in a lane, those in lines with scopes too.
+  /// The number of requests that wait in a lane, including those in lines with scopes.
   func waiting(_ lane: RequestLane) -> Int {
     lane == .short ? short.count + Int(lined - linedLong) : long.count + Int(linedLong)
   }
 
-  /// Whether the first of a lane could run as far as this end-point's own limits go.
-  // Forced, as `hasRoom`: called, each copies the whole record first.
+  /// Whether the first request of a lane could run as far as this end-point's own limits go.
+  // Forced, like `hasRoom`: a call would first copy the whole record.
   @inline(__always)
   func isEligible(_ lane: RequestLane) -> Bool {
     waits(lane) && hasRoom(for: lane)
   }
 
-  /// Whether somebody waits in a lane whose scopes have room.
+  /// Whether a request waits in a lane whose scopes have room.
   func waits(_ lane: RequestLane) -> Bool {
     lane == .short
       ? !short.isEmpty || holds.contains(.shortReady) : !long.isEmpty || holds.contains(.longReady)
   }
 
-  /// How many may run: without HTTP/2 each needs a socket of its own.
+  /// The maximum number of running requests: without HTTP/2 each needs its own socket.
   var most: Int { multiplexes ? limits.requests : limits.connections }
 
   @inline(__always)
@@ -96,12 +97,12 @@ struct EndPointRecord: Sendable {
       : running < most && runningLong < limits.long && holds.isDisjoint(with: .longHolds)
   }
 
-  /// Whether its counts and hands let the first of a lane go, whatever the time is.
+  /// Whether its counts and manual stops let the first request of a lane start, regardless of time.
   func hasPlace(for lane: RequestLane) -> Bool {
     running < most && !isPaused && (lane == .short || runningLong < limits.long)
   }
 
-  /// Whether the long lane has no place left, counting those that wait for one.
+  /// Whether the long lane has no place left, counting the requests that wait for one.
   var isLongLaneFull: Bool { runningLong + waiting(.long) >= limits.long }
 
   subscript(lane: RequestLane) -> LaneQueue {
@@ -125,24 +126,24 @@ struct EndPointRecord: Sendable {
   }
 }
 
-/// All end-points where something runs or waits, and a few that were left last: a program that asks one end-point after
-/// another finds it again with all that belongs to it. All others are forgotten, so that a crawl over millions of hosts
-/// needs the memory of those that it is busy with.
+/// All end-points where something runs or waits, and some of the most recently idle ones, so that a program that
+/// alternates between end-points finds their records again. Others are forgotten, so that a crawl over millions of
+/// hosts needs memory only for the busy ones.
 struct EndPointTable: Sendable {
   private static let mostIdle = 1024
 
   private var records: [EndPointRecord] = []
   private var slots: [EndPoint: Int32] = [:]
   private var free: [Int32] = []
-  // Those that became idle, the eldest first. One that is busy again stays in its place until it is the eldest: to come
-  // and to go, as an end-point does with every single request, touches no list.
+  // The end-points that became idle, the oldest first. One that is busy again keeps its place until it is the oldest,
+  // so that the change between busy and idle, which happens with every single request, touches no list.
   private var firstIdle: Int32 = -1
   private var lastIdle: Int32 = -1
   private var idleCount = 0
-  /// How many end-points were new here so far.
+  /// The number of end-points that were new so far.
   private(set) var newCount = 0
 
-  /// End-points where something runs or waits.
+  /// The number of end-points where something runs or waits.
   var busyCount: Int { slots.count - idleCount }
   var busySlots: [Int32] {
     records.indices.lazy.filter { records[$0].endPoint != nil && !records[$0].isResting }.map { Int32($0) }
@@ -155,7 +156,7 @@ struct EndPointTable: Sendable {
 
   func slot(of endPoint: EndPoint) -> Int32? { slots[endPoint] }
 
-  /// The end-point's place: where it is, or a new one.
+  /// The place of an end-point: an existing or a new one.
   mutating func take(_ endPoint: EndPoint, _ limits: GateLimits, paused: Set<EndPoint>) -> Int32 {
     if let slot = slot(of: endPoint) {
       if records[Int(slot)].isResting {
@@ -179,8 +180,8 @@ struct EndPointTable: Sendable {
     return slot
   }
 
-  /// Nothing runs or waits there any more: it is kept among the last few, and the eldest of those is forgotten. O(1)
-  /// over all calls.
+  /// Nothing runs or waits there any more. It is kept among the recently idle ones, and the oldest of those is
+  /// forgotten. Amortized O(1).
   mutating func rest(_ slot: Int32) {
     guard !records[Int(slot)].isResting else { return }
     records[Int(slot)].isResting = true
@@ -194,7 +195,7 @@ struct EndPointTable: Sendable {
     while idleCount > Self.mostIdle { dropEldest() }
   }
 
-  /// Forgets all idle ones: their limits may be others by now.
+  /// Forgets all idle end-points, because their limits may have changed.
   mutating func forgetIdle() {
     while firstIdle >= 0 { dropEldest() }
   }

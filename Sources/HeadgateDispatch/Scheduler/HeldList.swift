@@ -1,5 +1,5 @@
-/// Those whose callers are held because too many wait, in the order of their arrival. They stand in their lanes at the
-/// same time. All operations are O(1).
+/// The requests whose callers are held because the queue is full, in the order of arrival. They are in their lanes at
+/// the same time. All operations are O(1).
 struct HeldList: Sendable {
   private(set) var first: Int32 = -1
   private var last: Int32 = -1

@@ -1,12 +1,12 @@
 import HeadgateThreads
 
-/// Those that wait for one end-point in one class, the lowest rank first.
+/// The requests that wait for one end-point in one lane, the lowest rank first.
 ///
-/// A rank is the time of the submission plus what the priority puts on top. Nearly every request comes with a rank above all
-/// others of its priority and joins the end of that priority's list: a multilevel queue, whose next one is the lowest of
-/// the five that stand first, with no heap to keep in order. One that comes back with the age of its first submission (a
-/// redirect), or whose priority was changed while it waited, may belong anywhere, and so may one that comes after the
-/// worth of priorities was changed: those stand in a heap beside the lists, so that no arrival walks along a queue.
+/// A rank is the time of submission plus an offset for the priority. Nearly every request has the highest rank of its
+/// priority and joins the end of that priority's list. This is a multilevel queue, whose next request is the lowest of
+/// the five list heads, without a heap to maintain. A request may belong in the middle if it returns with the age of
+/// its first submission (a redirect), if its priority was changed while it waited, or if it arrives after the worth of
+/// priorities was changed. Such requests are in a heap besides the lists, so that no arrival searches a queue.
 struct LaneQueue: Sendable {
   private var lists = PriorityLists()
   private var returning = RankHeap()
@@ -14,7 +14,7 @@ struct LaneQueue: Sendable {
 
   var isEmpty: Bool { count == 0 }
 
-  /// The next request; -1 when none waits.
+  /// The next request; -1 if none waits.
   func first<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
     let listed = lists.lowest(in: nodes)
     guard let least = returning.first else { return listed }
@@ -34,7 +34,7 @@ struct LaneQueue: Sendable {
     }
   }
 
-  /// Before its priority changes, if that is what it is taken out for.
+  /// Called before a change of its priority, if that is the reason for the removal.
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count -= 1
     if nodes[slot].returning >= 0 {

@@ -1,8 +1,8 @@
 import DequeModule
 import HeadgateThreads
 
-/// Requests that wait for one end-point in one lane and need the same scopes. The next one of it stands in one place: among
-/// the lines that may start at its end-point, or at the scope that keeps it.
+/// Requests that wait for one end-point in one lane and need the same scopes. Its next request is registered in one
+/// place: among the end-point's ready lines, or at the scope that blocks it.
 struct Line: Sendable {
   struct Key: Hashable, Sendable {
     let place: Int32
@@ -12,16 +12,16 @@ struct Line: Sendable {
 
   let key: Key
   var queue = LaneQueue()
-  /// The scope that keeps its first one, or -1 where none does.
+  /// The scope that blocks its first request, or -1.
   var blocker: Int32 = -1
-  /// Where it stands there, or -1: nowhere yet.
+  /// Its position there, or -1 before it has one.
   var handle: Int32 = -1
 
   init(_ key: Key) { self.key = key }
 }
 
-/// The lines of one end-point whose first one may start as far as its scopes go, the lowest rank first. A scope may have lost
-/// its room since: whoever takes the first one looks again.
+/// The lines of one end-point whose first request may start as far as its scopes go, the lowest rank first. A scope may
+/// have lost its room since, so it is checked again before a start.
 struct ReadyLines: Sendable {
   private var short = RankHeap()
   private var long = RankHeap()
@@ -42,7 +42,7 @@ struct ReadyLines: Sendable {
   }
 }
 
-/// Starts that were counted with a weight, until their true weight is told or makes no difference any more.
+/// Starts charged with a weight, until their actual weight is reported or no longer matters.
 struct WeighedStarts: Sendable {
   private struct Start {
     let charges: [(key: ScopeRecord.Key, reservation: StartReservation)]
@@ -65,10 +65,10 @@ struct WeighedStarts: Sendable {
     starts.isEmpty ? nil : starts.removeValue(forKey: ticket)?.charges
   }
 
-  /// Forgets those that have left their windows. O(1), amortized.
+  /// Forgets starts that have left their windows. Amortized O(1).
   mutating func forget(at now: Deadline) {
     while let first = order.first {
-      // One that started again, elsewhere, stands here once more.
+      // A request that was started again elsewhere is listed twice.
       let isCurrent = starts[first.ticket]?.until == first.until
       guard first.until <= now || !isCurrent else { return }
       if isCurrent { starts[first.ticket] = nil }

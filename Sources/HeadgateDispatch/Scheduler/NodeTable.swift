@@ -1,36 +1,37 @@
-/// Where a request stands.
+/// The state of a request.
 enum NodeState: UInt8, Sendable {
-  /// The place is empty. -> waiting
+  /// The place is free. -> waiting
   case free
   /// It waits in its end-point's lane. -> granted (a permit is free), free (withdrawn)
   case waiting
-  /// It holds a permit, and its owner has not been told yet. -> running (told), free (withdrawn before)
+  /// It holds a permit, and its owner has not been notified yet. -> running (notified), free (withdrawn before)
   case granted
   /// Its owner runs it. -> ending (withdrawn), waiting (moved to another end-point), free (finished)
   case running
-  /// Its owner was asked to end it; the permit is held until the exchange has ended. -> free (finished)
+  /// Its owner was asked to end it. The permit is held until the exchange has ended. -> free (finished)
   case ending
 }
 
-/// One request. It is a member of one list at a time: of its lane while it waits, of the grants until it is told.
+/// One request. It is in one list at a time: that of its lane while it waits, that of grants until its owner is
+/// notified.
 struct Node<Item: Sendable>: Sendable {
   var item: Item?
-  // When it was first submitted, in nanoseconds: later than all that came here before.
+  // The time of its first submission in nanoseconds, increased if necessary to be later than all earlier ones.
   var age: UInt64 = 0
-  // Its age plus what its priority puts on top: the lower one is served first.
+  // Its age plus the offset for its priority: the lower rank is served first.
   var rank: UInt64 = 0
   var generation: UInt32 = 0
   var endPoint: Int32 = -1
   var next: Int32 = -1
   var previous: Int32 = -1
-  // Its place among those that a lane keeps beside its lists, or -1.
+  // Its position in the heap besides its lane's lists, or -1.
   var returning: Int32 = -1
-  // Its place among those that may have to give way (see SheddingOrder), or -1.
+  // Its position among the requests that may be displaced (see SheddingOrder), or -1.
   var shedding: Int32 = -1
-  // The list of callers that are held because too many wait.
+  // The list of callers held because the queue is full.
   var nextHeld: Int32 = -1
   var previousHeld: Int32 = -1
-  // Its place among those that need more than a permit or were counted by a limit on starts, or -1.
+  // Its place in the table of requests that need more than a permit or were counted by a limit on starts, or -1.
   var demand: Int32 = -1
   var isHeld = false
   var state = NodeState.free
@@ -38,12 +39,12 @@ struct Node<Item: Sendable>: Sendable {
   var priority = RequestPriority.normal
 }
 
-/// All requests, in places that are used again. Nodes are linked by index, so that every list operation is O(1).
+/// All requests, in reusable places. Nodes are linked by index, so every list operation is O(1).
 struct NodeTable<Item: Sendable>: Sendable {
   private(set) var nodes: [Node<Item>] = []
   private var firstFree: Int32 = -1
   private(set) var count = 0
-  // What the generation of a new place starts with: above every generation that a place given back has had.
+  // The generation of a new place: higher than every generation of the places that were freed.
   private var firstGeneration: UInt32 = 0
 
   subscript(slot: Int32) -> Node<Item> {
@@ -74,7 +75,7 @@ struct NodeTable<Item: Sendable>: Sendable {
     return slot
   }
 
-  /// Empties a place and gives back what stood there, for the caller to let go of outside the lock.
+  /// Frees a place and returns its item, which the caller releases outside the lock.
   mutating func remove(_ slot: Int32) -> Item? {
     let item = nodes[Int(slot)].item.take()
     nodes[Int(slot)].state = .free
@@ -85,7 +86,7 @@ struct NodeTable<Item: Sendable>: Sendable {
     return item
   }
 
-  /// Gives memory back once nothing is alive. Generations go on, so that old tickets stay unknown.
+  /// Frees memory when no request is alive. Generations continue, so that old tickets stay invalid.
   mutating func shrinkIfEmpty() {
     guard count == 0, nodes.count > 4096 else { return }
     firstGeneration = nodes.reduce(firstGeneration) { max($0, $1.generation) } &+ 1

@@ -1,10 +1,10 @@
-/// A list of nodes for each priority, in place: in an array they would be a piece of memory more for each lane, and an
-/// `InlineArray` is for younger systems of Apple's than the package is.
+/// A list of nodes for each priority, stored inline: an array would be one more allocation for each lane, and
+/// `InlineArray` requires newer Apple systems than the package.
 struct PriorityLists: Sendable {
-  // By a priority's steps; -1 for an empty list. There are five.
+  // Indexed by a priority's steps; -1 for an empty list. There are five.
   private var first = SIMD8<Int32>(repeating: -1)
   private var last = SIMD8<Int32>(repeating: -1)
-  // The steps of those where somebody waits, as bits.
+  // The steps of the non-empty lists, as bits.
   private var filled: UInt8 = 0
 
   subscript(priority: RequestPriority) -> NodeList {
@@ -17,8 +17,7 @@ struct PriorityLists: Sendable {
     }
   }
 
-  /// Of those that stand first in their lists, the one with the lowest rank, of equal ones the eldest; -1 when all are
-  /// empty.
+  /// The list head with the lowest rank, and among equal ones the oldest; -1 if all lists are empty.
   func lowest<Item: Sendable>(in nodes: borrowing NodeTable<Item>) -> Int32 {
     var lowest: Int32 = -1
     var left = filled

@@ -1,7 +1,7 @@
 import DequeModule
 
 extension Scheduler {
-  /// The next thing to do; nil when there is nothing. O(1), over a whole closing O(1) for each item.
+  /// The next effect; nil if there is none. O(1); over a whole closing, O(1) for each item.
   package mutating func next() -> Effect? {
     defer { checkInvariants() }
     if granted.first >= 0 {
@@ -27,8 +27,8 @@ extension Scheduler {
       || closing != .open && (mustSweep || !drainedTold && isEmpty)
   }
 
-  /// Whether a closing has not looked at all of them yet. A gate that drains only ends what can't run: what waits for an
-  /// end-point that was stopped by hand.
+  /// Whether a closing still has items to check. A draining gate ends only requests that can't run: those that wait for
+  /// an end-point that was stopped manually.
   private var mustSweep: Bool {
     sweep < nodes.nodes.count && (closing >= .ending || closing == .draining && !paused.isEmpty)
   }

@@ -1,16 +1,16 @@
 import HeadgateThreads
 
 extension Scheduler {
-  /// A request comes. Runs it, queues it or refuses it. O(1), or O(log n) for one that comes with an age, and where others
-  /// may have to give way.
+  /// A request arrives. Starts, queues or refuses it. O(1), or O(log n) for a request that comes with an age, and if
+  /// requests can be displaced.
   ///
   /// - Parameters:
-  ///   - moment: The present.
-  ///   - mayBeHeld: Whether its caller can be held when too many wait and the policy says so.
-  ///   - mayStart: Whether its caller runs it at once where a permit is free and none is before it.
-  ///   - admission: As what it comes.
-  ///   - needs: What it needs beside a permit.
-  ///   - deadline: When it ends by itself: one whose end-point sleeps until then is refused.
+  ///   - moment: The current time.
+  ///   - mayBeHeld: Whether its caller can be held if the queue is full and the policy says so.
+  ///   - mayStart: Whether its caller starts it at once if a permit is free and no request is ahead of it.
+  ///   - admission: How it arrives.
+  ///   - needs: What it needs besides a permit.
+  ///   - deadline: When it ends by itself. It is refused if its end-point is paused until then.
   package mutating func submit(
     _ item: Item, to endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits, mayBeHeld: Bool = false, mayStart: Bool = false,
@@ -22,7 +22,7 @@ extension Scheduler {
       return .refused(.longLaneFull)
     }
     let place = endPoints.take(endPoint, limits, paused: paused)
-    // Two threads that read the clock one after the other may come in the other order.
+    // Two threads that read the clock in one order may arrive in the other.
     lastAge = max(lastAge + 1, moment.nanoseconds)
     let age = admission.age.map { min(lastAge, $0) } ?? lastAge
     var demand: Int32 = -1
@@ -39,7 +39,7 @@ extension Scheduler {
     }
     let slot = nodes.insert(item, lane, priority, endPoint: place, age: age, rank: rank(of: age, priority))
     if demand >= 0 { nodes[slot].demand = demand }
-    // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
+    // A draining gate must check again: nothing starts at an end-point that was stopped manually.
     if closing != .open, endPoints[place].isPaused { sweep = 0 }
     if mayStart, demand < 0, isNext(lane, at: place) {
       nodes[slot].state = .running
@@ -54,7 +54,7 @@ extension Scheduler {
       held.append(slot, in: &nodes)
       return .held(nodes.ticket(slot))
     }
-    // The newcomer itself has to go, unless the policy names another.
+    // The new request itself is removed, unless the policy chooses another.
     let victim = shedding.first >= 0 ? shedding.first : slot
     let ticket = nodes.ticket(slot)
     if let item = expel(victim), victim != slot { shed.append(item) }
@@ -62,7 +62,7 @@ extension Scheduler {
     return victim == slot ? .refused(.queueFull) : .accepted(ticket)
   }
 
-  /// Takes somebody who waits out of the queue for good.
+  /// Removes a waiting request from the queue for good.
   mutating func expel(_ slot: Int32) -> Item? {
     let place = nodes[slot].endPoint
     dequeue(slot)
@@ -72,10 +72,10 @@ extension Scheduler {
     return item
   }
 
-  /// A request that was started has ended, its exchange too: its permit goes to the next. Same cost as `submit`. Returns the
-  /// item, to be let go of outside the lock; nil when the ticket was given back before.
+  /// A started request and its exchange have ended, and its permit goes to the next request. Same cost as `submit`.
+  /// Returns the item, to be released outside the lock; nil if the permit was returned before.
   ///
-  /// - Parameter hasStarted: Whether anything was done with the permit. If not, no rate has counted it.
+  /// - Parameter hasStarted: Whether the permit was used. If not, the start is removed from all rates.
   package mutating func finish(_ ticket: Ticket, hasStarted: Bool = true) -> Item? {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running || nodes[slot].state == .ending else {
@@ -88,7 +88,7 @@ extension Scheduler {
     return item
   }
 
-  /// A request was cancelled or is out of time. Same cost as `submit`; one that runs keeps its permit until
+  /// A request was cancelled, or its time is over. Same cost as `submit`. A running request keeps its permit until
   /// `finish`.
   package mutating func withdraw(_ ticket: Ticket) -> Withdrawal {
     defer { checkInvariants() }
@@ -100,7 +100,7 @@ extension Scheduler {
       nodes.shrinkIfEmpty()
       return .waiting(item)
     case .granted:
-      // Its start was decided and not told yet: it never starts, and the permit goes on to the next.
+      // Its start was decided but not delivered yet. It never starts, and the permit goes to the next request.
       granted.remove(slot, in: &nodes)
       uncharge(slot)
       release(slot)
@@ -115,12 +115,12 @@ extension Scheduler {
     }
   }
 
-  /// A running request is sent again: elsewhere (a redirect), or to its own end-point. It never holds the old permit while
-  /// it waits for the new one, and waits with the age of its first submission. At its own end-point it waits again only
-  /// where its start has to be counted by more than the permit that it holds: otherwise it stays. O(log n) in those that
-  /// came back like it.
+  /// A running request is sent again, to another end-point (a redirect) or to the same one. It never holds the old
+  /// permit while it waits for the new one, and waits with the age of its first submission. At the same end-point it
+  /// waits only if its start must be counted by more than the permit that it holds; otherwise it keeps the permit.
+  /// O(log n) in the number of returning requests.
   ///
-  /// - Parameter deadline: When it ends by itself: where its new end-point sleeps until then, it is refused.
+  /// - Parameter deadline: When it ends by itself. It is refused if the new end-point is paused until then.
   package mutating func move(
     _ ticket: Ticket, to endPoint: EndPoint, until deadline: Deadline = .distantFuture
   ) -> Move {
@@ -128,7 +128,7 @@ extension Scheduler {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .refused(.shutDown) }
     let old = nodes[slot].endPoint
     if endPoints[old].endPoint == endPoint {
-      // What runs may finish at an end-point that was stopped by hand, and at a gate that starts nothing more.
+      // Running requests may finish at an end-point that was stopped manually, and while the gate closes.
       if !countsStarts(of: slot) || endPoints[old].isPaused || closing >= .ending { return .stays }
     }
     guard closing < .ending else { return .refused(.shutDown) }
@@ -144,25 +144,26 @@ extension Scheduler {
     takeBack(slot)
     nodes[slot].endPoint = place
     nodes[slot].state = .waiting
-    // It joins its lane before the permit goes on: none younger at the new end-point may get what it gave up.
+    // It joins its lane before the permit is passed on: no younger request at the new end-point may get the freed
+    // permit.
     enqueue(slot)
     updateTurns(old)
     proceed(at: nodes[slot].endPoint)
     restIfIdle(old)
-    // A gate that drains has to look again: nothing starts at an end-point that was stopped by hand.
+    // A draining gate must check again: nothing starts at an end-point that was stopped manually.
     if closing != .open, endPoints[nodes[slot].endPoint].isPaused { sweep = 0 }
     return .moved
   }
 
-  /// Whether a request like this one, which holds a permit, is counted each time it is sent: by a rate, a budget, a pause
-  /// or a scope of its own.
+  /// Whether a request like this one, which holds a permit, is counted each time it is sent: by a rate, a budget, a
+  /// pause or one of its scopes.
   package func countsStarts(of ticket: Ticket) -> Bool { nodes.slot(of: ticket).map { countsStarts(of: $0) } ?? false }
 
   private func countsStarts(of slot: Int32) -> Bool {
     endPoints[nodes[slot].endPoint].scope >= 0 || nodes[slot].demand >= 0 && !demands[nodes[slot].demand].scopes.isEmpty
   }
 
-  /// The scopes that a request names; one more refers to each.
+  /// The scopes named by a request. Increments the number of users of each.
   private mutating func take(_ names: [RequestScope]?) -> [Int32] {
     guard let names, !names.isEmpty else { return [] }
     return names.map { name in
@@ -174,8 +175,8 @@ extension Scheduler {
     }
   }
 
-  /// A request becomes more or less urgent. One that waits takes the place that it would have had from the start. False:
-  /// it is not here any more. O(log n).
+  /// Changes the priority of a request. A waiting one moves to the place that it would have had from the start. Returns
+  /// false if it is not here any more. O(log n).
   package mutating func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket) else { return false }
@@ -185,7 +186,7 @@ extension Scheduler {
     nodes[slot].rank = rank(of: nodes[slot].age, priority)
     guard waits else { return true }
     joinLane(slot)
-    // Another one may be the first now, and weigh less.
+    // Another request may be first now, with a smaller weight.
     if isTimed {
       updateTurns(nodes[slot].endPoint)
       pump()
@@ -193,21 +194,21 @@ extension Scheduler {
     return true
   }
 
-  /// An end-point is stopped by hand, or goes on. Nothing starts there meanwhile; what runs may finish. O(1) plus what
-  /// starts.
+  /// Stops an end-point manually, or resumes it. While it is stopped nothing starts there, and running requests may
+  /// finish. O(1) plus the requests that start.
   package mutating func setPaused(_ isPaused: Bool, at endPoint: EndPoint) {
     defer { checkInvariants() }
     if isPaused { paused.insert(endPoint) } else { paused.remove(endPoint) }
-    // What waits there when the gate closes would never run: another sweep ends it.
+    // A request that waits there while the gate closes would never run. Another sweep ends it.
     if isPaused, closing != .open { sweep = 0 }
     guard let place = endPoints.slot(of: endPoint) else { return }
     endPoints[place].isPaused = isPaused
     proceed(at: place)
   }
 
-  /// The transport has seen that an end-point's sockets carry several requests at once, or that they don't: as many may
-  /// run as it has requests, or as it has connections. Ends nothing. Forgotten with an end-point that is idle for long.
-  /// O(1) plus what starts.
+  /// The transport has observed whether an end-point's sockets carry several requests at a time. The end-point may run
+  /// as many requests as it has requests or connections, respectively. Ends no request. Forgotten when the end-point is
+  /// idle for long. O(1) plus the requests that start.
   package mutating func setMultiplexing(_ multiplexes: Bool, at endPoint: EndPoint) {
     defer { checkInvariants() }
     guard let place = endPoints.slot(of: endPoint), endPoints[place].multiplexes != multiplexes else { return }
@@ -216,7 +217,7 @@ extension Scheduler {
     proceed(at: place)
   }
 
-  /// The gate closes, or closes harder than it does already.
+  /// Closes the gate, or closes it in a stricter mode.
   package mutating func close(_ mode: Closing) {
     defer { checkInvariants() }
     guard mode > closing else { return }

@@ -1,25 +1,25 @@
-// What the scheduler expects: requests that are elsewhere for a while, with no permit and no place in a queue, and were
-// promised that they may come back. Others give a promise only while the scheduler is open.
+// Expected requests: they are elsewhere for a while, without a permit or a place in a queue, and may return. New ones
+// are accepted only while the scheduler is open.
 
 extension Scheduler {
-  /// An item will come later, as `expected`, or be forgotten by `forgetExpected`. O(1).
+  /// Announces an item that will be submitted later as `expected`, or withdrawn by `forgetExpected`. O(1).
   ///
-  /// - Parameter wasHere: Whether it is known already, because it holds a permit: then it is expected while the scheduler
-  ///   drains as well.
-  /// - Returns: False if it closes: nothing is expected then.
+  /// - Parameter wasHere: Whether it is known already, because it holds a permit. If so, it is also expected while the
+  ///   scheduler drains.
+  /// - Returns: False if the scheduler closes: then the item is not expected.
   package mutating func expect(wasHere: Bool) -> Bool {
     guard closing == .open || wasHere && closing == .draining else { return false }
     expected += 1
     return true
   }
 
-  /// One that was expected will not come. O(1).
+  /// An expected item will not come. O(1).
   package mutating func forgetExpected() {
     defer { checkInvariants() }
     expected -= 1
   }
 
-  /// Whether what comes may come, as far as closing is concerned.
+  /// Whether an item may be admitted as far as closing is concerned.
   mutating func admit(_ admission: Admission) -> Bool {
     switch admission {
     case .new, .returning: return closing == .open
@@ -32,7 +32,7 @@ extension Scheduler {
 }
 
 extension Scheduler.Admission {
-  /// The age that it has, where that is not the present.
+  /// The age that it comes with. Nil for a new item.
   var age: UInt64? {
     switch self {
     case .new: nil
@@ -40,7 +40,7 @@ extension Scheduler.Admission {
     }
   }
 
-  /// Whether the bound on what waits was held against it before.
+  /// Whether it has already passed the limit on waiting requests.
   var wasAccepted: Bool {
     switch self {
     case .new, .onBehalf: false

@@ -1,29 +1,29 @@
-// How end-points and scopes fare: what their servers said, and what became of requests to them.
+// The health of end-points and scopes: what their servers reported, and the outcome of requests to them.
 
 import HeadgateThreads
 
 extension Scheduler {
-  /// An end-point or a scope sleeps, or sleeps longer.
+  /// A pause of an end-point or scope that began or was extended.
   package struct Sleep: Sendable {
-    /// Whose requests wait for it.
+    /// The end-point of the request that caused it.
     package let endPoint: EndPoint
-    /// The scope that sleeps; nil: the end-point itself.
+    /// The scope that is paused. Nil for the end-point itself.
     package let scope: RequestScope?
-    /// What those that wait there wait for.
+    /// Why requests wait there.
     package let reason: WaitReason
-    /// It could not be reached too often: what waits there is to end.
+    /// It could not be reached too often: waiting requests must fail.
     package let isGivenUp: Bool
   }
 
-  /// What an exchange has told of its end-point. O(log n) plus what starts.
+  /// Records the outcome of an exchange. O(log n) plus the requests that start.
   ///
-  /// A refusal by 429 or 403, and a quota, belong to the first scope that the request names, if it names any: one key's
-  /// quota must not stop the other keys of its host. All else is told of the end-point.
+  /// A refusal by 429 or 403 and a quota are attributed to the first scope of the request, if it names any: the quota
+  /// of one key must not stop the other keys of its host. All other outcomes are attributed to the end-point.
   ///
   /// - Parameters:
-  ///   - ticket: Of the request, which still holds its permit.
-  ///   - start: When the exchange started: what was under way when a pause began makes it no longer.
-  /// - Returns: What sleeps by it; nil where nothing new does.
+  ///   - ticket: The ticket of the request, which still holds its permit.
+  ///   - start: The start of the exchange. Requests that were running when a pause began don't extend it.
+  /// - Returns: The pause that began or was extended. Nil if there is none.
   package mutating func note(
     _ outcome: ExchangeOutcome, of ticket: Ticket, startedAt start: Deadline, at moment: Deadline,
     using random: inout some RandomNumberGenerator
@@ -38,7 +38,7 @@ extension Scheduler {
     var sleep: Sleep?
     if let named, outcome.concernsScope(scopes[named].hasHealth) {
       sleep = tell(outcome, of: slot, named, start, using: &random)
-      // The end-point itself is well as far as that tells.
+      // As far as this outcome tells, the end-point itself is healthy.
       if endPoints[place].scope >= 0, outcome.isRefusal {
         _ = tell(.reached, of: slot, endPoints[place].scope, start, using: &random)
       }
@@ -61,7 +61,7 @@ extension Scheduler {
   ) -> Sleep? {
     defer { changed(scope) }
     if case .quota(let remaining, let until) = outcome {
-      // Without a limit on starts, none of those that run was counted when it started.
+      // Without a limit on starts, none of the running requests was counted at its start.
       let place = scopes[scope].place
       let running = place >= 0 ? endPoints[place].running : scopes[scope].running
       let others = scopes[scope].hasLimiter ? 0 : running - 1
@@ -105,13 +105,13 @@ extension Scheduler {
     }
   }
 
-  /// What its health follows are the policies in force. Only end-points have a breaker.
+  /// Applies the current policies to the health. Only end-points have a breaker.
   mutating func adoptPolicies(_ scope: Int32) {
     let breaker = scopes[scope].scope == nil ? limits.breaker : nil
     scopes[scope].health?.adopt(limits.pauses, breaker)
   }
 
-  /// Why nothing starts in a scope that sleeps; nil where it does not.
+  /// Why nothing starts in a paused scope. Nil if it is not paused.
   func sleepReason(_ scope: Int32, at moment: Deadline, ahead: Int = 0) -> WaitReason? {
     guard let health = scopes[scope].health, health.isAsleep(at: moment) else { return nil }
     let cause: WaitReason.Cause =
@@ -119,8 +119,8 @@ extension Scheduler {
     return WaitReason(cause, scope: scopes[scope].scope, until: health.notBefore, ahead: ahead, at: moment)
   }
 
-  /// Why nothing more starts where a request runs, be it its end-point or a scope of its own that sleeps longest; nil where
-  /// all are awake.
+  /// Why nothing more starts for the end-point or the scopes of a running request: the pause that ends last. Nil if
+  /// none of them is paused.
   func sleepReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
     guard let slot = nodes.slot(of: ticket) else { return nil }
     let watched = endPoints[nodes[slot].endPoint].scope
@@ -129,7 +129,8 @@ extension Scheduler {
       .max { $0.until ?? .distantPast < $1.until ?? .distantPast }
   }
 
-  /// Why a request that comes now is not taken: it would end in a pause, its end-point was given up, or it weighs too much.
+  /// Why an arriving request is refused: it would end within a pause, its end-point was given up, or its weight is too
+  /// large.
   func refusal(_ place: Int32, _ named: [Int32], _ weights: [String: Int], until deadline: Deadline) -> Refusal? {
     let watched = endPoints[place].scope
     for scope in (watched >= 0 ? [watched] : []) + named {
@@ -144,7 +145,7 @@ extension Scheduler {
     return nil
   }
 
-  /// All that wait for an end-point, or with a scope for that scope at any end-point. O(n) in all that is here.
+  /// All requests that wait for an end-point; or, with a scope, for that scope at any end-point. O(n) in all requests.
   package func waitingItems(at endPoint: EndPoint, _ scope: RequestScope?) -> [Item] {
     let place = endPoints.slot(of: endPoint) ?? -1
     let named = scope.flatMap { scopes.slot(of: .named($0)) }
@@ -158,7 +159,7 @@ extension Scheduler {
 }
 
 extension ExchangeOutcome {
-  /// The server refused this one because of who asks.
+  /// The server refused this request because of its sender.
   var isRefusal: Bool {
     switch self {
     case .answered(429, _): true
@@ -169,7 +170,7 @@ extension ExchangeOutcome {
 
   var isQuota: Bool { if case .quota = self { true } else { false } }
 
-  /// Something that an end-point which fared well so far is watched for.
+  /// Whether a healthy end-point must be watched after this outcome.
   var isTrouble: Bool {
     switch self {
     case .answered(503, _), .failedToReach, .quota: true
@@ -177,7 +178,7 @@ extension ExchangeOutcome {
     }
   }
 
-  /// Whether it is told to the first scope that a request names.
+  /// Whether it is attributed to the first scope of the request.
   func concernsScope(_ isKnown: Bool) -> Bool {
     switch self {
     case .answered(503, _), .failedToReach: false

@@ -1,6 +1,6 @@
 extension Scheduler {
-  /// In debug builds, stops the process after an event that broke a rule: in full while little is alive, by its
-  /// counters beyond.
+  /// In debug builds, stops the process after an event that broke an invariant. Checks everything while few requests
+  /// are alive, and only counters otherwise.
   func checkInvariants() {
     #if DEBUG
     precondition(
@@ -8,7 +8,7 @@ extension Scheduler {
     #endif
   }
 
-  /// The first rule that does not hold, in words; nil when all do.
+  /// The first invariant that does not hold, in words. Nil if all hold.
   package func brokenInvariant(inFull: Bool) -> String? {
     if running < 0 || waiting < 0 || runningLong < 0 || expected < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
@@ -33,7 +33,7 @@ extension Scheduler {
         let plain = here.filter { $0.demand < 0 || demands[$0.demand].scopes.isEmpty }
         if let broken = brokenOrder(record[lane], lane, plain) { return broken }
       }
-      // If a permit is free and someone eligible waits, they run.
+      // An eligible request must run if a permit is free.
       if closing < .ending, running < limits.total {
         if record.isEligible(.short) { return "a short request waits beside a free permit" }
         if record.isEligible(.long), runningLong < limits.totalLong {

@@ -1,5 +1,5 @@
-// Limits that end-points have taught by their refusals: how many requests at once, how many starts in a second. An end-point that
-// is learned about is watched, so that each of its starts is looked at.
+// Limits learned from refusals: the number of concurrent requests, and the number of starts in a second. A learning
+// end-point is watched, so that each of its starts is checked.
 
 import HeadgateThreads
 
@@ -8,15 +8,15 @@ package struct LearnedChange: Sendable, CustomStringConvertible {
   package let endPoint: EndPoint
   let change: AdaptiveLimit.Change
 
-  /// Whether a refusal was the cause.
+  /// Whether a refusal caused it.
   package var isRefusal: Bool { if case .refused = change.cause { true } else { false } }
 
-  /// For the log: `api.example.com:443: limit 8 -> 5 learned by 429`.
+  /// The line for the log: `api.example.com:443: limit 8 -> 5 learned by 429`.
   package var description: String { "\(endPoint): \(change)" }
 }
 
 extension Scheduler {
-  /// An end-point that is watched learns from now on, with what is remembered of it, or does not any more.
+  /// Makes a watched end-point learn, starting with the remembered limits, or stop learning.
   mutating func adoptLearning(at place: Int32) {
     let scope = endPoints[place].scope
     guard let policy = limits.adaptive, let endPoint = endPoints[place].endPoint else {
@@ -32,18 +32,18 @@ extension Scheduler {
     }
   }
 
-  /// How many may run at an end-point as was learned; nil where nothing is.
+  /// The learned number of concurrent requests at an end-point. Nil if nothing was learned.
   func learnedRequests(_ place: Int32) -> Int? {
     let scope = endPoints[place].scope
     return scope < 0 ? nil : scopes[scope].learning.first?.requests
   }
 
-  /// Whether as many run there as was learned.
+  /// Whether the learned number of requests is running.
   func isLearnedFull(_ place: Int32) -> Bool {
     learnedRequests(place).map { endPoints[place].running >= $0 } ?? false
   }
 
-  /// Something went well, or failed after it was reached.
+  /// A request was successful, or failed after it had reached the server.
   mutating func learn(_ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32) {
     switch outcome {
     case .answered, .reached: accepted(slot, scope)
@@ -56,14 +56,14 @@ extension Scheduler {
     return scopes[scope].health?.reached(startedAt: start)
   }
 
-  /// A head has come from an end-point that is learned about. A refusal lowers a limit, and lets the end-point sleep only where
-  /// the server asks for a wait, or where lower limits don't help.
+  /// A head has arrived from a learning end-point. A refusal lowers a limit. It pauses the end-point only if the server
+  /// requests a wait, or if lower limits don't help.
   mutating func answered(
     _ outcome: ExchangeOutcome, of slot: Int32, _ scope: Int32, _ start: Deadline,
     using random: inout some RandomNumberGenerator
   ) -> EndPointHealth.Change? {
     guard case .answered(let status, let wait) = outcome else { return nil }
-    // Also a refusal shows that it can be reached.
+    // A refusal also shows that the end-point can be reached.
     scopes[scope].health?.heard(startedAt: start)
     switch scopes[scope].health?.judge(status, wait: wait) {
     case .answer:
@@ -71,7 +71,7 @@ extension Scheduler {
     case .refusal:
       let asked = max(.zero, wait ?? .zero)
       var isHopeless = false
-      // A request that ran before limits were learned has no start to learn from. Its refusal holds all the same.
+      // A request that ran before learning began has no start to learn from, but its refusal counts.
       if let began = takeStart(slot, scope) {
         let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
         if let change = refusal.change { tell(change, scope) }
@@ -85,7 +85,7 @@ extension Scheduler {
     }
   }
 
-  /// A bare permit is given back: its holder tells nothing of the end-point, and was not refused as far as is known.
+  /// A bare permit is released. Its holder reports nothing, so it counts as accepted.
   package mutating func learnEnd(of ticket: Ticket) {
     guard let slot = nodes.slot(of: ticket) else { return }
     let scope = endPoints[nodes[slot].endPoint].scope
@@ -98,7 +98,7 @@ extension Scheduler {
     if let change = scopes[scope].learning[0].accepted(start, at: now) { tell(change, scope) }
   }
 
-  /// The start that a request was counted with, once.
+  /// The start that a request was counted with; returned once.
   private mutating func takeStart(_ slot: Int32, _ scope: Int32) -> AdaptiveLimit.Start? {
     let demand = nodes[slot].demand
     guard demand >= 0, !scopes[scope].learning.isEmpty,
@@ -119,9 +119,9 @@ extension Scheduler {
     return learnedChanges
   }
 
-  /// What was learned of all end-points that are remembered, as far as any has refused something. O(n).
+  /// The learned limits of all remembered end-points that have refused something. O(n).
   ///
-  /// - Parameter seconds: The present, since 1970.
+  /// - Parameter seconds: The current time, in seconds since 1970.
   package func learned(at moment: Deadline, seconds: Int64) -> LearnedLimits {
     var all = LearnedLimits()
     for scope in scopes.all {

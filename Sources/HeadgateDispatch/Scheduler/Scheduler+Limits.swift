@@ -1,9 +1,9 @@
 extension Scheduler {
-  /// The limits change. Lower ones end nothing: no more is started until it fits. Higher ones start all that became
-  /// eligible. O(end-points) plus what starts.
+  /// Replaces the limits. Lower limits end no request: nothing more starts until it fits. After higher ones, all
+  /// requests that now fit start. O(end-points) plus the requests that start.
   package mutating func setLimits(_ limits: GateLimits) { updateLimits { $0 = limits } }
 
-  /// The same, by a change of those in force.
+  /// Changes a part of the current limits. Otherwise like `setLimits`.
   package mutating func updateLimits(_ change: (inout GateLimits) -> Void) {
     defer { checkInvariants() }
     change(&limits)
@@ -27,7 +27,7 @@ extension Scheduler {
     pump()
   }
 
-  /// One end-point gets a limit of its own, or with nil the common one again. O(labels of its host) plus what starts.
+  /// Sets a limit for one end-point; nil restores the common one. O(labels of its host) plus the requests that start.
   package mutating func setLimits(_ own: EndPointLimits?, for endPoint: EndPoint) {
     defer { checkInvariants() }
     limits.overrides[endPoint] = own
@@ -40,7 +40,7 @@ extension Scheduler {
     proceed(at: place)
   }
 
-  /// An end-point where something runs or waits has other limits.
+  /// The limits of an end-point where something runs or waits have changed.
   private mutating func adoptPace(at place: Int32) {
     if endPoints[place].scope >= 0 {
       adoptLearning(at: place)

@@ -1,13 +1,13 @@
-// Requests that name scopes. They wait in lines of their own, one for each set of scopes, so that one whose scope is full
-// stands in no other's way. A line hangs on the first scope that has no room for its next request, and on that one only:
-// an event at a scope touches the lines that hang there, the lowest rank first, until its room is gone.
+// Requests that name scopes wait in separate lines, one for each set of scopes, so that a request whose scope is full
+// delays no other. A line is blocked by the first scope without room for its next request, and by that one only. An
+// event at a scope processes the lines blocked there, the lowest rank first, until its room is used up.
 
 import HeadgateThreads
 
 extension Scheduler {
-  // MARK: Coming and going
+  // MARK: Joining and leaving
 
-  /// Lets a node wait in the line of its scopes. The caller updates the turns.
+  /// Adds a node to the line of its scopes. The caller updates the turns.
   mutating func joinLine(_ slot: Int32) {
     let (place, lane, demand) = (nodes[slot].endPoint, nodes[slot].lane, nodes[slot].demand)
     if endPoints[place].lines < 0 { endPoints[place].lines = readyLines.insert(ReadyLines()) }
@@ -26,7 +26,7 @@ extension Scheduler {
     if lines[line].queue.first(in: nodes) == slot { settle(line) }
   }
 
-  /// Takes a node out of its line. The caller updates the turns.
+  /// Removes a node from its line. The caller updates the turns.
   mutating func leaveLine(_ slot: Int32) {
     let (place, lane, demand) = (nodes[slot].endPoint, nodes[slot].lane, nodes[slot].demand)
     let line = demands[demand].line
@@ -47,10 +47,10 @@ extension Scheduler {
     }
   }
 
-  // MARK: Where a line stands
+  // MARK: The place of a line
 
-  /// Puts a line where its next request belongs: at the scope that keeps it, or among those that may start. O(scopes of the
-  /// request, log n).
+  /// Registers a line where its next request belongs: at the scope that blocks it, or among the ready lines. O(scopes
+  /// of the request, log n).
   mutating func settle(_ line: Int32) {
     displace(line)
     let first = lines[line].queue.first(in: nodes)
@@ -58,7 +58,7 @@ extension Scheduler {
     if let scope = blocker(of: first) {
       lines[line].blocker = scope
       lines[line].handle = scopes[scope].blocked.insert(key)
-      // It may be the first there, with another moment to wake at.
+      // It may be the first there, with another time to wake at.
       if scopes[scope].blocked.first?.place == line { sleepUntilNext(scope) }
     } else {
       let (place, lane) = (lines[line].key.place, lines[line].key.lane)
@@ -75,7 +75,7 @@ extension Scheduler {
     if scope >= 0 {
       let wasFirst = scopes[scope].blocked.first?.place == line
       scopes[scope].blocked.remove(handle)
-      // Who stood behind it may be able to go.
+      // The lines behind it may be able to continue.
       if wasFirst { markDirty(scope) }
     } else {
       let (place, lane) = (lines[line].key.place, lines[line].key.lane)
@@ -85,14 +85,14 @@ extension Scheduler {
     }
   }
 
-  /// The first of a request's scopes that has no room for it; nil where all have.
+  /// The first of a request's scopes without room for it. Nil if all have room.
   func blocker(of slot: Int32) -> Int32? {
     let demand = nodes[slot].demand
     for scope in demands[demand].scopes where !hasRoom(in: scope, for: slot) { return scope }
     return nil
   }
 
-  /// Whether a scope has room for a request, and nobody who came before it waits for that.
+  /// Whether a scope has room for a request, and no earlier request waits for that.
   func hasRoom(in scope: Int32, for slot: Int32) -> Bool {
     guard scopes[scope].running < scopes[scope].most, !scopes[scope].isFull(at: now) else { return false }
     if let first = scopes[scope].blocked.first, (first.rank, first.tie) < (nodes[slot].rank, nodes[slot].age) {
@@ -109,7 +109,7 @@ extension Scheduler {
     dirtyScopes.append(scope)
   }
 
-  /// Lets lines go on that hang on a scope which has room again. The turns of their end-points are up to date after it.
+  /// Releases lines blocked by scopes that have room again. Afterwards the turns of their end-points are up to date.
   mutating func drainScopes() {
     while let scope = dirtyScopes.popLast() {
       while let best = scopes[scope].blocked.first, hasRoom(in: scope, for: lines[best.place].queue.first(in: nodes)) {
@@ -121,7 +121,7 @@ extension Scheduler {
     }
   }
 
-  /// Lets a named scope wake when the first that hangs on it may go, if that is a question of time.
+  /// Schedules the wake-up of a named scope for the first line that it blocks, if that depends on time.
   mutating func sleepUntilNext(_ scope: Int32) {
     guard let best = scopes[scope].blocked.first, scopes[scope].running < scopes[scope].most else {
       return scopes.sleep(scope, until: .max)
@@ -132,7 +132,7 @@ extension Scheduler {
     scopes.sleep(scope, until: moment > now ? moment.nanoseconds : .max)
   }
 
-  /// Takes lines back from those that may start at an end-point whose scopes have lost their room since.
+  /// Removes ready lines of an end-point whose scopes have lost their room.
   mutating func purgeReadyLines(of place: Int32) {
     for lane in [RequestLane.short, .long] {
       while endPoints[place].lines >= 0, let first = readyLines[endPoints[place].lines][lane].first,
@@ -143,7 +143,7 @@ extension Scheduler {
     }
   }
 
-  /// The first of an end-point's lane: of those without scopes, and of the lines that may start. -1: none.
+  /// The first request of an end-point's lane, among those without scopes and the ready lines. -1 if there is none.
   func first(of lane: RequestLane, at place: Int32) -> Int32 {
     let plain = lane == .short ? endPoints[place].short.first(in: nodes) : endPoints[place].long.first(in: nodes)
     guard endPoints[place].lines >= 0, let best = readyLines[endPoints[place].lines][lane].first else { return plain }

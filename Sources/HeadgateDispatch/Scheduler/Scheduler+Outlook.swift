@@ -1,19 +1,19 @@
-// What a request would meet, without submitting it. The answer may be out of date when it is read: act by
-// submitting, and look at what comes of that.
+// The outlook of a request, without submitting it. The answer may be outdated when it is read: to act, submit the
+// request and check the result.
 
 import HeadgateThreads
 
 extension Scheduler {
-  /// What a submission would come to at this moment.
+  /// The result that a submission would have now.
   package enum Outlook: Hashable, Sendable {
     /// It would start at once.
     case runs
-    /// It would wait beside so many of its lane, whatever their priorities.
+    /// It would wait, with this number of requests in its lane, of any priority.
     case waits(before: Int)
     case refused(Refusal)
   }
 
-  /// What a submission would come to. O(1).
+  /// The result that a submission would have. O(1).
   package func outlook(
     for endPoint: EndPoint, _ lane: RequestLane, priority: RequestPriority = .normal,
     at moment: Deadline = .distantPast, patience: Patience = .waits
@@ -31,7 +31,8 @@ extension Scheduler {
     return givesWay(priority, at: moment) ? .refused(.queueFull) : .waits(before: before)
   }
 
-  /// Whether one without weight could start as far as rates and pauses go, and the other lane's first does not wait for them.
+  /// Whether a request without weight could start as far as rates and pauses go, and the other lane's first request
+  /// does not wait for them.
   private func isAwake(_ endPoint: EndPoint, at moment: Deadline) -> Bool {
     guard let scope = scopes.slot(of: .endPoint(endPoint)) else { return true }
     if scopes[scope].isFull(at: moment) || endPoints.slot(of: endPoint).map(isLearnedFull) ?? false
@@ -42,14 +43,14 @@ extension Scheduler {
     return scopes[scope].wakeAt > moment.nanoseconds && !scopes[scope].hasCause
   }
 
-  /// Whether a request that is one too many would itself have to give way.
+  /// Whether a request that is one too many would itself be refused.
   private func givesWay(_ priority: RequestPriority, at moment: Deadline) -> Bool {
     let victim = shedding.first
     guard victim >= 0 else { return true }
     return shedding.rule == .lowest && nodes[victim].rank <= rank(of: max(lastAge + 1, moment.nanoseconds), priority)
   }
 
-  /// Long requests that hold a permit of the end-point. O(1).
+  /// The number of long requests that hold a permit of the end-point. O(1).
   package func runningLong(at endPoint: EndPoint) -> Int {
     endPoints.slot(of: endPoint).map { endPoints[$0].runningLong } ?? 0
   }

@@ -1,21 +1,21 @@
-// What a request waits for, in the order in which `WaitReason` names them.
+// Why requests wait, checked in the order that `WaitReason` documents.
 
 import HeadgateThreads
 
 extension Scheduler {
-  /// What a request waits for; nil for one that does not wait. O(n) in all that is here.
+  /// Why a request waits. Nil if it does not wait. O(n) in all requests.
   package func waitReason(of ticket: Ticket, at moment: Deadline) -> WaitReason? {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
     return reason(of: slot, ahead: ahead(of: slot), at: max(moment, now))
   }
 
-  /// The same, and as if none went before it. O(scopes of the request).
+  /// The reason if no request were ahead of it. O(scopes of the request).
   package func waitReasonOfNext(_ ticket: Ticket, at moment: Deadline) -> WaitReason? {
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .waiting else { return nil }
     return reason(of: slot, ahead: 0, at: max(moment, now))
   }
 
-  /// How many go before it that wait for the same.
+  /// The number of requests ahead of it that wait for the same.
   private func ahead(of slot: Int32) -> Int {
     let own = nodes[slot]
     let line = own.demand < 0 ? -1 : demands[own.demand].line
@@ -53,7 +53,7 @@ extension Scheduler {
     return because(.turn)
   }
 
-  /// Why a scope that a request names keeps it; nil where it does not.
+  /// Why a scope of a request blocks it. Nil if it does not.
   func reason(in scope: Int32, _ slot: Int32, ahead: Int, at moment: Deadline) -> WaitReason? {
     let name = scopes[scope].scope
     let (running, most) = (scopes[scope].running, scopes[scope].most)
@@ -62,14 +62,14 @@ extension Scheduler {
     if running >= most { return WaitReason(.limit(running, of: most), scope: name, ahead: ahead, at: moment) }
     if let reason = startReason(scope, weights(of: slot), ahead: ahead, at: moment) { return reason }
     guard !hasRoom(in: scope, for: slot) else { return nil }
-    // Somebody of another line goes first.
+    // A request of another line goes first.
     return WaitReason(.turn, scope: name, ahead: ahead, at: moment)
   }
 
   private func startReason(
     _ scope: Int32, _ weights: [String: Int], ahead: Int, at moment: Deadline
   ) -> WaitReason? {
-    // Its sleep was looked at before: what is left has a cause.
+    // A pause was checked before, so a remaining delay has a cause.
     let (until, cause) = scopes[scope].earliest(weights, at: moment)
     guard until > moment, let cause else { return nil }
     return WaitReason(.start(cause), scope: scopes[scope].scope, until: until, ahead: ahead, at: moment)

@@ -1,21 +1,21 @@
-// A short request that turns out to be a stream: the one event by which a running request changes its lane.
+// The move of a running request to the long lane, for a short request that turns out to be a stream.
 
 extension Scheduler {
-  /// What became of a request that asks to go on as a long one.
+  /// The result of a move to the long lane.
   package enum Reclass: Sendable {
-    /// It counts as a long one from here on.
+    /// It counts as a long request from now on.
     case moved
-    /// It was long before.
+    /// It was already long.
     case stays
-    /// The long lane has no place for it, counting those that wait for one: none is overtaken. It runs on as a short
-    /// one.
+    /// The long lane has no place, counting the requests that wait for one: none is overtaken. It continues as a short
+    /// request.
     case refused
     /// It does not run: it waits, is ending or has ended.
     case gone
   }
 
-  /// A running short request goes over to the long lane. Its permit stays; the long lane has a place less. Nothing
-  /// becomes eligible by it, so nothing starts. O(1).
+  /// Moves a running short request to the long lane. It keeps its permit, and the long lane has one place less. No
+  /// request becomes eligible, so none starts. O(1).
   package mutating func reclass(_ ticket: Ticket) -> Reclass {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket), nodes[slot].state == .running else { return .gone }
@@ -25,7 +25,7 @@ extension Scheduler {
     nodes[slot].lane = .long
     runningLong += 1
     endPoints[place].runningLong += 1
-    // Those that wait in the long lane have a place there still, so no turn at the total comes or goes.
+    // Requests that wait in the long lane still have a place there, so no turn at the total limit changes.
     return .moved
   }
 }

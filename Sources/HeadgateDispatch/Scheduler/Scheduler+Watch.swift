@@ -1,28 +1,28 @@
-// Limits that are more than counts: rates, budgets, pauses. An end-point that has one is watched: it has a record in the table
-// of scopes, and is looked at before each of its starts. It may start nothing before a moment; until then it sleeps, in one
-// heap with all others. The rest of the scheduler sees of that a bit for each lane.
+// Limits that are more than counts: rates, budgets, pauses. An end-point with such a limit is watched: it has a record
+// in the scope table, and is checked before each of its starts. If nothing may start there before a certain time, it
+// sleeps in one heap with all others. The rest of the scheduler sees only a bit for each lane.
 
 import HeadgateThreads
 
 extension Scheduler {
-  /// Whether any limit asks for the time: then `advance(to:)` goes before each event.
+  /// Whether any limit depends on time. If so, `advance(to:)` must precede each event.
   package var isTimed: Bool { hasPace || !scopes.isEmpty }
 
-  /// The first moment at which something may start that waits for the time; nil where nothing does.
+  /// The first time at which a request that waits for time may start. Nil if none does.
   package var wakeAt: Deadline? {
     let moment = scopes.wakeAt
     return moment == .max ? nil : Deadline(nanoseconds: moment)
   }
 
-  /// Time has passed. Starts nothing: see `wake(at:)`. O(1), amortized; O(log n) for scopes that are forgotten.
+  /// Advances the time. Starts nothing; see `wake(at:)`. Amortized O(1); O(log n) for scopes that are forgotten.
   package mutating func advance(to moment: Deadline) {
     if moment > now { now = moment }
     weighed.forget(at: now)
     scopes.forget(at: now)
   }
 
-  /// Starts what may start from this moment on. At most so many scopes are looked at: where more are due, `wakeAt` is not later
-  /// than the moment.
+  /// Starts what may start from this time on. Checks at most `limit` scopes. If more are due, `wakeAt` is not later
+  /// than `moment`.
   package mutating func wake(at moment: Deadline, atMost limit: Int = 256) {
     defer { checkInvariants() }
     advance(to: moment)
@@ -35,7 +35,7 @@ extension Scheduler {
 
   // MARK: Watching
 
-  /// Watches an end-point that has a limit which is more than a count, or did not fare well.
+  /// Watches an end-point that has a limit other than a count, or that had trouble.
   mutating func watch(_ place: Int32) {
     guard endPoints[place].scope < 0, let endPoint = endPoints[place].endPoint else { return }
     guard endPoints[place].limits.pace != nil || limits.adaptive != nil || scopes.slot(of: .endPoint(endPoint)) != nil
@@ -52,7 +52,7 @@ extension Scheduler {
     adoptPace(endPoints[place].limits.pace, scope)
   }
 
-  /// Nothing runs or waits there any more. What is known of it is kept while it matters.
+  /// Nothing runs or waits there any more. Its history is kept while it matters.
   mutating func stopWatching(_ place: Int32) {
     let scope = endPoints[place].scope
     endPoints[place].scope = -1
@@ -61,7 +61,7 @@ extension Scheduler {
     scopes.leave(scope, at: now)
   }
 
-  /// A scope's rates are these from now on. What it has counted goes on to count.
+  /// Sets the rates of a scope. Its counts are kept.
   mutating func adoptPace(_ pace: Pace?, _ scope: Int32) {
     guard pace != scopes[scope].pace else { return }
     scopes[scope].pace = pace
@@ -71,11 +71,11 @@ extension Scheduler {
       jitter: pace?.jitter ?? 0)
   }
 
-  // MARK: Looking
+  // MARK: Review
 
-  /// Works out which lanes of an end-point may start their first one now, as far as its scopes, the time and its health go. The
-  /// first in line over both lanes is not overtaken by the other lane while it waits for the time: a heavy request
-  /// would wait for ever behind light ones.
+  /// Determines which lanes of an end-point may start their first request now, as far as its scopes, the time and its
+  /// health go. While the first in line over both lanes waits for time, the other lane does not overtake it: otherwise
+  /// a heavy request could wait forever behind light ones.
   mutating func review(_ place: Int32) {
     if endPoints[place].lines >= 0 { purgeReadyLines(of: place) }
     let scope = endPoints[place].scope
@@ -112,7 +112,7 @@ extension Scheduler {
 
   // MARK: Counting starts
 
-  /// Counts a start in all of its scopes. The caller has seen that each of them has room.
+  /// Counts a start in all of its scopes. The caller has checked that each of them has room.
   mutating func charge(_ slot: Int32) {
     let watched = endPoints[nodes[slot].endPoint].scope
     if nodes[slot].demand < 0 {
@@ -149,7 +149,7 @@ extension Scheduler {
       mark: scopes[scope].health?.started(at: now))
   }
 
-  /// One that was counted holds its permit no longer: its named scopes have room again.
+  /// A counted request no longer holds its permit, so its named scopes have room again.
   mutating func leaveScopes(_ slot: Int32) {
     let demand = nodes[slot].demand
     for charge in demands[demand].charges {
@@ -162,7 +162,7 @@ extension Scheduler {
     }
   }
 
-  /// One that was counted never started. Before it gives its permit back.
+  /// A counted request never started. Called before its permit is returned.
   mutating func uncharge(_ slot: Int32) {
     let demand = nodes[slot].demand
     guard demand >= 0 else { return }
@@ -175,19 +175,19 @@ extension Scheduler {
     }
   }
 
-  /// What a request really weighed, by the names of budgets. Once, from its start until its windows have passed, also when it
-  /// has finished: false otherwise. O(log n) plus what starts.
+  /// Corrects the weight of a request, by name of budget. Possible once, from its start until its windows have passed,
+  /// even after it has finished; otherwise returns false. O(log n) plus the requests that start.
   package mutating func settleWeight(_ ticket: Ticket, _ actual: [String: Int]) -> Bool {
     defer { checkInvariants() }
     guard let counted = weighed.take(ticket) else { return false }
     var isCounted = false
     for (key, reservation) in counted {
-      // One of them may have a shorter window than another: what has left it counts there no longer.
+      // Windows may differ in length. Units that have left a window no longer count there.
       guard let scope = scopes.slot(of: key), let pace = scopes[scope].pace,
         reservation.moment.advanced(byNanoseconds: pace.memory) > now
       else { continue }
       scopes[scope].limiter?.settle(reservation, actual: actual, at: now)
-      // What is owed counts from now on.
+      // The debt counts from now on.
       scopes[scope].lastStart = now
       changed(scope)
       isCounted = true
@@ -196,12 +196,12 @@ extension Scheduler {
     return isCounted
   }
 
-  /// Something has changed at a scope that may let others start, or keep them from it. The caller pumps.
+  /// A change at a scope may let requests start, or keep them from it. The caller pumps.
   mutating func changed(_ scope: Int32) {
     if scopes[scope].place >= 0 { updateTurns(scopes[scope].place) } else { markDirty(scope) }
   }
 
-  /// Takes the node out of the table, with what it needed beside its permit.
+  /// Removes a node from the table, with its needs besides a permit.
   mutating func removeNode(_ slot: Int32) -> Item? {
     let demand = nodes[slot].demand
     if demand >= 0 {

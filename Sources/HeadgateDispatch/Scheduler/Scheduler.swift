@@ -1,51 +1,53 @@
-// Who runs, who waits: the pure half of the gate. Events go in as mutating calls, effects come out of `next()`.
+// Decides which requests run and which wait: the pure half of the gate. Events go in as mutating calls, and effects
+// come out of `next()`.
 //
-// Every end-point has a limit and two lanes; all end-points share a total, at which they take turns. The design is
-// OkHttp's one funnel with effects, less its scan over all that waits: each event costs O(1); O(log n) for a
-// request that comes back or whose priority changes while it waits, where others may have to give way, and at the total.
-// No thread, lock or clock is in here: time comes in as events.
+// Every end-point has a limit and two lanes. All end-points share a total limit, at which they take turns. The design
+// is OkHttp's single dispatch method, with effects, and without its scan over all waiting requests. Each event costs
+// O(1), with exceptions that cost O(log n): a request that returns, a change of priority while waiting, requests that
+// can be displaced, and turns at the total limit. It contains no thread, lock or clock: time is an argument of the
+// events.
 //
-// The events are in Scheduler+Events.swift, what they decide in Scheduler+Turns.swift, what comes out in
+// The events are in Scheduler+Events.swift, their decisions in Scheduler+Turns.swift, and the effects in
 // Scheduler+Effects.swift.
 
 import DequeModule
 import HeadgateThreads
 
-/// A limiter over end-points as a value. `Item` is whatever the driver wants back: it is stored and handed out, never
+/// A limiter of requests to end-points, as a value. `Item` is chosen by the driver: it is stored and returned, never
 /// called.
 package struct Scheduler<Item: Sendable>: Sendable {
-  /// What the driver has to do next, with no lock held.
+  /// What the driver must do next, with no lock held.
   package enum Effect: Sendable {
     /// The item got its permit: run it, then call `finish` once.
     case start(Item, Ticket)
-    /// The item's caller was held because too many waited, and may go on. The item itself still waits.
+    /// The item's caller was held because the queue was full, and may continue. The item itself still waits.
     case admit(Item)
-    /// The gate is closing: the item was taken out of its queue and will never run.
+    /// The gate is closing: the item was removed from its queue and will never run.
     case end(Item)
-    /// Too many wait: the item was taken out of its queue for another one, and will never run.
+    /// The queue is full: the item was displaced from it and will never run.
     case shed(Item)
-    /// The gate is closing at once: the item runs, and must be asked to end.
+    /// The gate is closing at once: the item is running and must be asked to end.
     case abort(Item)
-    /// The gate is closed and empty. Comes once.
+    /// The gate is closed and empty. Occurs once.
     case drained
   }
 
-  /// What became of a submission.
+  /// The result of a submission.
   package enum Submission: Sendable {
     /// It runs from here on, as after a `start`. Only if `mayStart`.
     case started(Ticket)
-    /// It runs (a `start` follows) or waits.
+    /// It starts (a `start` follows) or waits.
     case accepted(Ticket)
-    /// It waits, and its caller is to be held until `admit` or `start`.
+    /// It waits, and its caller must be held until `admit` or `start`.
     case held(Ticket)
-    /// It was not taken.
+    /// It was refused.
     case refused(Refusal)
   }
 
   package enum Refusal: Hashable, Sendable {
     case queueFull, longLaneFull, shutDown
-    // A reason is large, and hardly ever there: what every submission returns must stay small.
-    /// It weighs more than this budget has.
+    // Indirect, because a reason is large and rare: the result of every submission must stay small.
+    /// Its weight exceeds this budget.
     indirect case tooHeavy(WaitReason)
     /// Its deadline lies within a pause.
     indirect case paused(WaitReason)
@@ -56,85 +58,85 @@ package struct Scheduler<Item: Sendable>: Sendable {
   /// Whether a submission may wait for its turn.
   package enum Patience: Sendable {
     case waits
-    /// A long request that is refused unless the long lane has a place for it. (It may still wait for short requests
-    /// to let go of a permit.)
+    /// For a long request: it is refused unless the long lane has a place for it. It may still wait for short requests
+    /// to release a permit.
     case needsLongPlace
   }
 
-  /// As what an item comes.
+  /// How an item arrives.
   package enum Admission: Sendable {
-    /// It was not known before.
+    /// It is new.
     case new
-    /// It was accepted before and has rested since: it has the age of its first submission, and a full queue does not refuse
-    /// it.
+    /// It was accepted before and has rested since. It has the age of its first submission, and a full queue does not
+    /// refuse it.
     case returning(age: UInt64)
-    /// It was expected: it has the age of its first submission, and comes also while the scheduler drains. One that was
-    /// accepted before is not refused by a full queue.
+    /// It was expected. It has the age of its first submission, and may also come while the scheduler drains. If it was
+    /// accepted before, a full queue does not refuse it.
     case expected(age: UInt64, wasAccepted: Bool = false)
-    /// Something expected needs it before it can come, and lends it its age.
+    /// An expected item depends on it, and passes its age on.
     case onBehalf(age: UInt64)
   }
 
-  /// What a withdrawn item was doing.
+  /// The state of a withdrawn item.
   package enum Withdrawal: Sendable {
-    /// It waited, and is out. The item comes back, to be let go of outside the lock.
+    /// It waited and was removed. The item is returned, to be released outside the lock.
     case waiting(Item?)
-    /// It runs: it keeps its permit until `finish`.
+    /// It is running, and keeps its permit until `finish`.
     case running
     /// It is not here any more, or was withdrawn before.
     case gone
   }
 
-  /// What became of a request that goes on at another end-point.
+  /// The result of a move to another end-point.
   package enum Move: Sendable {
-    /// It is the same end-point, where nothing but requests under way is counted: the permit stays.
+    /// It is the same end-point, which counts only running requests: the permit stays.
     case stays
-    /// The permit was given back; the request waits at the new end-point, or a `start` follows.
+    /// The permit was returned. The request waits at the new end-point, or a `start` follows.
     case moved
-    /// As of a submission. The permit is still held: call `finish`.
+    /// Like a refused submission. The permit is still held: call `finish`.
     case refused(Refusal)
   }
 
-  /// How a gate closes. Each mode goes further than the one before it.
+  /// How a gate closes. Each mode is stricter than the one before it.
   package enum Closing: Comparable, Sendable {
     case open
-    /// Nothing new; all that was accepted runs.
+    /// No new requests. All accepted requests run.
     case draining
-    /// What waits is ended; what runs may finish.
+    /// Waiting requests are ended. Running requests may finish.
     case ending
-    /// What runs is asked to end as well.
+    /// Running requests are asked to end too.
     case aborting
   }
 
   package internal(set) var limits: GateLimits
-  /// Counts the changes of the limits, so that one who has read them can tell whether they are still those.
+  /// Counts the changes of the limits, so that a reader can tell whether they have changed.
   package internal(set) var limitsVersion = 0
   package internal(set) var closing = Closing.open
   package internal(set) var running = 0
   package internal(set) var waiting = 0
-  /// The most that ran at once at any one end-point, and where.
+  /// The highest number of requests that ran at a time at one end-point, and that end-point.
   package internal(set) var peak: (running: Int, endPoint: EndPoint?) = (0, nil)
 
   var nodes = NodeTable<Item>()
   var endPoints = EndPointTable()
-  // End-points that were stopped by hand, whether anything waits there or not.
+  // The end-points that were stopped manually, whether or not a request waits there.
   var paused: Set<EndPoint> = []
   var runningLong = 0
   var shortTurns = TurnOrder(.short)
   var longTurns = TurnOrder(.long)
-  // How far those have come who had their turn last.
+  // The progress of the end-points that had their turn last.
   var virtualTime: UInt64 = 0
   var granted = NodeList()
   var held = HeldList()
   var shedding = SheddingOrder()
   var shed = Deque<Item>()
-  // The age of the youngest that was submitted here.
+  // The age of the newest request submitted here.
   var lastAge: UInt64 = 0
   var nextStamp: UInt64 = 0
   var sweep: Int32 = 0
   var drainedTold = false
 
-  // What follows is for limits that are more than counts.
+  // The following properties are for limits other than counts.
   var scopes = ScopeTable()
   var demands = SlotTable<Demand>()
   var lines = SlotTable<Line>()
@@ -142,13 +144,13 @@ package struct Scheduler<Item: Sendable>: Sendable {
   var readyLines = SlotTable<ReadyLines>()
   // Named scopes that may have room again.
   var dirtyScopes: [Int32] = []
-  // Starts whose true weight may still be told.
+  // Starts whose actual weight may still be reported.
   var weighed = WeighedStarts()
-  // The latest moment that it was told.
+  // The latest known time.
   var now = Deadline.distantPast
-  // Changes of learned limits that nobody was told of yet.
+  // Changes of learned limits that have not been reported yet.
   var learnedChanges: [LearnedChange] = []
-  // Some limit asks for the time.
+  // Whether some limit depends on time.
   var hasPace: Bool
 
   package init(limits: GateLimits) {
@@ -157,27 +159,28 @@ package struct Scheduler<Item: Sendable>: Sendable {
     shedding.adopt(limits.overflow.sheddingRule, in: &nodes)
   }
 
-  /// Requests that run, wait or are ending.
+  /// The number of requests that run, wait or are ending.
   package var alive: Int { nodes.count }
 
-  /// Items that are elsewhere and will come, or come again. They hold nothing, and keep the scheduler from having drained.
+  /// The number of items that are elsewhere and will come or return. They hold nothing, but while there are any the
+  /// scheduler has not drained.
   package internal(set) var expected = 0
 
   /// Whether nothing runs or waits. Expected items count only before `.ending`.
   var isEmpty: Bool { nodes.count == 0 && (expected == 0 || closing >= .ending) }
 
-  /// End-points that are remembered: those where something runs or waits.
+  /// The number of end-points where something runs or waits.
   package var rememberedEndPoints: Int { endPoints.busyCount }
 
   /// How many end-points were met for the first time, or again after they had been forgotten.
   package var metEndPoints: Int { endPoints.newCount }
 
-  /// Whether anything runs or waits there.
+  /// Whether a request runs or waits there.
   package func isBusy(_ endPoint: EndPoint) -> Bool {
     endPoints.slot(of: endPoint).map { !endPoints[$0].isResting } ?? false
   }
 
-  /// All that run or wait, those of one end-point or of all. O(n) in them.
+  /// All requests that run or wait, at one end-point or at all. O(n) in them.
   package func items(at endPoint: EndPoint?) -> [Item] {
     let place = endPoint.map { endPoints.slot(of: $0) ?? -1 }
     return nodes.nodes.compactMap { $0.state == .free || place != nil && $0.endPoint != place ? nil : $0.item }

@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// What limits starts by more than a count of those under way: an end-point with a rate or a pause, or a scope that requests
-/// name.
+/// A limit on starts other than a count of running requests: an end-point with a rate or a pause, or a scope named by
+/// requests.
 struct ScopeRecord: Sendable {
   enum Key: Hashable, Sendable {
     case endPoint(EndPoint)
@@ -9,52 +9,52 @@ struct ScopeRecord: Sendable {
   }
 
   let key: Key
-  /// Where the end-point stands in its table, or -1.
+  /// The place of the end-point in its table, or -1.
   var place: Int32 = -1
-  /// Requests and end-points that refer to it.
+  /// The number of requests and end-points that refer to it.
   var users = 0
 
-  /// For a scope that requests name: how many may run, and how many do.
+  /// For a named scope: the maximum number of running requests, and the number of running ones.
   var most = Int.max
   var running = 0
 
-  /// Nil where no rate, interval or budget is set.
+  /// Nil if no rate, interval or budget is set.
   var pace: Pace?
   var limiter: StartLimiter?
-  /// Nil where no pause was ever needed.
+  /// Nil if no pause was ever needed.
   var health: EndPointHealth?
-  /// What its refusals have taught; empty where nothing is to be learned. One at most: an array, because it is large and
-  /// hardly ever there.
+  /// The learned limits. Empty if nothing is learned, otherwise one element. An array, because the limits are large and
+  /// rare.
   var learning: [AdaptiveLimit] = []
-  /// When a start was counted last.
+  /// The time of the last counted start.
   var lastStart = Deadline.distantPast
-  /// When its health was told something last.
+  /// The time of the last outcome reported to its health.
   var lastNote = Deadline.distantPast
 
-  /// The lines whose first one it keeps from starting, the lowest rank first.
+  /// The lines whose first request it blocks, the lowest rank first.
   var blocked = RankHeap()
-  /// Something changed that may let one of those go.
+  /// Something changed that may release a line.
   var isDirty = false
 
-  /// Where it stands among those that sleep, and until when; -1.
+  /// Its position among the sleeping scopes, or -1, and the end of its sleep.
   var sleeper: Int32 = -1
   var wakeAt = UInt64.max
-  /// What the first in line sleeps for.
+  /// The cause of the first request's sleep.
   var cause: StartCause?
-  /// Where it stands among those that nobody refers to and that are forgotten later; -1.
+  /// Its position among the unused scopes that are forgotten later, or -1.
   var leaving: Int32 = -1
 
   init(_ key: Key) { self.key = key }
 
   var scope: RequestScope? { if case .named(let scope) = key { scope } else { nil } }
 
-  // Asked in here: a comparison of `scopes[scope].health` with nil, outside, reads the record after the access has ended
-  // where the optimizer is off (Swift 6.3.1, found by the address sanitizer).
+  // Evaluated here: an outside comparison of `scopes[scope].health` with nil reads the record after the access has
+  // ended if the optimizer is off (Swift 6.3.1, found by the address sanitizer).
   var hasHealth: Bool { health != nil }
   var hasLimiter: Bool { limiter != nil }
   var hasCause: Bool { cause != nil }
 
-  /// When one that weighs so much may start, as far as time goes.
+  /// The earliest start of a request with these weights, as far as time goes.
   func earliest(_ weights: [String: Int], at now: Deadline) -> (moment: Deadline, cause: StartCause?) {
     var (moment, cause) = limiter?.earliest(weights, at: now) ?? (now, nil)
     if let learned = learning.first, learned.notBefore > moment {
@@ -65,19 +65,19 @@ struct ScopeRecord: Sendable {
     return (health.earliest, isPaced ? .recovery(.nanoseconds(health.distance)) : nil)
   }
 
-  /// After its sleep, whether as many run as may.
+  /// Whether the concurrency allowed after a pause is reached.
   func isFull(at now: Deadline) -> Bool {
     guard let health, !health.isAsleep(at: now) else { return false }
     return health.room(at: now) <= 0
   }
 
-  /// Where as many run as may after its sleep: when more may, as far as that is a question of time; `.max`.
+  /// If the concurrency allowed after a pause is reached: when it will rise, if that depends on time; otherwise `.max`.
   func widens(after now: Deadline) -> UInt64 { health?.widens(after: now)?.nanoseconds ?? .max }
 
-  /// Until when what it knows is of any meaning.
+  /// The time until which its history matters.
   var memory: Deadline {
     var last = Deadline.distantPast
-    // Failures in a row, and the way back from a sleep, are remembered for a minute of silence.
+    // Consecutive failures and the state of a recovery are remembered for one minute without activity.
     if let health { last = max(health.earliest, lastNote).advanced(byNanoseconds: 60_000_000_000) }
     if let pace { last = max(last, lastStart.advanced(byNanoseconds: pace.memory)) }
     if let learned = learning.first {
@@ -88,7 +88,7 @@ struct ScopeRecord: Sendable {
   }
 }
 
-/// All scopes that something runs or waits in, and those whose past still matters.
+/// All scopes in which something runs or waits, and those whose history still matters.
 struct ScopeTable: Sendable {
   private var records = SlotTable<ScopeRecord>()
   private var slots: [ScopeRecord.Key: Int32] = [:]
@@ -106,7 +106,7 @@ struct ScopeTable: Sendable {
 
   func slot(of key: ScopeRecord.Key) -> Int32? { slots[key] }
 
-  /// The scope's place, where it is or a new one; one more refers to it.
+  /// The place of a scope, an existing or a new one. Increments its number of users.
   mutating func take(_ key: ScopeRecord.Key, make: () -> ScopeRecord) -> Int32 {
     if let slot = slots[key] {
       records[slot].users += 1
@@ -123,7 +123,7 @@ struct ScopeTable: Sendable {
     return slot
   }
 
-  /// One less refers to it. It is forgotten once none does and its past does not matter. O(log n).
+  /// Decrements the number of users. The scope is forgotten when it has none and its history does not matter. O(log n).
   mutating func leave(_ slot: Int32, at now: Deadline) {
     records[slot].users -= 1
     guard records[slot].users == 0 else { return }
@@ -133,7 +133,7 @@ struct ScopeTable: Sendable {
     records[slot].leaving = leaving.insert(RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: slot))
   }
 
-  /// Forgets up to two whose past does not matter any more: over all calls, all of them.
+  /// Forgets up to two scopes whose history no longer matters. Over many calls, all of them are forgotten.
   mutating func forget(at now: Deadline) {
     for _ in 0..<2 {
       guard let first = leaving.first, first.rank <= now.nanoseconds else { return }
@@ -143,7 +143,7 @@ struct ScopeTable: Sendable {
       if memory <= now {
         drop(first.place)
       } else {
-        // It was told something meanwhile.
+        // Something was reported in the meantime.
         records[first.place].leaving = leaving.insert(
           RankHeap.Key(rank: memory.nanoseconds, tie: 0, place: first.place))
       }
@@ -156,10 +156,10 @@ struct ScopeTable: Sendable {
 
   // MARK: Sleep
 
-  /// The first moment at which one of them wakes; `.max`: none sleeps.
+  /// The first time at which a scope wakes; `.max` if none sleeps.
   var wakeAt: UInt64 { sleepers.first?.rank ?? .max }
 
-  /// Lets one sleep until a moment; `.max`: not at all. O(log n).
+  /// Makes a scope sleep until a given time; `.max` for no sleep. O(log n).
   mutating func sleep(_ slot: Int32, until moment: UInt64) {
     guard records[slot].wakeAt != moment else { return }
     if records[slot].sleeper >= 0 { sleepers.remove(records[slot].sleeper) }
@@ -168,7 +168,7 @@ struct ScopeTable: Sendable {
       moment == .max ? -1 : sleepers.insert(RankHeap.Key(rank: moment, tie: 0, place: slot))
   }
 
-  /// Takes out one whose time has come.
+  /// Removes a scope whose time has come.
   mutating func popAwake(at now: Deadline) -> Int32? {
     guard let first = sleepers.first, first.rank <= now.nanoseconds else { return nil }
     sleep(first.place, until: .max)

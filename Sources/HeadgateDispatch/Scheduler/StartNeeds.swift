@@ -1,8 +1,8 @@
 import HeadgateThreads
 
-/// What a request needs to start beside a permit of its end-point.
+/// What a request needs to start, besides a permit of its end-point.
 package struct StartNeeds: Sendable {
-  /// Without repetitions.
+  /// Without duplicates.
   let scopes: [RequestScope]
   let weights: [String: Int]
 
@@ -12,47 +12,47 @@ package struct StartNeeds: Sendable {
     self.weights = weights
   }
 
-  /// Nil where there is nothing.
+  /// Nil if there are no needs.
   static func of(_ scopes: [RequestScope], _ weights: [String: Int]) -> StartNeeds? {
     scopes.isEmpty && weights.isEmpty ? nil : StartNeeds(scopes: scopes, weights: weights)
   }
 }
 
-/// What the scheduler keeps of a request that needs more than a permit, or that was counted by a limit on starts.
+/// The scheduler's data about a request that needs more than a permit, or that was counted by a limit on starts.
 struct Demand: Sendable {
   var weights: [String: Int] = [:]
-  // Places of the scope table, in the order in which the request names them.
+  // Places in the scope table, in the order of the request's scopes.
   var scopes: [Int32] = []
-  // While it waits with others of the same scopes: their line, or -1.
+  // The line in which it waits with requests of the same scopes, or -1.
   var line: Int32 = -1
-  // Since it started: how each of its scopes has counted it.
+  // After the start: how each of its scopes has counted it.
   var charges: [Charge] = []
 }
 
-/// A start as one scope has counted it.
+/// A start as counted by one scope.
 struct Charge: Sendable {
   let scope: Int32
-  // Nil where the scope limits no starts.
+  // Nil if the scope does not limit starts.
   let reservation: StartReservation?
-  // Nil where the scope looks after no health.
+  // Nil if the scope does not track health.
   let mark: UInt32?
-  // Nil where nothing is learned, or the answer has been told.
+  // Nil if nothing is learned, or the response has been reported.
   var start: AdaptiveLimit.Start?
 }
 
-/// What an exchange tells of its end-point, or of the scope that was refused.
+/// The outcome of an exchange, for its end-point or for the scope that was refused.
 package enum ExchangeOutcome: Sendable {
-  /// The response's head has come, with the wait that the server asks for.
+  /// The response's head has arrived, with the wait that the server requests.
   case answered(status: Int, wait: Duration?)
-  /// It was reached, and failed later than its first byte.
+  /// It reached the server, and failed after the first byte.
   case reached
-  /// It was not reached: no name, no connection, no handshake or no first byte.
+  /// It did not reach the server: no name, no connection, no handshake or no first byte.
   case failedToReach
-  /// The server has said how many more it takes before its window ends.
+  /// The server reported how many more requests it accepts before its window ends.
   case quota(remaining: Int, until: Deadline)
 }
 
-/// Entries in places that are used again.
+/// Entries in reusable places.
 struct SlotTable<Entry: Sendable>: Sendable {
   private var entries: [Entry?] = []
   private var free: [Int32] = []
@@ -81,12 +81,12 @@ struct SlotTable<Entry: Sendable>: Sendable {
   /// The place must be in use.
   subscript(slot: Int32) -> Entry {
     _read {
-      // Only the scheduler asks, for places that it was given: an empty one is a fault of its own.
-      guard let entry = entries[Int(slot)] else { preconditionFailure("an empty place is asked for") }
+      // Only the scheduler accesses entries, at places that it was given: a free one is a programming error.
+      guard let entry = entries[Int(slot)] else { preconditionFailure("access to a free place") }
       yield entry
     }
     _modify {
-      guard var entry = entries[Int(slot)].take() else { preconditionFailure("an empty place is asked for") }
+      guard var entry = entries[Int(slot)].take() else { preconditionFailure("access to a free place") }
       defer { entries[Int(slot)] = entry }
       yield &entry
     }

@@ -1,29 +1,29 @@
 import HeadgateThreads
 import Synchronization
 
-/// The sockets under a gate's limits: how many are open at each end-point, and who may open the next.
+/// The sockets under a gate's limits: how many are open at each end-point, and which transport may open the next.
 ///
-/// A gate limits requests by permits, and sockets by leases: at an end-point no more are open, idle and closing ones
-/// included, than its ``EndPointLimits/connections``, and over all end-points no more than ``GateLimits/total``. All
-/// transports of all dispatchers that share the gate lease from here, and so does each bare permit, which counts as one
-/// socket of its end-point.
+/// A gate limits requests by permits, and sockets by leases. At an end-point no more sockets are open, including idle
+/// and closing ones, than its ``EndPointLimits/connections``, and in total no more than ``GateLimits/total``. All
+/// transports of all dispatchers that share the gate lease their sockets here. So does each bare permit, which counts
+/// as one socket of its end-point.
 ///
-/// A transport gets this from its dispatcher, by ``Transport/use(_:)``, before its first exchange. It joins once, or once
-/// for each of its parts that has connections of its own. From then on:
+/// A transport receives this object from its dispatcher, by ``Transport/use(_:)``, before its first exchange. It joins
+/// once, or once for each of its parts that has its own connections. From then on:
 ///
 /// - Before it opens a socket it calls ``SocketLeases/lease(_:waits:)``. If that returns false, the exchange waits: the
-///   transport tells ``ExchangeEvents/waitsForSocket()`` and tries again at ``SocketHolder/socketIsReserved(_:)``.
+///   transport calls ``ExchangeEvents/waitsForSocket()`` and tries again at ``SocketHolder/socketIsReserved(_:)``.
 /// - When a socket is closed, or could not be opened, it calls ``SocketLeases/giveBack(_:)``.
-/// - When a connection becomes idle, and at ``SocketHolder/reviewIdleConnections()``, it asks
-///   ``SocketLeases/mustClose(_:)`` and closes the connection if so.
+/// - When a connection becomes idle, and at ``SocketHolder/reviewIdleConnections()``, it calls
+///   ``SocketLeases/mustClose(_:)`` and closes the connection if the result is true.
 /// - At its end it calls ``SocketLeases/leave()``.
 ///
-/// A transport that can't count its sockets lacks ``TransportCapabilities/socketLimits``. It can at least keep its pool to
-/// ``limits``, which it asks for anew whenever it needs them: a copy could be out of date.
+/// A transport that can't count its sockets lacks ``TransportCapabilities/socketLimits``. It can at least adjust its
+/// pool to ``limits``, which it should read each time it needs them, because a copy could be outdated.
 public final class GateSockets: Sendable {
   private let state: LockedGateState
-  // Whether an idle connection may have to be closed. Written under the lock; read without it whenever a connection becomes
-  // idle. A shortage that begins a moment later asks all holders to look again.
+  // Whether an idle connection may have to be closed. Written under the lock, and read without it when a connection
+  // becomes idle. If a shortage begins a moment later, all holders are asked to review their connections.
   private let hasShortage = Atomic(false)
 
   init(_ state: LockedGateState) { self.state = state }
@@ -31,23 +31,23 @@ public final class GateSockets: Sendable {
   /// The limits in force.
   public var limits: GateLimits { state.withLock { $0.scheduler.limits } }
 
-  /// How many sockets an end-point tolerates now. O(labels of its host).
+  /// The current limit on sockets at an end-point. O(labels of its host).
   public func limit(of endPoint: EndPoint) -> Int {
     state.withLock { $0.scheduler.limits.of(endPoint).connections }
   }
 
-  /// Sockets that are open, over all end-points.
+  /// The number of open sockets, at all end-points.
   public var openCount: Int { state.withLock { $0.sockets.open } }
 
-  /// Sockets that are open to an end-point, those through tunnels included.
+  /// The number of open sockets to an end-point, including those through tunnels.
   public func openCount(at endPoint: EndPoint) -> Int { state.withLock { $0.sockets.count(at: endPoint) } }
 
-  /// Takes part.
+  /// Registers a holder of sockets.
   ///
   /// - Parameters:
-  ///   - holder: Who is told of what becomes free. Kept until it leaves.
-  ///   - keepsIdle: Whether it keeps connections open that it does not use.
-  /// - Returns: What it leases sockets by.
+  ///   - holder: Notified of sockets that become free. Retained until it leaves.
+  ///   - keepsIdle: Whether it keeps idle connections open.
+  /// - Returns: The leases of the holder's sockets.
   public func join(_ holder: any SocketHolder, keepsIdle: Bool = true) -> SocketLeases {
     let id = state.withLock { state in
       let id = state.sockets.join(keepsIdle: keepsIdle)
@@ -57,7 +57,7 @@ public final class GateSockets: Sendable {
     return SocketLeases(self, id)
   }
 
-  /// Decides under the lock, acts after it.
+  /// Decides under the lock and acts after it.
   func perform<Result>(_ event: (inout SocketLedger, GateLimits) -> sending Result) -> sending Result {
     let (result, calls) = state.withLock { state in
       let result = event(&state.sockets, state.scheduler.limits)
@@ -69,7 +69,7 @@ public final class GateSockets: Sendable {
 
   typealias Call = @Sendable () -> Void
 
-  /// What holders are to be told, after the lock is free again. Under the lock.
+  /// The calls to holders, to be made after the lock is released. Called under the lock.
   func takeCalls(_ state: inout GateState) -> [Call] {
     hasShortage.store(state.sockets.hasShortage, ordering: .releasing)
     return state.sockets.takeEffects().compactMap { effect -> Call? in
@@ -92,14 +92,14 @@ public final class GateSockets: Sendable {
   }
 
   func leave(_ id: SocketLedger.Holder) {
-    // The holder goes when the lock is free again.
+    // The holder is released after the lock.
     let holder = state.withLock { $0.holders.removeValue(forKey: id) }
     perform { $0.leave(id, $1) }
     withExtendedLifetime(holder) {}
   }
 }
 
-/// The sockets of one holder. See ``GateSockets``. All calls are safe from any thread.
+/// The sockets of one holder. See ``GateSockets``. All methods are thread-safe.
 public final class SocketLeases: Sendable {
   private let sockets: GateSockets
   private let id: SocketLedger.Holder
@@ -109,38 +109,39 @@ public final class SocketLeases: Sendable {
     self.id = id
   }
 
-  /// Leases a socket, which may then be opened. O(1) while none waits.
+  /// Leases a socket, which may then be opened. O(1) while no holder waits.
   ///
   /// - Parameters:
-  ///   - route: Where it leads.
-  ///   - waits: Whether the holder waits if none is free, behind those that came before: then
-  ///     ``SocketHolder/socketIsReserved(_:)`` says when to try again. It waits once for each route, however often it asks.
-  /// - Returns: Whether it was leased; never after ``leave()``.
+  ///   - route: The route of the socket.
+  ///   - waits: Whether the holder waits if no socket is free, behind earlier holders. In that case
+  ///     ``SocketHolder/socketIsReserved(_:)`` tells when to try again. It waits once for each route, however often it
+  ///     calls.
+  /// - Returns: Whether a socket was leased; always false after ``leave()``.
   public func lease(_ route: SocketRoute, waits: Bool = true) -> Bool {
     tryLease(route, waits: waits) == .leased
   }
 
-  /// The same, and which limit is reached where none is free.
+  /// Like `lease`, but also returns the limit that is reached if no socket is free.
   package func tryLease(_ route: SocketRoute, waits: Bool) -> SocketLedger.Answer {
     sockets.perform { $0.lease(route, for: id, waits: waits, $1) }
   }
 
-  /// Gives a leased socket back once it is closed.
+  /// Returns a leased socket after it was closed.
   public func giveBack(_ route: SocketRoute) { sockets.perform { $0.giveBack(route, of: id, $1) } }
 
-  /// Waits no longer for a socket, reserved or not. Does nothing for a route that it does not wait for.
+  /// Stops waiting for a socket, reserved or not. Has no effect for a route that the holder does not wait for.
   public func stopWaiting(_ route: SocketRoute) { sockets.perform { $0.stopWaiting(route, id, $1) } }
 
-  /// Whether an idle connection is to be closed now, since a limit was lowered or somebody needs its place. Nearly always
-  /// the answer is no, without a lock.
+  /// Whether an idle connection must be closed now, because a limit was lowered or another request needs its place.
+  /// Nearly always returns false, without a lock.
   public func mustClose(_ route: SocketRoute) -> Bool { sockets.mustClose(route, of: id) }
 
-  /// Whether ``mustClose(_:)`` may say yes to any connection at all, without a lock.
+  /// Whether ``mustClose(_:)`` may return true for any connection. Takes no lock.
   package var hasShortage: Bool { sockets.isShort }
 
-  /// Gives all back and waits for nothing any more: every socket is closed. Nothing is leased afterwards.
+  /// Returns all sockets and stops all waits. Every socket must have been closed. Nothing can be leased afterwards.
   public func leave() { sockets.leave(id) }
 
-  /// How many of this holder's sockets are connected to an end-point, or to a proxy.
+  /// The number of this holder's sockets that are connected to an end-point or proxy.
   public func openCount(to peer: EndPoint) -> Int { sockets.perform { ledger, _ in ledger.count(to: peer, of: id) } }
 }

@@ -1,40 +1,40 @@
-// Which sockets are open, and who may open the next: the pure half of a gate's sockets. Events go in as mutating calls with
-// the limits in force, which the ledger keeps no copy of; effects come out of `takeEffects()`.
+// Which sockets are open, and which holder may open the next: the pure half of a gate's sockets. Events go in as
+// mutating calls with the current limits, of which the ledger keeps no copy. Effects come out of `takeEffects()`.
 //
-// A socket is leased before it is opened and given back when it is closed. Holders keep idle connections to themselves:
-// the ledger does not know which sockets are idle. A holder that is asked to look, or one of whose connections becomes
-// idle, asks `mustClose` for each. Between an asking and a connection that becomes idle at the same time nothing is lost:
-// the holder looks at its connections in the order in which it hears of them.
+// A socket is leased before it is opened, and returned when it is closed. Holders keep track of their idle connections:
+// the ledger does not know which sockets are idle. A holder calls `mustClose` for each idle connection when it is asked
+// to review them, and for a connection that becomes idle. Nothing is lost between a review and a connection that
+// becomes idle at the same time, because the holder handles both in the order in which they arrive.
 //
-// Who is refused waits, first come, first served. A socket that becomes free is reserved for the first who can use it, so
-// that no newcomer takes it, until that holder leases it or waits no longer.
+// A refused holder waits, in order of arrival. A socket that becomes free is reserved for the first holder that can use
+// it, so that no newcomer takes it, until that holder leases it or stops waiting.
 
 /// The sockets of one gate, as a value.
 package struct SocketLedger: Sendable {
-  /// A holder's name here.
+  /// The identity of a holder.
   package typealias Holder = Int
 
-  /// What the driver has to do next, with no lock held.
+  /// What the driver must do next, with no lock held.
   package enum Effect: Hashable, Sendable {
-    /// A socket is reserved for the holder: lease it, or wait no longer.
+    /// A socket is reserved for the holder: it must lease it or stop waiting.
     case reserved(Holder, SocketRoute)
-    /// Idle connections of the holder may have to be closed: `mustClose` says which.
+    /// Idle connections of the holder may have to be closed: `mustClose` tells which.
     case reviewIdle(Holder)
   }
 
-  /// A limit that is reached.
+  /// A limit that has been reached.
   package enum Bound: Hashable, Sendable {
-    /// Over all end-points.
+    /// The total limit.
     case total
-    /// Of one end-point, or of one proxy.
+    /// The limit of an end-point or a proxy.
     case endPoint(EndPoint, isProxy: Bool)
   }
 
-  /// What became of a request for a socket.
+  /// The result of a request for a socket.
   package enum Answer: Hashable, Sendable {
-    /// Open it, and give it back when it is closed.
+    /// Open the socket, and return it when it is closed.
     case leased
-    /// This limit is reached.
+    /// This limit has been reached.
     case full(Bound)
     /// The holder has left.
     case gone
@@ -51,29 +51,29 @@ package struct SocketLedger: Sendable {
     let holder: Holder
     let route: SocketRoute
     var isReserved = false
-    // The bound because of which holders were asked last to look at their idle connections.
+    // The limit because of which holders were last asked to review their idle connections.
     var asked: Bound?
   }
 
   private var places: [SocketRoute.End: Place] = [:]
   private var waiters: [Waiter] = []
   private var leases: [Holder: [SocketRoute: Int]] = [:]
-  // Ends with more sockets than they tolerate, since a limit was lowered.
+  // Ends with more sockets than a lowered limit allows.
   private var crowded: Set<SocketRoute.End> = []
   private var reserved = 0
   private var isOverTotal = false
   private var effects: [Effect] = []
   private var lastHolder = 0
 
-  /// Sockets that are open, over all end-points.
+  /// The number of open sockets, at all end-points.
   package private(set) var open = 0
 
-  /// Those that keep connections open which they don't use.
+  /// The holders that keep idle connections open.
   package private(set) var keepers: Set<Holder> = []
 
   package init() {}
 
-  /// Whether an idle connection may have to be closed at all. While it is false no holder need ask for each.
+  /// Whether any idle connection may have to be closed. While it is false, holders need not check each connection.
   package var hasShortage: Bool { isOverTotal || !crowded.isEmpty || waiters.count > reserved }
 
   package mutating func takeEffects() -> [Effect] {
@@ -84,9 +84,9 @@ package struct SocketLedger: Sendable {
 
   // MARK: Events
 
-  /// A holder comes.
+  /// Registers a holder.
   ///
-  /// - Parameter keepsIdle: Whether it keeps connections open that it does not use.
+  /// - Parameter keepsIdle: Whether it keeps idle connections open.
   package mutating func join(keepsIdle: Bool) -> Holder {
     lastHolder += 1
     if keepsIdle { keepers.insert(lastHolder) }
@@ -96,7 +96,7 @@ package struct SocketLedger: Sendable {
 
   /// A holder wants to open a socket.
   ///
-  /// - Parameter waits: Whether it waits for one if it is refused, behind those that came before.
+  /// - Parameter waits: Whether it waits if it is refused, behind earlier holders.
   package mutating func lease(
     _ route: SocketRoute, for holder: Holder, waits: Bool, _ limits: GateLimits
   ) -> Answer {
@@ -121,7 +121,7 @@ package struct SocketLedger: Sendable {
     return .leased
   }
 
-  /// A socket is closed.
+  /// A socket was closed.
   package mutating func giveBack(_ route: SocketRoute, of holder: Holder, _ limits: GateLimits) {
     guard let count = leases[holder]?[route] else { return }
     close(route, count: 1, of: holder, limits)
@@ -129,14 +129,14 @@ package struct SocketLedger: Sendable {
     serve(limits)
   }
 
-  /// A holder needs no socket by this route any more. Does nothing for one that does not wait.
+  /// A holder no longer needs a socket for this route. Has no effect if it does not wait.
   package mutating func stopWaiting(_ route: SocketRoute, _ holder: Holder, _ limits: GateLimits) {
     guard let index = waiters.firstIndex(where: { $0.holder == holder && $0.route == route }) else { return }
     remove(at: index)
     serve(limits)
   }
 
-  /// All of a holder's sockets are closed, and it opens none any more.
+  /// All of a holder's sockets are closed, and it opens no more.
   package mutating func leave(_ holder: Holder, _ limits: GateLimits) {
     guard let routes = leases.removeValue(forKey: holder) else { return }
     keepers.remove(holder)
@@ -145,12 +145,12 @@ package struct SocketLedger: Sendable {
     serve(limits)
   }
 
-  /// The limits changed, those of one end-point only or perhaps all. O(ends with sockets) for all.
+  /// The limits changed, of one end-point or possibly of all. O(ends with sockets) for all.
   package mutating func limitsChanged(at endPoint: EndPoint? = nil, _ limits: GateLimits) {
     isOverTotal = open > limits.total
     let changed = endPoint.map { [SocketRoute.End(endPoint: $0, isProxy: false)] } ?? Array(places.keys)
     for end in changed { updateCrowd(at: end, limits) }
-    // What was reserved under the old limits is reserved anew.
+    // Reservations under the old limits are made again.
     for index in waiters.indices {
       if waiters[index].isReserved { unreserve(index) }
       waiters[index].asked = nil
@@ -160,13 +160,13 @@ package struct SocketLedger: Sendable {
     serve(limits)
   }
 
-  /// Whether a holder is to close an idle connection: its end-point has more than it tolerates by now, or somebody waits
-  /// whom its socket keeps from going on. O(those that wait).
+  /// Whether a holder must close an idle connection: its end-point has more than the limit allows, or the connection
+  /// blocks another holder that waits. O(waiting holders).
   package func mustClose(_ route: SocketRoute, of holder: Holder, _ limits: GateLimits) -> Bool {
     guard hasShortage else { return false }
     if isOverTotal || route.ends.contains(where: crowded.contains) { return true }
     return waiters.contains { waiter in
-      // A holder that waits itself for where it has an idle connection uses that one.
+      // A holder that waits for a route on which it has an idle connection uses that connection.
       guard !waiter.isReserved, waiter.holder != holder || waiter.route != route else { return false }
       return switch bound(of: waiter.route, limits) {
       case .total: true
@@ -176,21 +176,21 @@ package struct SocketLedger: Sendable {
     }
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// Sockets of one holder that are connected to an end-point.
+  /// The number of sockets of one holder that are connected to an end-point.
   package func count(to peer: EndPoint, of holder: Holder) -> Int {
     leases[holder]?.reduce(0) { $1.key.peer == peer ? $0 + $1.value : $0 } ?? 0
   }
 
-  /// Sockets that count at an end-point, those through tunnels included.
+  /// The number of sockets that count at an end-point, including those through tunnels.
   package func count(at endPoint: EndPoint, isProxy: Bool = false) -> Int {
     places[SocketRoute.End(endPoint: endPoint, isProxy: isProxy)]?.open ?? 0
   }
 
-  // MARK: Inside
+  // MARK: Internals
 
-  /// The first bound that keeps a socket from being opened; nil when there is room.
+  /// The first limit that keeps a socket from being opened. Nil if there is room.
   func bound(of route: SocketRoute, _ limits: GateLimits) -> Bound? {
     for end in route.ends where isFull(end, for: route, limits) {
       return .endPoint(end.endPoint, isProxy: end.isProxy)
@@ -202,8 +202,8 @@ package struct SocketLedger: Sendable {
     (places[end]?.used ?? 0) >= route.limit(at: end, limits)
   }
 
-  /// Reserves what is free for those that wait, the first first. Where one goes on waiting, those that hold what is in its
-  /// way are asked to look at their idle connections, once for each bound. O(those that wait).
+  /// Reserves free sockets for waiting holders, in order of arrival. If one must continue to wait, the holders of the
+  /// sockets that block it are asked to review their idle connections, once for each limit. O(waiting holders).
   private mutating func serve(_ limits: GateLimits) {
     for index in waiters.indices where !waiters[index].isReserved {
       let (holder, route) = (waiters[index].holder, waiters[index].route)
@@ -262,7 +262,7 @@ package struct SocketLedger: Sendable {
   }
 
   private mutating func updateCrowd(at end: SocketRoute.End, _ limits: GateLimits) {
-    // Which limit a proxy has is said by those who ask for a socket: a transport keeps to its own.
+    // A proxy's limit is passed in with each request for a socket, and a transport observes its own.
     if !end.isProxy, (places[end]?.open ?? 0) > limits.of(end.endPoint).connections {
       crowded.insert(end)
     } else {

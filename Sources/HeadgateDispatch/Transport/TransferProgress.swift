@@ -36,12 +36,12 @@ struct ProgressCount {
 
   private let longestStep: Int64
   private var total: Int64?
-  /// The bytes of the present transfer.
+  /// The bytes of the current transfer.
   private(set) var bytes: Int64 = 0
   private var told: Int64 = -1
   private var hasToldEnd = false
 
-  // The present transfer has reached the end of a body of unknown length.
+  // The current transfer has reached the end of a body of unknown length.
   private var isAtEnd = false
 
   /// Creates a count of zero.
@@ -49,7 +49,7 @@ struct ProgressCount {
   /// - Parameter longestStep: The maximum number of bytes between two reports.
   init(longestStep: Int64 = .max) { self.longestStep = longestStep }
 
-  /// Whether the present transfer is complete.
+  /// Whether the current transfer is complete.
   var isWhole: Bool { isAtEnd || total == bytes }
 
   /// Starts a transfer, the first or a repeated one.
