@@ -28,7 +28,7 @@ final class ExchangeRegistry: Sendable {
   func exchange(_ number: Int) -> ClientExchange? { state.withLock { $0.exchanges[number] } }
 }
 
-/// A handler between the HTTP decoder and async-http-client in a connection's pipeline. It reports to the present
+/// A handler between the HTTP decoder and async-http-client in a connection's pipeline. It reports to the current
 /// exchange what the client's interface does not: when its request gets a connection (the end of the connect
 /// timeout), the trailers, and when the connection is done with it.
 ///
@@ -51,7 +51,7 @@ final class ConnectionTap: ChannelDuplexHandler {
   private var isUsed = false
   // Nothing more is sent: the connection is about to be closed.
   private var isRefused = false
-  // For the present exchange.
+  // For the current exchange.
   private var isRequestSent = false
   private var isAnswered = false
   private var isCutShort = false
@@ -127,7 +127,7 @@ final class ConnectionTap: ChannelDuplexHandler {
     }
   }
 
-  /// Drops a request that is no longer wanted and closes the connection, after the present call, during which the
+  /// Drops a request that is no longer wanted and closes the connection, after the current call, during which the
   /// client does not expect that.
   private func refuse(on loop: any EventLoop) {
     current = nil

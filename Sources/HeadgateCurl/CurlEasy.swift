@@ -13,11 +13,11 @@ import Musl
 
 /// A libcurl easy handle, used for one exchange after another on the loop's thread.
 ///
-/// The callbacks get this object and find the present exchange in it, so that the pointer is set once and not for
+/// The callbacks get this object and find the current exchange in it, so that the pointer is set once and not for
 /// each exchange.
 final class CurlEasy {
   let handle: UnsafeMutableRawPointer
-  // The present exchange. Unretained: the loop keeps it until the handle is taken back.
+  // The current exchange. Unretained: the loop keeps it until the handle is taken back.
   private(set) var transfer: Unmanaged<CurlTransfer>?
   private var url: CurlURL
   /// What has arrived of the exchange's head.
@@ -30,7 +30,7 @@ final class CurlEasy {
   private var isIPv4Only = false
   // The addresses of the host, as libcurl takes them; valid while the handle has them.
   private var resolved: UnsafeMutablePointer<curl_slist>?
-  // Whether the present request accepts a compressed body.
+  // Whether the current request accepts a compressed body.
   private var asksForGzip = false
   // libcurl's error buffer. Freed in deinit, after the handle.
   private let said = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -197,7 +197,7 @@ final class CurlEasy {
     plainShape = nil
   }
 
-  /// Gives libcurl the addresses of a host, which it keeps for a minute, as it does with those that it looks up itself.
+  /// Passes the addresses of a host to libcurl, which keeps them for a minute, like addresses that it looks up itself.
   private func set(_ addresses: [String], of endPoint: EndPoint) {
     guard resolved != nil || !addresses.isEmpty else { return }
     var list: UnsafeMutablePointer<curl_slist>?

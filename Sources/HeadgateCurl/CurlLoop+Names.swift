@@ -1,13 +1,13 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-// Names are looked up before an exchange is passed to libcurl, which gets the addresses by CURLOPT_RESOLVE: all of them, so
-// that it tries one after another as ever.
+// Names are looked up before an exchange is passed to libcurl, which gets the addresses with CURLOPT_RESOLVE: all of
+// them, so that it tries one after another as usual.
 //
-// Rejected: a resolver of our own inside libcurl, which takes none; CURLOPT_CONNECT_TO, which names one address; and an own
-// state in the dispatcher for requests that wait for a name, as an exchange that waits here costs its end-point nothing: the
-// others of that end-point wait for the same name. It does count at the total. The command, which has thousands of names,
-// asks for them before it submits a request.
+// Rejected: a custom resolver inside libcurl, which has no interface for one; CURLOPT_CONNECT_TO, which names one
+// address only; and a separate state in the dispatcher for requests that wait for a name. An exchange that waits here
+// costs its end-point nothing, because the others of that end-point wait for the same name. It does count toward the
+// total. The command, which fetches from thousands of hosts, looks names up before it submits a request.
 
 extension CurlLoop {
   /// Finds the addresses of an exchange's host, and passes the exchange on when they are known.
@@ -36,13 +36,13 @@ extension CurlLoop {
     }
   }
 
-  /// The time to connect has passed before the name was known.
+  /// The connect timeout passed before the name was known.
   func namingTimedOut(_ transfer: CurlTransfer) {
     guard !transfer.isOver, let name = transfer.awaitedName else { return }
     end(transfer, DispatchError(.connectTimedOut, phase: .name, detail: "the resolver has not answered for \(name)"))
   }
 
-  /// An exchange ends before its name is known. The look-up goes on, for others.
+  /// An exchange ends before its name is known. The look-up continues for others.
   func leaveNaming(_ transfer: CurlTransfer) {
     guard let name = transfer.awaitedName else { return }
     naming[name]?.removeAll { $0 === transfer }

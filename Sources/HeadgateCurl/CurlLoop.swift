@@ -53,7 +53,7 @@ final class CurlLoop: @unchecked Sendable {
   private var watches = WatchTable()
   // Exchanges that wait for a socket.
   var held: [ObjectIdentifier: CurlTransfer] = [:]
-  // Exchanges that wait for the addresses of a name; also none, while the name is looked up.
+  // The exchanges that wait for each name being looked up. A list may be empty.
   var naming: [String: [CurlTransfer]] = [:]
   // Sockets whose line must be checked.
   var changed: [EndPointSockets] = []

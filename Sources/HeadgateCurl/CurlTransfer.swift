@@ -49,7 +49,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   var nameTimer: ScheduledTimer?
   /// How long it waited for them.
   var nameTime = Duration.zero
-  /// The addresses of its host; empty: libcurl looks the name up, if it has to.
+  /// The addresses of its host. If empty, libcurl looks the name up if necessary.
   var addresses: [String] = []
   /// The consumer has paused it. libcurl is told when it next has data.
   var isPaused = false
@@ -117,7 +117,7 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
   /// The addresses to dial now.
   var dialled: [String] { dialling == .ipv4 ? addresses.filter { !Self.isIPv6($0) } : addresses }
 
-  /// Dials all addresses if there are none of the kind that it was to dial.
+  /// Dials all addresses if there are none of the intended kind.
   func choosesAddresses() {
     if dialling == .ipv4, !addresses.isEmpty, addresses.allSatisfy(Self.isIPv6) { dialling = .anyAtLast }
   }

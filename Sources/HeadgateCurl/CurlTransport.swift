@@ -7,9 +7,10 @@ import Synchronization
 ///
 /// One thread (or more, if configured) drives all exchanges with libcurl's multi interface over epoll (kqueue on
 /// macOS). A permit freed there starts the next request there. TLS certificates are verified unless configured
-/// otherwise. Name look-ups run on a few threads, one for each name at a time, and never block the loop: at most
-/// 24 at once, further ones wait. Addresses are kept for a minute; that a name does not exist for 30 seconds; another failure of the
-/// resolver for a second. A proxy's name is looked up by libcurl.
+/// otherwise. Name look-ups run on a few threads and never block the loop. Each name is looked up once at a time, and
+/// at most 24 names are looked up concurrently; further ones wait. Addresses are kept for one minute, the non-existence
+/// of a name for 30 seconds, and any other failure of the resolver for one second. A proxy's name is looked up by
+/// libcurl.
 ///
 /// Open sockets to an end-point, including idle and closing ones, never exceed its limit, even if several transports
 /// share the gate. For this reason the addresses of a name are tried one after another: if an IPv6 address does not
@@ -121,13 +122,13 @@ public final class CurlTransport: Transport {
     loops.count == 1 ? loops[0] : loops[Int(UInt(bitPattern: endPoint.hashValue) % UInt(loops.count))]
   }
 
-  /// Whether a request's name is known, or needs not be known.
+  /// Whether a request's name is known, or needs no look-up.
   package func knowsName(for request: DispatchRequest) -> Bool {
     nameToLookUp(for: request).map { names.answer(for: $0) != nil } ?? true
   }
 
-  /// Looks a request's name up, for a request that will be started soon: so it holds no permit meanwhile. Returns when the
-  /// answer is known, also when there are no addresses, or after ``stopWaitingForNames()``.
+  /// Looks up a request's name before the request is started, so that it holds no permit meanwhile. Returns when the
+  /// answer is known, even if there are no addresses, or after ``stopWaitingForNames()``.
   ///
   /// - Returns: False if the look-up itself has taken longer than the request's `connectTimeout`.
   package func lookUpName(for request: DispatchRequest) async -> Bool {
@@ -135,7 +136,7 @@ public final class CurlTransport: Transport {
     return await names.waitForAnswer(name, within: request.connectTimeout)
   }
 
-  /// Lets all calls of ``lookUpName(for:)`` return, now and from now on.
+  /// Makes all calls of ``lookUpName(for:)`` return, now and from now on.
   package func stopWaitingForNames() { names.stopWaiting() }
 
   private func nameToLookUp(for request: DispatchRequest) -> String? {

@@ -1,15 +1,16 @@
-/// What became of the look-up of a name.
+/// The result of a name look-up.
 enum NameAnswer: Hashable, Sendable {
-  /// Its addresses in numeric form, in the order in which they are to be tried.
+  /// The addresses in numeric form, in the order in which to try them.
   case addresses([String])
-  /// There are none.
+  /// There are no addresses.
   case failed(NameFailure)
 }
 
 /// Why a name has no addresses.
 struct NameFailure: Hashable, Sendable {
-  /// The resolver's words.
+  /// The message of the resolver.
   let detail: String
-  /// Whether the name does not exist, by a server that knows it. Other failures may be over in a second.
+  /// Whether a server that is authoritative for the name says that it does not exist. Other failures may pass within a
+  /// second.
   let isAuthoritative: Bool
 }

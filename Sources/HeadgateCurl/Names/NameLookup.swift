@@ -1,4 +1,4 @@
-// For the kinds of sockets, which its headers bring.
+// For the socket types that its headers declare.
 import CCurl
 
 #if canImport(Darwin)
@@ -9,12 +9,12 @@ import Glibc
 import Musl
 #endif
 
-/// One question to the system's resolver.
+/// A query to the system resolver.
 enum NameLookup {
-  /// Looks a name up. Blocks for as long as the resolver takes.
+  /// Looks a name up. Blocks as long as the resolver takes.
   static func answer(for name: String) -> NameAnswer {
     var hints = addrinfo()
-    // As libcurl asks: addresses that can't be dialled are of no use.
+    // The same query as libcurl's: addresses that can't be dialled are useless.
     hints.ai_family = hasIPv6 ? AF_UNSPEC : AF_INET
     hints.ai_socktype = streamType
     var list: UnsafeMutablePointer<addrinfo>?
@@ -27,14 +27,14 @@ enum NameLookup {
     var addresses: [String] = []
     var place = list
     while let entry = place {
-      // A list may have an address twice.
+      // The list may contain duplicates.
       if let text = numeric(entry.pointee), !addresses.contains(text) { addresses.append(text) }
       place = entry.pointee.ai_next
     }
     return .addresses(addresses)
   }
 
-  // EAI_NODATA: the name exists and has no address. Not in every C library's headers.
+  // EAI_NODATA: the name exists but has no address. Some C libraries' headers lack it.
   #if canImport(Darwin)
   private static let noAddress: Int32 = 7
   #else
@@ -48,8 +48,8 @@ enum NameLookup {
     return true
   }()
 
-  /// Nil for what is no IP address, and for one with a zone, which libcurl does not take in a list: if there is no other,
-  /// libcurl looks the name up itself.
+  /// Nil if it is not an IP address, or has a zone, which libcurl does not accept in a list. If there is no other
+  /// address, libcurl looks the name up itself.
   private static func numeric(_ entry: addrinfo) -> String? {
     guard entry.ai_family == AF_INET || entry.ai_family == AF_INET6 else { return nil }
     var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))

@@ -1,22 +1,22 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Looks names up for all loops of a transport, on a few threads of its own. libcurl's resolver starts a thread for each
-/// look-up, also for several of one name.
+/// Looks up names for all loops of a transport, on a few threads of its own. libcurl's resolver would start a thread
+/// for each look-up, even for several of one name.
 ///
-/// The threads start when they are needed and end when they are idle. A look-up that the resolver never answers keeps its
-/// thread; those who wait for it may leave at any time.
+/// The threads start when needed and end when idle. A look-up that the resolver never answers keeps its thread, but its
+/// waiters may leave at any time.
 final class NameService: Sendable {
-  /// Look-ups at once. With the other threads of the command these are fewer than forty.
+  /// The maximum number of concurrent look-ups. Together with the other threads of the command, fewer than forty.
   static let atOnce = 24
 
-  /// Who gets an answer.
+  /// A receiver of an answer.
   private enum Waiter: Sendable {
     case loop(CurlLoop)
     case task(Int)
   }
 
-  /// A task that waits.
+  /// A waiting task.
   private struct Waiting {
     let name: String
     let limit: Duration?
@@ -28,10 +28,10 @@ final class NameService: Sendable {
     var tasks: [Int: Waiting] = [:]
     var nextTask = 0
     var keepsWaiting = true
-    /// Names whose look-ups have taken longer than their first waiter's limit.
+    /// Names whose look-ups have exceeded the limit of their first waiter.
     var late: Set<String> = []
 
-    /// Takes out the tasks that wait for a name.
+    /// Removes and returns the tasks that wait for a name.
     mutating func take(waitingFor name: String) -> [Waiting] {
       let ids = tasks.filter { $0.value.name == name }.map(\.key)
       return ids.compactMap { tasks.removeValue(forKey: $0) }
@@ -42,7 +42,7 @@ final class NameService: Sendable {
   private let state = Locked(State())
   private let lookUp: @Sendable (String) -> NameAnswer
 
-  /// - Parameter lookUp: Asks the resolver, and blocks meanwhile.
+  /// - Parameter lookUp: Queries the resolver. Blocks.
   init(lookUp: @escaping @Sendable (String) -> NameAnswer = NameLookup.answer) { self.lookUp = lookUp }
 
   /// The answer for a name, if it is known.
@@ -51,7 +51,7 @@ final class NameService: Sendable {
     return state.withLock { $0.table.answer(for: name, at: now) }
   }
 
-  /// The answer for a name if it is known. If not, the loop is told when it is.
+  /// The answer for a name if it is known. Otherwise the loop is notified when it is.
   func ask(_ name: String, for loop: CurlLoop) -> NameAnswer? {
     let now = Deadline.now
     let reply = state.withLock { $0.table.ask(name, .loop(loop), at: now) }
@@ -62,8 +62,8 @@ final class NameService: Sendable {
 
   /// Waits until the answer for a name is known, or until ``stopWaiting()``.
   ///
-  /// - Parameter limit: The most time for the look-up; its wait for a thread does not count. With several tasks that wait
-  ///   for one name, that of the first; a task that comes after that has its own.
+  /// - Parameter limit: The maximum time of the look-up, not counting its wait for a thread. If several tasks wait for
+  ///   one name, the limit of the first applies; a task that arrives after that has its own limit.
   /// - Returns: False if that time has passed.
   func waitForAnswer(_ name: String, within limit: Duration? = nil) async -> Bool {
     await withContinuation { (continuation: CheckedContinuation<Bool, Never>) in
@@ -78,7 +78,7 @@ final class NameService: Sendable {
         case .waits:
           state.tasks[task] = waiting
           state.nextTask += 1
-          // No timer of the look-up comes any more: this one has its own.
+          // The timer of the look-up has already fired, so this task has its own.
           if let limit, state.late.contains(name) { lateTask = (task, limit) }
           return (false, true)
         case .begins:
@@ -96,7 +96,7 @@ final class NameService: Sendable {
     }
   }
 
-  /// Lets all tasks go on that wait for names, now and from now on.
+  /// Ends the waits of all tasks, now and from now on.
   func stopWaiting() {
     let tasks = state.withLock { state in
       state.keepsWaiting = false
@@ -135,7 +135,7 @@ final class NameService: Sendable {
     for task in tasks { task.continuation.resume(returning: false) }
   }
 
-  /// Passes an answer on. Returns the name that this thread looks up next.
+  /// Delivers an answer. Returns the name that this thread looks up next.
   private func end(_ name: String, _ answer: NameAnswer) -> String? {
     let now = Deadline.now
     let (loops, tasks, next) = state.withLock { state in
@@ -158,11 +158,11 @@ final class NameService: Sendable {
 }
 
 extension EndPoint {
-  /// The name that has to be looked up before a socket can be opened; nil for an address, for a Unix-domain socket, and for
-  /// the names of this machine itself, which libcurl knows (RFC 6761).
+  /// The name to look up before a socket can be opened. Nil for an address, for a Unix-domain socket, and for the names
+  /// of this machine, which libcurl resolves itself (RFC 6761).
   var nameToLookUp: String? {
     guard !isUnixSocket, !isIPv6, host != "localhost", !host.hasSuffix(".localhost") else { return nil }
-    // An address is known by its last part (WHATWG URL, section 3.5): a number.
+    // The last part of an address is a number (WHATWG URL, section 3.5).
     let isAddress =
       host.utf8.split(separator: UInt8(ascii: ".")).last?.allSatisfy { (0x30...0x39).contains($0) } ?? true
     return isAddress ? nil : host

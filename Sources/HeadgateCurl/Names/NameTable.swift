@@ -1,26 +1,26 @@
 import DequeModule
 import HeadgateThreads
 
-/// The names that were asked for: one look-up for each at a time, no more at once than ``atOnce``, and the answers for a
-/// while. Time comes in as an argument; `Waiter` is whatever the driver wants back with an answer.
+/// The requested names: each is looked up once at a time, at most ``atOnce`` names concurrently, and answers are kept
+/// for a while. Time is an argument. `Waiter` is whatever the driver wants back with an answer.
 ///
-/// Each event is O(1) on average. A name costs memory while it is looked up, and while its answer is kept: of those no more
-/// than ``mostKept``, the eldest gives way.
+/// Each event is O(1) on average. A name takes memory while it is looked up and while its answer is kept. At most
+/// ``mostKept`` answers are kept; beyond that the oldest is dropped.
 struct NameTable<Waiter: Sendable>: Sendable {
-  /// What a question leads to.
+  /// The result of a query.
   enum Reply: Sendable {
     case known(NameAnswer)
-    /// The waiter gets the answer.
+    /// The waiter will get the answer.
     case waits
-    /// The same, and the driver looks the name up now.
+    /// The waiter will get the answer, and the driver must look the name up now.
     case begins
   }
 
-  /// How long addresses are kept. The resolver does not tell the time that the servers allow.
+  /// How long addresses are kept. The resolver does not report the servers' time to live.
   static var addressLife: Duration { .seconds(60) }
-  /// How long it is kept that a name does not exist.
+  /// How long the non-existence of a name is kept.
   static var absenceLife: Duration { .seconds(30) }
-  /// How long another failure is kept: for the requests that come back at once with the same question.
+  /// How long another failure is kept, for requests that return immediately with the same query.
   static var failureLife: Duration { .seconds(1) }
 
   private enum Entry {
@@ -32,9 +32,9 @@ struct NameTable<Waiter: Sendable>: Sendable {
   let mostKept: Int
   private var entries: [String: Entry] = [:]
   private var queue: Deque<String> = []
-  // Answers in the order in which they came. One that was replaced is passed over by its time.
+  // Answers in the order of arrival. A replaced one is recognized by its time and skipped.
   private var kept: Deque<(name: String, until: Deadline)> = []
-  /// Look-ups under way.
+  /// The number of look-ups in progress.
   private(set) var running = 0
 
   init(atOnce: Int, mostKept: Int = 16_384) {
@@ -42,26 +42,26 @@ struct NameTable<Waiter: Sendable>: Sendable {
     self.mostKept = mostKept
   }
 
-  /// Names that are known, looked up or in the queue.
+  /// The number of names that are known, being looked up or queued.
   var count: Int { entries.count }
 
-  /// The answer for a name; nil if it has to be looked up.
+  /// The answer for a name. Nil if it must be looked up.
   func answer(for name: String, at now: Deadline) -> NameAnswer? {
     guard case .answered(let answer, let until)? = entries[name], now < until else { return nil }
     return answer
   }
 
-  /// Who asked for a name first that is not known yet.
+  /// The first waiter for a name that is not known yet.
   func firstWaiter(for name: String) -> Waiter? {
     if case .lookedUp(let waiters)? = entries[name] { return waiters.first }
     return nil
   }
 
-  /// Somebody needs a name.
+  /// A waiter needs a name.
   mutating func ask(_ name: String, _ waiter: Waiter, at now: Deadline) -> Reply {
     switch entries[name] {
     case .lookedUp(var waiters)?:
-      // In place: without this, each waiter would copy those before it.
+      // Modified in place: otherwise each waiter would copy the ones before it.
       entries[name] = nil
       waiters.append(waiter)
       entries[name] = .lookedUp(waiters)
@@ -78,7 +78,7 @@ struct NameTable<Waiter: Sendable>: Sendable {
     }
   }
 
-  /// A look-up has ended. Returns who waits for it, and the name that is looked up next.
+  /// A look-up has ended. Returns its waiters, and the name to look up next.
   mutating func answered(_ name: String, _ answer: NameAnswer, at now: Deadline) -> (waiters: [Waiter], next: String?) {
     guard case .lookedUp(let waiters)? = entries[name] else { return ([], nil) }
     let until = now + Self.life(of: answer)
