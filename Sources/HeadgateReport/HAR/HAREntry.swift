@@ -4,7 +4,7 @@ struct HAREntry {
 
   init(_ record: LogRecord) { self.record = record }
 
-  /// Milliseconds. Those of phases that did not happen are -1, as the format has it.
+  /// In milliseconds. Phases that did not happen are -1, as the format specifies.
   struct Timings: Equatable {
     var blocked = -1.0
     var dns = -1.0
@@ -17,7 +17,7 @@ struct HAREntry {
     var total: Double { max(0, blocked) + max(0, dns) + max(0, connect) + wait + receive }
   }
 
-  /// The log has each phase of the last exchange from that one's beginning.
+  /// The log contains each phase of the last exchange, measured from its start.
   var timings: Timings {
     var timings = Timings()
     if let queued = record.queued { timings.blocked = queued * 1000 }
@@ -25,7 +25,7 @@ struct HAREntry {
     let connect = max(name, record.connect ?? 0)
     let tls = max(connect, record.tls ?? 0)
     let firstByte = max(tls, record.firstByte ?? 0)
-    // A connection that was used again needed none of this.
+    // A reused connection needs none of these phases.
     if connect > 0 {
       timings.dns = name * 1000
       timings.connect = (tls - name) * 1000
@@ -101,7 +101,7 @@ struct HAREntry {
     writer.value(record.bytes ?? -1)
   }
 
-  /// The log has no header fields.
+  /// The log contains no header fields.
   private func nothingKnown(of writer: inout JSONWriter) {
     writer.name("cookies")
     writer.array { _ in }

@@ -1,9 +1,10 @@
-/// A run as HTTP Archive 1.2, for the network tabs of browsers and what else reads it. `blocked` is the time in our queue.
+/// A run as an HTTP Archive 1.2, for the network tabs of browsers and other tools. `blocked` is the time in Headgate's
+/// queue.
 package enum HARFile {
-  /// Browsers read a HAR whole: 100,000 entries would be more than 60 MB of one JSON.
+  /// Browsers load a HAR as a whole: 100,000 entries would be more than 60 MB of JSON.
   package static let mostEntries = 10_000
 
-  /// Which records a file of at most ``mostEntries`` has; nil where it has all of them.
+  /// The part of the records that a file of at most ``mostEntries`` contains. Nil if it contains all of them.
   package static func restriction(of log: RunLog) -> String? {
     let all = log.records.count + log.leftOut
     guard all > mostEntries else { return nil }

@@ -1,10 +1,10 @@
-/// Reads one JSON value by RFC 8259, strictly. Beyond that it refuses what other readers understand in different ways
-/// (RFC 7493): a name twice in one object, half a surrogate pair, text that is not UTF-8.
+/// Parses one JSON value strictly, by RFC 8259. It also rejects what other parsers interpret in different ways (RFC
+/// 7493): duplicate names in an object, unpaired surrogates, and text that is not UTF-8.
 ///
-/// For data from outside: nesting is limited, so that no input exhausts the stack, and time and memory are linear in
+/// For data from outside: nesting is limited, so that no input can exhaust the stack, and time and memory are linear in
 /// the number of bytes.
 package struct JSONReader {
-  /// How many arrays and objects may be inside each other.
+  /// The maximum nesting depth of arrays and objects.
   package static let deepest = 128
 
   private let bytes: [UInt8]
@@ -12,7 +12,7 @@ package struct JSONReader {
 
   private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Reads a value that may have white space around it, and nothing else.
+  /// Parses a value that may be surrounded by white space.
   package static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
     var reader = JSONReader(bytes)
     let value = try reader.value(depth: 0)
@@ -29,7 +29,7 @@ package struct JSONReader {
     while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { place += 1 }
   }
 
-  /// Steps over a byte, if it comes next.
+  /// Consumes a byte if it comes next.
   private mutating func take(_ byte: Unicode.Scalar) -> Bool {
     guard next == UInt8(ascii: byte) else { return false }
     place += 1
@@ -47,18 +47,18 @@ package struct JSONReader {
     case UInt8(ascii: "n"): return try word("null", .null)
     case nil: throw error("a value is missing at the end")
     case let byte? where byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte): return .number(try number())
-    default: throw error("no value begins here")
+    default: throw error("expected a value")
     }
   }
 
   private mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
-    guard word.withUTF8Buffer({ bytes[place...].starts(with: $0) }) else { throw error("no value begins here") }
+    guard word.withUTF8Buffer({ bytes[place...].starts(with: $0) }) else { throw error("expected a value") }
     place += word.utf8CodeUnitCount
     return value
   }
 
   private mutating func array(depth: Int) throws(JSONError) -> JSONValue {
-    guard depth <= Self.deepest else { throw error("more than \(Self.deepest) levels are inside each other") }
+    guard depth <= Self.deepest else { throw error("nested more than \(Self.deepest) levels deep") }
     place += 1
     var values: [JSONValue] = []
     skipSpace()
@@ -72,7 +72,7 @@ package struct JSONReader {
   }
 
   private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
-    guard depth <= Self.deepest else { throw error("more than \(Self.deepest) levels are inside each other") }
+    guard depth <= Self.deepest else { throw error("nested more than \(Self.deepest) levels deep") }
     place += 1
     var members: [JSONMember] = []
     var names = JSONNames()
@@ -80,11 +80,11 @@ package struct JSONReader {
     if take("}") { return .object(members) }
     while true {
       skipSpace()
-      guard next == UInt8(ascii: "\"") else { throw error("a member's name in quotation marks is missing") }
+      guard next == UInt8(ascii: "\"") else { throw error("expected a member name in quotation marks") }
       let start = place
       let name = try string()
       guard names.insert(name, after: members) else {
-        throw JSONError(reason: "a name is twice in one object", offset: start)
+        throw JSONError(reason: "a name occurs twice in one object", offset: start)
       }
       skipSpace()
       guard take(":") else { throw error("a colon is missing") }
@@ -121,10 +121,10 @@ extension JSONReader {
     place += 1
     let start = place
     var plain: [UInt8] = []
-    // What follows the last escape is added when the next one comes, or the end.
+    // The text after the last escape is added at the next escape or at the end.
     var rest = start
     while true {
-      guard let byte = next else { throw error("a string has no end") }
+      guard let byte = next else { throw error("a string is not closed") }
       switch byte {
       case UInt8(ascii: "\""):
         let bytes = rest == start ? bytes[start..<place] : plain[...] + bytes[rest..<place]
@@ -138,14 +138,14 @@ extension JSONReader {
         place += 1
         plain += try escape()
         rest = place
-      case 0..<0x20: throw error("a string has a control character in it, which must be escaped")
+      case 0..<0x20: throw error("a string contains a control character, which must be escaped")
       default: place += 1
       }
     }
   }
 
   private mutating func escape() throws(JSONError) -> [UInt8] {
-    guard let byte = next else { throw error("a string has no end") }
+    guard let byte = next else { throw error("a string is not closed") }
     place += 1
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
@@ -157,7 +157,7 @@ extension JSONReader {
     case UInt8(ascii: "u"): return Array(String(Character(try escapedScalar())).utf8)
     default:
       place -= 1
-      throw error("no such escape exists")
+      throw error("unknown escape sequence")
     }
   }
 
@@ -166,7 +166,7 @@ extension JSONReader {
     if let scalar = Unicode.Scalar(first) { return scalar }
     guard first < 0xDC00, take("\\"), take("u"), case let second = try unit(), (0xDC00...0xDFFF).contains(second),
       let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-    else { throw error("a string has half a surrogate pair in it") }
+    else { throw error("a string contains an unpaired surrogate") }
     return scalar
   }
 
@@ -183,14 +183,14 @@ extension JSONReader {
   }
 }
 
-/// The names of one object. Few are compared one by one; for more there is a set, so that an object of a million
-/// members does not take a million steps for each.
+/// The names of one object. A few names are compared one by one. For more there is a set, so that an object with a
+/// million members does not take a million steps for each of them.
 private struct JSONNames {
   private static let few = 8
-  // By bytes, as JSON compares names.
+  // Compares bytes, as JSON does.
   private var names: Set<[UInt8]> = []
 
-  /// False: the name is there already.
+  /// Returns false if the name exists already.
   mutating func insert(_ name: String, after members: [JSONMember]) -> Bool {
     guard members.count >= Self.few else {
       return !members.contains { $0.name.utf8.elementsEqual(name.utf8) }
@@ -200,10 +200,10 @@ private struct JSONNames {
   }
 }
 
-/// Why a text is no JSON, and where.
+/// Why a text is not JSON, and where.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
   package let reason: String
-  /// How many bytes are before it.
+  /// The number of bytes before the error.
   package let offset: Int
 
   package var description: String { "\(reason), at byte \(offset + 1)" }

@@ -1,13 +1,12 @@
-/// A JSON value. Numbers keep the text that they were written with, so that 1.0, 1e400 and integers of twenty digits
-/// come out as they came in.
+/// A JSON value. Numbers keep their text, so that 1.0, 1e400 and integers of twenty digits are reproduced exactly.
 package enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
-  /// The number's text, as RFC 8259 has numbers.
+  /// The text of a number, according to RFC 8259.
   case number(String)
   case string(String)
   case array([JSONValue])
-  /// Members in their order, no name twice.
+  /// The members in order, without duplicate names.
   case object([JSONMember])
 }
 
@@ -20,26 +19,26 @@ package struct JSONMember: Equatable, Sendable {
 }
 
 extension JSONValue {
-  /// The value of an object's member; nil where there is none, and for what is no object. O(n).
+  /// The value of an object's member. Nil if there is none, or if the value is not an object. O(n).
   package subscript(_ name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
-    // By bytes: Swift takes different spellings of one character for equal, and JSON does not.
+    // Compares bytes: Swift considers different encodings of one character equal, JSON does not.
     return members.first { $0.name.utf8.elementsEqual(name.utf8) }?.value
   }
 
   package var string: String? { if case .string(let text) = self { text } else { nil } }
 
-  /// Nil also for a number that is too large.
+  /// Nil also if the number is too large.
   package var number: Double? {
     if case .number(let text) = self { Double(text).flatMap { $0.isFinite ? $0 : nil } } else { nil }
   }
 
-  /// A number without a fraction that fits.
+  /// A number without a fraction, if it fits.
   package var int: Int? { number.flatMap { Int(exactly: $0) } }
 
   package var array: [JSONValue]? { if case .array(let values) = self { values } else { nil } }
 
-  /// What it is, in a word for messages.
+  /// The kind of value, for messages.
   package var kind: String {
     switch self {
     case .null: "null"

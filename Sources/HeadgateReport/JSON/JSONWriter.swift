@@ -1,5 +1,5 @@
-/// Writes JSON that may stand in the `<script>` of a page: nothing in it can end that element or begin another one, and
-/// it is plain ASCII apart from letters of other scripts.
+/// Writes JSON for a `<script>` element of a page: nothing in it can end that element or begin another one. It is plain
+/// ASCII, apart from letters of other scripts.
 struct JSONWriter {
   private(set) var bytes: [UInt8] = []
   private var needsComma = false
@@ -28,7 +28,7 @@ struct JSONWriter {
 
   mutating func value(_ number: Int?) { if let number { value(number) } else { null() } }
 
-  /// With two decimals at most.
+  /// With at most two decimals.
   mutating func value(hundredths number: Double) {
     guard number.isFinite, number.magnitude < 1e12 else { return value(0) }
     let hundredths = Int((number * 100).rounded())
@@ -50,7 +50,7 @@ struct JSONWriter {
     bytes.append(UInt8(ascii: "\""))
   }
 
-  // The proof that a page's parser can't be misled: `<`, `>` and `&` are never written as they are.
+  // The proof that a page's parser can't be misled: `<`, `>` and `&` are never written literally.
   private mutating func append(_ scalar: Unicode.Scalar) {
     switch scalar {
     case "\"", "\\": bytes += [UInt8(ascii: "\\"), UInt8(ascii: scalar)]
@@ -61,7 +61,7 @@ struct JSONWriter {
     }
   }
 
-  /// Line separators end strings of old scripts, and a direction mark shows a URL as another one.
+  /// Line separators end strings in old scripts, and a direction mark makes one URL look like another.
   private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true

@@ -1,5 +1,5 @@
-/// What a log says of one URL. Times are in seconds; `start`, `sent` and those of exchanges and pauses count from the
-/// beginning of the run.
+/// The log's data about one URL. Times are in seconds. `start`, `sent` and the times of exchanges and pauses are
+/// measured from the beginning of the run.
 package struct LogRecord: Equatable, Sendable {
   package struct Exchange: Equatable, Sendable {
     package var endPoint: String
@@ -33,13 +33,13 @@ package struct LogRecord: Equatable, Sendable {
   package var firstByte: Double?
   package var total: Double?
   package var start: Double?
-  /// Every time that it was sent, also when that was once.
+  /// All exchanges, even if there was only one.
   package var exchanges: [Exchange] = []
   package var pauses: [Pause] = []
   /// When it ended, in seconds since 1970.
   package var time: Double?
 
-  /// Nil for what is no record of a URL.
+  /// Nil if the line is not the record of a URL.
   package init?(_ line: ArraySlice<UInt8>) {
     guard let value = try? JSONReader.read(Array(line)), let url = value["url"]?.string else { return nil }
     self.url = url
@@ -90,6 +90,6 @@ extension LogRecord.Pause {
 }
 
 extension JSONValue {
-  /// A span of time that a run can have: 0 to a century.
+  /// A period that a run can have: from 0 to a century.
   fileprivate var seconds: Double? { number.flatMap { (0...3.2e9).contains($0) ? $0 : nil } }
 }

@@ -1,4 +1,4 @@
-/// Moments as the log writes them, in UTC.
+/// Times as written in the log, in UTC.
 enum LogTime {
   /// Seconds since 1970 of `2026-11-24T03:04:05.678Z`; nil for all other forms.
   static func seconds(_ text: String) -> Double? {
@@ -21,9 +21,9 @@ enum LogTime {
     return Double(((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) + fraction
   }
 
-  /// The form that `seconds` reads.
+  /// The text that `seconds` parses.
   static func text(_ seconds: Double) -> String {
-    // Beyond the year 9999 nothing is a time of a log.
+    // No time of a log is later than the year 9999.
     let milliseconds = Int((min(max(0, seconds), 2.5e11) * 1000).rounded())
     let (day, rest) = (milliseconds / 86_400_000, milliseconds % 86_400_000)
     let (year, month, date) = civil(day)
@@ -35,7 +35,7 @@ enum LogTime {
     return "\(digits(year, 4))-\(digits(month))-\(digits(date))T\(time).\(digits(rest % 1000, 3))Z"
   }
 
-  // Years begin in March, so that a leap day is their last day.
+  // Years begin in March, so that the leap day is the last day.
   private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
     let year = month <= 2 ? year - 1 : year
     let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1

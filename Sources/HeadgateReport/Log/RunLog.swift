@@ -1,18 +1,18 @@
 /// The records of a log, read piece by piece.
 package struct RunLog: Sendable {
-  /// Of a longer log the rest is counted and left out: a page of more would not open in a browser.
+  /// The rest of a longer log is counted and left out, because browsers could not open a larger page.
   package static let mostRecords = 1_000_000
 
   package private(set) var records: [LogRecord] = []
-  /// Records beyond ``mostRecords``.
+  /// The number of records beyond ``mostRecords``.
   package private(set) var leftOut = 0
-  /// Lines that are no records: torn ones, those of other programs.
+  /// The number of lines that are not records: truncated lines, and lines of other programs.
   package private(set) var strangeLines = 0
   private var rest: [UInt8] = []
 
   package init() {}
 
-  /// Takes the next piece, which may end within a line. O(n).
+  /// Adds the next piece, which may end within a line. O(n).
   package mutating func add(_ piece: [UInt8]) {
     var start = 0
     for place in piece.indices where piece[place] == UInt8(ascii: "\n") {
@@ -28,7 +28,7 @@ package struct RunLog: Sendable {
     rest += piece[start...]
   }
 
-  /// Takes what is left as the last line: that of a run that was killed may have no end.
+  /// Takes the rest as the last line: a killed run may have left it without a line end.
   package mutating func finish() {
     take(rest[...])
     rest = []

@@ -1,5 +1,5 @@
-/// The data of a page as its script reads it: columns instead of records, so that 100,000 requests stay a few megabytes.
-/// `report.js` has the other half of this contract.
+/// The data of a page in the form that its script reads: columns instead of records, so that 100,000 requests take only
+/// a few megabytes. `report.js` has the other half of this contract.
 enum PageData {
   static func write(_ run: RunSummary, to writer: inout JSONWriter) {
     writer.object { writer in
@@ -18,7 +18,7 @@ enum PageData {
     }
   }
 
-  /// Tenths of a millisecond.
+  /// In tenths of a millisecond.
   private static func ticks(_ seconds: Double) -> Int { Int((min(max(0, seconds), 1e10) * 10_000).rounded()) }
 
   private static func write(_ course: EndPointCourse, to writer: inout JSONWriter) {
@@ -70,7 +70,7 @@ enum PageData {
     writer.array(rows) { $0.value($1.attempts) }
     writer.name("bytes")
     writer.array(rows) { $0.value($1.bytes) }
-    // Each from the one before: small numbers.
+    // Each value is the difference from the previous one, which keeps numbers small.
     writer.name("start")
     writer.array(rows) { $0.value(ticks($1.start)) }
     writer.name("sent")

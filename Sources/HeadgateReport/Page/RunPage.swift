@@ -1,15 +1,15 @@
-/// A page that shows a run in a browser: one file that asks for nothing from anywhere.
+/// A page that shows a run in a browser: one file that loads nothing.
 ///
-/// All that comes from servers and lists is in the data, which the script puts into text and never into markup. The
-/// page's policy lets no script run but its own, whose hash it has, and lets nothing be loaded.
+/// All text from servers and lists is in the data, which the script inserts as text, never as markup. The page's
+/// Content-Security-Policy allows only its own script, by its hash, and no loading.
 package enum RunPage {
-  /// SHA-256 of `style` and `script`, by Base64: scripts/report-hashes.sh writes them, and a test compares.
+  /// SHA-256 of `style` and `script` in Base64, written by scripts/report-hashes.sh and checked by a test.
   static let styleHash = "zNzE6aQNl42xfG5zJ60rN0BvnhaFITOvlRsc7gr0bLQ="
-  static let scriptHash = "V7dFQV4INqwM1NirqT52WLVZmHSMuXl+Tp9H80GXBp0="
+  static let scriptHash = "n0tv20zoVsNDhsd+FmBQ6pOmaBerjPeqS2XWtQZ6+rU="
 
   static var style: [UInt8] { PackageResources.page_css }
 
-  /// One script of all files, with names of its own.
+  /// All files as one script with its own scope.
   static var script: [UInt8] {
     var script = Array("'use strict';{\n".utf8)
     script += PackageResources.elements_js

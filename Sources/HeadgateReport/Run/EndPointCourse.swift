@@ -1,24 +1,24 @@
-/// How one end-point fared over the run, in steps of equal length.
+/// The course of one end-point over the run, in steps of equal length.
 struct EndPointCourse: Equatable, Sendable {
-  /// What is drawn side by side in a chart: more would be finer than a screen.
+  /// The number of steps in a chart: more would exceed the resolution of a screen.
   static let steps = 320
-  /// The end-points that have a chart: those with the most exchanges.
+  /// The number of end-points with a chart: those with the most exchanges.
   static let mostCharts = 60
 
   let name: String
-  /// URLs that ended there, and of those the ones that failed.
+  /// The URLs that ended there, and the number of failed ones among them.
   let count: Int
   let failed: Int
   let bytes: Int
-  /// Exchanges: retries and redirects count.
+  /// The number of exchanges, including retries and redirects.
   let exchanges: Int
-  /// The most requests that ran at once, and the most that waited.
+  /// The maximum number of running and of waiting requests.
   let peak: Int
   let longestQueue: Int
-  /// The limit that was in force last; nil: the log does not say.
+  /// The last limit in force. Nil if the log does not contain it.
   let limit: Int?
-  /// For each step the most that ran at once, the mean of those that ran, the most that waited, and the limit; 0 before
-  /// anything is known of it.
+  /// For each step: the maximum number of running requests, their mean number, the maximum number of waiting requests,
+  /// and the limit, which is 0 before it is known.
   let running: [Int]
   let mean: [Double]
   let waiting: [Int]
@@ -27,7 +27,7 @@ struct EndPointCourse: Equatable, Sendable {
   let pausedSeconds: Double
   let latency: LatencyDistribution
 
-  /// What is known of an end-point while the log is read.
+  /// The data of an end-point while the log is read.
   struct Collector {
     let name: String
     var count = 0
@@ -46,7 +46,7 @@ struct EndPointCourse: Equatable, Sendable {
     }
   }
 
-  /// - Parameter steps: How many steps the run is divided into.
+  /// - Parameter steps: The number of steps in the run.
   init(_ collected: Collector, length: Double, steps: Int) {
     name = collected.name
     count = collected.count
@@ -66,7 +66,7 @@ struct EndPointCourse: Equatable, Sendable {
     latency = LatencyDistribution(collected.exchanges.compactMap { $0.status == nil ? nil : $0.end - $0.start })
   }
 
-  /// The limit that each step ends with.
+  /// The limit at the end of each step.
   private static func limits(_ known: [LogRecord.Exchange], length: Double, steps: Int) -> [Int] {
     var limits = [Int](repeating: 0, count: steps)
     for exchange in known {
@@ -80,7 +80,7 @@ struct EndPointCourse: Equatable, Sendable {
     return limits
   }
 
-  /// A pause that becomes longer is one pause.
+  /// A pause that is extended counts as one pause.
   private static func merged(_ pauses: [LogRecord.Pause]) -> [LogRecord.Pause] {
     var merged: [LogRecord.Pause] = []
     for pause in pauses.sorted(by: { $0.at < $1.at }) {

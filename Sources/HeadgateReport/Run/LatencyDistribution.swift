@@ -1,11 +1,11 @@
-/// How long answers took, from the request to their end: counts in classes of equal ratio, and quantiles.
+/// The time from the request to the end of the response: counts in classes of equal ratio, and quantiles.
 struct LatencyDistribution: Equatable, Sendable {
-  /// Each class reaches from 10^(n/8) to 10^((n+1)/8) tenths of a millisecond: 0.1 ms up to 1,000 s.
+  /// Each class covers 10^(n/8) to 10^((n+1)/8) tenths of a millisecond, in total 0.1 ms to 1,000 s.
   static let classes = 56
 
   let counts: [Int]
   let count: Int
-  /// Seconds; 0 where there was no answer.
+  /// In seconds; 0 if there was no response.
   let median: Double
   let p90: Double
   let p99: Double

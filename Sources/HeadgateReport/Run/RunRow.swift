@@ -1,19 +1,19 @@
-/// One URL as the page shows it. Times are seconds from the beginning of the run.
+/// One URL as the page shows it. Times are in seconds from the beginning of the run.
 struct RunRow: Equatable, Sendable {
   enum Outcome: Int, Sendable {
     case ok, failed, skipped
-    /// Its body was there before; nothing was asked.
+    /// Its body existed already, so nothing was requested.
     case there
   }
 
   var url: String
-  /// An index into the run's end-points; -1: it was never sent anywhere.
+  /// The index of its end-point in the run; -1 if it was never sent.
   var endPoint: Int
   var outcome: Outcome
   var status: Int
   var attempts: Int
   var bytes: Int
-  /// When it was submitted, when it was sent last, when the first byte of the answer came, and when it ended.
+  /// The submission, the last start, the first byte of the response, and the end.
   var start: Double
   var sent: Double
   var answered: Double

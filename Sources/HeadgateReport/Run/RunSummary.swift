@@ -1,11 +1,11 @@
-/// What became of a run, as its log tells it: the rows in the order in which they were sent, and each end-point's course.
+/// A summary of a run from its log: the rows in the order in which they were sent, and the course of each end-point.
 package struct RunSummary: Sendable {
   let rows: [RunRow]
-  /// Those with the most exchanges first.
+  /// Sorted by the number of exchanges, the highest first.
   let endPoints: [EndPointCourse]
-  /// How long it took, in seconds: up to the end of the last URL or exchange.
+  /// The length of the run in seconds, up to the end of the last URL or exchange.
   let length: Double
-  /// When it began, in seconds since 1970; nil where the log has no times.
+  /// The beginning, in seconds since 1970. Nil if the log contains no times.
   let began: Double?
   let leftOut: Int
   let strangeLines: Int
@@ -34,7 +34,7 @@ package struct RunSummary: Sendable {
       rows.append(row)
       for pause in record.pauses { courses[place(pause.endPoint)].pauses.append(pause) }
       guard row.endPoint >= 0 || !record.exchanges.isEmpty else { continue }
-      // What it waited for after an exchange was a permit of the next one's end-point, or rest between attempts.
+      // After an exchange it waited for a permit of the next end-point, or rested between attempts.
       var free = row.start
       for exchange in record.exchanges {
         let place = place(exchange.endPoint)
@@ -43,7 +43,7 @@ package struct RunSummary: Sendable {
         free = exchange.end
       }
       if record.exchanges.isEmpty {
-        // A log of an earlier version, or one that was never sent.
+        // A log of an earlier version, or a request that was never sent.
         courses[row.endPoint].waits.append((row.start, row.sent))
         if record.attempts > 0 {
           courses[row.endPoint].exchanges.append(
@@ -75,7 +75,7 @@ package struct RunSummary: Sendable {
     strangeLines = log.strangeLines
   }
 
-  /// When the run began: each record knows when it ended by the clock on the wall, and when by that of the run.
+  /// The beginning of the run: each record contains its end by wall-clock time and by the time of the run.
   private static func beginning(_ records: [LogRecord]) -> Double? {
     records.compactMap { record in
       guard let time = record.time else { return nil }
@@ -87,7 +87,7 @@ package struct RunSummary: Sendable {
 
   private static func row(_ record: LogRecord, _ began: Double?, _ place: (String) -> Int) -> RunRow {
     let last = record.exchanges.last
-    // The records of earlier versions have no more than the time of the end.
+    // Records of earlier versions contain only the time of the end.
     let start: Double =
       if let start = record.start {
         start

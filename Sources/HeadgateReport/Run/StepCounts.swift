@@ -1,8 +1,8 @@
-/// How many of some spans of time there were at once, for each of a number of equal steps.
+/// The number of concurrent spans in each of a number of equal steps.
 struct StepCounts: Equatable, Sendable {
-  /// The most at once at any moment of a step. Spans that only meet are not at once.
+  /// The maximum number at any moment of a step. Spans that only touch do not overlap.
   private(set) var most: [Int]
-  /// The mean over a step's length.
+  /// The mean over the length of a step.
   private(set) var mean: [Double]
 
   /// O(n log n).
@@ -24,7 +24,7 @@ struct StepCounts: Equatable, Sendable {
     }
   }
 
-  /// So many from one moment to the next.
+  /// Adds a count over a period.
   private mutating func fill(from start: Double, to end: Double, with count: Int, _ length: Double) {
     guard end > start, count > 0 else { return }
     let steps = most.count

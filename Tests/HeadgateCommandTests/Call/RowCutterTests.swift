@@ -31,7 +31,7 @@ import Testing
       "{\"a\":1}\n\n  \r\n{\"b\" : 2}\r\n[]\nx\n{\"c\":3}", NDJSONCutter(),
       [
         "1 {\"a\":1}", "4 {\"b\":2}", "5 ! it is an array; a row is a JSON object",
-        "6 ! it is not JSON: no value begins here, at byte 1", "7 {\"c\":3}",
+        "6 ! it is not JSON: expected a value, at byte 1", "7 {\"c\":3}",
       ])
     check("\u{FEFF}{\"a\":1}\n", NDJSONCutter(), ["1 {\"a\":1}"])
   }

@@ -40,10 +40,10 @@ import Testing
   }
 
   @Test func `What others read in different ways is refused`() {
-    #expect(reason(#"{"a":1,"a":2}"#) == "a name is twice in one object, at byte 8")
+    #expect(reason(#"{"a":1,"a":2}"#) == "a name occurs twice in one object, at byte 8")
     #expect(reason(#"{"a":1,"\u0061":2}"#) != nil)
     for text in [#""\uD800""#, #""\uD800x""#, #""\uD800\n""#, #""\uD800\uD800""#, #""\uDC00""#] {
-      #expect(reason(text)?.contains("half a surrogate pair") == true, "\(text)")
+      #expect(reason(text)?.contains("unpaired surrogate") == true, "\(text)")
     }
     // Different spellings of one character are different names.
     #expect(reason("{\"\u{E9}\":1,\"e\u{301}\":2}") == nil)

@@ -12,7 +12,7 @@ const courseChart = (course, readout) => {
     role: 'img', tabindex: '0', height: '206',
     'aria-label':
       `${course.name}: at most ${peak} running${limit ? ` of ${limit}` : ''}, at most ${queue} waiting, ` +
-      `over ${time(length)}. Arrow keys read single moments.`,
+      `over ${time(length)}. The arrow keys select a moment.`,
   });
   const said = readout.textContent;
   let at = null;
@@ -95,7 +95,7 @@ const courseChart = (course, readout) => {
   return [drawing, draw];
 };
 
-// The classes of time that any end-point has answers in: one axis for all, so that they can be compared.
+// The classes of response times that occur at any end-point: one axis for all charts, so that they can be compared.
 let [firstClass, lastClass] = [Infinity, -1];
 for (const course of endPoints) {
   course.classes.forEach((value, place) => {
@@ -110,24 +110,24 @@ const latencyChart = (course) => {
   const [median, p90, p99, longest] = course.latency;
   const drawing = svg('svg', {
     role: 'img',
-    'aria-label': answered === 0 ? 'no answers'
-      : `times of ${number(answered)} answers: half within ${time(median)}, 99 of 100 within ${time(p99)}, ` +
-        `the longest ${time(longest)}`,
+    'aria-label': answered === 0 ? 'no responses'
+      : `response times of ${number(answered)} responses: median ${time(median)}, 99 % within ${time(p99)}, ` +
+        `longest ${time(longest)}`,
   });
   const draw = () => {
     const width = Math.max(200, drawing.clientWidth || 300);
     const base = narrow.matches ? 116 : 180;
     drawing.setAttribute('viewBox', `0 0 ${width} ${base + 26}`);
     drawing.setAttribute('height', String(base + 26));
-    const title = answered === 0 ? 'times of answers' : `times of answers, up to ${time(longest)}`;
+    const title = answered === 0 ? 'response times' : `response times, up to ${time(longest)}`;
     const parts = [svg('text', { class: 'strong', x: 0, y: 11 }, title)];
     if (answered === 0) {
-      parts.push(svg('text', { x: 0, y: 60 }, 'no answers'));
+      parts.push(svg('text', { x: 0, y: 60 }, 'no responses'));
       return drawing.replaceChildren(...parts);
     }
     const most = Math.max(...course.classes);
     const x = (place) => ((place - firstClass) / (lastClass - firstClass)) * width;
-    parts.push(svg('text', { x: 0, y: 28 }, `half within ${time(median)}, 90 % within ${time(p90)}`));
+    parts.push(svg('text', { x: 0, y: 28 }, `median ${time(median)}, 90 % within ${time(p90)}`));
     course.classes.forEach((value, place) => {
       if (value === 0) return;
       const height = Math.max(1.5, (value / most) * (base - 50));
@@ -175,7 +175,7 @@ const watch = (element, draw) => {
 const courses = () => {
   const section = el('section', { 'aria-labelledby': 'end-points' }, el('h2', { id: 'end-points' }, 'End-points'));
   if (endPoints.length === 0) {
-    section.append(el('p', { class: 'quiet' }, 'No request was sent to any.'));
+    section.append(el('p', { class: 'quiet' }, 'No requests were sent.'));
     return section;
   }
   section.append(legend(['run', 'running on average'], ['run-soft', 'running at most'], ['limit', 'limit'],
@@ -206,14 +206,14 @@ const courses = () => {
   }
   if (endPoints.length > charted.length) {
     const others = endPoints.slice(charted.length, charted.length + 2000);
-    section.append(el('h3', { class: 'course' }, 'The others'), table(others));
+    section.append(el('h3', { class: 'course' }, 'Other end-points'), table(others));
   }
   return section;
 };
 
 const table = (list) => {
   const titles = [
-    'end-point', 'requests', 'failed', 'at most running', 'at most waiting', 'half within', '99 % within',
+    'end-point', 'requests', 'failed', 'at most running', 'at most waiting', 'median', '99 % within',
   ];
   const cells = ({ numbers, latency }) => [
     ...[0, 1, 4, 5].map((place) => number(numbers[place])), ...[0, 2].map((place) => time(latency[place])),

@@ -1,4 +1,4 @@
-// Draws a run. All text from outside goes through `text`, `textContent` and `title`; nothing here makes markup of it.
+// Draws a run. All outside text is inserted with `text`, `textContent` and `title`, never as markup.
 const data = JSON.parse(document.getElementById('data').textContent);
 const rows = data.rows;
 const count = rows.url.length;
@@ -44,7 +44,7 @@ const size = (bytes) => {
   return `${bytes.toFixed(1)} ${units[unit]}`;
 };
 
-// The marks of an axis of time: round numbers, with one unit for all of them.
+// The marks of a time axis: round numbers, all in one unit.
 const timeTicks = (from, to, most) => {
   const steps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 3e5, 6e5, 12e5, 18e5, 36e5,
     72e5, 144e5, 288e5, 864e5, 1728e5, 864e6, 864e7];

@@ -1,6 +1,6 @@
-// MARK: Lists of any length: only the rows that are seen exist
+// MARK: Lists of any length: only the visible rows exist
 
-const MOST_ROWS = 300000; // Browsers know no taller elements than some millions of pixels.
+const MOST_ROWS = 300000; // Browsers limit the height of elements to some millions of pixels.
 
 const virtualList = (label, columns, render, onView, onSelect) => {
   const name = label.toLowerCase();
@@ -117,10 +117,10 @@ const detail = () => {
     add('error', error ? `${error.code}: ${error.message}` : '');
     add('submitted', `at ${time(start(row))}`);
     if (rows.attempts[row] > 0) {
-      const times = rows.attempts[row] > 1 ? `; ${number(rows.attempts[row])} times, this is the last` : '';
+      const times = rows.attempts[row] > 1 ? `; sent ${number(rows.attempts[row])} times, last time shown` : '';
       add('sent', `at ${time(sent(row))}, after ${time(rows.sent[row])} of waiting${times}`);
       const whole = time(rows.answered[row] + rows.end[row]);
-      add('answered', `first byte after ${time(rows.answered[row])}, whole after ${whole}`);
+      add('answered', `first byte after ${time(rows.answered[row])}, complete after ${whole}`);
     }
     add('size', rows.bytes[row] > 0 ? size(rows.bytes[row]) : '');
   }];

@@ -22,7 +22,7 @@ const head = () => {
     el('dl', { class: 'figures' },
       figure('fetched', number(outcomes[OK])),
       figure('failed', number(outcomes[FAILED]), outcomes[FAILED] > 0 ? 'bad' : ''),
-      outcomes[THERE] > 0 ? figure('there before', number(outcomes[THERE])) : null,
+      outcomes[THERE] > 0 ? figure('already there', number(outcomes[THERE])) : null,
       outcomes[SKIPPED] > 0 ? figure('skipped', number(outcomes[SKIPPED])) : null,
       figure('received', size(received)),
       figure('per second', (outcomes[OK] + outcomes[FAILED] > 0 && data.length > 0

@@ -39,7 +39,7 @@ const waterfall = () => {
     bar(bars, 1, 'server', sent(row), answered(row));
     bar(bars, 2, 'run', answered(row), end(row));
   };
-  // The axis shows the time in which the visible rows were under way. Their waiting before it comes in from the left.
+  // The axis covers the time in which the visible rows were running. Earlier waiting extends beyond its left end.
   const onView = (list, first, last) => {
     let [low, high] = [Infinity, 0];
     for (let place = first; place < last; place += 1) {
@@ -71,7 +71,7 @@ const waterfall = () => {
     pen.scale(ratio, ratio);
     const colour = getComputedStyle(document.documentElement);
     const thick = Math.max(1 / ratio, height / Math.max(1, items.length));
-    // A few failures of many would paint all of it: then a strip shows their share.
+    // In a dense list, even a few failures would colour everything, so a strip shows their share instead.
     const isDense = items.length > 4000;
     const share = new Float64Array(Math.max(1, height));
     const layers = [
@@ -131,8 +131,8 @@ const waterfall = () => {
   const section = el('section', { 'aria-labelledby': 'requests' },
     el('h2', { id: 'requests' }, 'Requests'),
     el('p', { class: 'quiet small' },
-      'In the order in which they were sent. The picture has all of them, the first at the top; '
-        + 'the list has the part that is marked in it.',
+      'In the order in which they were sent. The overview shows all of them, the first at the top; '
+        + 'the list shows the part that is marked there.',
       outcomes[FAILED] > 0 && count > 4000 ? ' The strip at its right end shows where requests failed.' : null),
     el('div', { class: 'controls' }, search, choice, el('label', { class: 'check' }, only, 'only failed ones'), found),
     overview,
