@@ -62,7 +62,7 @@ public struct FlowError: HeadgateError {
   /// there is none.
   public var underlyingError: (any Error)? { failure ?? obstacle }
 
-  /// For people: the operation, the reason, how long it took, and what to do.
+  /// A readable text: the operation, the reason, how long it took, and what to do.
   public var description: String {
     var text = "\(operation): \(code.explanation)"
     if let offset { text += " at byte \(offset)" }

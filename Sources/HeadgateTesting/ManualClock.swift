@@ -28,7 +28,7 @@ public final class ManualClock: TimerService {
   /// Creates a clock. It does not start at zero, so that tests can use earlier times.
   public init() {}
 
-  /// The present time of the clock.
+  /// The current time of the clock.
   public var now: Deadline { state.withLock { $0.now } }
 
   /// The number of timers that have not fired yet.

@@ -11,7 +11,7 @@ public protocol HeadgateError: Error, CustomStringConvertible {
   /// What happened, as a word for logs and metrics: `timed_out`. Stable, and from a bounded set for each type.
   var codeName: String { get }
 
-  /// For people, in one line: what happened and, where there is a remedy, what to do next.
+  /// A readable text in one line: what happened and, where there is a remedy, what to do next.
   var description: String { get }
 
   /// The cause: an error thrown by a function of the program, or by a lower layer. Nil if there is none.

@@ -94,7 +94,7 @@ public struct EmptyAnswer: HeadgateError, Hashable {
   /// `empty_answer`.
   public var codeName: String { "empty_answer" }
 
-  /// For people.
+  /// A readable text.
   public var description: String { "the callback was called with neither a value nor an error; check the function" }
 }
 

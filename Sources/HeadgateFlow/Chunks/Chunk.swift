@@ -38,6 +38,6 @@ public struct ChunkFileError: HeadgateError, Hashable {
   /// The failure as a word: `open_failed`.
   public var codeName: String { "\(operation)_failed" }
 
-  /// For people.
+  /// A readable text.
   public var description: String { "\(operation) \"\(path)\": error \(errno)" }
 }

@@ -29,7 +29,7 @@ public struct StepError: HeadgateError {
   /// The error of the step; another `StepError` if the step consists of steps. Never nil.
   public var underlyingError: (any Error)? { failure }
 
-  /// For people: `upload > part 3: …`, and how long it took.
+  /// A readable text: `upload > part 3: …`, and how long it took.
   public var description: String { "\(path.joined(separator: " > ")): \(cause) after \(waited.inSeconds) s" }
 }
 

@@ -1,4 +1,4 @@
-/// The present request of a connection and its response.
+/// The current request of a connection and its response.
 struct Exchange {
   var answer: OriginAnswer
   /// Nil if the request's head was malformed; such an exchange is not counted.

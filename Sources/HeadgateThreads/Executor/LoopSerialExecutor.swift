@@ -31,6 +31,6 @@ public final class LoopSerialExecutor: SerialExecutor {
   /// `perform`.
   public func isIsolatingCurrentContext() -> Bool? { core.isCurrent }
 
-  // Must run as the executor that accepted the job. Under another one the runtime would enqueue it again, for ever.
+  // Must run as the executor that accepted the job. Under another one the runtime would enqueue it again, forever.
   func runHere(_ job: UnownedJob) { job.runSynchronously(on: asUnownedSerialExecutor()) }
 }

@@ -118,7 +118,7 @@ extension LoopCore {
 
   private func performDescriptors() -> Bool {
     guard !agenda.pointee.events.isEmpty else { return false }
-    // Moved to a local copy, because a nested run polls anew. Events lost to an interruption are reported again by the
+    // Moved to a local copy, because a nested run polls again. Events lost to an interruption are reported again by the
     // poller.
     let events = agenda.pointee.events
     let wait = agenda.pointee.wait

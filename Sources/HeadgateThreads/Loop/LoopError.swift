@@ -44,7 +44,7 @@ public struct LoopError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what failed, why, and what to do.
+  /// A readable text: what failed, why, and what to do.
   public var description: String {
     "loop \"\(loop)\": \(code.explanation)" + (errno == 0 ? "" : " (error \(errno))")
   }

@@ -8,7 +8,7 @@ enum LoopItem: Sendable {
   case taskJob(UnownedJob)
 }
 
-/// An item that is told how it ends: exactly one of the two methods is called, once.
+/// An item that is notified of its end: exactly one of the two methods is called, once.
 protocol LoopEntry: AnyObject, Sendable {
   /// Performs it, on the loop.
   func perform(on core: LoopCore)

@@ -27,7 +27,7 @@ public final class LoopSource {
     // with an earlier one.
     if isSignalled.exchange(true, ordering: .acquiringAndReleasing) { return !handler.isEnded }
     if !handler.isEnded, core.acceptSignal(of: self) { return true }
-    // Nobody will take it: the next signal must not count on it.
+    // It was not accepted, so the next signal must not rely on it.
     _ = isSignalled.exchange(false, ordering: .acquiringAndReleasing)
     return false
   }

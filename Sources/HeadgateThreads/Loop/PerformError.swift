@@ -24,7 +24,7 @@ public struct PerformError<Failure: Error>: HeadgateError {
   /// The error that the call threw, or the reason the wait ended.
   public var underlyingError: (any Error)? { failure ?? reason }
 
-  /// For people: what happened, and what to do.
+  /// A readable text: what happened, and what to do.
   public var description: String {
     code.explanation + (underlyingError.map { ": \($0)" } ?? "")
   }

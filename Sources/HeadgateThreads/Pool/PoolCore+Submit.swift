@@ -222,7 +222,7 @@ extension PoolCore {
   private func runNested(in frame: PoolFrame, on record: ThreadRecord, _ body: () -> Void) {
     let outer = frame.job
     outer?.pause(on: record)
-    // What is left of the mark is for the thread itself, by its handle.
+    // A mark that remains was set for the thread itself, through its handle.
     let wasCancelled = record.isCancelled
     if wasCancelled { record.clearCancellation() }
     frame.job = nil

@@ -1,4 +1,4 @@
-// The wake-up policy of a pool: who works, who sleeps and who is called. A value without threads, locks or a clock.
+// The wake-up policy of a pool: which workers run, sleep or are called. A value without threads, locks or a clock.
 //
 // Its one invariant: while a task waits and a thread is available, at least one worker is bound to search for work
 // before it runs anything else. (Go's scheduler keeps such a "spinning" thread, proc.go; folly's ThrottledLifoSem does

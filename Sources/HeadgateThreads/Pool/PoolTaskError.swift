@@ -36,7 +36,7 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   /// The same as ``failure``.
   public var underlyingError: (any Error)? { failure }
 
-  /// For people: the pool, the reason, how long the wait lasted, and what to do.
+  /// A readable text: the pool, the reason, how long the wait lasted, and what to do.
   public var description: String {
     let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
     return "task of the pool \"\(pool)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"

@@ -55,7 +55,7 @@ public struct ThreadPoolError: HeadgateError {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what happened, and what to do.
+  /// A readable text: what happened, and what to do.
   public var description: String {
     let cause = underlyingError.map { " (\($0))" } ?? ""
     return "the pool \"\(pool)\": \(code.explanation)\(cause); \(code.advice)"

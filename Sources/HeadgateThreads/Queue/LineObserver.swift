@@ -17,7 +17,7 @@ package enum LineObserver {
 
   static func note() {
     guard let call = UnsafeRawPointer(bitPattern: call.load(ordering: .acquiring)) else { return }
-    // `install` leaked a reference on purpose, so the object lives for ever.
+    // `install` leaked a reference on purpose, so the object lives forever.
     Unmanaged<Call>.fromOpaque(call).takeUnretainedValue().body()
   }
 }

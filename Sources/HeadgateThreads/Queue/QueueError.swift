@@ -27,7 +27,7 @@ public struct QueueError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what happened, and what to do.
+  /// A readable text: what happened, and what to do.
   public var description: String {
     "the queue \"\(queue)\" cannot have a capacity of \(value); use 0 or more, or omit it for no limit"
   }

@@ -56,7 +56,7 @@ public struct WaitError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: the operation, the reason, how long it waited, and what to do.
+  /// A readable text: the operation, the reason, how long it waited, and what to do.
   public var description: String {
     "\(operation): \(circle ?? code.explanation) after \(waited.inSeconds) s; \(code.advice)"
   }

@@ -41,7 +41,7 @@ public struct JoinError<Failure: Error>: HeadgateError {
   /// The error that the body threw.
   public var underlyingError: (any Error)? { failure }
 
-  /// For people: the thread, the reason, how long the join waited, and what to do.
+  /// A readable text: the thread, the reason, how long the join waited, and what to do.
   public var description: String {
     let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
     return "join thread \"\(thread)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"

@@ -1,7 +1,7 @@
-// A thread's life as a state machine: not started, starting, running, body ended, ended. A second state says who claims
-// its end: open, being joined, joined, detached. All decisions are made under the lock; system calls follow after it.
-// The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with errors where POSIX leaves
-// the behaviour undefined.
+// A thread's life as a state machine: not started, starting, running, body ended, ended. A second state records the
+// claim on its end: open, being joined, joined, detached. All decisions are made under the lock; system calls follow
+// after it. The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with errors where
+// POSIX leaves the behaviour undefined.
 
 import CHeadgate
 
@@ -13,7 +13,7 @@ import CHeadgate
     case notStarted, starting, running, bodyEnded, ended
   }
 
-  /// Who claims the thread's end.
+  /// The claim on the thread's end.
   enum Claim {
     case open, joining, joined, detached
   }

@@ -60,7 +60,7 @@ public struct ThreadError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what happened, and what to do.
+  /// A readable text: what happened, and what to do.
   public var description: String {
     let number = errno == 0 ? "" : " (error \(errno))"
     return "thread \"\(name)\": \(code)\(number); \(code.advice)"

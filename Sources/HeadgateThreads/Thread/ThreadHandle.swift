@@ -57,7 +57,7 @@ public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
   /// permit: several calls before the next `park` count as one. `LockSupport.unpark`. O(1).
   public func unpark() { record.leavePermit() }
 
-  /// For people: the name and the system's number.
+  /// A readable text: the name and the system's number.
   public var description: String {
     "thread \"\(name)\"" + (systemNumber.map { " (\($0))" } ?? "")
   }

@@ -40,7 +40,7 @@ public struct ThreadPriority: Hashable, Sendable, CustomStringConvertible {
     ThreadPriority(kind: .policy(policy, level: level))
   }
 
-  /// For people.
+  /// A readable text.
   public var description: String {
     switch kind {
     case .inherited: "inherited"
@@ -81,7 +81,7 @@ public struct EffectivePriority: Hashable, Sendable, CustomStringConvertible {
   /// The quality of service as the corresponding level; Apple's systems only, nil elsewhere.
   public let quality: ThreadPriority?
 
-  /// For people.
+  /// A readable text.
   public var description: String {
     var parts = ["\(policy)"]
     if level != 0 { parts.append("level \(level)") }

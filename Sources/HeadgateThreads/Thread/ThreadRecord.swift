@@ -18,7 +18,7 @@ package final class ThreadRecord: @unchecked Sendable {
   /// Whether the thread may be cancelled. False for threads of loops and timers, which run work of many callers.
   let isCancellable: Bool
 
-  /// What the thread runs and who waits for its end; nil for foreign threads.
+  /// What the thread runs, and the waiters for its end; nil for foreign threads.
   unowned(unsafe) var core: ThreadCore?
 
   /// Identifies the thread while it lives: the record's address.
@@ -126,7 +126,7 @@ package final class ThreadRecord: @unchecked Sendable {
     set { state.withLock { $0.name = newValue } }
   }
 
-  /// For people: the name, or the system's number for a thread without a name.
+  /// A readable text: the name, or the system's number for a thread without a name.
   var title: String {
     let name = name
     if !name.isEmpty { return "thread \"\(name)\"" }

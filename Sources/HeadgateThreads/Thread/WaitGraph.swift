@@ -5,7 +5,7 @@ protocol WaitTarget: AnyObject, Sendable {
   /// lock, so it must not take a lock itself.
   var performer: ThreadRecord.ID? { get }
 
-  /// For people: `loop "ui"`.
+  /// A readable text: `loop "ui"`.
   var waitName: String { get }
 }
 
@@ -28,7 +28,7 @@ struct WaitGraph: Sendable {
     /// A cancelled thread's wait is about to end, so the thread that cancelled it may wait for it.
     var isEndless: Bool { counts && !thread.isCancelled }
 
-    /// For people: what it waits for.
+    /// A readable text: what it waits for.
     var name: String {
       let name = targets.first?.waitName ?? "nothing"
       return targets.count > 1 ? "\(name) or \(targets.count - 1) more" : name

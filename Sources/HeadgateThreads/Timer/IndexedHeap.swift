@@ -56,7 +56,7 @@ package struct IndexedHeap<Key: Comparable> {
   }
 
   private mutating func releaseMemory() {
-    // A heap that once held a million entries must not keep their memory for ever.
+    // A heap that once held a million entries must not keep their memory forever.
     guard places.count > 1024 else { return }
     entries = []
     places = []

@@ -36,6 +36,6 @@ public struct TimerError: HeadgateError, Hashable {
   /// The name of its ``code``.
   public var codeName: String { code.description }
 
-  /// For people: what failed, why, and what to do.
+  /// A readable text: what failed, why, and what to do.
   public var description: String { "timers \"\(timers)\": \(code.explanation)" }
 }

@@ -69,7 +69,8 @@ struct TimerInbox: ~Copyable {
     if isDisposed { return .stop }
     sleepsUntil = .distantPast
     let isDue = first.map { $0.deadline != .max && $0.deadline <= now } ?? false
-    // Also beside arrivals, which the sweep takes along: a flood of timers that are set and cancelled would never end.
+    // Even if there are arrivals, which the sweep includes: a flood of timers that are set and cancelled would never
+    // end.
     if slots.wantsSweep { return .sweep }
     if let first, isDue, first.deadline <= earliestArrival { return take(first) }
     if !arrivals.isEmpty { return .sortIn }

@@ -34,7 +34,7 @@ struct TimerRegistry {
     handles[Int(leftovers.place)] = nil
     free.append(leftovers.place)
     count -= 1
-    // Memory for a million calls must not be kept for ever.
+    // Memory for a million calls must not be kept forever.
     if free.count == handles.count { (handles, free) = ([], []) }
     if let ownership = handle.ownership { disown(handle, ownership) }
     return leftovers
