@@ -89,7 +89,7 @@ import Testing
     for (mode, isTold) in [(0o600, false), (0o644, true)] as [(mode_t, Bool)] {
       try #require(chmod(folder.file("netrc"), mode) == 0)
       let fetched = try await fetch(origin.url("/"), "--netrc-file", "@/netrc", in: folder)
-      #expect(fetched.messages.contains("others may read the passwords") == isTold)
+      #expect(fetched.messages.contains("other users can read the passwords") == isTold)
     }
   }
 }

@@ -71,7 +71,7 @@ import Testing
 
   @Test func `A bad URL is named once`() {
     #expect(BadURL.message("foo", "\"foo\" has no scheme") == "\"foo\" has no scheme")
-    #expect(BadURL.message("foo", "\"foo\"") == "\"foo\" is no URL; write it as http://host/path")
+    #expect(BadURL.message("foo", "\"foo\"") == "\"foo\" is not a URL; write it as http://host/path")
     #expect(
       BadURL.message("ftp://x", "the scheme ftp is not supported") == "\"ftp://x\": the scheme ftp is not supported"
     )

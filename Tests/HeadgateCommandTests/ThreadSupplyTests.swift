@@ -16,7 +16,7 @@ import Testing
       }
     }
     #expect(problem?.status == .file)
-    #expect(problem?.description.contains("2 threads beside its first one, and it needs 5") == true)
+    #expect(problem?.description.contains("only 2 additional threads, and it needs 5") == true)
     for thread in given.withLock({ $0 }) { thread.join() }
   }
 

@@ -5,7 +5,7 @@ enum BodyTemplate: Hashable, Sendable {
   case json(JSONTemplate)
   case text(Template)
 
-  /// The body with a row's values.
+  /// The body with the values of a row.
   func text(_ row: JSONValue) throws(RowProblem) -> String {
     switch self {
     case .json(let template): try template.text(row)
@@ -13,7 +13,7 @@ enum BodyTemplate: Hashable, Sendable {
     }
   }
 
-  /// The Content-Type of a body without a given type, as for curl's options of the same names.
+  /// The default Content-Type, as for curl's options of the same names.
   var contentType: String {
     switch self {
     case .json: "application/json"
@@ -22,10 +22,10 @@ enum BodyTemplate: Hashable, Sendable {
   }
 }
 
-/// Where the idempotency key of a row comes from.
+/// The source of a row's idempotency key.
 enum KeySource: Hashable, Sendable {
-  /// From the session and the row: see ``RowKey/idempotencyKey``.
+  /// Derived from the session and the row; see ``RowKey/idempotencyKey``.
   case automatic
-  /// From the row alone.
+  /// Derived from the row alone.
   case template(Template)
 }

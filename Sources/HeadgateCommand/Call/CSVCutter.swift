@@ -1,8 +1,8 @@
 import HeadgateReport
 
-/// Rows as CSV (RFC 4180) with a header line: each becomes an object with the header's names and strings for values.
-/// Quoted values may have commas, line feeds and doubled quotation marks in them. Blank lines are passed over. Holds
-/// no more than one row.
+/// Splits CSV (RFC 4180) with a header line into rows. Each row becomes an object with the header's names and with
+/// strings as values. Quoted values may contain commas, line feeds and doubled quotation marks. Blank lines are
+/// skipped. Holds at most one row in memory.
 struct CSVCutter: InputCutter {
   private enum Place { case start, plain, quoted, quoteInQuoted }
 
@@ -15,7 +15,7 @@ struct CSVCutter: InputCutter {
   private var line = 1
   private var firstLine = 1
   private var hasBegun = false
-  /// Set once the header is of no use: nothing after it can be read then.
+  /// Set if the header is invalid: no row can be read then.
   private var isGivenUp = false
   private let longest: Int
 
@@ -40,7 +40,7 @@ struct CSVCutter: InputCutter {
 
   mutating func finish() -> [RawRow] {
     guard place != .start || !values.isEmpty || size > 0 else { return [] }
-    if place == .quoted { problem = problem ?? "a quotation mark has no second one" }
+    if place == .quoted { problem = problem ?? "a quoted value is not closed" }
     return endRow()
   }
 
@@ -54,11 +54,11 @@ struct CSVCutter: InputCutter {
     case (.start, UInt8(ascii: "\"")): place = .quoted
     case (_, UInt8(ascii: ",")): endValue()
     case (_, UInt8(ascii: "\n")): break
-    // Before a line feed; any other is found below.
+    // Part of a line end. A carriage return in any other place is detected below.
     case (.quoteInQuoted, UInt8(ascii: "\r")): break
     case (.quoteInQuoted, _): problem = problem ?? "text follows a quoted value"
     case (_, UInt8(ascii: "\"")):
-      problem = problem ?? "a quotation mark is inside a value that is not quoted"
+      problem = problem ?? "a value that is not quoted contains a quotation mark"
     default:
       keep(byte)
       place = .plain
@@ -92,7 +92,7 @@ struct CSVCutter: InputCutter {
     }
     guard let names else { return takeHeader(texts) }
     if problem == nil, texts.count != names.count {
-      problem = "it has \(texts.count) values, and the header has \(names.count) names"
+      problem = "it has \(texts.count) values, but the header has \(names.count) names"
     }
     if let problem {
       return [RawRow(line: firstLine, unreadable: Array(values.joined(separator: [UInt8(ascii: ",")])), problem)]
@@ -103,11 +103,11 @@ struct CSVCutter: InputCutter {
 
   private mutating func takeHeader(_ texts: [String]) -> [RawRow] {
     if problem == nil, Set(texts.map { Array($0.utf8) }).count < texts.count {
-      problem = "a name is twice in the header"
+      problem = "a name occurs twice in the header"
     }
     names = texts
     guard let problem else { return [] }
     isGivenUp = true
-    return [RawRow(line: firstLine, unreadable: [], "the header can't be read, and so no row: \(problem)")]
+    return [RawRow(line: firstLine, unreadable: [], "the header is invalid, so no row can be read: \(problem)")]
   }
 }

@@ -21,21 +21,21 @@ struct CallCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
     help: ArgumentHelp(
-      "Rows: a JSON object a line; or CSV with a header line, if the name ends in .csv or .csv.gz. Gzip is unpacked. - is the standard input. "
-        + "Repeatable.",
+      "Read rows from this file: one JSON object per line, or CSV with a header line if the name ends in .csv or "
+        + ".csv.gz. Gzip is unpacked. - is standard input. Repeatable.",
       valueName: "file|-"
     )
   )
   var lists: [String] = []
 
-  @Flag(help: "Read all rows as CSV, whatever the names of their files.")
+  @Flag(help: "Read all rows as CSV, whatever the file names.")
   var csv = false
 
   @Option(
     name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
-      "Write results into this file, one a line as rows end; else to the standard output. The file is "
-        + "replaced, but for that of a session, which is added to. A new one is for its owner alone.",
+      "Write results to this file, one per line as rows end, instead of to standard output. The file is "
+        + "replaced, or continued with --session. A new file is readable only by its owner.",
       valueName: "file|-"
     )
   )
@@ -56,7 +56,7 @@ struct CallCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("weight"),
     help: ArgumentHelp(
-      "What a row weighs, by one of its fields, and how much of that each host takes in any second, min, h or d: "
+      "The weight of a row, taken from one of its fields, and the total weight per host and s, min, h or d: "
         + "max_tokens=90000/min. Repeatable.",
       valueName: "field=n/min"
     ),
@@ -66,7 +66,7 @@ struct CallCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "With --weight: the field of a JSON response that says what the row really weighed, such as usage.total_tokens.",
+      "With --weight: the field of a JSON response that has the row's actual weight, such as usage.total_tokens.",
       valueName: "field"
     ),
     transform: FieldPath.init
@@ -84,25 +84,25 @@ struct CallCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
-      throw ValidationError("The standard input can be read only once; give -i - once.")
+      throw ValidationError("Standard input can be read only once; give -i - once.")
     }
     guard output != "" else { throw ValidationError("-o needs the name of a file.") }
     guard once.session == nil || output != nil && output != "-" else {
-      throw ValidationError("--session needs a file of results, which it goes on with: give -o FILE as well.")
+      throw ValidationError("--session needs a results file to continue: give -o FILE too.")
     }
     guard once.session == nil || once.session != output else {
-      throw ValidationError("--session and -o are two files: the journal is not the results.")
+      throw ValidationError("--session and -o must be different files.")
     }
     let budgets = weights.map(\.budget.name)
     guard Set(budgets).count == budgets.count else {
-      throw ValidationError("--weight is given twice for one field and one stretch of time; give it once.")
+      throw ValidationError("--weight is given twice for the same field and period; give it once.")
     }
     guard settle == nil || Set(weights.map(\.path)).count == 1 else {
-      throw ValidationError("--settle tells what one field really was: give --weight for one field as well.")
+      throw ValidationError("--settle corrects the weight of one field: give --weight for one field too.")
     }
   }
 
-  /// The checked form of what was given.
+  /// The options after checks.
   func options() throws -> CallOptions {
     var options = CallOptions()
     options.requests = try requestsOptions()
@@ -128,7 +128,7 @@ struct CallCommand: AsyncParsableCommand {
     }
     guard !lists.isEmpty else {
       throw FetchProblem(
-        "there are no rows: give a file of them with -i FILE (- is the standard input); see headgate call --help",
+        "there are no rows: give a file with -i FILE (- is standard input); see headgate call --help",
         status: .usage)
     }
     return options
@@ -156,7 +156,7 @@ struct CallCommand: AsyncParsableCommand {
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
     options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
     options.passwordFile = try credentials.passwordFile()
-    // A redirect is an answer: what was to be done was not done there, and a second request may do it twice.
+    // A redirect is a result: the action was not performed at this URL, and a second request may perform it twice.
     options.maxRedirects = 0
     options.redirects.socket = connection.unixSocket
     options.maxBytes = requests.maxFilesize
@@ -168,7 +168,7 @@ struct CallCommand: AsyncParsableCommand {
 
   func run() async throws {
     let options = try options()
-    // A closed output is an error like others, not the end of the process.
+    // An error on a closed output is handled like other errors, and does not end the process.
     signal(SIGPIPE, SIG_IGN)
     let run = try CallRun(options)
     let signals = [InterruptSignals { run.interrupted() }] + run.progressSignals()

@@ -1,10 +1,10 @@
-/// What a journal of `headgate call` tells, one a line.
+/// The events in the journal of `headgate call`, one per line.
 enum CallEvent: Hashable, Sendable {
-  /// A run began: the session's random word, and what the options make of rows, as a digest.
+  /// A run began, with the session's random word, and a digest of what the options make of rows.
   case began(run: String, requests: String)
-  /// A row that may not be sent twice is about to be sent. So many results of it are there already.
+  /// A row that must not be sent twice is about to be sent. `results` is the number of its existing results.
   case sending(RowKey, results: Int)
-  /// It was not sent after all.
+  /// The row was not sent after all.
   case unsent(RowKey)
 }
 
@@ -21,7 +21,7 @@ extension CallEvent {
     }
   }
 
-  /// Reads a line without its line feed; nil for one that is torn, or that another version wrote.
+  /// Parses a line without its line feed. Nil if it is truncated, or written by another version.
   init?(_ line: ArraySlice<UInt8>) {
     guard let fields = JournalLine.fields(line) else { return nil }
     switch (fields.first, fields.count) {

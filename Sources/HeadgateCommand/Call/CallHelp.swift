@@ -1,21 +1,21 @@
 /// The long part of `headgate call --help`.
 enum CallHelp {
   static let text = """
-    {name} stands for a field of the row, in --url, -H, --json, --data and --idempotency-key: {address.city} for one \
-    inside another, {items.0} for an item of an array, {"First name"} for any other name. In --url values are \
-    percent-encoded and stay within the path or the query. In --json a field is inserted as the JSON value that it \
-    is, within a string as text. {name:url} is percent-encoded text, and {name:json} takes a text for JSON, such as \
-    a number from CSV. {{ is a literal brace. A row without such a field is an error, and not sent.
+    {name} inserts a field of the row, in --url, -H, --json, --data and --idempotency-key. {address.city} is a field of \
+    an object, {items.0} an item of an array, and {"First name"} a field with any other name. In --url, values are \
+    percent-encoded and can't leave the path or the query. In --json a field becomes its JSON value, or text within a \
+    string. {name:url} is percent-encoded text. {name:json} parses a text as JSON, such as a number from CSV. {{ is a \
+    literal brace. A row that lacks a field is an error and is not sent.
 
-    A result is a JSON object: key (which row it is), outcome, error, line, row, method, url, status, headers, body \
-    (body_text and body_base64 for what is not JSON), attempts, message, times. The outcome is ok (status 2xx), \
-    failed, not_sent, or unknown: the row was sent, may not be sent twice, and no whole answer came. Redirects are \
+    A result is a JSON object: key (identifies the row), outcome, error, line, row, method, url, status, headers, body \
+    (body_text or body_base64 if it is not JSON), attempts, message, times. The outcome is ok (status 2xx), failed, \
+    not_sent, or unknown: the row was sent and must not be sent twice, but no complete response arrived. Redirects are \
     not followed: their status is the result.
 
-    With --session a run can end at any moment, and the same command goes on. A row with a result is not sent again. \
-    A row that was under way when the run was killed is sent again with the same key, if --idempotency-key is given \
-    or its method may be repeated (GET, HEAD, OPTIONS, PUT, DELETE); any other becomes a result with the outcome \
-    unknown. Which row it is, is told by its content and not by its line: the list may be shuffled and added to.
+    With --session a run can end at any moment, and the same command continues it. A row with a result is not sent \
+    again. A row that was being sent when the run was killed is sent again with the same key if --idempotency-key is \
+    given or its method is idempotent (GET, HEAD, OPTIONS, PUT, DELETE). Otherwise its result has the outcome unknown. \
+    Rows are identified by their content, not their line, so the list may be reordered and extended.
 
     EXAMPLES
       headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' \\
@@ -34,13 +34,13 @@ enum CallHelp {
     EXIT STATUS
       0    all rows are ok
       1    failures of more than one of the classes below
-      2    a wrong option or argument, or rows that can't be sent
-      3    files: the rows, the results, the session, the disk; no threads left
+      2    an invalid option or argument, or rows that can't be sent
+      3    files: the rows, the results, the session, the disk; or no threads left
       4    network: names, connections, broken responses
       5    TLS
       6    timed out
       8    HTTP errors: a status that is not 2xx
       9    rows whose outcome is unknown, whatever else failed
-      130  interrupted; once: what runs is finished, twice: at once
+      130  interrupted: once, after running requests have finished; twice, at once
     """
 }

@@ -8,13 +8,13 @@ import Glibc
 import Musl
 #endif
 
-/// What a run of `headgate call` writes for those after it: the results, and the journal of a session.
+/// The files that a run of `headgate call` writes for later runs: the results, and the journal of a session.
 ///
-/// What is on the disk when: the session's random word, from which automatic idempotency keys are made, before
-/// anything is sent; that a row is about to be sent, before it is, if it may not be sent twice; a row's result,
-/// before it is counted. So a kill or a power cut at any moment loses no word of what must not be done twice.
+/// The following is on disk before the next step: the session's random word, from which automatic idempotency keys are
+/// derived, before anything is sent; the note about a row that must not be sent twice, before it is sent; a row's
+/// result, before it is counted. A kill or power cut at any moment therefore loses no record of such a row.
 final class CallJournal: Sendable {
-  /// The session's random word; that of this run alone without a session.
+  /// The random word of the session, or of this run if there is no session.
   let run: String
   /// The rows' results.
   let results: GroupSync
@@ -22,14 +22,14 @@ final class CallJournal: Sendable {
   private let journal: GroupSync?
   private let state: Locked<CallState>
 
-  /// Opens all that there is to be written.
+  /// Opens all files.
   ///
   /// - Parameters:
-  ///   - session: The journal's path; nil for a run that no other goes on with.
-  ///   - results: The path of the results; nil: `output`.
-  ///   - output: The standard output, which stays open.
-  ///   - requests: What the options make of rows, as a digest.
-  /// - Throws: ``FetchProblem`` for what can't be had, or belongs to other requests.
+  ///   - session: The path of the journal. Nil for a run that can't be continued.
+  ///   - results: The path of the results. Nil for `output`.
+  ///   - output: Standard output, which stays open.
+  ///   - requests: A digest of what the options make of rows.
+  /// - Throws: ``FetchProblem`` if a file can't be opened, or belongs to other requests.
   init(
     session: String?, results: String?, output: Int32, requests: String, on crew: LaneCrew
   ) throws(FetchProblem) {
@@ -42,19 +42,19 @@ final class CallJournal: Sendable {
     }
     var state = CallState()
     let word = Self.randomWord()
-    // First, since the journal is not to be begun for results that it has nothing to do with.
+    // First, because a journal must not be started for unrelated results.
     self.results = GroupSync(try ResultsFile.open(results) { state.apply($0) }, on: crew)
     let file = try JournalFile.open(session, header: CallEvent.header, of: "call") { lines throws(FetchProblem) in
       for line in lines { CallEvent(line).map { state.apply($0) } }
       guard state.run != nil || state.ended == 0 else {
         throw FetchProblem(
-          "the results \(results) belong to another session than \(session), which is new; name another file with -o",
+          "the results \(results) belong to another session, and \(session) is new; use another file with -o",
           status: .usage)
       }
       guard state.requests.map({ $0 == requests }) ?? true else {
         throw FetchProblem(
-          "the session \(session) belongs to other requests (another --url, method, body or --idempotency-key): "
-            + "its rows are not these; name another file with --session, and another one with -o",
+          "the session \(session) was made for other requests (another --url, method, body or --idempotency-key); "
+            + "use another file with --session, and another one with -o",
           status: .usage)
       }
       return CallEvent.began(run: state.run ?? word, requests: requests).line
@@ -66,7 +66,7 @@ final class CallJournal: Sendable {
       for path in [session, results] { try Descriptor.syncFolder(of: path) }
       try Descriptor.sync(file)
     } catch {
-      throw FetchProblem("the session \(session) can't be brought to the disk: \(error)")
+      throw FetchProblem("the session \(session) can't be written to disk: \(error)")
     }
   }
 
@@ -93,31 +93,31 @@ final class CallJournal: Sendable {
     }.joined()
   }
 
-  /// Whether another run can go on with this one.
+  /// Whether another run can continue this one.
   var isKept: Bool { journal != nil }
 
-  /// What went wrong with either file first.
+  /// The first error of either file.
   var failure: SystemError? { results.failure ?? journal?.failure }
 
-  /// What is to be done about a row.
+  /// The next action for a row.
   func plan(_ key: RowKey, mayRepeat: Bool, _ leave: CallState.Leave) -> CallState.Plan {
     state.withLock { $0.plan(key, mayRepeat: mayRepeat, leave) }
   }
 
-  /// Notes that a row is about to be sent that may not be sent twice. Returns once that is on the disk.
+  /// Records that a row is about to be sent that must not be sent twice. Returns when the record is on disk.
   func sending(_ key: RowKey, results: Int) async throws(SystemError) {
     try await journal?.sync(CallEvent.sending(key, results: results).line)
   }
 
-  /// Notes that it was not sent.
+  /// Records that the row was not sent.
   func unsent(_ key: RowKey) { journal?.add(CallEvent.unsent(key).line) }
 
-  /// Writes a result. Returns once it is on the disk, or with the system where no other run reads it.
+  /// Writes a result. Returns when it is on disk, or, without a session, when the system has accepted it.
   func add(_ line: String) async throws(SystemError) {
     if journal == nil { try await results.write(line) } else { try await results.sync(line) }
   }
 
-  /// Writes what is left to write.
+  /// Writes what is left.
   func finish() async throws(SystemError) {
     try await results.write("")
     try await journal?.write("")
@@ -125,7 +125,7 @@ final class CallJournal: Sendable {
 }
 
 extension Descriptor {
-  /// Brings to the disk that a file has its name.
+  /// Writes a folder to disk, so that a new file's name is stored.
   fileprivate static func syncFolder(of path: String) throws(SystemError) {
     let end = path.lastIndex(of: "/")
     let folder = try openFolder(end.map { String(path[...$0]) } ?? ".")
@@ -133,7 +133,7 @@ extension Descriptor {
     try sync(folder)
   }
 
-  /// Another number for the same open file.
+  /// A duplicate of a descriptor.
   fileprivate static func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32 {
     let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
     guard copy >= 0 else { throw .last }

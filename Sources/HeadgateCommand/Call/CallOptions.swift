@@ -2,25 +2,25 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateReport
 
-/// What `headgate call` was asked for, checked.
+/// The checked options of `headgate call`.
 struct CallOptions: Sendable {
-  /// What holds for all requests, as for those of `headgate fetch`.
+  /// The options shared by all requests, as for `headgate fetch`.
   var requests = FetchOptions()
-  /// Paths of lists of rows; `-` is the standard input.
+  /// The paths of lists of rows; `-` is standard input.
   var lists: [String] = []
-  /// Whether all of them are CSV, whatever their names.
+  /// Whether all lists are CSV, whatever their names.
   var isCSV = false
   var template = CallTemplate()
-  /// What the options make of rows, in one text: a session is for one of these.
+  /// The options that determine the requests, as one text. A session belongs to one such text.
   var templateText = ""
-  /// Where results go; nil: to the standard output.
+  /// The path of the results. Nil for standard output.
   var results: String?
-  /// The journal of a session; nil: none.
+  /// The path of the session's journal. Nil for none.
   var session: String?
   var leave = CallState.Leave()
-  /// The response header fields that results have.
+  /// The response header fields to include in results.
   var responseFields: [HTTPField.Name] = []
-  /// What rows weigh, and where a response says what it really was.
+  /// The weights of rows, and the response field with the actual weight.
   var weights: [WeightRule] = []
   var settlement: FieldPath?
 
@@ -32,7 +32,7 @@ struct CallOptions: Sendable {
     }.joined()
   }
 
-  /// A row's request, with its weight.
+  /// A row's request with its weights.
   func request(_ row: JSONValue, _ key: RowKey) throws(RowProblem) -> DispatchRequest {
     var request = try template.request(row, key, requests)
     request.retry?.repeatsUnsafeMethods = leave.retriesUnsafe
@@ -41,7 +41,7 @@ struct CallOptions: Sendable {
     return request
   }
 
-  /// Tells what a request really weighed, if its response says so.
+  /// Corrects a request's weight if its response contains the actual one.
   func settle(_ response: DispatchResponse, _ body: JSONValue?) {
     guard let settlement, let value = body.flatMap({ settlement.value(in: $0) }), let units = WeightRule.units(value)
     else { return }

@@ -1,10 +1,10 @@
-/// How a row ended.
+/// The outcome of a row.
 enum CallOutcome: String, Hashable, Sendable, CaseIterable {
-  /// The server answered with a status of 2xx.
+  /// The server answered with status 2xx.
   case ok
-  /// The server answered otherwise, or it did not answer and the row may be sent again.
+  /// The server answered with another status, or did not answer and the row may be sent again.
   case failed
-  /// It was sent once and may not be sent again, and no whole answer came: whether it was done is not known.
+  /// It was sent once, must not be sent again, and no complete response arrived. Whether it took effect is unknown.
   case unknown
   /// It was never sent.
   case notSent = "not_sent"

@@ -1,10 +1,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What is told of a run of calls: the counts, and the lines on the standard error.
+/// Reports on a run of calls: counts, and the lines on standard error.
 final class CallReport: Sendable {
   let console: LineWriter
-  /// How many rows that failed in one way are told of, unless all are asked for: the results have each of them.
+  /// The maximum number of messages for one kind of error, unless all are requested. The results contain every error.
   static let mostTold = 20
 
   private let verbosity: FetchOptions.Verbosity
@@ -17,7 +17,7 @@ final class CallReport: Sendable {
 
   var tally: CallTally { state.withLock { $0 } }
 
-  /// A row has its result, which is written.
+  /// A row's result has been written.
   func ended(_ row: CallRow, _ result: CallResult, bytes: Int) {
     state.withLock { $0.end(result.outcome, error: result.error, bytes: bytes) }
     if let message = result.message {
@@ -28,17 +28,17 @@ final class CallReport: Sendable {
     }
   }
 
-  /// A row has a result of an earlier run.
+  /// A row has a result from an earlier run.
   func found(_ row: CallRow, _ outcome: CallOutcome, error: String?) {
     state.withLock { tally in
       if outcome == .ok { tally.find() } else { tally.find(outcome, error: error) }
     }
   }
 
-  /// Rows were given up, or are not looked at any more; nil: an unknown number.
+  /// Rows were given up, or will not be processed. Nil for an unknown number.
   func skipped(_ count: Int? = 1) { state.withLock { $0.skip(count) } }
 
-  /// Something beside the rows went wrong.
+  /// An error occurred that does not concern a row.
   func fault(_ failure: FailureClass, _ text: String) {
     state.withLock { $0.note(failure) }
     complain(text)
@@ -46,20 +46,20 @@ final class CallReport: Sendable {
 
   func interrupted() { state.withLock { $0.isInterrupted = true } }
 
-  /// Says something that is neither data nor an error.
+  /// Prints a line that is neither data nor an error.
   func remark(_ text: String) {
     if verbosity != .quiet { say("headgate: \(text)") }
   }
 
-  /// Shows lines for a person who asked for them.
+  /// Shows lines on a user's request.
   func show(_ text: String) {
     for line in text.split(separator: "\n") { say(String(line)) }
   }
 
-  /// Suspends while more lines wait to be written than memory should hold.
+  /// Suspends while too many lines wait to be written.
   func settle() async { if console.isBehind { await console.flush() } }
 
-  /// Writes what is left, the summary last. Returns the exit status.
+  /// Writes what is left, and the summary last. Returns the exit status.
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
     console.endStatus()
     let tally = tally
@@ -75,12 +75,12 @@ final class CallReport: Sendable {
     }
     if count <= Self.mostTold || verbosity == .verbose { return complain("\(row.list):\(row.line): \(message)") }
     if count == Self.mostTold + 1 {
-      complain("more rows have the error \(error); the results name each, and so does -v")
+      complain("more rows have the error \(error); the results list each of them, and so does -v")
     }
   }
 
   private func complain(_ text: String) { say("headgate: \(text)") }
 
-  /// Writes one line. Here what rows and servers say becomes harmless.
+  /// Writes one line. Text from rows and servers is made harmless here.
   private func say(_ line: String) { console.write(ShownText.of(line, atMost: 2_000) + "\n") }
 }

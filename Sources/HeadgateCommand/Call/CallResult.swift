@@ -3,34 +3,34 @@ import HeadgateDispatch
 import HeadgateReport
 import HeadgateThreads
 
-/// What a line of the results says of one row. Null stands for what did not happen or is not known.
+/// The contents of one row's line in the results. Null means not applicable or unknown.
 struct CallResult: Sendable {
   let key: RowKey
   var outcome: CallOutcome
   /// A code of `DispatchError`, `http_error`, `outcome_unknown`, or a word of ``RowProblem``.
   var error: String?
-  /// The error as the messages have it. Control characters are escaped.
+  /// The error as in messages. Control characters are escaped.
   var message: String?
-  /// The row's line in its list, from 1.
+  /// The row's line number in its list, from 1.
   let line: Int
-  /// The row as it was read; nil for what could not be read.
+  /// The row as read. Nil if it could not be read.
   var row: JSONValue?
   var method: String?
-  /// The URL that was asked. Its password is not written.
+  /// The URL of the request. Passwords are not written.
   var url: String?
   var status: Int?
-  /// The response header fields that were asked for, with nil for those that did not come.
+  /// The requested response header fields; nil for missing ones.
   var headers: [(name: HTTPField.Name, value: String?)] = []
   var body = ResponseBody.none
-  /// How many times it was sent by this run; 0: never.
+  /// How often this run sent it; 0 for never.
   var attempts = 0
-  /// Waiting for permits; not part of the times that follow.
+  /// The time waiting for permits, not included in the following times.
   var queued: Double?
-  /// The last exchange's times, each from that exchange's start.
+  /// The times of the last exchange, each from that exchange's start.
   var exchange: ExchangeTimes?
   /// From the submission to the end.
   var total: Double?
-  /// When it ended, by RFC 3339.
+  /// The time of its end, in the format of RFC 3339.
   var time: String?
 
   init(_ row: CallRow, _ outcome: CallOutcome, error: String? = nil, message: String? = nil) {
@@ -38,7 +38,7 @@ struct CallResult: Sendable {
     (self.outcome, self.error, self.message) = (outcome, error, message)
   }
 
-  /// The line, with its line feed.
+  /// The line, including its line feed.
   var json: String {
     var line = JSONLine()
     ResultLine(key: key, outcome: outcome, error: error).add(to: &line)
@@ -66,18 +66,18 @@ struct CallResult: Sendable {
   }
 }
 
-/// A row on its way.
+/// A row being processed.
 struct CallRow: Sendable {
   let key: RowKey
-  /// The name of its list, for messages, and its line in it.
+  /// The name of its list for messages, and its line number there.
   let list: String
   let line: Int
-  /// Nil for what could not be read.
+  /// Nil if it could not be read.
   let value: JSONValue?
 }
 
 extension CallOutcome {
-  /// How a row ended whose request failed; nil: it did not end, and another run may send it.
+  /// The outcome of a row whose request failed. Nil if it has not ended, and another run may send it.
   ///
   /// - Parameter mayRepeat: Whether it may be sent twice.
   init?(_ error: DispatchError, mayRepeat: Bool) {
@@ -93,8 +93,8 @@ extension CallOutcome {
 }
 
 extension DispatchError {
-  /// Whether the server may have heard of the request. After redirects, which are not followed here, the phase would
-  /// say nothing of the first server, and after a second attempt nothing of the first one.
+  /// Whether the server may have received the request. If a redirect was followed (which never happens here), or after
+  /// a second attempt, the phase would say nothing about the first request.
   var mayHaveReachedServer: Bool {
     let before: [DispatchError.Phase] = [.name, .connecting, .tunnelling, .securing]
     return attempts > 1 || attempts == 1 && !before.contains(phase)

@@ -2,19 +2,19 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-// The rows, read only as fast as they are worked off.
+// Rows are read only as fast as they are processed.
 
 extension CallRun {
-  /// Hands over all rows. Returns how many there were.
+  /// Processes all rows. Returns their number.
   func readAll() async -> Int {
     var rows = RowCount()
     var isWhole = true
     for list in lists where isWhole { isWhole = await read(list, &rows) }
     if !isWhole, isOutOfTime {
-      report.fault(.time, "the deadline passed before the rows were read to their end; what follows was not sent")
+      report.fault(.time, "the deadline passed before all rows were read; the rest was not sent")
     }
     if !isWhole {
-      // For as long as those who wait for the end hardly notice: millions of rows take seconds to be counted.
+      // Limited to a time that users hardly notice: counting millions of rows takes seconds.
       let limit = Deadline.after(.seconds(1))
       for list in lists {
         report.skipped(await list.countRest { [weak self] in self?.isEndingAtOnce == false && Deadline.now < limit })
@@ -23,12 +23,12 @@ extension CallRun {
     return rows.all
   }
 
-  /// How many rows there were, and how many of each content.
+  /// The number of rows, in total and by content.
   private struct RowCount {
     var all = 0
     private var equal: [RowContent: Int] = [:]
 
-    /// How many equal rows came before.
+    /// Returns the number of equal rows before this one.
     mutating func add(_ content: RowContent) -> Int {
       all += 1
       defer { equal[content, default: 0] += 1 }
@@ -36,7 +36,7 @@ extension CallRun {
     }
   }
 
-  /// False: the run is to stop.
+  /// Returns false if the run must stop.
   private func read(_ list: InputReader<RawRow>, _ rows: inout RowCount) async -> Bool {
     await list.readAll(for: "call", fault: report.fault) { new in
       for (place, row) in new.enumerated() {
@@ -52,7 +52,7 @@ extension CallRun {
     }
   }
 
-  /// Does what there is to be done about a row. Returns when there is room for the next one.
+  /// Processes a row. Returns when there is room for the next one.
   private func take(_ raw: RawRow, _ key: RowKey, of list: String) async {
     let row = CallRow(key: key, list: list, line: raw.line, value: try? raw.value.get())
     let request: Result<DispatchRequest, RowProblem>
@@ -86,8 +86,8 @@ extension CallRun {
 
   private func begin(_ row: CallRow, _ size: Int, _ work: @escaping @Sendable () async -> Void) async {
     let places = CallRun.places(size)
-    // One after another: only the reading of rows takes places here. Throws for a cancelled task only, and this one
-    // never is.
+    // No interleaving: only the reader of rows takes places. Throws only if the task is cancelled, which never happens
+    // to this one.
     for _ in 0..<places { try? await room.wait() }
     pending.enter()
     Task {
@@ -97,12 +97,12 @@ extension CallRun {
     }
   }
 
-  /// A row of which an earlier run does not know what became of it.
+  /// Reports a row whose outcome an earlier run left unknown.
   private func name(_ row: CallRow, _ request: DispatchRequest?) async {
     var result = CallResult(
       row, .unknown, error: "outcome_unknown",
       message:
-        "it was under way when an earlier run ended, and whether it was done is not known; it is not sent again, "
+        "it was being sent when an earlier run ended, so its outcome is unknown; it is not sent again "
         + "unless --retry-unsafe is given with --retry-failed")
     (result.method, result.url) = (request?.method.rawValue, request?.url)
     await end(row, result)

@@ -2,10 +2,10 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-// One row, from its request to its result.
+// The way of one row from its request to its result.
 
 extension CallRun {
-  /// Sends a row that may not be sent twice: that it is about to be sent is on the disk before it is.
+  /// Sends a row that must not be sent twice. The record that it is about to be sent is on disk before.
   func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
     guard !isStopping else {
       if isOutOfTime { late.withLock { $0 += 1 } }
@@ -24,7 +24,7 @@ extension CallRun {
   func send(_ row: CallRow, _ request: DispatchRequest, mayRepeat: Bool) async {
     guard !isStopping else { return giveUp(row, request, wasSent: false) }
     var request = request
-    // It counts from the submission, and the row may have waited for its turn.
+    // The deadline counts from the submission, and the row may have waited for its turn.
     request.deadline = timeLeft
     do throws(DispatchError) {
       let response = try await dispatcher.data(for: request)
@@ -43,10 +43,10 @@ extension CallRun {
   }
 
   private static func doubt(_ outcome: CallOutcome) -> String {
-    outcome == .unknown ? "; whether it was done is not known, and it may not be sent twice: see --idempotency-key" : ""
+    outcome == .unknown ? "; its outcome is unknown, and it must not be sent twice: see --idempotency-key" : ""
   }
 
-  /// A row that another run may send.
+  /// Gives up a row, which another run may send.
   private func giveUp(_ row: CallRow, _ request: DispatchRequest, wasSent: Bool, isLate: Bool = false) {
     if isLate || isOutOfTime { late.withLock { $0 += 1 } }
     if !request.isIdempotent, !wasSent { journal.unsent(row.key) }
@@ -69,7 +69,7 @@ extension CallRun {
     return result
   }
 
-  /// Writes a row's result, and counts it then: what is counted is there.
+  /// Writes a row's result, and then counts it: every counted result is written.
   func end(_ row: CallRow, _ result: CallResult, bytes: Int = 0) async {
     var result = result
     result.time = WallClock.now()

@@ -10,21 +10,20 @@ import Glibc
 import Musl
 #endif
 
-/// One run of `headgate call`: rows go in as fast as they are worked off, and each ends with its result written.
+/// One run of `headgate call`: reads rows as fast as they are processed, and writes a result for each.
 final class CallRun: Sendable {
-  /// How far the run was told to stop.
+  /// How far the run was asked to stop.
   private enum Stop { case no, reading, atOnce }
 
-  /// How many rows are in hand before those in front of them have ended: enough that a slow host does not keep the
-  /// others from their work. A row that is longer than ``share`` counts as several, so that long ones don't fill the
-  /// memory.
+  /// The maximum number of rows in progress, so that a slow host does not delay the others. A row longer than ``share``
+  /// counts as several, so that long rows don't fill the memory.
   static let window = 1024
   private static let share = 64 * 1024
 
-  /// What a row of so many bytes counts as.
+  /// The number of places that a row of a given size takes.
   static func places(_ size: Int) -> Int { min(window, max(1, size / share)) }
 
-  /// How long the second interrupt waits for disks that may never come back.
+  /// How long the second interrupt waits for disks that may never respond.
   private static let patience = Duration.seconds(2)
 
   let options: CallOptions
@@ -34,8 +33,8 @@ final class CallRun: Sendable {
   let lists: [InputReader<RawRow>]
   let pending = PendingCount()
   let room = Semaphore(name: "headgate-call", permits: CallRun.window)
-  /// Rows that may not be sent twice are noted in the journal before they are sent, and go on from here only when
-  /// they can be sent soon: what is noted when a run is killed is in doubt.
+  /// Rows that must not be sent twice are recorded in the journal before they are sent, and wait here until they can be
+  /// sent soon: the outcome of a recorded row is unknown if the run is killed.
   let turns: SendingTurns
   let spared: SparedEndPoints?
   let stopSignal: StopSignal
@@ -43,17 +42,17 @@ final class CallRun: Sendable {
   private let stop = Locked(Stop.no)
   private let total = Locked(Int?.none)
   private let hasBroken = Locked(false)
-  /// How many rows had no time left to be sent.
+  /// The number of rows for which no time was left.
   let late = Locked(0)
   private let cookies: CookieJar?
-  /// How the run shows its progress; never `auto`.
+  /// How progress is shown; never `auto`.
   let progress: ProgressMode
-  /// Shows the progress; nil where none is shown.
+  /// The progress display. Nil if progress is not shown.
   let display: ProgressDisplay?
 
-  /// Opens all that the run needs.
+  /// Opens everything that the run needs.
   ///
-  /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was sent then.
+  /// - Throws: ``FetchProblem`` if something could not be opened or created. Nothing was sent then.
   init(_ options: CallOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
     try options.requests.readSecrets()
@@ -80,7 +79,7 @@ final class CallRun: Sendable {
     display = progress == .none ? nil : ProgressDisplay(progress, on: console, streams.messages)
     display?.observe { [weak self] in self?.progressState() ?? (ProgressState(), 0) }
     if let file = options.requests.passwordFile, Descriptor.othersMayRead(file) {
-      report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
+      report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
     }
   }
 
@@ -101,12 +100,12 @@ final class CallRun: Sendable {
     }
     for path in [options.results, options.session].compactMap({ $0 }) where lists.contains(where: { $0.reads(path) }) {
       throw FetchProblem(
-        "\(path) has the rows in it; name another file for the results and the session", status: .usage)
+        "\(path) contains the rows; use another file for the results and the session", status: .usage)
     }
     return (stop, lists)
   }
 
-  /// Sends everything and returns the exit status, once all is written.
+  /// Sends everything. Returns the exit status when everything is written.
   func run() async -> ExitStatus {
     display?.start()
     let timer = options.requests.deadline.map { deadline in
@@ -122,7 +121,7 @@ final class CallRun: Sendable {
       report.fault(.time, "the deadline passed before \(late) \(late == 1 ? "row was" : "rows were") sent")
     }
     await dispatcher.shutDown(.drain)
-    // What went wrong with it was said when it did.
+    // An error of the journal has been reported when it occurred.
     try? await journal.finish()
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)
     return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)
@@ -130,14 +129,14 @@ final class CallRun: Sendable {
 
   // MARK: The end
 
-  /// For the process itself: interrupts the run, and ends the process when the run can't end any more.
+  /// Interrupts the run, and ends the process if the run can't end. For use in the process itself.
   func interrupted() {
     guard interrupt() else { return }
     _ = TimerThread.shared.schedule(at: .after(Self.patience)) { _exit(ExitStatus.interrupted.rawValue) }
   }
 
-  /// The first time: reads no further, lets finish what runs, skips what waits. The second time: ends all at once,
-  /// and returns true.
+  /// The first call stops reading, lets running requests finish, and skips waiting ones. The second call ends
+  /// everything at once, and returns true.
   @discardableResult
   func interrupt() -> Bool {
     let isSecond = stop.withLock { stop in
@@ -151,12 +150,12 @@ final class CallRun: Sendable {
       return true
     }
     let running = dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) }
-    report.remark(InterruptText.of(running) + (journal.isKept ? "; the same command goes on where this one ends" : ""))
+    report.remark(InterruptText.of(running) + (journal.isKept ? "; the same command continues this run" : ""))
     dispatcher.beginShutDown(.graceful)
     return false
   }
 
-  /// The results or the journal take no more: said once, and nothing that is still to come is sent.
+  /// The results or the journal can't be written. Reported once; nothing more is sent.
   func broke(_ error: SystemError) {
     let isFirst = hasBroken.withLock { hasBroken in
       defer { hasBroken = true }
@@ -177,10 +176,10 @@ final class CallRun: Sendable {
   /// Whether it was interrupted twice.
   var isEndingAtOnce: Bool { stop.withLock { $0 == .atOnce } }
 
-  /// What is left of the whole run's time; nil without a limit.
+  /// The time left of the whole run. Nil without a limit.
   var timeLeft: Duration? { options.requests.deadline.map { $0 - (Deadline.now - started) } }
 
-  /// Whether the end was brought on by the deadline.
+  /// Whether the deadline ended the run.
   var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
 
   // MARK: Progress
@@ -196,7 +195,7 @@ final class CallRun: Sendable {
     return (state, tally.ok + tally.failed + tally.unknown)
   }
 
-  /// Signals that concern what is shown, for the process itself.
+  /// The signals for progress, for use in the process itself.
   func progressSignals() -> [InterruptSignals] {
     ProgressDisplay.signals(display, progress, on: report.console) { [weak self] in
       guard let self else { return }

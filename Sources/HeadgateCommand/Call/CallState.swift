@@ -1,43 +1,42 @@
-/// What a session's journal and its file of results say of every row.
+/// The state of every row, according to a session's journal and results file.
 ///
-/// The results are the record: a row whose line is there has ended. The journal only adds which rows were about to be
-/// sent that may not be sent twice; a row with an idempotency key, or of a method that may be repeated, needs no word
-/// of it.
+/// The results are authoritative: a row with a result has ended. The journal only adds which rows were about to be sent
+/// that must not be sent twice. Rows with an idempotency key or an idempotent method are not recorded in it.
 struct CallState: Sendable {
   private struct Entry {
     var results = 0
     var outcome = CallOutcome.notSent
     var error: String?
-    /// How many results there were when it was last about to be sent.
+    /// The number of results when it was last about to be sent.
     var sending: Int?
   }
 
-  /// What is to be done about a row.
+  /// The next action for a row.
   enum Plan: Hashable, Sendable {
-    /// It has ended well: nothing.
+    /// It has ended successfully: nothing to do.
     case there
-    /// It has ended otherwise, and that is its result.
+    /// It has ended with another outcome, which is its result.
     case before(CallOutcome, error: String?)
-    /// To be sent. So many results of it are there already.
+    /// Send it. `results` is the number of its existing results.
     case send(results: Int)
-    /// It was under way when a run ended, and may not be sent again: to be named.
+    /// It was being sent when a run ended, and must not be sent again: report it.
     case unknown
   }
 
-  /// What the user allows beyond what is safe.
+  /// What the user allows beyond the safe actions.
   struct Leave: Hashable, Sendable {
-    /// Rows that failed are sent again.
+    /// Failed rows are sent again.
     var retriesFailed = false
-    /// Rows are sent twice that may not be.
+    /// Rows may be sent twice although they should not be.
     var retriesUnsafe = false
   }
 
-  /// The session's random word and the digest of its requests; nil until a run began.
+  /// The session's random word and the digest of its requests. Nil before a run has begun.
   private(set) var run: String?
   private(set) var requests: String?
   private var entries: [RowKey: Entry] = [:]
 
-  /// How many rows have results.
+  /// The number of rows with results.
   var ended: Int { entries.values.count { $0.results > 0 } }
 
   mutating func apply(_ event: CallEvent) {
@@ -48,22 +47,23 @@ struct CallState: Sendable {
     }
   }
 
-  /// A line of the results. The last one of a row counts.
+  /// Applies a line of the results. The last line of a row counts.
   mutating func apply(_ line: ResultLine) {
     entries[line.key, default: Entry()].results += 1
     entries[line.key]?.outcome = line.outcome
     entries[line.key]?.error = line.error
   }
 
-  /// What is to be done about a row.
+  /// The next action for a row.
   ///
   /// - Parameters:
-  ///   - mayRepeat: Whether its request may be sent twice: by its method, or by its idempotency key.
+  ///   - mayRepeat: Whether its request may be sent twice, because of its method or its idempotency key.
   ///   - leave: What the user allows.
   func plan(_ key: RowKey, mayRepeat: Bool, _ leave: Leave) -> Plan {
     guard let entry = entries[key] else { return .send(results: 0) }
     let mayBeSent = mayRepeat || leave.retriesUnsafe
-    // About to be sent, and no result has come since. More results than there are: somebody removed them.
+    // It was about to be sent, and no result has arrived since. If fewer results exist than recorded, someone has
+    // removed some.
     if let sending = entry.sending, sending >= entry.results, !mayBeSent { return .unknown }
     switch entry.outcome {
     case _ where entry.results == 0: return .send(results: 0)

@@ -1,26 +1,26 @@
 import HeadgateDispatch
 
-/// What has become of the rows up to now, and the exit status that follows from it.
+/// The outcomes of the rows so far, and the resulting exit status.
 struct CallTally: Equatable, Sendable {
   private(set) var ok = 0
   /// Rows that failed or were not sent.
   private(set) var failed = 0
   private(set) var unknown = 0
-  /// Rows with a result of an earlier run: a good one, a failure, or an outcome that is unknown.
+  /// Rows with a result from an earlier run: successful, failed, or with an unknown outcome.
   private(set) var there = 0
   private(set) var before = 0
   private(set) var unknownBefore = 0
-  /// Rows that were not looked at, or given up because the run was ended.
+  /// Rows that were not processed, or were given up because the run was ended.
   private(set) var skipped = 0
   private var hasUncounted = false
-  /// The bytes of responses' bodies.
+  /// The bytes of response bodies.
   private(set) var bytes = 0
   private(set) var failures: Set<FailureClass> = []
   private var hasUnknown = false
-  /// SIGINT or SIGTERM came.
+  /// SIGINT or SIGTERM was received.
   var isInterrupted = false
 
-  /// Rows that ended, in whatever way.
+  /// Rows that have ended in any way.
   var done: Int { ok + failed + unknown + there + before + unknownBefore + skipped }
 
   /// A row has its result.
@@ -36,7 +36,7 @@ struct CallTally: Equatable, Sendable {
 
   mutating func find() { there += 1 }
 
-  /// A row has a result of an earlier run that is not a good one. The list as a whole is not well then.
+  /// A row has a result from an earlier run that is not successful, so the list as a whole is not either.
   mutating func find(_ outcome: CallOutcome, error: String?) {
     if outcome == .unknown { unknownBefore += 1 } else { before += 1 }
     note(outcome, error)
@@ -50,10 +50,10 @@ struct CallTally: Equatable, Sendable {
     }
   }
 
-  /// Something beside the rows went wrong.
+  /// An error occurred that does not concern a row.
   mutating func note(_ failure: FailureClass) { failures.insert(failure) }
 
-  /// So many rows were given up or never looked at; nil: an unknown number.
+  /// Rows were given up or not processed. Nil for an unknown number.
   mutating func skip(_ count: Int? = 1) {
     skipped += count ?? 0
     if count == nil { hasUncounted = true }
@@ -61,7 +61,7 @@ struct CallTally: Equatable, Sendable {
 
   var exitStatus: ExitStatus {
     if isInterrupted { return .interrupted }
-    // What has to be looked at by a person comes before what may be sent again.
+    // Outcomes that a person must check take precedence over rows that can be sent again.
     if hasUnknown { return .unknownOutcome }
     guard let first = failures.first else { return .ok }
     return failures.count == 1 ? first.exitStatus : .mixed
@@ -81,12 +81,12 @@ struct CallTally: Equatable, Sendable {
 }
 
 extension ExitStatus {
-  /// Rows were sent, and whether they were done is not known.
+  /// Rows were sent, but their outcome is unknown.
   static let unknownOutcome = ExitStatus(rawValue: 9)
 }
 
 extension FailureClass {
-  /// The class of a result's error, by its word.
+  /// The class of an error code in a result.
   init(word: String?) {
     let words: [FailureClass: [String]] = [
       .http: ["http_error"],

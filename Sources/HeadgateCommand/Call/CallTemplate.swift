@@ -4,13 +4,13 @@ import HeadgateReport
 
 /// How a row becomes a request.
 ///
-/// With a URL of the options the options are the request, and rows are only data for it: no row chooses a method, a
-/// header field or a body that its user did not write. Without one the row describes its request itself, by its
-/// members `url`, `method`, `headers` and `body`; what the options say takes the place of a member.
+/// With `--url` the options define the request, and rows only provide data: no row can choose a method, header field or
+/// body that the user did not write. Without it a row describes its own request with its members `url`, `method`,
+/// `headers` and `body`. Options take precedence over members.
 struct CallTemplate: Sendable {
   var url: URLTemplate?
   var method: HTTPRequest.Method?
-  /// Header fields with fields of the row in them.
+  /// Header fields that contain fields of the row.
   var headers: [(name: HTTPField.Name, value: Template)] = []
   var body: BodyTemplate?
   var key: KeySource?
@@ -21,8 +21,8 @@ struct CallTemplate: Sendable {
   ///
   /// - Parameters:
   ///   - row: The row.
-  ///   - key: Which row it is.
-  ///   - options: What holds for all requests.
+  ///   - key: The identity of the row.
+  ///   - options: The options shared by all requests.
   func request(_ row: JSONValue, _ key: RowKey, _ options: FetchOptions) throws(RowProblem) -> DispatchRequest {
     let text = if let url { try url.text(row) } else { try Self.url(of: row) }
     var request: DispatchRequest
@@ -65,12 +65,12 @@ struct CallTemplate: Sendable {
     try Self.add(name, text, to: &request, from: "--idempotency-key")
   }
 
-  // MARK: What a row says of its request
+  // MARK: Rows that describe their requests
 
   private static func url(of row: JSONValue) throws(RowProblem) -> String {
     guard case .string(let url) = row["url"] else {
       throw RowProblem(
-        code: "missing_field", message: "the row has no string \"url\"; give --url for a URL of all rows")
+        code: "missing_field", message: "the row has no string \"url\"; give --url to set the URL for all rows")
     }
     return url
   }
@@ -79,9 +79,9 @@ struct CallTemplate: Sendable {
     switch row["method"] {
     case nil, .null: return nil
     case .string(let word):
-      guard let method = HTTPRequest.Method(word) else { throw .invalid("its \"method\" is no method") }
+      guard let method = HTTPRequest.Method(word) else { throw .invalid("its \"method\" is not a valid method") }
       return method
-    case let other?: throw .invalid("its \"method\" is \(other.kind), and should be a string")
+    case let other?: throw .invalid("its \"method\" is \(other.kind); it must be a string")
     }
   }
 
@@ -89,19 +89,19 @@ struct CallTemplate: Sendable {
     guard let headers = row["headers"] else { return }
     if case .null = headers { return }
     guard case .object(let members) = headers else {
-      throw .invalid("its \"headers\" are \(headers.kind), and should be an object of names and strings")
+      throw .invalid("its \"headers\" are \(headers.kind); they must be an object of names and strings")
     }
-    // What the options say takes the place of what a row says.
+    // Options take precedence over members of the row.
     let given = Set(request.headerFields.map(\.name))
     for member in members {
       guard case .string(let value) = member.value, let name = HTTPField.Name(member.name) else {
-        throw .invalid("its \"headers\" should be an object of names and strings")
+        throw .invalid("its \"headers\" must be an object of names and strings")
       }
       if !given.contains(name) { try Self.add(name, value, to: &request, from: "its header \(name)") }
     }
   }
 
-  /// Adds a field, if its value can be one: no row ends a field and begins another.
+  /// Adds a field if its value is valid: a row can't end a field and begin another.
   private static func add(
     _ name: HTTPField.Name, _ value: String, to request: inout DispatchRequest, from place: String
   ) throws(RowProblem) {

@@ -1,16 +1,16 @@
 import HeadgateDispatch
 import HeadgateReport
 
-/// Where a value is in a row or a response: names of members with dots between them, numbers for places in arrays.
+/// The path to a value in a row or response: names of members and indices of arrays, separated by dots.
 struct FieldPath: Hashable, Sendable, CustomStringConvertible {
   let names: [String]
 
-  /// As it is written, for messages.
+  /// The path as written, for messages.
   var description: String {
     ShownText.of(names.map { Self.isPlain($0) ? $0 : "\"\($0)\"" }.joined(separator: "."), atMost: 200)
   }
 
-  /// The value; nil if there is none.
+  /// The value at the path. Nil if there is none.
   func value(in root: JSONValue) -> JSONValue? {
     var value = root
     for name in names {
@@ -26,22 +26,22 @@ struct FieldPath: Hashable, Sendable, CustomStringConvertible {
     return value
   }
 
-  /// Reads a path that stands alone, as the value of an option; a dot before it is passed over, as jq's users write it.
+  /// Parses a path that is the value of an option. A leading dot is ignored, since users of jq write it.
   init(_ text: String) throws(OptionError) {
     let bytes = Array((text.hasPrefix(".") ? text.dropFirst() : text[...]).utf8)
     var place = 0
     guard let path = FieldPath(reading: bytes, from: &place), place == bytes.count else {
       throw OptionError(
-        "write the names of fields with dots in between, such as usage.total_tokens; others in quotes: \"First name\"")
+        "write names of fields separated by dots, such as usage.total_tokens; quote other names: \"First name\"")
     }
     self = path
   }
 
-  /// Reads the path that starts at `place` in a longer text, and moves `place` to its end. Returns nil and leaves `place`
-  /// as it is if no path starts there.
+  /// Parses the path that starts at `place` in a longer text, and advances `place` to its end. If no path starts there,
+  /// returns nil and does not change `place`.
   ///
-  /// A name has letters, digits, `_` and `-` in it, and the first one begins with no digit; any other stands in
-  /// quotation marks.
+  /// A name consists of letters, digits, `_` and `-`, and the first name does not begin with a digit or a hyphen. Other
+  /// names are quoted.
   init?(reading bytes: [UInt8], from place: inout Int) {
     var (names, end): ([String], Int) = ([], place)
     while true {

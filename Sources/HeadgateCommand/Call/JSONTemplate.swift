@@ -1,7 +1,7 @@
 import HeadgateReport
 
-/// A JSON text with fields of the row in it. Where a value may be, a field is inserted as the JSON value that it is;
-/// within a string, as text, escaped. So the result is JSON, whatever the row has.
+/// JSON text that contains fields of the row. In place of a value, a field is inserted as its JSON value; within a
+/// string, as escaped text. The result is always valid JSON, whatever the row contains.
 struct JSONTemplate: Hashable, Sendable {
   private enum Part: Hashable, Sendable {
     case text(String)
@@ -11,7 +11,7 @@ struct JSONTemplate: Hashable, Sendable {
 
   private let parts: [Part]
 
-  /// - Throws: ``OptionError`` for what is no JSON with any values in the places of its fields.
+  /// - Throws: ``OptionError`` if the text is not JSON when its fields are replaced by values.
   init(_ text: String) throws(OptionError) {
     var (parts, sample, isInString): ([Part], String, Bool) = ([], "", false)
     for part in try Template(text).parts {
@@ -47,7 +47,7 @@ struct JSONTemplate: Hashable, Sendable {
     }
   }
 
-  /// The JSON with a row's values.
+  /// The JSON with the values of a row.
   func text(_ row: JSONValue) throws(RowProblem) -> String {
     var text = ""
     for part in parts {

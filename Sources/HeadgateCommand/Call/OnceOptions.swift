@@ -1,12 +1,12 @@
 import ArgumentParser
 
-/// How often a row is sent: not less than once, and not twice.
+/// Options that determine how often a row is sent: at least once, and not twice.
 struct OnceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Keep a journal in this file, and go on with what it and the results tell of: the same command after an "
-        + "interrupt, a kill or a power cut sends the rows that have no result. The list may have changed "
-        + "meanwhile. Needs -o FILE.",
+      "Keep a journal in this file, to continue an earlier run: after an interrupt, a kill or a power cut, the "
+        + "same command sends the rows that have no result yet. The list may have changed in the "
+        + "meantime. Needs -o FILE.",
       valueName: "file"
     )
   )
@@ -14,8 +14,8 @@ struct OnceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Send the field Idempotency-Key: auto, the same for a row at every attempt and, with --session, after "
-        + "every restart; or a text with {field} in it.",
+      "Send an Idempotency-Key field. auto: a key that stays the same for a row at every attempt and, with "
+        + "--session, after every restart. Otherwise a text with {field}.",
       valueName: "auto|text"
     )
   )
@@ -23,8 +23,8 @@ struct OnceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How many times a row is sent again that the network lost or the server puts off (408, 429, 502, 503, "
-        + "504), with growing waits in between. Never a row that may not be sent twice: that is a POST or PATCH "
+      "Retry a row this many times after a network failure or a status of 408, 429, 502, 503 or "
+        + "504, with increasing waits. A row that must not be sent twice is not retried: a POST or PATCH "
         + "without an idempotency key. (default: 0)",
       valueName: "n"
     ),
@@ -32,31 +32,32 @@ struct OnceOptions: ParsableArguments {
   )
   var retry = 0
 
-  @Flag(help: "Send rows twice that may not be, by --retry and by --session: for servers that can tell.")
+  @Flag(help: "Allow --retry and --session to repeat any row, for servers that detect duplicates.")
   var retryUnsafe = false
 
   @Flag(
     help: ArgumentHelp(
-      "With --session: send rows again that failed. Each gets another result, which counts. One whose outcome "
-        + "is unknown is not "
-        + "sent, unless --retry-unsafe is given."))
+      "With --session: send failed rows again. Each gets another result, which counts. A row whose outcome "
+        + "is unknown is sent only "
+        + "with --retry-unsafe."))
   var retryFailed = false
 
   func validate() throws {
     guard session != "" else { throw ValidationError("--session needs the name of a file.") }
     guard session != nil || !retryFailed else {
-      throw ValidationError("--retry-failed is about a session's results: give --session FILE as well.")
+      throw ValidationError("--retry-failed needs the results of a session: give --session FILE too.")
     }
     if let idempotencyKey { _ = try Self.keySource(idempotencyKey) }
   }
 
-  /// Where keys come from.
+  /// The source of keys.
   static func keySource(_ text: String) throws -> KeySource {
     if text == "auto" { return .automatic }
     do throws(OptionError) {
       let template = try Template(text)
       guard template.isVariable else {
-        throw OptionError("all rows would have one key, and the server would do one of them: write auto, or {field}")
+        throw OptionError(
+          "all rows would have the same key, so the server would process only one of them: write auto, or use {field}")
       }
       return .template(template)
     } catch {

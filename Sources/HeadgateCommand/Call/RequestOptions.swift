@@ -1,12 +1,12 @@
 import ArgumentParser
 import HTTPTypes
 
-/// What request a row becomes.
+/// Options for the request of each row.
 struct RequestOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The URL of every row's request, with {field} for fields of the row. Without it rows bring their own "
-        + "requests: url, and if need be method, headers and body.",
+      "The URL of every row's request; {field} inserts a field of the row. Without it rows describe their own "
+        + "requests: url, and optionally method, headers and body.",
       valueName: "url"
     ),
     transform: { try URLTemplateText($0) }
@@ -22,7 +22,7 @@ struct RequestOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A JSON body, with {field} for JSON values of the row, and within strings for their text; @FILE reads it "
+      "A JSON body; {field} inserts a field as a JSON value, or within a string as text. @FILE reads it "
         + "from a file.",
       valueName: "json|@file"
     )
@@ -32,8 +32,8 @@ struct RequestOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
-      "A body as text, with {field} for text and {field:url} for percent-encoded text; @FILE reads it from a "
-        + "file. Sent as a form unless -H 'Content-Type: …' says otherwise.",
+      "A text body; {field} inserts text, {field:url} percent-encoded text. @FILE reads it from a "
+        + "file. Sent as a form, unless -H 'Content-Type: …' is given.",
       valueName: "text|@file"
     )
   )
@@ -41,14 +41,14 @@ struct RequestOptions: ParsableArguments {
 
   @Option(
     name: .customLong("response-fields"),
-    help: ArgumentHelp("Response header fields that results have, with commas in between.", valueName: "names"),
+    help: ArgumentHelp("Response header fields to include in results, separated by commas.", valueName: "names"),
     transform: OptionValue.fieldNames
   )
   var responseFields: [HTTPField.Name] = []
 
   @Option(
     help: ArgumentHelp(
-      "The most bytes of a response's body, with K, M or G for 1024, 1024² or 1024³ of them; a longer one is an error. "
+      "The maximum size of a response body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an error. "
         + "(default: 64M)",
       valueName: "size"
     ),
@@ -58,11 +58,11 @@ struct RequestOptions: ParsableArguments {
 
   func validate() throws {
     guard json == nil || data == nil else {
-      throw ValidationError("--json and --data exclude each other; give one of them.")
+      throw ValidationError("--json and --data can't be combined; give one of them.")
     }
   }
 
-  /// The template that these make, and all that is in it as one text.
+  /// The template defined by these options, and all of its parts as one text.
   func template(_ key: String?) throws -> (CallTemplate, text: String) {
     var template = CallTemplate()
     (template.url, template.method) = (url?.template, method)
@@ -75,11 +75,11 @@ struct RequestOptions: ParsableArguments {
     }
     template.key = try key.map { try OnceOptions.keySource($0) }
     let parts = ["url", url?.text, "method", method?.rawValue, "json", json, "data", data, "key", key]
-    // With a character between them that none of them has, and another word for none than for an empty one.
+    // Separated by a character that none of them contains, with different marks for a missing and an empty part.
     return (template, parts.map { $0.map { "=" + $0 } ?? "-" }.joined(separator: "\u{0}"))
   }
 
-  /// A text, or that of the file that @FILE names.
+  /// A text, or the contents of the file named by @FILE.
   private static func read(_ text: String?, _ option: String) throws(FetchProblem) -> String? {
     guard let text, text.hasPrefix("@") else { return text }
     let path = String(text.dropFirst())
@@ -96,7 +96,7 @@ struct RequestOptions: ParsableArguments {
   }
 }
 
-/// A URL with fields in it, and as it was written.
+/// A URL with fields, and its original text.
 struct URLTemplateText: Hashable, Sendable {
   let text: String
   let template: URLTemplate
@@ -107,7 +107,7 @@ struct URLTemplateText: Hashable, Sendable {
 }
 
 extension OptionValue {
-  /// A method's name.
+  /// The name of a method.
   static func method(_ text: String) throws(OptionError) -> HTTPRequest.Method {
     guard let method = HTTPRequest.Method(text) else { throw OptionError("write a method, such as POST") }
     return method
@@ -118,7 +118,7 @@ extension OptionValue {
     var names: [HTTPField.Name] = []
     for part in text.split(separator: ",") {
       guard let name = HTTPField.Name(part.filter { $0 != " " }) else {
-        throw OptionError("write names of header fields with commas in between, such as ETag,X-Request-Id")
+        throw OptionError("write names of header fields separated by commas, such as ETag,X-Request-Id")
       }
       if !names.contains(name) { names.append(name) }
     }

@@ -1,19 +1,19 @@
 import HeadgateReport
 
-/// A response's body, as a result has it.
+/// The body of a response as stored in a result.
 enum ResponseBody: Sendable {
   case none
   case json(JSONValue)
-  /// UTF-8 that is not JSON, or does not say that it is.
+  /// UTF-8 text that is not JSON, or is not declared as JSON.
   case text(String)
   case bytes([UInt8])
 
-  /// A longer body is not taken apart: its values would take many times its size.
+  /// A longer body is not parsed: its values would take many times its size.
   static let longestJSON = 8 << 20
 
   /// - Parameters:
   ///   - bytes: The body.
-  ///   - contentType: The field Content-Type.
+  ///   - contentType: The Content-Type field.
   init(_ bytes: [UInt8], contentType: String?) {
     if bytes.isEmpty {
       self = .none

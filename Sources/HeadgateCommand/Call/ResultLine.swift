@@ -1,10 +1,10 @@
-/// The beginning of a line of results, as far as a later run reads it.
+/// The beginning of a results line, which later runs read.
 struct ResultLine: Hashable, Sendable {
   let key: RowKey
   let outcome: CallOutcome
   let error: String?
 
-  /// What every line begins with.
+  /// The beginning of every line.
   static let start = "{\"key\":\""
 
   /// Writes it as the beginning of a line.
@@ -14,9 +14,8 @@ struct ResultLine: Hashable, Sendable {
     line.add("error", error)
   }
 
-  /// Reads a line without its line feed; nil for one that is torn, or that is no result. Only the beginning is looked
-  /// at, and that no control character is in the rest: a power cut may leave zeros in the place of what was written
-  /// last.
+  /// Parses a line without its line feed. Nil if it is truncated or not a result. Only the beginning is parsed; the
+  /// rest must not contain control characters, because a power cut may leave zeros in place of the last data written.
   init?(_ line: ArraySlice<UInt8>) {
     guard line.last == UInt8(ascii: "}"), line.allSatisfy({ $0 >= 0x20 }) else { return nil }
     var rest = line
@@ -27,8 +26,8 @@ struct ResultLine: Hashable, Sendable {
     (self.key, self.outcome, error) = (key, outcome, Self.take(",\"error\":\"", from: &rest))
   }
 
-  /// Whether bytes may be the beginning of a line that was never written to its end. One of zeros, too: a power cut
-  /// may leave them in the place of what was written.
+  /// Whether bytes may be the beginning of a line that was not written completely. Includes zeros, which a power cut
+  /// may leave in place of the data written.
   static func mayBegin(_ bytes: some Collection<UInt8>) -> Bool {
     if bytes.allSatisfy({ $0 == 0 }) { return true }
     let key = String(repeating: "0", count: 32)
@@ -42,7 +41,7 @@ struct ResultLine: Hashable, Sendable {
     (self.key, self.outcome, self.error) = (key, outcome, error)
   }
 
-  /// The word after a text, up to its quotation mark.
+  /// The text after a given prefix, up to the next quotation mark.
   private static func take(_ text: String, from line: inout ArraySlice<UInt8>) -> String? {
     guard line.starts(with: text.utf8) else { return nil }
     let rest = line.dropFirst(text.utf8.count)

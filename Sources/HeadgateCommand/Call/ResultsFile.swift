@@ -6,26 +6,26 @@ import Glibc
 import Musl
 #endif
 
-/// A session's results from earlier runs.
+/// The results of a session's earlier runs.
 enum ResultsFile {
-  /// Opens the results to be read and added to, and makes the file if it is missing. What a kill or a power cut has
-  /// left of a line at the end is cut off.
+  /// Opens the results for reading and appending, and creates the file if it is missing. An incomplete line at the end,
+  /// left by a kill or power cut, is cut off.
   ///
   /// - Parameters:
-  ///   - path: The file's.
-  ///   - take: Gets each result, in order.
+  ///   - path: The path of the file.
+  ///   - take: Receives each result, in order.
   /// - Returns: The open file.
-  /// - Throws: ``FetchProblem`` when it can't be had or has something other than results in it, which then stays as
-  ///   it is.
+  /// - Throws: ``FetchProblem`` if the file can't be opened, or if it contains something other than results. The file
+  ///   is then unchanged.
   static func open(_ path: String, _ take: (ResultLine) -> Void) throws(FetchProblem) -> Int32 {
     let file: Int32
     do throws(SystemError) {
       file = try Descriptor.openJournal(path)
     } catch {
       switch error.errno {
-      case EWOULDBLOCK: throw FetchProblem("the results \(path) belong to a run that is under way")
-      case ELOOP: throw FetchProblem("the results \(path) are a symbolic link; name the file that it leads to")
-      case EINVAL: throw FetchProblem("the results \(path) are no regular file, which --session needs")
+      case EWOULDBLOCK: throw FetchProblem("the results \(path) are in use by another run")
+      case ELOOP: throw FetchProblem("the results \(path) are a symbolic link; give the path of the file itself")
+      case EINVAL: throw FetchProblem("the results \(path) are not a regular file, which --session needs")
       default: throw FetchProblem("the results \(path) can't be opened: \(error)")
       }
     }
@@ -43,20 +43,20 @@ enum ResultsFile {
       throw FetchProblem("the results \(path) can't be read: \(error)")
     }
     Descriptor.close(file)
-    throw FetchProblem("the file \(path) has something other than results of headgate call in it; it stays as it is")
+    throw FetchProblem("the file \(path) contains something other than results of headgate call; it was not changed")
   }
 }
 
-/// Reads results that come in pieces, and finds where the whole ones end.
+/// Reads results in pieces, and finds the end of the last complete one.
 struct ResultsScan {
-  /// How many bytes came.
+  /// The number of bytes read.
   private(set) var count = 0
-  /// How many of them are whole lines. What follows is torn.
+  /// The number of bytes in complete lines. The rest is truncated.
   private(set) var end = 0
   private var partial: [UInt8] = []
   private var isForeign = false
 
-  /// Whether it is a file of results, or may become one.
+  /// Whether it is a results file, or an empty or incomplete one.
   var isOurs: Bool {
     !isForeign && (end > 0 || ResultLine.mayBegin(partial))
   }
@@ -80,8 +80,7 @@ struct ResultsScan {
     } else if end == 0 {
       isForeign = true
     } else if line.allSatisfy({ $0 >= 0x20 }) {
-      // A line that somebody has added. What has zeros in it was never written to its end, and is cut off if nothing
-      // follows.
+      // A line that someone added. A line with zeros was not written completely, and is cut off if no result follows.
       end = place
     }
   }

@@ -1,35 +1,35 @@
 import HeadgateReport
 
-/// A row as it was read.
+/// A row as read.
 struct RawRow: Sendable {
-  /// The line that it begins on, from 1.
+  /// The line on which it begins, from 1.
   let line: Int
   let content: RowContent
-  /// Its bytes.
+  /// Its size in bytes.
   let size: Int
-  /// The row; what is wrong with it otherwise.
+  /// The row, or the problem with it.
   let value: Result<JSONValue, RowProblem>
 
-  /// A row that was read.
+  /// Creates a row that was parsed.
   init(line: Int, size: Int, _ value: JSONValue) {
     (self.line, self.size, content, self.value) = (line, size, RowContent(value), .success(value))
   }
 
-  /// One that could not be read.
+  /// Creates a row that could not be parsed.
   init(line: Int, unreadable bytes: [UInt8], _ problem: String) {
     (self.line, size, content) = (line, bytes.count, RowContent(unreadable: bytes))
     value = .failure(.invalid(problem))
   }
 }
 
-/// The longest row, in bytes: a row may have a file of some megabytes in it.
+/// The maximum size of a row in bytes: a row may contain a file of some megabytes.
 enum RowSize {
   static let longest = 16 << 20
 
   static func problem(_ longest: Int) -> String { "it is longer than \(Amount.bytes(longest))" }
 }
 
-/// Rows as NDJSON: one JSON object a line. Blank lines are passed over. Holds no more than one line.
+/// Splits NDJSON into rows: one JSON object per line. Blank lines are skipped. Holds at most one line in memory.
 struct NDJSONCutter: InputCutter {
   private var partial: [UInt8] = []
   private var isTooLong = false
@@ -68,7 +68,7 @@ struct NDJSONCutter: InputCutter {
     do throws(JSONError) {
       let value = try JSONReader.read(bytes)
       guard case .object = value else {
-        return [RawRow(line: line, unreadable: bytes, "it is \(value.kind); a row is a JSON object")]
+        return [RawRow(line: line, unreadable: bytes, "it is \(value.kind); a row must be a JSON object")]
       }
       return [RawRow(line: line, size: bytes.count, value)]
     } catch {

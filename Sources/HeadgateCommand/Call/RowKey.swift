@@ -1,21 +1,21 @@
 import HeadgateReport
 
-/// Which row it is, in all runs of a session: its content and how many equal rows come before it. Not its line, so
-/// that a list may be shuffled, shortened and added to between two runs.
+/// The identity of a row in all runs of a session: its content, and the number of equal rows before it. It does not
+/// depend on the line number, so the list may be reordered, shortened and extended between runs.
 struct RowKey: Hashable, Sendable, CustomStringConvertible {
   private let high: UInt64
   private let low: UInt64
 
   /// - Parameters:
-  ///   - run: The session's random word: the same row of another session is another one.
-  ///   - content: The row, in one spelling.
-  ///   - occurrence: How many equal rows came before it.
+  ///   - run: The session's random word, so that equal rows of different sessions differ.
+  ///   - content: The row in canonical form.
+  ///   - occurrence: The number of equal rows before it.
   init(run: String, content: RowContent, occurrence: Int) {
     let sum = SHA256.sum("\(run) \(occurrence) ".utf8 + content.digest)
     (high, low) = (Self.word(sum[0..<8]), Self.word(sum[8..<16]))
   }
 
-  /// Reads what `description` wrote: 32 hexadecimal digits in lower case.
+  /// Parses a `description`: 32 lower-case hexadecimal digits.
   init?(_ text: some StringProtocol) {
     let bytes = Array(text.utf8)
     let isHex = bytes.allSatisfy {
@@ -29,8 +29,8 @@ struct RowKey: Hashable, Sendable, CustomStringConvertible {
 
   var description: String { Self.digits(high) + Self.digits(low) }
 
-  /// The row's automatic idempotency key. It has the form of a random UUID (RFC 9562, version 4), since servers exist
-  /// that take no other; without the session's word it can't be guessed.
+  /// The row's automatic idempotency key. It has the form of a random UUID (RFC 9562, version 4), because some servers
+  /// accept no other. Without the session's word it can't be guessed.
   var idempotencyKey: String {
     let first = Self.digits(high & ~0xF000 | 0x4000)
     let last = Self.digits(low & ~(3 << 62) | 2 << 62)
@@ -46,13 +46,13 @@ struct RowKey: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A row's content, in one spelling, before it is known how many equal ones came before.
+/// The content of a row in canonical form, before the number of equal rows is known.
 struct RowContent: Hashable, Sendable {
   let digest: [UInt8]
 
-  /// Of a row that was read.
+  /// Creates the content of a row that was parsed.
   init(_ value: JSONValue) { digest = SHA256.sum(value.canonicalText.utf8) }
 
-  /// Of a row that could not be read: its bytes.
+  /// Creates the content of a row that could not be parsed, from its bytes.
   init(unreadable bytes: [UInt8]) { digest = SHA256.sum("unreadable ".utf8 + bytes) }
 }

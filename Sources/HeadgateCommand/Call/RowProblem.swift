@@ -1,6 +1,6 @@
-/// Why a row can't be sent. Nothing was sent then.
+/// Why a row can't be sent. Nothing of it was sent.
 struct RowProblem: Error, Hashable, Sendable {
-  /// A word for the result: `missing_field`, `invalid_row`, `invalid_url`.
+  /// A code for the result: `missing_field`, `invalid_row`, `invalid_url`.
   let code: String
   let message: String
 

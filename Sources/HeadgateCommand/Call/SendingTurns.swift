@@ -1,8 +1,8 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Lets as many requests go to an end-point as may run there at once, and keeps the others back: what has passed here
-/// is sent at once, unless a rate, a pause or the total is in its way.
+/// Admits as many requests for an end-point as may run there at a time, and holds the others back. An admitted request
+/// is sent at once, unless a rate, a pause or the total limit delays it.
 final class SendingTurns: Sendable {
   private let dispatcher: URLDispatcher
   private let places = Locked<[EndPoint: Semaphore]>([:])
@@ -18,7 +18,7 @@ final class SendingTurns: Sendable {
       places[endPoint] = place
       return place
     }
-    // Throws for a cancelled task only, and none here is.
+    // Throws only if the task is cancelled, which never happens here.
     try? await place.wait()
     defer { place.signal() }
     return await body()

@@ -1,18 +1,18 @@
 import HeadgateReport
 
-/// A text with fields of the row in it: `{name}`, `{address.city}`, `{items.0}`, `{"First name"}`, and `{name:url}` or
-/// `{name:json}` for another form of the value.
+/// A text that contains fields of the row: `{name}`, `{address.city}`, `{items.0}`, `{"First name"}`, and `{name:url}`
+/// or `{name:json}` for another form of the value.
 ///
-/// What is in braces and no such name is literal, so that JSON can be written as it is. `{{` is a literal brace, for
-/// what would be a field otherwise.
+/// Braces around anything else are literal, so that JSON can be written without escapes. `{{` is a literal brace in
+/// front of text that would otherwise be a field.
 struct Template: Hashable, Sendable {
   /// How a field is inserted.
   enum Form: String, Sendable {
-    /// As the place that it is inserted at has it.
+    /// In the form that suits the place.
     case plain
     /// Percent-encoded.
     case url
-    /// As JSON; a string is taken for the text of a JSON value.
+    /// As JSON; a string is parsed as JSON text.
     case json
   }
 
@@ -28,7 +28,7 @@ struct Template: Hashable, Sendable {
 
   let parts: [Part]
 
-  /// Whether it has fields.
+  /// Whether it contains fields.
   var isVariable: Bool { parts.contains { if case .field = $0 { true } else { false } } }
 
   init(_ text: String) throws(OptionError) {
@@ -42,7 +42,7 @@ struct Template: Hashable, Sendable {
         continue
       }
       literal.append(bytes[place])
-      // The second brace of two only says that the first one begins no field.
+      // The second of two braces only marks the first as literal.
       place += bytes[place] == UInt8(ascii: "{") && bytes[(place + 1)...].first == UInt8(ascii: "{") ? 2 : 1
     }
     if !literal.isEmpty { parts.append(.text(String(decoding: literal, as: UTF8.self))) }
@@ -62,7 +62,7 @@ struct Template: Hashable, Sendable {
       guard let known = Form(rawValue: name), known != .plain else {
         // {"a":true} is JSON.
         if isQuoted { return nil }
-        throw OptionError("no form is called \(name): write {\(path):url} or {\(path):json}; {{ is a literal brace")
+        throw OptionError("there is no form \(name): write {\(path):url} or {\(path):json}; {{ is a literal brace")
       }
       (form, end) = (known, word.endIndex)
     }
@@ -71,7 +71,7 @@ struct Template: Hashable, Sendable {
     return Field(path: path, form: form)
   }
 
-  /// The text with a row's values, for a header field, a body or a key.
+  /// The text with the values of a row, for a header field, a body or a key.
   func text(_ row: JSONValue) throws(RowProblem) -> String {
     var text = ""
     for part in parts {
@@ -85,14 +85,14 @@ struct Template: Hashable, Sendable {
 }
 
 extension Template.Field {
-  /// The field's value; null is a value.
+  /// The field's value. Null is a value.
   func value(in row: JSONValue) throws(RowProblem) -> JSONValue {
     guard let value = path.value(in: row) else { throw .missing(path) }
     guard form == .json, case .string(let text) = value else { return value }
     do throws(JSONError) {
       return try JSONReader.read(Array(text.utf8))
     } catch {
-      throw .invalid("the field \(path) is not JSON, which :json asks for: \(error)")
+      throw .invalid("the field \(path) is not JSON, which :json requires: \(error)")
     }
   }
 
@@ -106,7 +106,7 @@ extension Template.Field {
     case .number(let source): text = source
     case .bool(let value): text = value ? "true" : "false"
     case .null: throw .missing(path, because: "null")
-    case .array, .object: throw .invalid("the field \(path) is \(value.kind), which is no text; write {\(path):json}")
+    case .array, .object: throw .invalid("the field \(path) is \(value.kind), not text; write {\(path):json}")
     }
     return form == .url ? URLTemplate.encoded(text) : text
   }

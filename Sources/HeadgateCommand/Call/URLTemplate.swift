@@ -1,11 +1,11 @@
 import HeadgateReport
 
-/// A URL with fields of the row in it. Their values stay what they are, a part of a host, a path or a query: no value
-/// of a row leads to another host or another path than the template says.
+/// A URL that contains fields of the row. Each value remains part of a host, a path segment or a query: it can't change
+/// the host or the path that the template specifies.
 struct URLTemplate: Hashable, Sendable {
-  /// What a field is a part of.
+  /// The part of the URL that contains a field.
   private enum Zone: Hashable, Sendable {
-    /// The field is the URL's beginning and has the scheme and the host in it.
+    /// The field is at the beginning and includes scheme and host.
     case beginning
     case host
     case path
@@ -26,7 +26,7 @@ struct URLTemplate: Hashable, Sendable {
       if case .text(let literal) = part {
         guard !literal.utf8.contains(where: { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }) else {
           throw OptionError(
-            "a brace belongs to no field: write {name}, {\"any name\"}, or %7B and %7D for braces of the URL itself")
+            "a brace is not part of a field: write {name}, {\"any name\"}, or %7B and %7D for literal braces")
         }
         before += literal
         pieces.append(Piece(part: part, zone: .path))
@@ -44,7 +44,7 @@ struct URLTemplate: Hashable, Sendable {
     return text.contains("://") && parts.count < 4 ? .host : .path
   }
 
-  /// The URL with some value for its fields, to be checked before there is a row; nil where a field has its host in it.
+  /// The URL with sample values for its fields, to check it before the first row. Nil if a field includes the host.
   var sample: String? {
     var text = ""
     for piece in pieces {
@@ -57,7 +57,7 @@ struct URLTemplate: Hashable, Sendable {
     return text
   }
 
-  /// The URL with a row's values.
+  /// The URL with the values of a row.
   func text(_ row: JSONValue) throws(RowProblem) -> String {
     var text = ""
     for piece in pieces {
@@ -70,19 +70,19 @@ struct URLTemplate: Hashable, Sendable {
   }
 
   private static func text(_ field: Template.Field, _ zone: Zone, _ row: JSONValue) throws(RowProblem) -> String {
-    // Everything is percent-encoded here, whether :url says so or not, and never twice.
+    // Values are always percent-encoded here, with or without :url, and never twice.
     let text = try Template.Field(path: field.path, form: field.form == .url ? .plain : field.form).text(in: row)
     switch zone {
     case .beginning: return text
     case .query: return encoded(text)
     case .host:
       guard !text.isEmpty, text.utf8.allSatisfy({ isUnreserved($0) && $0 != UInt8(ascii: "~") }) else {
-        throw .url("the field \(field.path) is a part of the host, and has more than letters, digits, - and . in it")
+        throw .url("the field \(field.path) is part of the host and may contain only letters, digits, - and .")
       }
       return text
     case .path:
-      // An empty identifier would turn one item into the whole collection, and two dots lead elsewhere.
-      guard !text.isEmpty else { throw .url("the field \(field.path) is empty, and a part of the path") }
+      // An empty identifier would address a whole collection instead of one item, and two dots another path.
+      guard !text.isEmpty else { throw .url("the field \(field.path) is part of the path and must not be empty") }
       guard text != ".", text != ".." else {
         throw .url("the field \(field.path) is \"\(text)\", which would lead to another path")
       }
@@ -90,7 +90,7 @@ struct URLTemplate: Hashable, Sendable {
     }
   }
 
-  /// A text with all but letters, digits, `-`, `.`, `_` and `~` percent-encoded.
+  /// Percent-encodes everything except letters, digits, `-`, `.`, `_` and `~`.
   static func encoded(_ text: String) -> String {
     if text.utf8.allSatisfy(isUnreserved) { return text }
     var bytes: [UInt8] = []

@@ -1,14 +1,14 @@
 import HeadgateDispatch
 import HeadgateReport
 
-/// What rows weigh, by one of their fields, and how much of it a host takes in a stretch of time.
+/// The weights of rows, from one of their fields, and the total weight that a host accepts in a period.
 struct WeightRule: Hashable, Sendable {
   let path: FieldPath
   let budget: Budget
 
   /// `max_tokens=90000/min`.
   init(_ text: String) throws(OptionError) {
-    let usage = "write a field, = and units in a stretch of time, such as max_tokens=90000/min or size=5000000/h"
+    let usage = "write a field, = and units per period, such as max_tokens=90000/min or size=5000000/h"
     guard let sign = text.lastIndex(of: "=") else { throw OptionError(usage) }
     let parts = text[text.index(after: sign)...].split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, let units = Int(parts[0]), let window = Self.windows[String(parts[1])] else {
@@ -26,7 +26,7 @@ struct WeightRule: Hashable, Sendable {
     "s": .seconds(1), "min": .seconds(60), "h": .seconds(3600), "d": .seconds(86_400),
   ]
 
-  /// What a row weighs; fractions are rounded up.
+  /// The weight of a row. Fractions are rounded up.
   func weight(of row: JSONValue) throws(RowProblem) -> Int {
     guard let value = path.value(in: row) else { throw .missing(path) }
     guard let units = Self.units(value) else {
@@ -35,7 +35,7 @@ struct WeightRule: Hashable, Sendable {
     return units
   }
 
-  /// A number as units; nil for any other value. A string of digits counts, since CSV has nothing else.
+  /// A number as units. Nil for any other value. A string of digits counts, because CSV has only strings.
   static func units(_ value: JSONValue) -> Int? {
     let text: String
     switch value {

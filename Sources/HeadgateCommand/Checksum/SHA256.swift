@@ -1,7 +1,7 @@
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces. Names what comes from outside, rows and URLs, by its content: with a
-/// hash for which equal sums are easily found one could pass for another, which then would never be sent.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces. It identifies outside data, such as rows and URLs, by its content.
+/// With a weaker hash, one row could be made to pass for another, which would then never be sent.
 struct SHA256 {
-  /// The sum of the bytes: 32 of them.
+  /// The digest of the bytes, 32 bytes long.
   static func sum(_ message: some Collection<UInt8>) -> [UInt8] {
     var hash = SHA256()
     hash.update(Array(message))

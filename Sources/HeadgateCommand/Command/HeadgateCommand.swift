@@ -11,11 +11,11 @@ import Glibc
 import Musl
 #endif
 
-/// The command line: everything but the process itself.
+/// The command line, without the process itself.
 public enum HeadgateCommandLine {
-  /// Runs the process's own arguments and ends the process with the exit status.
+  /// Runs the process's own arguments, and ends the process with the exit status.
   public static func main() -> Never {
-    // An asynchronous `main` would come too late for this: the runtime opens descriptors for its queues.
+    // An asynchronous `main` would be too late for this, because the runtime opens descriptors for its queues.
     Descriptor.fillStandardStreams()
     do throws(FetchProblem) {
       try ThreadSupply.check()
@@ -26,7 +26,7 @@ public enum HeadgateCommandLine {
     dispatchMain()
   }
 
-  /// Runs these arguments and returns the exit status.
+  /// Runs the given arguments and returns the exit status.
   static func run(_ arguments: [String]) async -> Int32 {
     do {
       var command = try RootCommand.parseAsRoot(arguments)
@@ -53,16 +53,16 @@ public enum HeadgateCommandLine {
     let message = withoutPasswords(RootCommand.fullMessage(for: error), arguments)
     let isGood = code == .success
     if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
-    // sysexits.h's code for misuse is 64; shells and most tools say 2.
+    // The status for misuse in sysexits.h is 64; shells and most tools use 2.
     return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
   }
 
-  /// A message of the parser, which quotes arguments as they are, with the passwords of URLs, the values of header
-  /// fields and the phrases of keys hidden.
+  /// A message of the parser, which quotes arguments, with passwords in URLs, values of header fields and passphrases
+  /// of keys hidden.
   static func withoutPasswords(_ message: String, _ arguments: [String]) -> String {
     var message = SecretArguments.hidden(in: message, arguments)
     for argument in arguments {
-      // Quoted whole, or as what follows the option's name.
+      // Quoted as a whole, or without the option's name.
       let value = argument.firstIndex(of: "=").map { String(argument[argument.index(after: $0)...]) }
       for text in [value, argument].compactMap({ $0 }) where text.contains("@") && text.contains(":") {
         message = message.replacing(text, with: ShownText.withoutPassword(text))
@@ -71,13 +71,13 @@ public enum HeadgateCommandLine {
     return message
   }
 
-  /// What may stand on a terminal of a text of several lines: arguments and names of files may come from anywhere.
+  /// Makes a text of several lines safe for a terminal: arguments and file names may come from anywhere.
   static func harmless(_ text: String) -> String {
     let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
     return lines.map { ShownText.of(String($0), atMost: 8_000) }.joined(separator: "\n")
   }
 
-  // Where not even this can be written, there is nobody to tell.
+  // If this fails, there is no way left to report anything.
   private static func say(_ text: String, on descriptor: Int32) {
     try? Descriptor.write(Array((harmless(text) + "\n").utf8), to: descriptor)
   }
@@ -87,7 +87,7 @@ public enum HeadgateCommandLine {
 struct RootCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "headgate",
-    abstract: "Fetches any number of URLs, and never asks an end-point for more at once than it tolerates.",
+    abstract: "Fetches any number of URLs, without exceeding the limits of any end-point.",
     discussion: """
       EXAMPLES
         headgate demo

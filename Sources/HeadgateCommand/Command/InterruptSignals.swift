@@ -8,14 +8,14 @@ import Glibc
 import Musl
 #endif
 
-/// Calls a closure for each of some signals, in place of what these do to a process.
+/// Calls a closure for each of some signals, instead of their effect on the process.
 final class InterruptSignals {
   private let sources: [any DispatchSourceSignal]
 
   init(_ numbers: [Int32] = [SIGINT, SIGTERM], _ action: @escaping @Sendable () -> Void) {
     let queue = DispatchQueue(label: "headgate-signals")
     sources = numbers.map { number in
-      // Else the signal would still end the process, before the source hears of it.
+      // Otherwise the signal would end the process before the source is called.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler(handler: action)

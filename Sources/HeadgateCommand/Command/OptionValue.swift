@@ -1,11 +1,11 @@
 import HTTPTypes
 import HeadgateDispatch
 
-/// Values of options, with words for what is wrong with them.
+/// Parses the values of options, with messages for invalid ones.
 enum OptionValue {
-  /// A number of seconds, more than none: `30`, `0.5`.
+  /// A positive number of seconds: `30`, `0.5`.
   static func seconds(_ text: String) throws(OptionError) -> Duration {
-    // Longer than a century is as good as no limit, and short enough for all arithmetic.
+    // More than a century is as good as no limit. The maximum keeps all arithmetic in range.
     guard let value = Double(text), value > 0, value <= 3.2e9 else {
       throw OptionError("give a number of seconds above 0, such as 30 or 0.5")
     }
@@ -24,7 +24,7 @@ enum OptionValue {
     return value
   }
 
-  /// A number of bytes of 1 or more: `1000`, `64K`, `10M`, `2G`, each letter 1024 times the one before.
+  /// A number of bytes, 1 or more: `1000`, `64K`, `10M`, `2G`. The letters are powers of 1024.
   static func size(_ text: String) throws(OptionError) -> Int {
     let shift: Int? =
       switch text.utf8.last.map({ $0 | 0x20 }) {
@@ -40,13 +40,13 @@ enum OptionValue {
     return value << (shift ?? 0)
   }
 
-  /// Schemes as curl's --proto-redir has them: `=https`, `=http,https`.
+  /// Schemes in the form of curl's --proto-redir: `=https`, `=http,https`.
   static func redirectSchemes(_ text: String) throws(OptionError) -> Set<RedirectScheme> {
     guard text.first == "=" else { throw OptionError("write it as =https or =http,https") }
     var schemes: Set<RedirectScheme> = []
     for name in text.dropFirst().split(separator: ",", omittingEmptySubsequences: false) {
       guard let scheme = RedirectScheme(rawValue: name.lowercased()) else {
-        throw OptionError("redirects lead to http and https only, not to \"\(name)\"; write =https or =http,https")
+        throw OptionError("only redirects to http and https are followed, not \"\(name)\"; write =https or =http,https")
       }
       schemes.insert(scheme)
     }
@@ -61,7 +61,7 @@ enum OptionValue {
     return value
   }
 
-  /// `PATTERN=N`: a limit for the hosts of a pattern.
+  /// `PATTERN=N`: a limit for the hosts that match a pattern.
   static func rule(_ text: String) throws(OptionError) -> HostRule {
     guard let sign = text.lastIndex(of: "=") else {
       throw OptionError("write it as host=n, such as '*.example.com=2' or api.example.com:8443=10")
@@ -85,27 +85,27 @@ enum OptionValue {
     guard let colon = text.firstIndex(of: ":") else { throw OptionError("write it as 'Name: value'") }
     let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
     guard let name = HTTPField.Name(String(text[..<colon])) else {
-      throw OptionError("the name may have letters, digits and hyphens in it, and no spaces")
+      throw OptionError("the name may contain letters, digits and hyphens, but no spaces")
     }
     return try field(name, String(value))
   }
 
-  /// A field of a name and a value. What it throws never shows the value.
+  /// A field with a name and a value. Errors never contain the value.
   static func field(_ name: HTTPField.Name, _ value: String) throws(OptionError) -> HTTPField {
     guard HTTPField.isValidValue(value) else {
-      throw OptionError("the value may have no control characters in it and no space at its end")
+      throw OptionError("the value must not contain control characters or end with a space")
     }
-    guard !name.isTransports else { throw OptionError("headgate itself sets \(name.rawName)") }
+    guard !name.isTransports else { throw OptionError("headgate sets \(name.rawName) itself") }
     return HTTPField(name: name, value: value)
   }
 
-  /// The value of the field User-Agent.
+  /// The value of the User-Agent field.
   static func agent(_ text: String) throws(OptionError) -> String { try field(.userAgent, text).value }
 
   /// `Name: value` or `@FILE`.
   static func headerSource(_ text: String) throws(OptionError) -> HeaderSource {
     guard text.utf8.first == UInt8(ascii: "@") else { return .field(try header(text)) }
-    guard text.utf8.count > 1 else { throw OptionError("write the file's name right after the @") }
+    guard text.utf8.count > 1 else { throw OptionError("write the file name directly after the @") }
     return .file(String(text.dropFirst()))
   }
 
@@ -118,23 +118,23 @@ enum OptionValue {
     return .variable(name, String(parts[1]))
   }
 
-  /// A phrase, or where it is. An empty variable's or file's name is none.
+  /// A passphrase or its source. The name of a variable or file must not be empty.
   static func secret(_ text: String) throws(OptionError) -> Secret {
     let secret = Secret(text)
     guard secret != .variable(""), secret != .file("") else {
-      throw OptionError("write env:NAME, file:PATH or the phrase itself")
+      throw OptionError("write env:NAME, file:PATH or the passphrase itself")
     }
     return secret
   }
 }
 
-/// A limit for the hosts of a pattern.
+/// A limit for the hosts that match a pattern.
 struct HostRule: Hashable, Sendable {
   let pattern: HostPattern
   let limits: EndPointLimits
 }
 
-/// What is wrong with the value of an option, and what would be right.
+/// What is wrong with the value of an option, and what is valid.
 struct OptionError: Error, CustomStringConvertible {
   let description: String
 

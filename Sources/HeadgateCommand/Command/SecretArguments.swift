@@ -1,14 +1,14 @@
-/// Arguments that are secret as they stand: the values of header fields and the phrases of keys.
+/// Arguments that are secret themselves: values of header fields, and passphrases of keys.
 enum SecretArguments {
-  /// A message that quotes values in single quotes, and arguments whole, with `***` for what is secret in them.
+  /// A message in which values are quoted in single quotes and arguments as a whole, with secrets replaced by `***`.
   static func hidden(in message: String, _ arguments: [String]) -> String {
-    // By bytes: what stands beside a text may make other characters of its ends.
+    // Replaces bytes: with characters, adjacent text could combine with the ends of a secret.
     var bytes = Array(message.utf8)
     func hide(_ text: String, _ shown: String) { bytes = bytes.replacing(Array(text.utf8), with: Array(shown.utf8)) }
     for (index, argument) in arguments.enumerated() {
       guard let (option, value, mask) = split(argument) else { continue }
       if !value.isEmpty {
-        // Values may be as short as a letter, which stands everywhere.
+        // Values may be as short as one letter, which occurs everywhere, so only quoted values are replaced.
         hide("'\(value)'", "'\(mask(value))'")
         hide(argument, option + mask(value))
       } else if index + 1 < arguments.count {
@@ -19,7 +19,7 @@ enum SecretArguments {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  // An argument's option, the value that is in the same argument, and how it is shown; nil for other options.
+  // An argument's option, the value in the same argument, and how the value is shown. Nil for other options.
   private static func split(_ argument: String) -> (option: String, value: String, mask: (String) -> String)? {
     let forms: [(String, (String) -> String)] = [("--header", field), ("--pass", phrase), ("-H", field)]
     for (name, mask) in forms where argument.utf8.starts(with: name.utf8) {
@@ -38,14 +38,14 @@ enum SecretArguments {
     return (argument, "", field)
   }
 
-  // What has no colon may be a value without its name. The name of a file is no secret.
+  // Text without a colon may be a value without its name. The name of a file is not secret.
   private static func field(_ text: String) -> String {
     if text.utf8.first == UInt8(ascii: "@") { return text }
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return "***" }
     return String(decoding: text.utf8[...colon], as: UTF8.self) + " ***"
   }
 
-  // Where a phrase is found is no secret.
+  // The place of a passphrase is not secret.
   private static func phrase(_ text: String) -> String {
     ["env:", "file:"].contains { text.utf8.starts(with: $0.utf8) } ? text : "***"
   }

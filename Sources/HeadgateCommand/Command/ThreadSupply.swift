@@ -2,19 +2,19 @@ import CHeadgate
 import Dispatch
 import HeadgateThreads
 
-/// Whether the process may have the threads that it needs.
+/// Checks whether the process can have the threads that it needs.
 ///
-/// Asked before the first of them is needed: libdispatch, which runs Swift's tasks, knows of no refusal. It asks the
-/// system again once a second for as long as that says no, and the command would hang without a word.
+/// Checked before the first of them is needed, because libdispatch, which runs Swift's tasks, can't handle a refusal.
+/// It tries again once a second as long as the system refuses, and the command would hang silently.
 enum ThreadSupply {
-  /// One for each processor that the process may run on (tasks), and one each for signals, for libdispatch's own
+  /// One thread for each processor that the process may use (tasks), and one each for signals, libdispatch's own
   /// events, timers, the list, the network, and the output.
   static var needed: Int { max(1, Int(headgate_processors())) + 6 }
 
-  /// Starts so many threads that all live at once, and ends them.
+  /// Starts the given number of threads, which all exist at the same time, and ends them.
   ///
-  /// - Parameter start: Starts a thread for a body that blocks.
-  /// - Throws: ``FetchProblem`` when the system refuses one.
+  /// - Parameter start: Starts a thread with a body that blocks.
+  /// - Throws: ``FetchProblem`` if the system refuses a thread.
   static func check(
     _ count: Int = needed,
     start: (@escaping @Sendable () -> Void) throws(ThreadError) -> WorkerThread = {
@@ -31,7 +31,7 @@ enum ThreadSupply {
     for thread in threads { thread.join() }
     guard refusal != nil else { return }
     throw FetchProblem(
-      "the system gives this process \(threads.count) threads beside its first one, and it needs \(count); raise the "
-        + "limit on processes (ulimit -u, or the container's), or let other programs end")
+      "the system allows this process only \(threads.count) additional threads, and it needs \(count); raise the "
+        + "limit on processes (ulimit -u, or that of the container), or end other programs")
   }
 }

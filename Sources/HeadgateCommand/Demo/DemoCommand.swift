@@ -6,17 +6,17 @@ import HeadgateThreads
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Show what a limit does, with a server on this machine. Needs no network; takes half a minute at most.",
+    abstract: "Show the effect of a limit, with a server on this machine. Needs no network; takes up to half a minute.",
     discussion: """
-      A server is started with three end-points. Each request takes it 300 ms, and each end-point serves 4 connections \
-      at a time and leaves further ones unanswered. The same work is done in three ways, and the server counts.
+      Starts a server with three end-points. Each request takes 300 ms, and each end-point serves 4 connections at a \
+      time and leaves further ones unanswered. The same work is done in three ways, and the server counts.
       """
   )
 
   private struct Way {
     let name: String
     let run: @Sendable (DemoWorkload) async throws -> DemoOutcome
-    /// What there is to see in the numbers.
+    /// What the numbers show.
     let explanation: String
   }
 
@@ -38,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
     await origin.stop()
   }
 
-  // Each row as it comes, into a pipe as well.
+  // Writes each row as it is complete, to a pipe too.
   private func say(_ text: String, end: String = "\n") { try? Descriptor.write(Array((text + end).utf8), to: 1) }
 
   private func measure(_ way: Way, _ workload: DemoWorkload, _ origin: OriginProcess) async throws -> DemoRow {
@@ -62,34 +62,34 @@ struct DemoCommand: AsyncParsableCommand {
     Way(
       name: "all at once",
       run: { try await HeadgateWay.allAtOnce().run($0) },
-      explanation: "Each end-point answers 4 connections; all others wait for nothing."
+      explanation: "Each end-point answers 4 connections; all others wait in vain."
     ),
     Way(
       name: "URLSession",
       run: { await URLSessionWay().run($0) },
       explanation:
-        "It is told of the limit, but its clock runs while a request waits in its queue: most are never sent."
+        "It has the limit, but its timeout includes the time in its queue: most requests are never sent."
     ),
     Way(
       name: "Headgate",
       run: { try await HeadgateWay.limited().run($0) },
-      explanation: "Never more than 4, and the clock of a request starts when the request does: all are served."
+      explanation: "Never more than 4, and a request's timeout begins when the request is sent: all are served."
     ),
   ]
 
   private static let introduction = """
     Three end-points on this machine. Each serves 4 connections at a time and
     leaves any further one unanswered; each request takes 300 ms. The same work is
-    done in three ways: 200 short requests and 6 streams of 3 s, with a time-out
-    of 2 s. Sockets and requests are the most at once at an end-point; these and
-    what was served are counted by the server.
+    done in three ways: 200 short requests and 6 streams of 3 s, with a timeout
+    of 2 s. The columns "sockets" and "requests" show the maximum at one end-point
+    at a time. They and "served" are counted by the server.
 
     """
 
   private static let closing = """
     Try next:
-      headgate fetch https://example.com/             one URL, to the standard output
-      headgate fetch -i urls.txt --per-host 4 -P out  a list, one URL a line, into a folder
+      headgate fetch https://example.com/             one URL, to standard output
+      headgate fetch -i urls.txt --per-host 4 -P out  a list with one URL per line, into a folder
       headgate fetch -i urls.txt -P out --log l.json  with a record of each URL and its times
       headgate fetch --help
     """

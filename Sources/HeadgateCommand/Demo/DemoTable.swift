@@ -1,18 +1,18 @@
-/// One way of doing the work, as the origin counted it and as the client saw it.
+/// The results of one way of doing the work, as counted by the origin and by the client.
 struct DemoRow: Sendable, Equatable {
   let name: String
-  /// The most at once at any one end-point.
+  /// The maximum at a time at one end-point.
   let sockets: Int
   let requests: Int
   let served: Int
   let timedOut: Int
   let failed: Int
   let seconds: Double
-  /// What there is to see in the numbers.
+  /// What the numbers show.
   let explanation: String
 }
 
-/// The demo's table, printed line by line as its rows come.
+/// The demo's table, printed line by line.
 enum DemoTable {
   static let head = line(["", "sockets", "requests", "served", "timed out", "time"])
 

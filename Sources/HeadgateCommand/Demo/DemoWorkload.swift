@@ -7,12 +7,12 @@ struct DemoWorkload: Sendable {
   static let delay = Duration.milliseconds(300)
   static let timeout = Duration.seconds(2)
 
-  /// Requests that end soon.
+  /// Short requests.
   let short: [String]
   /// Streams that last about three seconds.
   let streams: [String]
 
-  /// Two hundred short requests and two streams an end-point, spread evenly.
+  /// Two hundred short requests, and two streams for each end-point, distributed evenly.
   init(ports: [UInt16]) {
     short = (0..<200).map { "http://127.0.0.1:\(ports[$0 % ports.count])/?\($0)" }
     streams = (0..<ports.count * 2).map { "http://127.0.0.1:\(ports[$0 % ports.count])/stream?chunks=30&every=100" }
@@ -21,7 +21,7 @@ struct DemoWorkload: Sendable {
   var count: Int { short.count + streams.count }
 }
 
-/// What a client saw of it.
+/// The outcome as counted by a client.
 struct DemoOutcome: Sendable, Equatable {
   var succeeded = 0
   var timedOut = 0

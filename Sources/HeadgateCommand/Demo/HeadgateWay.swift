@@ -2,20 +2,20 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
 
-/// The workload through a dispatcher: with a limit that fits, or with one so high that it is none.
+/// The workload over a dispatcher: with a suitable limit, or with one so high that it has no effect.
 struct HeadgateWay {
   let limits: GateLimits
 
-  /// As many at once as there are requests.
+  /// A limit as high as the number of requests.
   static func allAtOnce() throws -> HeadgateWay {
     HeadgateWay(limits: try GateLimits(endPoint: EndPointLimits(requests: 1000), total: 1000))
   }
 
-  /// Four at once for an end-point, two of them streams.
+  /// Four requests at a time at an end-point, two of which may be streams.
   static func limited() throws -> HeadgateWay { HeadgateWay(limits: try GateLimits(endPoint: .classic, total: 100)) }
 
   func run(_ workload: DemoWorkload) async throws -> DemoOutcome {
-    // The server is the demo's own, on this machine.
+    // The server belongs to the demo and is on this machine.
     var configuration = CurlTransport.Configuration()
     configuration.proxy = .none
     let dispatcher = URLDispatcher(transport: try CurlTransport(configuration: configuration), limits: limits)

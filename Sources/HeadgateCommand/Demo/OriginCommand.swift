@@ -2,8 +2,8 @@ import ArgumentParser
 import HeadgateOrigin
 import HeadgateThreads
 
-/// `headgate origin`: the scripted server in a process of its own, told what to do on its standard input. It ends when
-/// that does, so that it never outlives whoever started it, however that ended.
+/// `headgate origin`: the scripted server in a process of its own, with commands on its standard input. It ends at the
+/// end of its input, so that it never outlives the process that started it.
 struct OriginCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "origin",
@@ -11,13 +11,13 @@ struct OriginCommand: AsyncParsableCommand {
     shouldDisplay: false
   )
 
-  @Option(help: "How many ports to listen on.", transform: OptionValue.count)
+  @Option(help: "The number of ports to listen on.", transform: OptionValue.count)
   var endpoints = 1
 
-  @Option(help: "Connections that are served at once at each port; further ones are left unanswered.")
+  @Option(help: "The number of connections served at a time at each port; further ones are left unanswered.")
   var limit: Int?
 
-  @Option(help: "Milliseconds before each answer.")
+  @Option(help: "The delay before each response, in milliseconds.")
   var delay = 0
 
   func run() async throws {
@@ -34,7 +34,7 @@ struct OriginCommand: AsyncParsableCommand {
   }
 
   private func obey(_ command: String, _ origin: Origin) async throws {
-    // What the client has closed is counted as closed before anything new is.
+    // Connections that the client has closed are counted as closed before the next counts begin.
     if command == "reset" {
       for index in origin.ports.indices {
         _ = await origin.waitUntil({ $0.sockets == 0 }, endPoint: index, until: .after(.seconds(2)))

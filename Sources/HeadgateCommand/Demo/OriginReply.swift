@@ -1,7 +1,7 @@
 import Foundation
 import HeadgateOrigin
 
-/// What the origin's process says: one line of JSON after its start, and one for each command.
+/// The output of the origin's process: one line of JSON after its start, and one for each command.
 struct OriginReply: Codable, Equatable {
   var ports: [UInt16]
   var counts: [OriginCounts] = []

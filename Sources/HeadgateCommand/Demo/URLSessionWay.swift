@@ -5,8 +5,8 @@ import HeadgateThreads
 import FoundationNetworking
 #endif
 
-/// The workload through the platform's own client, which is told of the limit. Its queue is inside of it, and its
-/// clock runs there: a request may time out without ever being sent.
+/// The workload over the platform's own client, with the same limit. Its timeout includes the time in its internal
+/// queue, so a request may time out without being sent.
 struct URLSessionWay {
   func run(_ workload: DemoWorkload) async -> DemoOutcome {
     let configuration = URLSessionConfiguration.ephemeral

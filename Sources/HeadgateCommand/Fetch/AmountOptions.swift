@@ -1,11 +1,11 @@
 import ArgumentParser
 import HeadgateDispatch
 
-/// How much a URL may bring, how slowly, and how much of it may wait on this machine's disk.
+/// Limits on the size and speed of downloads, and on disk space for waiting bodies.
 struct AmountOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The most bytes of a body, with K, M or G for 1024, 1024² or 1024³ of them; a longer one is an error.",
+      "The maximum size of a body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an error.",
       valueName: "size"
     ),
     transform: OptionValue.size
@@ -14,7 +14,7 @@ struct AmountOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The least bytes a second, over each --speed-time; a slower URL is an error. K, M and G as above.",
+      "The minimum speed in bytes per second over each --speed-time; a slower URL is an error. K, M and G as above.",
       valueName: "size"
     ),
     transform: OptionValue.size
@@ -23,7 +23,7 @@ struct AmountOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The time that --speed-limit is looked at over. Alone it stands for a limit of one byte a second. (default: 30)",
+      "The interval for --speed-limit. Without --speed-limit, the limit is one byte per second. (default: 30)",
       valueName: "seconds"
     ),
     transform: OptionValue.seconds
@@ -32,8 +32,8 @@ struct AmountOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The most disk that bodies take together while they wait for their turn at the standard output; one beyond it is "
-        + "an error. Where bodies go to files, the most that lines of the list take which are read ahead of their turn, "
+      "The maximum disk space for bodies that wait for their turn at standard output; a body beyond it is "
+        + "an error. If bodies go to files, the maximum for lines of the list that are read ahead, "
         + "up to 1G. (default: 4G)",
       valueName: "size"
     ),
@@ -41,7 +41,7 @@ struct AmountOptions: ParsableArguments {
   )
   var maxHeld = 4 << 30
 
-  /// The least speed; nil when nobody asked for one.
+  /// The minimum speed. Nil if none was requested.
   var leastSpeed: TransferSpeed? {
     guard speedLimit != nil || speedTime != nil else { return nil }
     return TransferSpeed(bytesPerSecond: speedLimit ?? 1, over: speedTime ?? .seconds(30))

@@ -2,7 +2,7 @@ import HeadgateDispatch
 import HeadgateThreads
 import Synchronization
 
-/// The bytes of bodies that have come up to now, those of failures included, for the status line.
+/// The bytes of bodies received so far, including those of failures, for the status line.
 final class ByteCount: Sendable {
   private let bytes = Atomic(0)
 
@@ -10,7 +10,7 @@ final class ByteCount: Sendable {
 
   func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
 
-  /// Counts what one download tells of itself.
+  /// Returns a listener that counts the progress of one download.
   func listener() -> TransferProgress.Listener {
     let told = LockedBox<Int64>(0)
     return { [self] progress in

@@ -2,13 +2,13 @@ import ArgumentParser
 import HeadgateCurl
 import HeadgateDispatch
 
-/// How connections are made: options with the names that users of curl know.
+/// How connections are made: options with curl's names.
 struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Go through this proxy ([scheme://][user:password@]host[:port], with the scheme http, https, socks4, socks4a, "
-        + "socks5 or socks5h), whatever http_proxy, https_proxy and all_proxy say; empty: through none. A "
-        + "password given here can be read by others in the process list; one in these variables cannot.",
+      "Use this proxy ([scheme://][user:password@]host[:port], with the scheme http, https, socks4, socks4a, "
+        + "socks5 or socks5h) instead of http_proxy, https_proxy and all_proxy; an empty value means none. A "
+        + "password given here is visible in the process list; one in these variables is not.",
       valueName: "url"
     )
   )
@@ -17,8 +17,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .customLong("noproxy"),
     help: ArgumentHelp(
-      "Hosts without a proxy, with commas in between: names and all below them, addresses, ranges of addresses, or *. In "
-        + "the place of no_proxy.",
+      "Hosts without a proxy, separated by commas: names with their subdomains, addresses, address ranges, or *. "
+        + "Replaces no_proxy.",
       valueName: "hosts"
     )
   )
@@ -26,24 +26,24 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Believe the authorities in this PEM file, not those that CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR name, and "
-        + "not the system's.", valueName: "file"))
+      "Trust the authorities in this PEM file instead of the system's and those that CURL_CA_BUNDLE, SSL_CERT_FILE or "
+        + "SSL_CERT_DIR name.", valueName: "file"))
   var cacert: String?
 
   @Flag(name: [.customShort("k"), .long], help: "Accept any certificate. The server's identity is then unknown.")
   var insecure = false
 
-  @Option(help: ArgumentHelp("Show servers that ask for it the certificate in this PEM file.", valueName: "file"))
+  @Option(help: ArgumentHelp("Send the certificate in this PEM file to servers that request one.", valueName: "file"))
   var cert: String?
 
-  @Option(help: ArgumentHelp("The PEM file with the certificate's key, if that is not in it.", valueName: "file"))
+  @Option(help: ArgumentHelp("The PEM file with the certificate's key, if it is a separate one.", valueName: "file"))
   var key: String?
 
   @Option(
     help: ArgumentHelp(
-      "What the key is locked with: env:NAME for the value of an environment variable, file:PATH for a file's first line, "
-        + "or the phrase itself, after pass: if it begins like one of these. Others can read the phrase "
-        + "itself in the process list.",
+      "The passphrase of the key: env:NAME for an environment variable, file:PATH for the first line of a file, "
+        + "or the passphrase itself, with pass: in front if it begins like one of these. The passphrase "
+        + "itself is visible in the process list.",
       valueName: "phrase"
     ),
     transform: OptionValue.secret
@@ -58,8 +58,8 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Ask all URLs over the Unix-domain socket of this path; --per-host is for the socket then. Redirects that leave it, "
-        + "and URLs that name another one, are refused.",
+      "Connect through the Unix-domain socket at this path, to which --per-host then applies. Redirects that leave it, "
+        + "and URLs with another socket, are refused.",
       valueName: "path"
     ),
     transform: OptionValue.socket
@@ -69,8 +69,8 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: [.customShort("b", allowingJoined: true), .long],
     help: ArgumentHelp(
-      "Send these cookies: name=value, or else the file that they are in (as curl and browsers write it), which turns on "
-        + "that servers' cookies are kept for the run.",
+      "Send these cookies: name=value, or the name of a cookie file (as written by curl and browsers). A file also "
+        + "enables storing the servers' cookies during the run.",
       valueName: "data|file"
     )
   )
@@ -78,16 +78,17 @@ struct ConnectionOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Keep servers' cookies, and write all to this file at the end, which only its owner may read.", valueName: "file")
+      "Store the servers' cookies, and write all to this file at the end, readable only by its owner.",
+      valueName: "file")
   )
   var cookieJar: String?
 
   func validate() throws {
     guard !(insecure && cacert != nil) else {
-      throw ValidationError("--insecure and --cacert exclude each other; give one of them.")
+      throw ValidationError("--insecure and --cacert can't be combined; give one of them.")
     }
     guard cert != nil || key == nil && pass == nil else {
-      throw ValidationError("--key and --pass are about a certificate: give --cert as well.")
+      throw ValidationError("--key and --pass need a certificate: give --cert too.")
     }
     do {
       _ = try proxyRule()
@@ -97,13 +98,13 @@ struct ConnectionOptions: ParsableArguments {
     guard cookieJar != "" else { throw ValidationError("--cookie-jar needs the name of a file.") }
   }
 
-  /// The cookies to send as they stand; nil where `-b` names a file.
+  /// The cookies to send literally. Nil if `-b` names a file.
   var cookieField: String? { cookie.flatMap { $0.contains("=") ? $0 : nil } }
 
-  /// The file with cookies; nil where `-b` has them itself.
+  /// The cookie file. Nil if `-b` contains the cookies itself.
   var cookieFile: String? { cookie.flatMap { $0.contains("=") || $0.isEmpty ? nil : $0 } }
 
-  /// Whether cookies of servers are kept.
+  /// Whether servers' cookies are stored.
   var keepsCookies: Bool { cookieJar != nil || cookie != nil && cookieField == nil }
 
   private func proxyRule() throws(DispatchError) -> CurlProxyRule {
@@ -111,11 +112,11 @@ struct ConnectionOptions: ParsableArguments {
     return proxy.isEmpty ? .none : .through(try CurlProxy(proxy), except: noProxy ?? "")
   }
 
-  /// Whose certificates are believed: as the options say, else as the variables that curl and OpenSSL read, else as
-  /// the system does.
+  /// The trusted certificates: as set by the options, otherwise by the variables that curl and OpenSSL read, otherwise
+  /// the system's.
   ///
   /// - Parameter environment: Returns the value of a variable, or nil if it is not set.
-  /// - Throws: ``FetchProblem``, which names the variable, when what it names can't be read.
+  /// - Throws: ``FetchProblem`` with the variable's name if its file can't be read.
   func trust(_ environment: (String) -> String?) throws(FetchProblem) -> CurlTrust {
     if insecure { return .insecure }
     if let cacert { return .authority(file: cacert) }
@@ -134,8 +135,8 @@ struct ConnectionOptions: ParsableArguments {
 
   /// The transport's settings.
   ///
-  /// - Parameter cookies: Where cookies are kept; nil: nowhere.
-  /// - Throws: ``FetchProblem`` when the key's phrase can't be had, and `DispatchError` for a proxy that is none.
+  /// - Parameter cookies: Stores cookies. Nil for none.
+  /// - Throws: ``FetchProblem`` if the passphrase can't be read, and `DispatchError` if the proxy is invalid.
   func configuration(_ cookies: CookieJar?) throws -> CurlTransport.Configuration {
     var configuration = CurlTransport.Configuration()
     configuration.trust = try trust(Environment.value(of:))

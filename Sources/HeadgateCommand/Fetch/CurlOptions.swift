@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// Options that users of curl and wget type and that mean nothing here, or something else: each is named, with what to
-/// use instead. None of them is taken and passed over.
+/// Options of curl and wget that do not exist here or have another meaning. Each is refused with a message that names
+/// the replacement; none is ignored silently.
 struct CurlOptions: ParsableArguments {
   @Option(name: [.customShort("u", allowingJoined: true), .customLong("user")], help: .hidden)
   var user: String?
@@ -52,33 +52,33 @@ struct CurlOptions: ParsableArguments {
     if let first = advice.first { throw ValidationError(first) }
   }
 
-  /// What is said of those that were given. Never with their values, which may be secret.
+  /// The advice for the given options. Never contains their values, which may be secret.
   private var advice: [String] {
-    let curl = "fetch asks by GET and sends no body; curl does that."
+    let curl = "fetch only sends GET requests without a body; use curl, or headgate call."
     let all: [(Bool, String)] = [
       (
         user != nil,
-        "-u is not taken: all who may list processes could read it, and every host of the list would get it. Give "
+        "-u is not supported: other users could see it in the process list, and every host would receive it. Give "
           + "--netrc-file FILE or --netrc, or --header-env Authorization=VARIABLE."
       ),
-      (request != nil, "-X is not taken: " + curl),
-      (data != nil, "-d is not taken: " + curl),
-      (head, "-I is not taken: " + curl),
+      (request != nil, "-X is not supported:  " + curl),
+      (data != nil, "-d is not supported:  " + curl),
+      (head, "-I is not supported:  " + curl),
       (
         output != nil,
-        "-o is not taken: give -P DIR or -O for a file from each URL, named after it; or > FILE for all bodies in the "
-          + "order of the list."
+        "-o is not supported: give -P DIR or -O to write one file per URL, named after it; or > FILE for all bodies "
+          + "in the order of the list."
       ),
-      (proxy != nil, "-x is not taken: give --proxy URL."),
-      (tries != nil, "--tries is not taken: give --retry N, which counts without the first time."),
-      (parallelMax != nil, "--parallel-max is not taken: give -j N for all hosts together, --per-host N for each."),
-      (parallelMaxHost != nil, "--parallel-max-host is not taken: give --per-host N."),
-      (location, "-L is not needed: redirects are followed, --max-redirs of them. Leave it out."),
-      (fail, "-f is not needed: a status that is not 2xx is an error. Leave it out."),
-      (silent, "-s is not taken: give -q, which still says what failed."),
-      (goOn, "-c is not taken: give --session FILE, which goes on with what an earlier run has left."),
-      (netrc, "-n is not taken: give --netrc."),
-      (parallel, "-Z is not needed: URLs are fetched at the same time, --per-host of each host. Leave it out."),
+      (proxy != nil, "-x is not supported: give --proxy URL."),
+      (tries != nil, "--tries is not supported: give --retry N, which does not count the first attempt."),
+      (parallelMax != nil, "--parallel-max is not supported: give -j N for all hosts, or --per-host N for each host."),
+      (parallelMaxHost != nil, "--parallel-max-host is not supported: give --per-host N."),
+      (location, "-L is not needed: up to --max-redirs redirects are followed. Leave it out."),
+      (fail, "-f is not needed: a status other than 2xx is always an error. Leave it out."),
+      (silent, "-s is not supported: give -q, which still reports failures."),
+      (goOn, "-c is not supported: give --session FILE, which continues an earlier run."),
+      (netrc, "-n is not supported: give --netrc."),
+      (parallel, "-Z is not needed: URLs are fetched concurrently, up to --per-host for each host. Leave it out."),
     ]
     return all.filter(\.0).map(\.1)
   }

@@ -15,7 +15,7 @@ import Musl
 struct FetchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "fetch",
-    abstract: "Fetch a list of URLs, never more at once from a host than it tolerates.",
+    abstract: "Fetch a list of URLs, within a limit of concurrent requests for each host.",
     discussion: FetchHelp.text
   )
 
@@ -25,7 +25,7 @@ struct FetchCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("i", allowingJoined: true), .customLong("input-file")],
     help: ArgumentHelp(
-      "A list with one URL a line; blank lines and # comments are passed over; gzip is unpacked; - is the standard input. "
+      "A list with one URL per line; blank lines and # comments are skipped. Gzip is unpacked. - is standard input. "
         + "Repeatable.",
       valueName: "file|-"
     )
@@ -34,14 +34,14 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("P", allowingJoined: true), .customLong("output-dir")],
-    help: ArgumentHelp("Write files into this folder, which is made if it is missing.", valueName: "dir")
+    help: ArgumentHelp("Write files into this folder, which is created if necessary.", valueName: "dir")
   )
   var folder: String?
 
   @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "Write files into the current folder.")
   var here = false
 
-  @Flag(help: "Replace files that exist; else they stay, and the new one is called name.1.")
+  @Flag(help: "Replace existing files. Otherwise they are kept, and the new file is called name.1.")
   var overwrite = false
 
   @OptionGroup
@@ -49,9 +49,9 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How many times a URL is asked again that the network lost (no connection, one that was refused, a body that was "
-        + "cut short) or the server puts off (408, 429, 502, 503, 504), with growing waits in between, or when its host's "
-        + "pause is over. A body that the standard output has the beginning of is not asked for again. (default: 0)",
+      "Retry a URL this many times after a network failure (no connection, a refused connection, a truncated body) "
+        + "or a status of 408, 429, 502, 503 or 504, with increasing waits, or at the end of the host's pause. "
+        + "A body of which a part was written to standard output is not retried. (default: 0)",
       valueName: "n"
     ),
     transform: OptionValue.retries
@@ -81,9 +81,9 @@ struct FetchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write a JSON record for each URL, one a line, as it ends. The file is replaced; a new one is for its owner alone; "
-        + "- is the standard output, where bodies go to files. "
-        + "Passwords in URLs are written as ***, here as in all messages; what stands after a ? is kept.",
+      "Write a JSON record for each URL, one per line, as it ends. The file is replaced; a new one is private. "
+        + "- is standard output, if bodies go to files. "
+        + "Passwords in URLs are written as ***, as in all messages; the text after a ? is kept.",
       valueName: "file|-"
     )
   )
@@ -92,8 +92,8 @@ struct FetchCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("report"),
     help: ArgumentHelp(
-      "Write a page for a browser at the end, which shows how each host was asked: requests, queue, pauses, times, failures. "
-        + "It needs nothing from the network. headgate report makes one from a log.",
+      "Write a page for a browser at the end, with the requests, queue, pauses, times and failures of each host. "
+        + "The page loads nothing from the network. headgate report makes one from a log.",
       valueName: "file.html"
     )
   )
@@ -109,27 +109,27 @@ struct FetchCommand: AsyncParsableCommand {
     try checkListOptions()
     try session.checkUse()
     guard !overwrite || folder != nil || here else {
-      throw ValidationError("--overwrite is about files: give -P DIR or -O as well.")
+      throw ValidationError("--overwrite applies to files: give -P DIR or -O too.")
     }
     guard lists.filter({ $0 == "-" }).count <= 1 else {
-      throw ValidationError("The standard input can be read only once; give -i - once.")
+      throw ValidationError("Standard input can be read only once; give -i - once.")
     }
     guard log != "-" || folder != nil || here else {
       throw ValidationError(
-        "--log - needs the standard output, which is for bodies; give -P DIR or -O as well, or a file for the log.")
+        "--log - needs standard output, which is used for bodies; give -P DIR or -O too, or a file for the log.")
     }
     guard session.session == nil || folder != nil || here else {
-      throw ValidationError("--session is about files: give -P DIR or -O as well.")
+      throw ValidationError("--session applies to files: give -P DIR or -O too.")
     }
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
   }
 
-  /// Whether there is something to fetch. Not in `validate`, which the parser calls before it tells of options that it does
-  /// not know: the value of such an option would be taken for a URL, and complained of.
+  /// Checks that there is something to fetch. Not in `validate`, which the parser calls before it reports unknown
+  /// options: the value of such an option would be mistaken for a URL and reported instead.
   private func checkURLs(_ options: FetchOptions) throws(FetchProblem) {
     guard !urls.isEmpty || !lists.isEmpty || session.retryFailed else {
       throw FetchProblem(
-        "there is nothing to fetch: give URLs, or a list with -i FILE (- is the standard input); see headgate fetch --help",
+        "there is nothing to fetch: give URLs, or a list with -i FILE (- is standard input); see headgate fetch --help",
         status: .usage)
     }
     for url in urls {
@@ -141,7 +141,7 @@ struct FetchCommand: AsyncParsableCommand {
     }
   }
 
-  /// The checked form of what was given.
+  /// The options after checks.
   func options() throws -> FetchOptions {
     var options = FetchOptions()
     options.urls = urls
@@ -181,7 +181,7 @@ struct FetchCommand: AsyncParsableCommand {
   func run() async throws {
     let options = try options()
     try checkURLs(options)
-    // A closed output is an error like others, not the end of the process.
+    // An error on a closed output is handled like other errors, and does not end the process.
     signal(SIGPIPE, SIG_IGN)
     if options.list.isDryRun {
       var dryRun = try DryRun(options)

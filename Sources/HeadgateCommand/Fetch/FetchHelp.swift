@@ -1,34 +1,33 @@
 /// The long part of `headgate fetch --help`.
 enum FetchHelp {
   static let text = """
-    Without -P or -O all bodies go to the standard output, one after another in the order of the list. With one of \
-    them each body becomes a file, named after the last part of its URL's path and its query; it is called name.part until \
-    it is whole. Files of one name are numbered in the order of the list. A status that is not 2xx, after redirects, is an error: its body is not kept.
+    Without -P or -O all bodies are written to standard output, one after another in the order of the list. With one \
+    of them each body becomes a file, named after the last part of its URL's path and its query. The file is called \
+    name.part until it is complete. Files with the same name are numbered in the order of the list. A status other than \
+    2xx, after redirects, is an error, and its body is not kept.
 
-    A list may name whatever this machine can reach: its own servers, private networks and, as http+unix URLs, \
-    sockets. Take lists from those whom you trust, or filter them. Redirects of public servers don't lead there, \
+    A list may name anything that this machine can reach: its own servers, private networks and, as http+unix URLs, \
+    sockets. Take lists from trusted sources only, or filter them. Redirects from public servers don't lead there, \
     unless --allow-private-redirects is given.
 
-    The order of a list does not matter where bodies go to files: while a host is busy, the list is read ahead for \
-    other hosts, and lines that have to wait go to a temporary file (in TMPDIR). Names of hosts are looked up before \
-    their URLs take a place, 24 at a time.
+    If bodies go to files, the order of the list does not matter: while one host is busy, the list is read ahead for \
+    other hosts, and waiting lines are stored in a temporary file (in TMPDIR). Host names are looked up before their \
+    URLs are started, at most 24 at a time.
 
-    Requests to one host start some 20 to 30 milliseconds apart, but for those to this machine itself: see \
-    --min-interval and --rate.
+    Requests to one host start about 20 to 30 milliseconds apart, except on this machine: see --min-interval and --rate.
 
-    A host that answers 429 or 503 pauses as a whole, for as long as it asks, and is then tried with one request \
-    before the others go on. A host that can't be reached is given up after some tries; its URLs fail as unreachable. \
-    See --retry-after and --host-failures. With --adaptive a refusal that asks for no wait lowers what is sent to the \
-    host, until it refuses next to nothing.
+    A host that answers 429 or 503 is paused for the time that it requests, and then tried with one request before the \
+    others continue. A host that can't be reached is given up after some tries, and its URLs fail as unreachable. See \
+    --retry-after and --host-failures. With --adaptive, refusals without a requested wait reduce what is sent to the \
+    host, until it refuses almost nothing.
 
-    With --session a run can end at any moment, and the same command goes on: a file that has its name is not asked for \
-    again, a part goes on where it ends if the server has the same version still. What is asked for is known by its URL, \
-    so the list may have changed.
+    With --session a run can end at any moment, and the same command continues it. A complete file is not requested \
+    again. A partial file is continued if the server still has the same version. URLs identify the entries, so the list \
+    may have changed.
 
-    Authorities that servers' certificates are checked against may be named by CURL_CA_BUNDLE, SSL_CERT_FILE and \
-    SSL_CERT_DIR, as with curl.
+    CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR set the certificate authorities to trust, as with curl.
 
-    kill -USR1 shows what every host does, and what its next request waits for, without an effect on the run.
+    kill -USR1 shows what every host does and what its next request waits for. It does not affect the run.
 
     EXAMPLES
       headgate fetch -i urls.txt --per-host 4 -P out
@@ -49,12 +48,12 @@ enum FetchHelp {
     EXIT STATUS
       0    all URLs were fetched
       1    failures of more than one of the classes below
-      2    a wrong option or argument, or bad lines in the list
-      3    files: the list, the folder, the disk, the output; no threads left
-      4    network: names, connections, broken responses, those beyond --max-filesize
+      2    an invalid option or argument, or bad lines in the list
+      3    files: the list, the folder, the disk, the output; or no threads left
+      4    network: names, connections, broken responses, bodies larger than --max-filesize
       5    TLS
       6    timed out, or slower than --speed-limit
-      8    HTTP errors: a status that is not 2xx, a redirect that is refused, broken or one too many
-      130  interrupted; once: what runs is finished, twice: at once
+      8    HTTP errors: a status that is not 2xx, a redirect that is refused or invalid, or too many of them
+      130  interrupted: once, after running requests have finished; twice, at once
     """
 }

@@ -2,17 +2,17 @@ import HeadgateDispatch
 
 /// One URL of a run.
 struct FetchJob: Sendable {
-  /// As it was given.
+  /// The URL as given.
   let url: String
   var request: DispatchRequest
-  /// Its place among all URLs, from 0.
+  /// Its index among all URLs, from 0.
   let index: Int
-  /// The name that its file gets; nil where bodies go to the output.
+  /// The name of its file. Nil if bodies go to the output.
   var name: String?
-  /// What a session has planned for it; nil: not known yet.
+  /// The session's plan for it. Nil if not known yet.
   var plan: SessionState.Plan?
 
-  /// The same with the tag by which the run's timeline knows it.
+  /// The same job with the tag that identifies it in the run's timeline.
   var tagged: FetchJob {
     var job = self
     job.request.tag = RunTimeline.tag(index)
@@ -20,21 +20,21 @@ struct FetchJob: Sendable {
   }
 }
 
-/// How one URL ended.
+/// The outcome of one URL.
 enum FetchOutcome: Sendable {
   case stored(FileResponse)
   case written(StreamedResponse, bytes: Int)
   case refused(ResponseHead, url: String, bytes: Int, times: DispatchTimes?)
-  /// Its body came, or the rest of it, and has its name; so many bytes in all.
+  /// Its body, or the rest of it, was received and has its final name. `bytes` is its whole size.
   case kept(ResponseHead, url: String, path: String, bytes: Int, times: DispatchTimes?)
-  /// Its status is a good one, and that was all that was asked for.
+  /// It answered with a success status, and its body was not requested.
   case checked(ResponseHead, url: String, times: DispatchTimes?)
-  /// Its body is there already; nothing was asked.
+  /// Its body exists already; nothing was requested.
   case there(path: String, bytes: Int)
-  /// Its body is there already; the server says that it is the present one.
+  /// Its body exists already, and the server says that it is current.
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
-  /// So many bytes of it may be in the output all the same.
+  /// The output may contain `sent` bytes of it anyway.
   case failed(DispatchError, sent: Int = 0)
-  /// The output took no more.
+  /// The output could not be written.
   case outputFailed(OutputError)
 }

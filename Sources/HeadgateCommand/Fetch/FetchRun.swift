@@ -114,7 +114,7 @@ final class FetchRun: Sendable {
     display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
     display?.observe(self)
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
-      report.remark("others may read the passwords in \(file); chmod 600 keeps them to you")
+      report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
     }
   }
 
@@ -159,7 +159,7 @@ final class FetchRun: Sendable {
     if stop == .reading {
       report.remark(
         InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
-          + (session == nil ? "" : "; the same command goes on where this one ends"))
+          + (session == nil ? "" : "; the same command continues this run"))
       dispatcher.beginShutDown(.graceful)
     } else {
       dispatcher.dispose()

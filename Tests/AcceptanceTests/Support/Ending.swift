@@ -123,6 +123,6 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "a row that was sent, and nothing is known of it",
       "echo '{\"n\":1}' | headgate call -i - -X POST --url \"$ORIGIN/reset?{n}\" --json '{\"n\":{n}}' -o results", 9,
       "ok 0  failed 0  unknown 1  bytes 0 B  ",
-      says: "; whether it was done is not known, and it may not be sent twice: see --idempotency-key\n"),
+      says: "; its outcome is unknown, and it must not be sent twice: see --idempotency-key\n"),
   ]
 }

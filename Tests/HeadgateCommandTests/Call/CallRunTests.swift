@@ -165,7 +165,7 @@ import Testing
     #expect(lost.status == 9 && lost.last.hasPrefix("ok 0  failed 0  unknown 1  "))
     #expect(try lost.column("outcome") == ["\"unknown\""])
     #expect(try lost.column("error") == ["\"connection_lost\""])
-    #expect(lost.messages.contains("whether it was done is not known"))
+    #expect(lost.messages.contains("its outcome is unknown"))
     counts = answer(.text("", status: 503))
     let refused = try await CallTrial(arguments, in: folder, input: input).finish()
     #expect(counts.withLock { $0 } == ["": 1] && refused.status == 8)
@@ -198,7 +198,8 @@ import Testing
     #expect(called.results.count == 51 && called.status == 1)
     #expect(called.messages.split(separator: "\n").count == CallReport.mostTold + 3)
     #expect(
-      called.messages.contains("headgate: more rows have the error http_error; the results name each, and so does -v\n")
+      called.messages.contains(
+        "headgate: more rows have the error http_error; the results list each of them, and so does -v\n")
     )
     let all = try await CallTrial(arguments + ["-v"], in: folder, input: input).finish()
     #expect(all.messages.split(separator: "\n").count == 52)

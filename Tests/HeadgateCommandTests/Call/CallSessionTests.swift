@@ -88,7 +88,7 @@ import Testing
     let unknown = named.results.filter { $0["outcome"]?.text == "\"unknown\"" }
     #expect(Set(unknown.map { $0["row"]?.text }) == ["{\"n\":3}", "{\"n\":4}"])
     #expect(unknown.allSatisfy { $0["error"]?.text == "\"outcome_unknown\"" })
-    #expect(named.messages.contains("standard input:3: it was under way when an earlier run ended"))
+    #expect(named.messages.contains("standard input:3: it was being sent when an earlier run ended"))
     let later = try await run(rows(1...5), "--retry-failed")
     #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  there 3  unknown before 2  "))
     #expect(paths() == [])
@@ -152,7 +152,7 @@ import Testing
     let (journal, results) = (folder.bytes(of: "run"), folder.bytes(of: "out"))
     let url = origin.url("/{n}")
     let other = refusal("-i", "-", "--url", url, "-X", "PUT", "-o", "@/out", "--session", "@/run")
-    #expect(other?.status == .usage && other?.description.contains("belongs to other requests") == true)
+    #expect(other?.status == .usage && other?.description.contains("was made for other requests") == true)
     let new = refusal("-i", "-", "--url", url, "-X", "POST", "-o", "@/out", "--session", "@/new")
     #expect(new?.status == .usage && new?.description.contains("belong to another session") == true)
     try folder.write("notes\n", to: "notes")
@@ -162,7 +162,8 @@ import Testing
       refusal("-i", "-", "--url", url, "-o", "@/o2", "--session", "@/notes")?.description.contains("is no session")
         == true)
     #expect(
-      refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains("no regular file")
+      refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains(
+        "not a regular file")
         == true)
     // Somebody's JSON without a line feed is no line of results that was torn.
     let own = #"{"key":"0123456789abcdef","value":1}"#

@@ -30,7 +30,7 @@ import Testing
     check(
       "{\"a\":1}\n\n  \r\n{\"b\" : 2}\r\n[]\nx\n{\"c\":3}", NDJSONCutter(),
       [
-        "1 {\"a\":1}", "4 {\"b\":2}", "5 ! it is an array; a row is a JSON object",
+        "1 {\"a\":1}", "4 {\"b\":2}", "5 ! it is an array; a row must be a JSON object",
         "6 ! it is not JSON: expected a value, at byte 1", "7 {\"c\":3}",
       ])
     check("\u{FEFF}{\"a\":1}\n", NDJSONCutter(), ["1 {\"a\":1}"])
@@ -60,13 +60,14 @@ import Testing
     check(
       "a,b\n1\n1,2,3\nx\"y,2\n\"x\"y,2\n1,2\n", CSVCutter(),
       [
-        "2 ! it has 1 values, and the header has 2 names", "3 ! it has 3 values, and the header has 2 names",
-        "4 ! a quotation mark is inside a value that is not quoted", "5 ! text follows a quoted value",
+        "2 ! it has 1 values, but the header has 2 names", "3 ! it has 3 values, but the header has 2 names",
+        "4 ! a value that is not quoted contains a quotation mark", "5 ! text follows a quoted value",
         #"6 {"a":"1","b":"2"}"#,
       ])
-    check("a\n\"1\n2\n", CSVCutter(), ["2 ! a quotation mark has no second one"])
+    check("a\n\"1\n2\n", CSVCutter(), ["2 ! a quoted value is not closed"])
     check(
-      "a,a\n1,2\n3,4\n", CSVCutter(), ["1 ! the header can't be read, and so no row: a name is twice in the header"])
+      "a,a\n1,2\n3,4\n", CSVCutter(),
+      ["1 ! the header is invalid, so no row can be read: a name occurs twice in the header"])
     #expect(rows(Array("a\n".utf8) + [0xFF, 0x0A], CSVCutter(), pieces: 9) == ["2 ! it is not UTF-8"])
     let marked = Array("\u{FEFF}\"a\"\n1\n".utf8)
     #expect(rows(marked, CSVCutter(), pieces: 1 << 16) == [#"2 {"a":"1"}"#])

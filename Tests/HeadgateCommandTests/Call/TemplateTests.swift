@@ -52,7 +52,7 @@ import Testing
     #expect(problem { try text("{o.p.q.2}") }?.message == "the row has no field o.p.q.2")
     #expect(problem { try text("{id.x}") }?.message == "the row has no field id.x")
     #expect(problem { try text("{none}") } == RowProblem(code: "missing_field", message: "the field none is null"))
-    #expect(problem { try text("{o}") }?.message == "the field o is an object, which is no text; write {o:json}")
+    #expect(problem { try text("{o}") }?.message == "the field o is an object, not text; write {o:json}")
     #expect(problem { try text("{name:json}") }?.code == "invalid_row")
   }
 
@@ -67,7 +67,8 @@ import Testing
     #expect(
       problem { try url("http://h/{dots}/x") }?.message == "the field dots is \"..\", which would lead to another path")
     #expect(
-      problem { try url("http://h/items/{empty}") }?.message == "the field empty is empty, and a part of the path")
+      problem { try url("http://h/items/{empty}") }?.message
+        == "the field empty is part of the path and must not be empty")
     // The field that begins the URL has its scheme and host in it.
     let base = Self.row(#"{"base":"http://h:1/a","id":"x/y"}"#)
     #expect(try URLTemplate("{base}/b/{id}").text(base) == "http://h:1/a/b/x%2Fy")
