@@ -35,7 +35,7 @@ import Testing
     let fetched = try await fetch("-i", "@/list", "-P", "@/out", in: folder)
     #expect(fetched.status == 2)
     #expect(fetched.lines.count == 2)
-    #expect(fetched.messages.contains("/list: it is compressed by \(form); write "))
+    #expect(fetched.messages.contains("/list: it is compressed with \(form); run "))
     #expect(Compression(startingWith: Array("http://a/\n".utf8)) == nil)
     #expect(Compression(startingWith: [0x1F]) == nil)
   }
@@ -173,7 +173,7 @@ import Testing
     #expect(folder.names(in: "out").count == 3)
     // How much of the list was taken by then is a matter of luck: none of it beyond the three may run.
     #expect(await fetched.messages.contains("ok 3  failed 0  skipped 7  "))
-    #expect(await fetched.messages.contains("headgate: waiting for 3 requests that run to end (3 at 127.0.0.1:"))
+    #expect(await fetched.messages.contains("headgate: waiting for 3 running requests to finish (3 at 127.0.0.1:"))
     #expect(await fetched.records.filter { $0.error == "shut_down" }.count == (await fetched.records.count) - 3)
 
     let twice = try FetchTrial(arguments + ["--overwrite"], in: folder, input: list)

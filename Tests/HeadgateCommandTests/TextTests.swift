@@ -22,11 +22,11 @@ import Testing
 
   @Test func `The first interrupt names what it waits for`() {
     #expect(
-      InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 request that runs to end (1 at a:80), "))
+      InterruptText.of([("a:80", 1), ("b:80", 0)]).hasPrefix("waiting for 1 running request to finish (1 at a:80), "))
     #expect(
       InterruptText.of([("a:80", 1), ("b:80", 2), ("c:80", 1), ("d:80", 1), ("e:80", 1)]).contains(
-        "6 requests that run to end (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), "))
-    #expect(InterruptText.of([]).hasPrefix("ending, since nothing runs"))
+        "6 running requests to finish (2 at b:80, 1 at a:80, 1 at c:80, others at 2 more), "))
+    #expect(InterruptText.of([]).hasPrefix("ending: no request is running"))
   }
 
   @Test(arguments: [

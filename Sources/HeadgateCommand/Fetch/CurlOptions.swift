@@ -61,9 +61,9 @@ struct CurlOptions: ParsableArguments {
         "-u is not supported: other users could see it in the process list, and every host would receive it. Give "
           + "--netrc-file FILE or --netrc, or --header-env Authorization=VARIABLE."
       ),
-      (request != nil, "-X is not supported:  " + curl),
-      (data != nil, "-d is not supported:  " + curl),
-      (head, "-I is not supported:  " + curl),
+      (request != nil, "-X is not supported: " + curl),
+      (data != nil, "-d is not supported: " + curl),
+      (head, "-I is not supported: " + curl),
       (
         output != nil,
         "-o is not supported: give -P DIR or -O to write one file per URL, named after it; or > FILE for all bodies "

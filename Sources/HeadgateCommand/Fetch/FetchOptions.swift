@@ -2,7 +2,7 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateFlow
 
-/// What `headgate fetch` was asked for, checked.
+/// The options of `headgate fetch`, after validation.
 struct FetchOptions: Sendable {
   /// Where bodies go.
   enum Target: Hashable, Sendable {
@@ -16,71 +16,73 @@ struct FetchOptions: Sendable {
     var isFolder: Bool { if case .folder = self { true } else { false } }
   }
 
-  /// How much is said on the standard error.
+  /// How much is written to standard error.
   enum Verbosity: Hashable, Sendable { case quiet, normal, verbose }
 
-  /// URLs that were given as arguments; they come first.
+  /// URLs from the arguments. They come before those of lists.
   var urls: [String] = []
-  /// Paths of lists; `-` is the standard input.
+  /// Paths of lists. `-` is standard input.
   var lists: [String] = []
   /// What is done with the URLs of lists.
   var list = ListRules()
   var target = Target.output
-  /// Whether the distance of starts is the usual one, which is not kept at this machine itself.
+  /// Whether the default spacing of starts is in force. It does not apply to servers on this machine.
   var sparesLoopback = false
-  /// Requests at once for each end-point, for those of some hosts, and in all.
+  /// The limits of concurrent requests: per end-point, for the hosts of patterns, and in total.
   var perHost = EndPointLimits.standard
   var rules: [HostPattern: EndPointLimits] = [:]
   var total = GateLimits.defaultTotal
-  /// When a host pauses as a whole; nil: never, and no URL waits for as long as Retry-After says either.
+  /// When a host pauses. Nil: never, and the retries of a single URL ignore Retry-After too.
   var pauses: PausePolicy? = PausePolicy()
-  /// When a host that can't be reached sleeps; nil: never.
+  /// When the breaker of an unreachable host opens. Nil: never.
   var breaker: BreakerPolicy?
-  /// Whether hosts' limits are learned from their refusals, and where they are kept.
+  /// Whether limits are learned from refusals, and the file that stores them between runs.
   var isAdaptive = false
   var adaptiveFile: String?
-  /// How many times a URL is asked again.
+  /// How many times a URL is retried.
   var retries = 0
-  /// How long a URL may take from its start, and how long the whole run may.
+  /// The time limit of a URL from its start, and of the whole run.
   var maxTime: Duration?
   var deadline: Duration?
   var connectTimeout: Duration? = .seconds(30)
   var idleTimeout: Duration? = .seconds(120)
   var headerFields: HTTPFields = [:]
-  /// Fields and passwords that are elsewhere: `readSecrets` gets them.
+  /// Sources outside the command line. `readSecrets` reads them.
   var headerSources: [HeaderSource] = []
   var passwordFile: String?
   private var passwords: Netrc?
-  /// How many redirects a URL may take, and which ones.
+  /// How many redirects are followed for a URL, and which ones.
   var maxRedirects = 20
   var redirects = RedirectRule()
-  /// The most bytes of a body, the least speed, and the most bytes that wait on the disk for their turn.
+  /// The largest body in bytes, the least speed, and the most bytes that are stored on disk while bodies and lines wait
+  /// for their turn.
   var maxBytes: Int?
   var leastSpeed: TransferSpeed?
   var maxHeld = 4 << 30
-  /// Whether a file takes the place of one with its name.
+  /// Whether a file replaces an existing one of the same name.
   var overwrites = false
-  /// The journal of a session; nil: none. Whether only what failed is asked for, and whether what is there is renewed.
+  /// The journal of a session, nil without one; whether only failed URLs are fetched again; whether complete files are
+  /// revalidated.
   var session: String?
   var retryFailed = false
   var newer = false
   var log: String?
-  /// The page that shows the run at its end.
+  /// The HTML report that is written at the end.
   var page: String?
   var verbosity = Verbosity.normal
   var progress = ProgressMode.auto
-  /// How connections are made; nil: as nobody said anything.
+  /// How connections are made. Nil: the defaults.
   var connection: ConnectionOptions?
 
-  /// The folder that files go to; the current one where none is named.
+  /// The folder for files. The current one by default.
   var folder: String { if case .folder(let folder) = target { folder } else { "." } }
 
-  /// A URL as a request with these limits and fields.
+  /// Makes a request for a URL, with these limits and fields.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
     let plain = try DispatchRequest(url)
     var request = try over(connection?.unixSocket, plain)
     if let cookie = connection?.cookieField { request.headerFields[.cookie] = cookie }
-    // One of each request: that of the options, else the URL's, else that of the host.
+    // In order of precedence: the field of the options, the URL's credentials, the netrc entry of the host.
     if headerFields[.authorization] != nil {
       request.headerFields[.authorization] = nil
     } else if request.headerFields[.authorization] == nil, !plain.endPoint.isUnixSocket {
@@ -100,32 +102,33 @@ struct FetchOptions: Sendable {
 }
 
 extension FetchOptions {
-  /// What is waited between two times.
+  /// The wait between two attempts.
   static let backoff = Backoff.polite
 
-  /// The rules by which a URL is sent so many times; nil for one time.
+  /// The policy for this number of attempts. Nil for a single one.
   func retryPolicy(attempts: Int) -> RetryPolicy? {
     guard attempts > 1 else { return nil }
-    // No budget: those who ask for so many of each URL mean that.
+    // No budget: the user has set the number of attempts explicitly.
     var retry = RetryPolicy(attempts: attempts, backoff: Self.backoff, budget: nil)
-    // The pause of the whole host has a longest of its own.
+    // The length of a host's pause is capped separately.
     retry.longestRetryAfter = .seconds(366 * 86_400)
     retry.ignoresRetryAfter = pauses == nil
     return retry
   }
 
-  /// Reads the fields and passwords that are elsewhere.
+  /// Reads the header fields and passwords that are not on the command line.
   mutating func readSecrets() throws(FetchProblem) {
     for source in headerSources { for field in try source.fields() { headerFields.append(field) } }
     headerSources = []
     if let passwordFile { passwords = try NetrcFile.read(passwordFile) }
   }
 
-  /// The request, or one for what its URL names on a Unix-domain socket, with its host for a name.
+  /// The request itself, or with `--unix-socket` a request for the same path over the socket, with the original host in
+  /// its Host field.
   private func over(_ socket: EndPoint?, _ request: DispatchRequest) throws(DispatchError) -> DispatchRequest {
     guard let socket, request.endPoint != socket else { return request }
     guard !request.endPoint.isUnixSocket else {
-      throw DispatchError(.invalidURL, detail: "it names another socket than --unix-socket")
+      throw DispatchError(.invalidURL, detail: "its socket is not that of --unix-socket")
     }
     let parts = request.url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     let path = socket.host.split(separator: "/").map { "%2F" + $0.utf8.map(Self.escaped).joined() }.joined()
@@ -143,6 +146,6 @@ extension FetchOptions {
 }
 
 extension Backoff {
-  /// From a second on, doubling up to a minute.
+  /// Starts at one second and doubles up to a minute.
   fileprivate static let polite = Backoff(first: .seconds(1), maximum: .seconds(60))
 }

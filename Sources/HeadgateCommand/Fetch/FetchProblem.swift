@@ -1,4 +1,4 @@
-/// Why a run could not begin: said in one line, before anything is fetched.
+/// Why a run can't begin. It is shown in one line, before anything is fetched.
 struct FetchProblem: Error, CustomStringConvertible {
   let description: String
   let status: ExitStatus

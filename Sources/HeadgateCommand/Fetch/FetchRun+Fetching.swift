@@ -3,23 +3,22 @@ import HeadgateDispatch
 import HeadgateFlow
 import HeadgateThreads
 
-// One URL, to its file or to the output.
+// Fetches one URL to its file or to the output.
 
 extension FetchRun {
-  /// The rest of a refused response is read to its end when it is no longer than this, so that its connection can be
-  /// used again.
+  /// The rest of a refused response is read only up to this number of bytes, so that its connection can be reused.
   static let mostDrained = 64 * 1024
 
-  /// Brings a URL that has a name to the dispatcher's queue, and returns when it has its place there.
+  /// Queues a URL that has a file name at the dispatcher. Returns once it is queued.
   func submit(_ job: FetchJob) async {
     var job = timeline == nil ? job : job.tagged
-    // It counts from here, and the URL may have waited on the disk.
+    // The deadline is relative to now, and the URL may have waited on disk.
     job.request.deadline = timeLeft
     spared?.spare(job.request.endPoint)
     if let session { return await keep(job, session) }
     if options.list.isCheck { return await startCheck(job) }
     if transport.knowsName(for: job.request) { return await store(job) }
-    // Throws for a cancelled task only, and this one never is.
+    // Throws only for a cancelled task. This one is never cancelled.
     try? await nameRoom.wait()
     Task { [job] in
       await store(await named(job))
@@ -27,8 +26,9 @@ extension FetchRun {
     }
   }
 
-  /// Looks a URL's name up, before it takes a place in the queue and then a permit: of thousands of names that are looked
-  /// up, those that are known go on. One that has no addresses fails when it has its permit, as it does without this.
+  /// Looks up the host name of a URL before it takes a place in the queue and a permit. With thousands of look-ups in
+  /// progress, URLs with known names are not held up. A URL whose name has no addresses fails after it has received a
+  /// permit, just as it does without this step.
   func named(_ job: FetchJob) async -> FetchJob {
     guard !transport.knowsName(for: job.request) else { return job }
     var job = job
@@ -36,7 +36,8 @@ extension FetchRun {
     while await !transport.lookUpName(for: job.request) {
       attempts -= 1
       guard attempts > 0, !isStopping else {
-        // It has had its times to connect, and fails as soon as it has its permit: there its host's breaker hears of it.
+        // The look-up has used up the attempts. The request still takes a permit and then fails at once, so that the
+        // host's breaker counts the failure.
         job.request.connectTimeout = .milliseconds(1)
         job.request.retry = nil
         break
@@ -46,7 +47,7 @@ extension FetchRun {
     return job
   }
 
-  /// Brings a URL to the queue whose body goes to the standard output, and returns when its turn is near.
+  /// Queues a URL whose body goes to standard output. Returns when its turn is near.
   func print(_ job: FetchJob) async {
     var job = timeline == nil ? job : job.tagged
     spared?.spare(job.request.endPoint)
@@ -75,8 +76,7 @@ extension FetchRun {
     }
   }
 
-  /// Streams a body to the output when it is its turn, and gathers it until then. The turn is passed on whatever
-  /// happens.
+  /// Streams a body to the output when it is its turn, and stores it until then. The turn is passed on in every case.
   private func write(_ job: FetchJob) async {
     let body = HeldBody(on: output.crew, output.held)
     var outcome: FetchOutcome
@@ -89,9 +89,10 @@ extension FetchRun {
         try await body.empty { piece throws(OutputError) in try await output.write(piece) }
       }
     } catch let error as OutputError {
-      // Not only when its turn has come: others may need the space until then.
+      // At once, and not only when its turn comes: other bodies may need the space.
       body.discard()
-      // The output breaks for one of them; the others are not wanted any more. A temporary file is its body's own.
+      // A broken output is reported for one URL. The rest count as skipped. A failure of the temporary file belongs to
+      // its body alone.
       let isOwn = !output.isBroken || output.takeBreak()
       outcome = isOwn ? .outputFailed(error) : .failed(DispatchError(.shutDown))
     } catch {
@@ -105,8 +106,8 @@ extension FetchRun {
     output.turns.pass()
   }
 
-  /// Tries again as often as the options say, until the output has a part of the body. The library does not: it has handed
-  /// out the response's head.
+  /// Retries as often as the options allow, until a part of the body has been written. The library can't do it, since
+  /// it has already handed out the response's head.
   private func receiveWhole(_ job: FetchJob, into held: HeldBody, _ sent: inout Int) async throws -> FetchOutcome {
     var left = options.retries + 1
     var request = job.request
@@ -122,7 +123,7 @@ extension FetchRun {
     }
   }
 
-  /// Waits before a URL is asked again.
+  /// Waits before a URL is retried.
   func rest(after attempts: Int) async {
     var random = SystemRandom()
     let delay = FetchOptions.backoff.delay(after: max(1, attempts), using: &random)
@@ -147,7 +148,7 @@ extension FetchRun {
     while let piece = try await iterator.next() {
       bytes += piece.count
       received?.add(piece.count)
-      // What broke off before its turn leaves no trace in the output.
+      // A body that breaks off before its turn leaves no trace in the output.
       guard output.turns.has(job.index) else {
         try await held.append(piece)
         continue
@@ -161,6 +162,6 @@ extension FetchRun {
 }
 
 extension DispatchError {
-  /// Whether a body broke off that may be whole at the next attempt.
+  /// Whether the body was cut short, so that another attempt may succeed.
   var isCutShort: Bool { (code == .connectionLost || code == .idleTimedOut) && phase == .receiving }
 }

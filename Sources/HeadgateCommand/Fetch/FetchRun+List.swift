@@ -1,28 +1,28 @@
 import HeadgateDispatch
 
-// The list, read as far as it takes to keep all hosts busy: each URL gets its place in the queue or on the disk before
+// Lists are read only as far as it takes to keep all hosts busy. Each URL of a piece is queued or stored on disk before
 // the next piece is read.
 
-/// How far the list has been worked off.
+/// How far the lists have been read.
 struct ListProgress {
   /// URLs and bad lines.
   var lines = 0
-  /// URLs alone: each one's number is its turn at the output.
+  /// URLs alone. Their numbers give the turns at the output.
   var urls = 0
   /// Which URLs are this run's.
   var selection: ListSelection
 }
 
 extension FetchRun {
-  /// How many arguments are taken together, as the lines of one piece of a list are.
+  /// How many arguments are submitted together, as the lines of a piece are.
   private static let mostArguments = 1000
 
-  /// Hands over all URLs. Returns how many there were, bad lines included.
+  /// Submits all URLs. Returns their number, bad lines included.
   func readAll() async -> Int {
     let rules = options.list
     var progress = ListProgress(selection: ListSelection(shard: rules.shard, dedupes: rules.dedupes))
     var isWhole = true
-    // A session's failures may be as many as a list's lines.
+    // With `--retry-failed` there may be as many as lines in a list.
     for start in stride(from: 0, to: options.urls.count, by: Self.mostArguments) where isWhole {
       let lines = options.urls[start...].prefix(Self.mostArguments).enumerated().map { place, url in
         NumberedLine(number: start + place + 1, line: .url(url))
@@ -36,12 +36,12 @@ extension FetchRun {
     return progress.lines
   }
 
-  /// Counts what is not fetched any more: the last line tells of every URL, as far as that can be known.
+  /// Counts what is not fetched any more, so that the summary covers every URL as far as it can be known.
   private func skipRest(of list: InputReader<NumberedLine>) async {
     report.skippedUnread(await list.countRest { [weak self] in self?.isEndingAtOnce == false })
   }
 
-  /// False: the run is to stop.
+  /// Returns false when the run stops.
   private func read(_ list: InputReader<NumberedLine>, _ progress: inout ListProgress) async -> Bool {
     await list.readAll(for: "fetch", fault: report.fault) { lines in
       guard await take(lines, of: list.name, &progress) else { return false }
@@ -50,7 +50,7 @@ extension FetchRun {
     }
   }
 
-  /// False: the run is to stop. Lines that were not looked at are counted as skipped.
+  /// Returns false when the run stops. The remaining lines are counted as skipped.
   private func take(_ lines: [NumberedLine], of list: String, _ progress: inout ListProgress) async -> Bool {
     var placed = PlacedLines()
     var isWhole = true
@@ -89,7 +89,7 @@ extension FetchRun {
     progress.lines += 1
   }
 
-  /// A URL as a request, with what is left of the run's time.
+  /// Makes a request for a URL, with the rest of the run's time as its deadline.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
     var request = try options.request(url)
     request.deadline = timeLeft

@@ -11,7 +11,7 @@ import Glibc
 import Musl
 #endif
 
-// What can be wrong is found here, before anything is fetched.
+// Everything that can fail early fails here, before anything is fetched.
 
 extension FetchRun {
   static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (
@@ -58,7 +58,7 @@ extension FetchRun {
     }
   }
 
-  /// The jar for servers' cookies; nil when nobody asked for it.
+  /// The jar for servers' cookies. Nil without a cookie option.
   static func makeJar(_ options: FetchOptions) throws(FetchProblem) -> CookieJar? {
     guard let connection = options.connection, connection.keepsCookies else { return nil }
     do throws(DispatchError) {

@@ -2,8 +2,8 @@ import HeadgateCurl
 import HeadgateDispatch
 
 extension FetchRun {
-  /// Saves the cookies and the learned limits in the files that the options name. A file that can't be written is a
-  /// fault of the run.
+  /// Saves the cookies and the learned limits in the files that the options name. If a file can't be written, the run
+  /// has a fault.
   static func save(
     _ cookies: CookieJar?, learnedBy gate: EndPointGate, _ options: FetchOptions,
     fault: (FailureClass, String) -> Void

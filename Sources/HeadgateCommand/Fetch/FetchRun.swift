@@ -2,7 +2,7 @@ import HeadgateCurl
 import HeadgateDispatch
 import HeadgateThreads
 
-/// One run of `headgate fetch`: the list goes in, and each URL ends in the report.
+/// One run of `headgate fetch`. The report receives the outcome of each URL.
 final class FetchRun: Sendable {
   /// Where the run reads and writes.
   struct Streams: Sendable {
@@ -11,19 +11,19 @@ final class FetchRun: Sendable {
     var messages: Int32 = 2
   }
 
-  /// How far the run was told to stop.
+  /// How far the run has been stopped.
   enum Stop { case no, reading, atOnce }
 
-  /// The least number of URLs that may wait in the dispatcher's queue.
+  /// The least capacity of the dispatcher's queue, in URLs.
   static let lookahead = 4096
-  /// The most bytes of lists that wait on the disk.
+  /// The most bytes of waiting lines on disk.
   static let mostStored = 1 << 30
 
   let options: FetchOptions
   let dispatcher: URLDispatcher
-  /// The dispatcher's.
+  /// The dispatcher's transport.
   let transport: CurlTransport
-  /// How many URLs may wait for their hosts' names.
+  /// Limits how many URLs wait for a name look-up.
   let nameRoom = Semaphore(name: "headgate-names", permits: FetchRun.lookahead)
   let report: FetchReport
   let output: OutputWriter
@@ -34,38 +34,38 @@ final class FetchRun: Sendable {
   let lineStore: LineStore
   let storeHasFailed = Locked(false)
   let hasToldOutOfTime = Locked(false)
-  /// The limits that were given. Those in force may change, and asking for them takes the gate's lock.
+  /// The limits of the options. Those in force may change, and reading them takes the gate's lock.
   let configuredLimits: GateLimits
   private let stopSignal: StopSignal
   private let started: Deadline
   private let stop = Locked(Stop.no)
-  /// How many URLs and bad lines there are, once that is known.
+  /// The number of URLs and bad lines, once it is known.
   let total = Locked(Int?.none)
-  /// The same as a count of the lists tells it before they are read; nil where that is not possible.
+  /// The same number from a count of the lists ahead of the run. Nil where it can't be known.
   let expected = Locked(Int?.none)
   private let diskHasFailed = Locked(false)
-  /// How the run tells how far it is; never `auto`.
+  /// How progress is shown. Never `auto`.
   let progress: ProgressMode
-  /// For the progress; nil where none is shown.
+  /// Bytes received, for the progress. Nil if none is shown.
   let received: ByteCount?
-  /// What an earlier run left for this one, and this one for the next; nil without `--session`.
+  /// The journal of earlier runs, which this run continues and extends. Nil without `--session`.
   let session: Session?
-  /// The names that files get.
+  /// Assigns the names of files.
   let names: FileNames
-  /// For the log and the page; nil where there is neither.
+  /// For the log and the report. Nil if there is neither.
   let timeline: RunTimeline?
   private let cookies: CookieJar?
   let messages: Int32
-  /// Shows the progress; nil where none is shown.
+  /// Shows the progress. Nil if none is shown.
   let display: ProgressDisplay?
-  /// Those that --check asks by GET alone.
+  /// The end-points that --check requests with GET only.
   let headless = HeadlessEndPoints()
-  /// Nil where the distance of starts holds for this machine too.
+  /// Nil if the spacing of starts applies to this machine too.
   let spared: SparedEndPoints?
 
-  /// Opens all that the run needs.
+  /// Opens everything that the run needs.
   ///
-  /// - Throws: ``FetchProblem`` for what could not be opened or made; nothing was fetched then.
+  /// - Throws: ``FetchProblem`` for anything that can't be opened or made. Nothing has been fetched then.
   init(_ options: FetchOptions, streams: Streams = Streams()) throws(FetchProblem) {
     var options = options
     started = Deadline.now
@@ -118,14 +118,14 @@ final class FetchRun: Sendable {
     }
   }
 
-  /// Fetches everything and returns the exit status, once all is written.
+  /// Fetches everything. Returns the exit status after all output is written.
   func run() async -> ExitStatus {
     display?.start()
     countLists()
     let timer = options.deadline.map { deadline in
       TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
         stopSignal.raise()
-        // Their own deadlines have passed.
+        // The deadlines of the waiting URLs have passed.
         transport.stopWaitingForNames()
       }
     }
@@ -136,7 +136,7 @@ final class FetchRun: Sendable {
     timer?.cancel()
     await dispatcher.shutDown(.drain)
     if let session {
-      // What waits to be written there is to be there for the next run.
+      // Waits until pending entries are written, for the next run.
       do throws(SystemError) {
         try await session.journal.write("")
       } catch {
@@ -147,7 +147,8 @@ final class FetchRun: Sendable {
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }
 
-  /// The first time: reads no further, lets finish what runs, skips what waits. The second time: ends all at once.
+  /// The first call stops reading, lets running requests finish and skips what waits. The second call ends everything
+  /// at once.
   @discardableResult
   func interrupt() -> Stop {
     let stop = stop.withLock { stop in
@@ -164,12 +165,12 @@ final class FetchRun: Sendable {
     } else {
       dispatcher.dispose()
     }
-    // After that: what waited for a name must not start.
+    // Last, since requests that waited for a name must not start.
     transport.stopWaitingForNames()
     return stop
   }
 
-  /// The disk takes no more files: said once, and nothing that is still to come is fetched.
+  /// The disk accepts no more files. This is reported once, and nothing more is fetched.
   func diskFailed(_ job: FetchJob, _ error: DispatchError) {
     let isFirst = diskHasFailed.withLock { hasFailed in
       defer { hasFailed = true }
@@ -181,7 +182,7 @@ final class FetchRun: Sendable {
     outputBroke()
   }
 
-  /// The output takes no more: nothing that is still to come can be used.
+  /// The output accepts no more, so nothing more is fetched.
   func outputBroke() {
     stopSignal.raise()
     dispatcher.dispose()
@@ -192,13 +193,13 @@ final class FetchRun: Sendable {
 
   var isStopping: Bool { stopSignal.isRaised }
 
-  /// Whether it was interrupted twice.
+  /// Whether the run was interrupted twice.
   var isEndingAtOnce: Bool { stop.withLock { $0 == .atOnce } }
 
-  /// What is left of the whole run's time; nil without a limit.
+  /// The rest of the run's time. Nil without a deadline.
   var timeLeft: Duration? { options.deadline.map { $0 - elapsed } }
 
-  /// Whether the end was brought on by the deadline and by nobody else.
+  /// Whether the deadline, and not an interrupt, ended the run.
   var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
 
   var elapsed: Duration { Deadline.now - started }

@@ -1,18 +1,18 @@
-// Names for files, made from URLs that strangers wrote. A name never leaves its folder, never hides, never breaks a
-// terminal, and leaves room for what is added to it.
+// Makes file names from URLs of untrusted origin. A name never leaves its folder, is never hidden, contains no terminal
+// control characters, and leaves room for suffixes.
 
-/// The name that a URL gives to its file.
+/// Derives the name of a file from its URL.
 enum FileName {
-  /// A file system takes 255 bytes; the rest is for a number and `.part`.
+  /// File systems allow 255 bytes. The rest is for a number and `.part`.
   static let longest = 240
 
-  /// The last component of the URL's path, percent-decoded and made harmless; `index.html` where there is none. The
-  /// query follows it as it is written, as wget has it: pages that differ in nothing else are told apart by it.
+  /// The last component of the URL's path, percent-decoded and made harmless, or `index.html` if there is none. The
+  /// query follows as it is written, as with wget, since it may be the only difference between two URLs.
   ///
-  /// What is too long is cut before its extension; the query then at its end.
+  /// A name that is too long is shortened before its extension, and one with a query at its end.
   static func of(_ url: String) -> String {
     let encoded = lastComponent(of: url.utf8[...])
-    // What is no UTF-8 after decoding keeps its percent signs.
+    // A name that is not UTF-8 after decoding stays percent-encoded.
     let name = String(validating: percentDecoded(encoded), as: UTF8.self) ?? String(decoding: encoded, as: UTF8.self)
     let safe = harmless(name)
     let file = safe.isEmpty ? "index.html" : safe
@@ -32,8 +32,8 @@ enum FileName {
     folder == "." ? name : folder + (folder.hasSuffix("/") ? "" : "/") + name
   }
 
-  // Bytes are what a file system compares, and what separates the parts of a URL. Characters are others: a full stop
-  // after U+0600 and a slash before a combining mark are none of their own.
+  // Works on bytes, as file systems and URL parsers do. As a Character, a full stop after U+0600 or a slash before a
+  // combining mark would not be found.
 
   private static func lastComponent(of url: Substring.UTF8View) -> Substring.UTF8View {
     var rest = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
@@ -68,7 +68,7 @@ enum FileName {
 
   private static func harmless(_ name: String) -> String {
     var safe = withoutHarm(name)
-    // Hidden files, and the folder itself and the one above it.
+    // Hidden files, `.` and `..`.
     if safe.utf8.first == UInt8(ascii: ".") { safe = "_" + String(safe.unicodeScalars.dropFirst()) }
     guard safe.utf8.count > longest else { return safe }
     let extent = pathExtension(of: safe)
@@ -79,15 +79,14 @@ enum FileName {
     String(String.UnicodeScalarView(text.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
   }
 
-  /// `.part` is what a file in the making is called, and one must not take the other's place. Some file systems take
-  /// capital letters for small ones.
+  /// `.part` is the suffix of incomplete files, and a complete file must not collide with one. The case is ignored, as
+  /// some file systems do.
   private static func notPart(_ name: String) -> String {
     let end = name.utf8.suffix(5).map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     return end == Array(".part".utf8) ? name + "_" : name
   }
 
-  /// What tells programs the kind of a file: from the last full stop on, if no more than 16 letters and digits follow;
-  /// else nothing. By bytes, and only where all of them are ASCII.
+  /// The extension: everything from the last full stop on, if 1 to 16 ASCII letters or digits follow, else nothing.
   private static func pathExtension(of name: String) -> String {
     let tail = name.utf8.suffix(17)
     guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), tail.index(after: dot) != tail.endIndex else { return "" }
@@ -97,8 +96,8 @@ enum FileName {
     return isPlain ? String(decoding: tail[dot...], as: UTF8.self) : ""
   }
 
-  /// As many whole characters as have room. From the front: where a character ends is found in one pass, where it began
-  /// may take a pass of its own.
+  /// As many whole characters as fit. It counts from the front: the end of a character is found in one pass, but its
+  /// start may take a pass each time.
   private static func start(of name: String, atMost most: Int) -> String {
     var start = ""
     for character in name {
@@ -109,7 +108,7 @@ enum FileName {
   }
 
   private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
-    // What turns the direction of writing makes one name look like another.
+    // Bidirectional controls can make one name look like another.
     if scalar == "/" || scalar.properties.isBidiControl { return true }
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: return true

@@ -1,24 +1,24 @@
 import HeadgateThreads
 
-/// Gives the files of a run their names: equal ones are numbered in the order in which they are asked for, which is that
-/// of the list, and not in the order in which bodies come. The same list gets the same names each time.
+/// Assigns the file names of a run. Equal names are numbered in the order of the list and not in that of completion, so
+/// the same list always gets the same names.
 ///
-/// What is kept of a name is a hash of 56 bits, so that a long list costs some 8 bytes a line. Two names with one hash
-/// would cost the second one a number.
+/// It stores only a 56-bit hash of each name, about 8 bytes a line. If two different names have the same hash, the
+/// second one gets a number that it does not need.
 final class FileNames: Sendable {
-  /// Up to this number the search for a free one begins at 1 each time: names that are wished for a few times, which may
-  /// be all of a long list, cost no entry in `next`.
+  /// Up to this number, each search for a free number begins at 1. Names that occur a few times, which may be all of a
+  /// long list, then need no entry in `next`.
   private static let mostSearched = 8
 
   private struct State {
     var taken = NameHashes()
-    // Where the search for a free number goes on, for names that were wished for often: else n of them cost n².
+    // Where the search continues for frequent names. Without it, n equal names would cost n².
     var next: [Int: Int] = [:]
   }
 
   private let state = Locked(State())
 
-  /// - Parameter existing: Names that are taken from the beginning.
+  /// - Parameter existing: Names that are taken from the start.
   init(taken existing: some Sequence<String> = [String]()) {
     state.withLock { state in
       for name in existing { _ = state.taken.insert(name.hashValue) }

@@ -1,23 +1,23 @@
 import HTTPTypes
 
-/// Where header fields come from: the command line itself, which all who may list processes can read, or a place that
-/// secrets are safer in.
+/// Where header fields come from: the command line, which other users may see in the process list, or a safer place for
+/// secrets.
 enum HeaderSource: Hashable, Sendable {
   /// The field itself.
   case field(HTTPField)
   /// A file with one field a line.
   case file(String)
-  /// The field's value is that of an environment variable.
+  /// An environment variable that holds the field's value.
   case variable(HTTPField.Name, String)
 
-  /// Whether it has to be read when the run begins.
+  /// Whether it is read when the run begins.
   var isElsewhere: Bool {
     if case .field = self { false } else { true }
   }
 
-  /// The fields. Reads the file or the environment.
+  /// Returns the fields, which it reads from the file or the environment if necessary.
   ///
-  /// - Throws: ``FetchProblem``, which never shows a value.
+  /// - Throws: ``FetchProblem``. Its text never contains a value.
   func fields(_ environment: (String) -> String? = Environment.value(of:)) throws(FetchProblem) -> [HTTPField] {
     switch self {
     case .field(let field): return [field]
@@ -45,9 +45,9 @@ enum HeaderSource: Hashable, Sendable {
     }
   }
 
-  /// The fields of a file, one a line. Blank lines and those that begin with # are passed over.
+  /// Reads the fields of a file, one per line. Blank lines and lines that begin with # are skipped.
   ///
-  /// - Throws: The first line that is no field, by its number and without its text.
+  /// - Throws: An error for the first line that is not a field. It contains the line's number and not its text.
   static func fields(inFile bytes: [UInt8]) throws(OptionError) -> [HTTPField] {
     var fields: [HTTPField] = []
     let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)

@@ -9,9 +9,9 @@ import Glibc
 import Musl
 #endif
 
-/// Where limits that were learned are kept from one run to the next.
+/// The file that keeps learned limits from one run to the next.
 enum LearnedFile {
-  /// Reads it. A file that is not there yet has nothing in it.
+  /// Reads the file. A missing file counts as empty.
   static func read(_ path: String) throws(FetchProblem) -> LearnedLimits {
     guard access(path, F_OK) == 0 else { return LearnedLimits() }
     do {
@@ -21,14 +21,14 @@ enum LearnedFile {
     }
   }
 
-  /// Writes what a gate has learned. End-points that were not asked are kept as they were.
+  /// Writes what a gate has learned. Entries of end-points without requests stay as they were.
   static func write(learnedBy gate: EndPointGate, to path: String) throws(FetchProblem) {
     var learned = gate.limits.adaptive?.remembered ?? LearnedLimits()
     learned.merge(gate.learned)
     try write(learned, to: path)
   }
 
-  /// Writes what is known now in the place of what it had.
+  /// Replaces the contents of the file.
   static func write(_ learned: LearnedLimits, to path: String) throws(FetchProblem) {
     do {
       let file = try Descriptor.create(path)

@@ -1,11 +1,13 @@
 import ArgumentParser
 import HeadgateDispatch
 
-/// How many requests run at once, and how long each may take.
+/// How many requests run at once, and how long they may take.
 struct LimitOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Requests at once for each host and port. Two names of one machine are two hosts. (default: 6)", valueName: "n"),
+      "Concurrent requests per host and port. Two names of one machine count as two hosts. (default: 6)",
+      valueName: "n"
+    ),
     transform: OptionValue.count
   )
   var perHost = EndPointLimits.standard.requests
@@ -13,8 +15,8 @@ struct LimitOptions: ParsableArguments {
   @Option(
     name: .customLong("limit"),
     help: ArgumentHelp(
-      "Requests at once for these hosts, whatever --per-host says: a host, *.domain or *, and perhaps :port. The most "
-        + "specific one holds. Repeatable.",
+      "Concurrent requests for the hosts of a pattern, in place of --per-host: a host, *.domain or *, with :port or "
+        + "without. The most specific pattern applies. Repeatable.",
       valueName: "host=n"
     ),
     transform: OptionValue.rule
@@ -23,7 +25,8 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     name: [.customShort("j", allowingJoined: true), .customLong("jobs")],
-    help: ArgumentHelp("Requests at once in all; unless given, what open files leave room for.", valueName: "n"),
+    help: ArgumentHelp(
+      "Concurrent requests in total. (default: as many as the limit of open files allows)", valueName: "n"),
     transform: OptionValue.count
   )
   var jobs: Int?
@@ -31,36 +34,37 @@ struct LimitOptions: ParsableArguments {
   @Option(
     name: [.customShort("m", allowingJoined: true), .long],
     help: ArgumentHelp(
-      "The most time for a request, redirects included; waiting for its turn never counts.",
+      "Time limit for a request, redirects included. Waiting in the queue does not count.",
       valueName: "seconds"
     ),
     transform: OptionValue.seconds
   )
   var maxTime: Duration?
 
-  @Option(help: ArgumentHelp("The most time for the whole run.", valueName: "seconds"), transform: OptionValue.seconds)
+  @Option(help: ArgumentHelp("Time limit for the whole run.", valueName: "seconds"), transform: OptionValue.seconds)
   var deadline: Duration?
 
   @Option(
-    help: ArgumentHelp("The most time for a connection: name, TCP and TLS. (default: 30)", valueName: "seconds"),
+    help: ArgumentHelp(
+      "Time limit for making a connection: name look-up, TCP and TLS. (default: 30)", valueName: "seconds"),
     transform: OptionValue.seconds
   )
   var connectTimeout: Duration = .seconds(30)
 
   @Option(
-    help: ArgumentHelp("The longest silence of a server. (default: 120)", valueName: "seconds"),
+    help: ArgumentHelp("The longest time without any data from the server. (default: 120)", valueName: "seconds"),
     transform: OptionValue.seconds
   )
   var idleTimeout: Duration = .seconds(120)
 
-  /// The most requests at once in all.
+  /// The total limit of concurrent requests.
   func total() throws -> Int {
     guard let jobs else { return GateLimits.defaultTotal }
     let most = GateLimits.mostTotal
     guard jobs <= most else {
       throw ValidationError(
         "-j \(jobs) needs more open files than this process may have, which suffice for \(most); "
-          + "raise their number with ulimit -n."
+          + "raise the limit with ulimit -n."
       )
     }
     return jobs

@@ -1,10 +1,10 @@
-/// A set of hashes that takes about 8 bytes for each, while it grows too. It keeps 56 of their 64 bits: of ten million
-/// hashes two are taken for one with a probability of one in a thousand.
+/// A set of hashes that takes about 8 bytes for each, even while it grows. It keeps 56 of their 64 bits: among ten
+/// million hashes, the probability that two are confused is one in a thousand.
 ///
-/// A `Set<Int>` doubles when it grows, and has the old table beside the new one meanwhile: 201 MB at 10^7 elements. Here the
-/// first bits of a hash choose one of many small tables, and each grows alone, by an eighth.
+/// A `Set<Int>` doubles its size when it grows, and holds the old table beside the new one meanwhile: 201 MB at 10^7
+/// elements. Here the first bits of a hash choose one of many small tables, and each grows on its own, by an eighth.
 struct NameHashes: Sendable {
-  /// A table of 48-bit values with linear probing. Zero marks an empty place.
+  /// A table of 48-bit values with linear probing. Zero marks an empty slot.
   private struct Table: Sendable {
     var low: [UInt32]
     var high: [UInt16]
@@ -15,13 +15,13 @@ struct NameHashes: Sendable {
       high = Array(repeating: 0, count: capacity)
     }
 
-    /// One more would fill more than seven eighths.
+    /// Whether another value would fill more than seven eighths.
     var isFull: Bool { (count + 1) * 8 > low.count * 7 }
 
-    /// Adds a value, which is not zero. Returns whether it was new. There is always an empty place.
+    /// Adds a nonzero value. Returns whether it was new. There is always an empty slot.
     mutating func insert(_ value: UInt64) -> Bool {
       let (low, high) = (UInt32(truncatingIfNeeded: value), UInt16(truncatingIfNeeded: value >> 32))
-      // Its first bits say where in the table it belongs, whatever the size of that.
+      // The first bits give the place in the table, for any table size.
       var place = Int((value << 16).multipliedFullWidth(by: UInt64(self.low.count)).high)
       while self.low[place] != 0 || self.high[place] != 0 {
         if self.low[place] == low, self.high[place] == high { return false }
@@ -32,7 +32,7 @@ struct NameHashes: Sendable {
       return true
     }
 
-    /// The same values with more room.
+    /// A larger table with the same values.
     func grown() -> Table {
       var table = Table(capacity: low.count + max(2, low.count / 8))
       for place in low.indices where low[place] != 0 || high[place] != 0 {
@@ -47,7 +47,7 @@ struct NameHashes: Sendable {
   // The sizes differ, so that not all of them grow at once.
   private var tables = (0..<NameHashes.partitions).map { Table(capacity: 8 + $0 % 8) }
 
-  /// How many elements it has.
+  /// The number of elements.
   var count: Int { tables.reduce(0) { $0 + $1.count } }
 
   /// Adds a hash. Returns whether it was new. O(1) on average.

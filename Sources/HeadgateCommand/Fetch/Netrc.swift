@@ -1,15 +1,15 @@
 import Foundation
 import HeadgateDispatch
 
-/// Names and passwords for hosts, as a `.netrc` file has them: `machine`, `login`, `password`, `account`, `default` and
-/// `macdef`, with white space in between.
+/// User names and passwords for hosts, in the format of a `.netrc` file: `machine`, `login`, `password`, `account`,
+/// `default` and `macdef`, separated by white space.
 ///
-/// Words may stand in double quotes, with \n, \r, \t, \" and \\ in them. Lines that begin with # are comments, and so
-/// is the rest of a line from a # on that stands where a keyword is expected. The first entry for a host is the one
-/// that counts; `default` is for all hosts that no entry before it names.
+/// Words may be in double quotes, with the escapes \n, \r, \t, \" and \\. A line that begins with # is a comment. A #
+/// in place of a keyword begins a comment too, which ends with the line. The first entry for a host applies. `default`
+/// applies to all hosts that no entry before it names.
 struct Netrc: Equatable, Sendable {
   private struct Entry: Equatable {
-    /// Nil: any.
+    /// Nil: any host.
     var machine: String?
     var login: String?
     var password: String?
@@ -19,7 +19,7 @@ struct Netrc: Equatable, Sendable {
 
   /// Reads the text of a file.
   ///
-  /// - Throws: What is wrong with which line; never its text. Words that mean nothing are passed over.
+  /// - Throws: An error with the line's number and the reason, never with its text. Unknown words are skipped.
   init(_ bytes: [UInt8]) throws(OptionError) {
     var words = NetrcWords(bytes)
     while let word = try words.keyword() {
@@ -35,13 +35,13 @@ struct Netrc: Equatable, Sendable {
     }
   }
 
-  // What stands before the first machine is nobody's.
+  // Ignores a login or password before the first machine.
   private mutating func set(_ member: WritableKeyPath<Entry, String?>, _ value: String) {
     guard let last = entries.indices.last else { return }
     entries[last][keyPath: member] = value
   }
 
-  /// The `Authorization` field's value for a host, by the Basic scheme; nil when no entry is for it.
+  /// The value of the `Authorization` field for a host, in the Basic scheme. Nil if no entry applies.
   ///
   /// - Parameter host: The host of an `EndPoint`.
   func authorization(for host: String) -> String? {
@@ -50,8 +50,8 @@ struct Netrc: Equatable, Sendable {
     return "Basic " + Data("\(entry.login ?? ""):\(entry.password ?? "")".utf8).base64EncodedString()
   }
 
-  // In the one spelling that end-points have. What is no host is kept, and none is equal to it; so is what is not plain
-  // ASCII: letters that look alike are not one host.
+  // The host in the canonical form of end-points. A word that is not a host is kept as it is and matches nothing. So is
+  // a name that is not ASCII, since letters that look alike are different hosts.
   private static func canonical(_ machine: String) -> String {
     guard machine.utf8.allSatisfy({ $0 < 0x80 }) else { return machine }
     return (try? EndPoint(host: machine, port: 443))?.host ?? machine
@@ -66,7 +66,7 @@ private struct NetrcWords {
 
   init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-  /// The next word where one with a meaning may stand: # begins a comment there. Nil at the end.
+  /// The next word in a keyword's position, where # begins a comment. Nil at the end.
   mutating func keyword() throws(OptionError) -> String? {
     skipSpace()
     while rest.first == UInt8(ascii: "#") {
@@ -76,7 +76,7 @@ private struct NetrcWords {
     return try next()
   }
 
-  /// The next word without its quotes; nil at the end.
+  /// The next word without its quotes. Nil at the end.
   mutating func next() throws(OptionError) -> String? {
     skipSpace()
     guard let first = rest.first else { return nil }
@@ -87,14 +87,14 @@ private struct NetrcWords {
     return String(decoding: word, as: UTF8.self)
   }
 
-  /// The word that has to follow another.
+  /// The value that must follow a keyword.
   mutating func value(of word: String) throws(OptionError) -> String {
     let line = line
     guard let value = try next() else { throw OptionError("line \(line): nothing follows the word \(word)") }
     return value
   }
 
-  /// Passes over a macro: up to the first blank line.
+  /// Skips a macro, which ends at the first blank line.
   mutating func skipMacro() {
     var isBlank = false
     while let byte = rest.popFirst() {
@@ -140,7 +140,7 @@ private struct NetrcWords {
       default: word.append(escaped)
       }
     }
-    throw OptionError("line \(line): a quotation mark has no second one")
+    throw OptionError("line \(line): a closing quotation mark is missing")
   }
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (9...13).contains(byte) }

@@ -1,6 +1,6 @@
-/// Where names and passwords for hosts are read from.
+/// The file that user names and passwords are read from.
 enum NetrcFile {
-  /// The file that is meant where none is named: `$NETRC`, or `.netrc` in the home folder; nil without either.
+  /// The default file: `$NETRC`, or `.netrc` in the home folder. Nil without either.
   static func standard(_ environment: (String) -> String? = Environment.value(of:)) -> String? {
     if let path = environment("NETRC"), !path.isEmpty { return path }
     guard let home = environment("HOME"), !home.isEmpty else { return nil }

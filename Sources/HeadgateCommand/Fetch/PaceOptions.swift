@@ -1,13 +1,13 @@
 import ArgumentParser
 import HeadgateDispatch
 
-/// How soon requests to a host follow one another, and what becomes of hosts that refuse or can't be reached.
+/// How fast requests to a host are started, and how hosts are handled that refuse requests or can't be reached.
 struct PaceOptions: ParsableArguments {
   @Option(
     name: .customLong("rate"),
     help: ArgumentHelp(
-      "Starts at each host and port in a stretch of time: 10/s evenly spaced, 100/min, 5000/h or 20000/d in any such "
-        + "stretch; or only for the hosts of a pattern. Repeatable; all that are said of a host hold. (default: those of "
+      "Starts per host and port in a time span: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any such span. With "
+        + "a pattern before it, only for its hosts. Repeatable; all rates of a host apply together. (default: see "
         + "--min-interval)",
       valueName: "[host=]n/s"
     ),
@@ -17,8 +17,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The least time from one start at a host to the next; 0: none. (default: 0.02 and by chance up to half as much "
-        + "more, for hosts without a --rate that are not this machine)",
+      "The least time between two starts at a host; 0 for none. (default: 0.02 and a random addition of up to half as "
+        + "much, for hosts without a --rate that are not this machine)",
       valueName: "seconds"
     ),
     transform: OptionValue.secondsOrNone
@@ -27,8 +27,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What a host's 429, 503 and Retry-After mean: honour, the whole host pauses, for ten minutes at most; cap:SECONDS, "
-        + "for so long at most; ignore, nothing pauses. (default: honour)",
+      "How to treat a host's 429, 503 and Retry-After: honour, pause the whole host, for at most ten minutes; "
+        + "cap:SECONDS, pause it for at most this time; ignore, never pause it. (default: honour)",
       valueName: "how"
     ),
     transform: OptionValue.retryAfter
@@ -37,8 +37,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "After so many failures in a row to reach a host (name, connection, TLS, first byte) it is tried only now and "
-        + "then, and soon given up; 0: never. (default: 3)",
+      "After this number of failures in a row to reach a host (name, connection, TLS, first byte) it is tried only now "
+        + "and then, and soon given up; 0 for never. (default: 3)",
       valueName: "n"
     ),
     transform: OptionValue.whole
@@ -47,22 +47,22 @@ struct PaceOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Learn from 429, 503 and 403 what each host takes: fewer at once, or fewer in a second, whichever it refused. Starts "
-        + "with one request at a host; --per-host, --limit and --rate stay the most."))
+      "Learn from 429, 503 and 403 what each host accepts, and reduce concurrent requests or the rate accordingly. Starts "
+        + "with one request per host. --per-host, --limit and --rate remain the upper bounds."))
   var adaptive = false
 
   @Option(
     help: ArgumentHelp(
-      "Keep what --adaptive has learned in this file, an hour for each host, and begin with what is in it. Means "
+      "Store what --adaptive learns in this file, for an hour per host, and begin with its contents. Implies "
         + "--adaptive.",
       valueName: "file"
     )
   )
   var adaptiveFile: String?
 
-  /// The limits of a host without any of its own, and of those that a rule is for.
+  /// The default limits of a host, and those of the hosts that rules name.
   ///
-  /// - Parameter budgets: What the requests to each host may weigh together.
+  /// - Parameter budgets: The budgets for the total weight of the requests to each host.
   func limits(
     perHost: Int, _ rules: [HostRule], budgets: [Budget] = []
   ) throws(LimitError) -> (EndPointLimits, [HostPattern: EndPointLimits]) {
@@ -84,12 +84,12 @@ struct PaceOptions: ParsableArguments {
     return (try limits(perHost, general), all)
   }
 
-  /// The distance of starts where nobody has said anything: some forty a second, at irregular distances, which servers
-  /// and those who watch them hardly ever take for an attack.
+  /// The default spacing of starts: about forty a second, at irregular intervals, which servers and their operators are
+  /// unlikely to take for an attack.
   static let usualInterval = Duration.milliseconds(20)
   static let usualJitter = 0.5
 
-  /// Nil: hosts are tried as often as they are asked for.
+  /// Nil: hosts that fail are tried as often as any.
   var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, sleeps: 2) }
 }
 
@@ -99,7 +99,7 @@ struct RateRule: Hashable, Sendable {
   let rate: Rate
 }
 
-/// What is done about a host that asks to be left alone.
+/// How to treat a host that asks for a pause.
 enum RetryAfterRule: Hashable, Sendable {
   case honour
   case cap(Duration)
@@ -115,7 +115,7 @@ enum RetryAfterRule: Hashable, Sendable {
 }
 
 extension OptionValue {
-  /// `10/s`, `100/min`, or `PATTERN=` before it.
+  /// Parses `10/s` or `100/min`, with or without `PATTERN=` before it.
   static func rate(_ text: String) throws(OptionError) -> RateRule {
     do {
       guard let sign = text.lastIndex(of: "=") else { return RateRule(pattern: nil, rate: try Rate(text)) }
@@ -126,18 +126,18 @@ extension OptionValue {
     }
   }
 
-  /// As `seconds`, and `0` for none.
+  /// Parses seconds, with `0` for none.
   static func secondsOrNone(_ text: String) throws(OptionError) -> Duration {
     Double(text) == 0 ? .zero : try seconds(text)
   }
 
-  /// `honour`, `cap:30`, `ignore`.
+  /// Parses `honour`, `cap:30` or `ignore`.
   static func retryAfter(_ text: String) throws(OptionError) -> RetryAfterRule {
     switch text {
     case "honour", "honor": return .honour
     case "ignore": return .ignore
     default:
-      guard text.hasPrefix("cap:") else { throw OptionError("write honour, ignore, or cap:30 for 30 seconds at most") }
+      guard text.hasPrefix("cap:") else { throw OptionError("write honour, ignore, or cap:30 for at most 30 seconds") }
       return .cap(try seconds(String(text.dropFirst(4))))
     }
   }

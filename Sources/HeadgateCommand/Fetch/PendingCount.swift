@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Counts what is under way, and tells when nothing is.
+/// Counts work in progress, and tells when there is none.
 final class PendingCount: Sendable {
   private let state = Locked((count: 0, waiter: CheckedContinuation<Void, Never>?.none))
 
@@ -14,7 +14,7 @@ final class PendingCount: Sendable {
     waiter?.resume()
   }
 
-  /// Suspends until nothing is under way. For one caller, once nothing new begins.
+  /// Suspends until nothing is in progress. For a single caller, after the last `enter`.
   func empty() async {
     await withContinuation { continuation in
       let isEmpty = state.withLock { state in

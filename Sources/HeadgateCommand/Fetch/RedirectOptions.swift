@@ -3,15 +3,16 @@ import ArgumentParser
 /// Which redirects are followed.
 struct RedirectOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Redirects that a URL may take; 0 makes the first one an error. (default: 20)", valueName: "n"),
+    help: ArgumentHelp(
+      "The most redirects to follow for a URL; with 0 the first one is an error. (default: 20)", valueName: "n"),
     transform: OptionValue.whole
   )
   var maxRedirs = 20
 
   @Option(
     help: ArgumentHelp(
-      "Which to follow: none; same-origin, those that stay at their scheme, host and port; no-downgrade, all but those "
-        + "from https to http; all.",
+      "Which redirects to follow: none; same-origin, those to the same scheme, host and port; no-downgrade, all except "
+        + "from https to http; all. (default: no-downgrade)",
       valueName: "which"
     )
   )
@@ -25,12 +26,12 @@ struct RedirectOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Let public servers redirect to private addresses: this machine, its network, a cloud's metadata. "
-        + "Otherwise they may not.")
+      "Follow redirects from public servers to private addresses: this machine, its network, a cloud's metadata "
+        + "service.")
   )
   var allowPrivateRedirects = false
 
-  /// The rule that these make.
+  /// The rule of these options.
   var rule: RedirectRule {
     RedirectRule(followed: redirects, schemes: protoRedir, allowsPrivate: allowPrivateRedirects)
   }

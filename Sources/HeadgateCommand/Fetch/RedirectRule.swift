@@ -14,14 +14,14 @@ enum RedirectScheme: String, CaseIterable, Sendable { case http, https }
 /// Which redirects a run follows.
 struct RedirectRule: Equatable, Sendable {
   var followed = FollowedRedirects.noDowngrade
-  /// The schemes that they may lead to; nil: any.
+  /// The allowed schemes. Nil: any.
   var schemes: Set<RedirectScheme>?
-  /// Whether public servers may lead to private addresses.
+  /// Whether public servers may redirect to private addresses.
   var allowsPrivate = false
-  /// The one end-point that they must not leave; nil: any.
+  /// The only allowed end-point. Nil: any.
   var socket: EndPoint?
 
-  /// The library's policy for it: one of its own, which say why they refuse, wherever it has such a one.
+  /// The library's policy for this rule. Built-in policies are preferred, since they give a reason for each refusal.
   var policy: RedirectPolicy {
     var policy: RedirectPolicy =
       switch followed {

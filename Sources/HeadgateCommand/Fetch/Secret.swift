@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// A secret, or where it is, as openssl writes it: `env:NAME`, `file:PATH`, `pass:PHRASE`, or the phrase alone.
+/// A secret or its location, in the notation of openssl: `env:NAME`, `file:PATH`, `pass:PHRASE`, or the phrase alone.
 enum Secret: Hashable, Sendable {
   case phrase(String)
   case variable(String)
@@ -22,10 +22,10 @@ enum Secret: Hashable, Sendable {
     }
   }
 
-  /// The secret. Reads the environment, or the file's first line.
+  /// Returns the secret, which it reads from the environment or the file's first line if necessary.
   ///
   /// - Parameters:
-  ///   - option: Which option it is for, for errors.
+  ///   - option: The name of the option, for errors.
   ///   - environment: Returns the value of a variable, or nil if it is not set.
   func value(
     for option: String, _ environment: (String) -> String? = Environment.value(of:)
@@ -48,8 +48,8 @@ enum Secret: Hashable, Sendable {
   }
 }
 
-/// The variables that the process was given.
+/// The environment of the process.
 enum Environment {
-  /// A variable's value; nil where there is none.
+  /// A variable's value. Nil if it is not set.
   static func value(of name: String) -> String? { getenv(name).map { String(cString: $0) } }
 }

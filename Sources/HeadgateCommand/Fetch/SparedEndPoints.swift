@@ -1,14 +1,14 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Lets requests to this machine itself follow one another at once: the usual distance of starts is for others' servers.
+/// Lifts the default spacing of starts for servers on this machine. It is meant to protect the servers of others.
 final class SparedEndPoints: Sendable {
   private let dispatcher: URLDispatcher
   private let met = Locked(Set<EndPoint>())
 
   init(of dispatcher: URLDispatcher) { self.dispatcher = dispatcher }
 
-  /// Lifts the distance, if the end-point is this machine's.
+  /// Lifts the spacing if the end-point is on this machine.
   func spare(_ endPoint: EndPoint) {
     guard endPoint.isLoopback, met.withLock({ $0.insert(endPoint).inserted }) else { return }
     let limits = dispatcher.limits.of(endPoint)

@@ -1,8 +1,8 @@
-/// A form that a list may have been compressed into. Lists are text: what they would say as they are is noise.
+/// A compression format. A compressed list can't be read as text.
 enum Compression: String {
   case gzip, zstd, xz, bzip2
 
-  /// By the bytes at its beginning; nil for one that is not compressed in a way that is known.
+  /// Recognizes a format by the first bytes. Nil for any other content.
   init?(startingWith bytes: [UInt8]) {
     switch bytes.prefix(4) {
     case let start where start.starts(with: [0x1F, 0x8B]): self = .gzip
@@ -13,7 +13,7 @@ enum Compression: String {
     }
   }
 
-  /// The program that undoes it.
+  /// The program that decompresses it.
   var reader: String {
     switch self {
     case .gzip: "zcat"

@@ -1,12 +1,12 @@
-// How a run reads an input: the same for lists of URLs and for rows.
+// How a run reads an input, for lists of URLs and for rows alike.
 
 extension InputReader {
-  /// Hands over the items of each piece, up to the end. What can't be read is a fault of the run; other inputs may still
-  /// be read.
+  /// Passes the items of each piece to `take` until the end. If the input can't be read, the run has a fault. Other
+  /// inputs may still be read.
   ///
   /// - Parameters:
-  ///   - subcommand: The one that runs, for the advice on a compressed input.
-  ///   - fault: Tells of a fault.
+  ///   - subcommand: The running subcommand, for the advice on a compressed input.
+  ///   - fault: Reports a fault.
   ///   - take: Returns false if the run stops. Nothing is read after that.
   /// - Returns: False if the run stops.
   func readAll(
@@ -25,8 +25,8 @@ extension InputReader {
       case .compressed(let compression):
         fault(
           .usage,
-          "\(name): it is compressed by \(compression); "
-            + "write \(compression.reader) FILE | headgate \(subcommand) -i - and what else you want")
+          "\(name): it is compressed with \(compression); "
+            + "run \(compression.reader) FILE | headgate \(subcommand) -i - with your other options")
         return true
       case .broken(let reason):
         fault(.file, "\(name): \(reason)")

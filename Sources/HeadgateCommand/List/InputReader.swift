@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// Cuts input that comes in pieces into items: lines of a list, or rows.
+/// Cuts input that arrives in pieces into items: the lines of a list, or rows.
 protocol InputCutter<Item>: Sendable {
   associatedtype Item: Sendable
 
@@ -20,10 +20,10 @@ protocol InputCutter<Item>: Sendable {
   var lines: Int { get }
 }
 
-/// Reads input as it is needed, on a thread of its own. In memory are the items of one piece, and one that is not
-/// whole; those of a pipe are there as soon as they are written.
+/// Reads input on demand, on its own thread. It holds the items of one piece in memory and an incomplete item. The
+/// items of a pipe are available as soon as they are written.
 final class InputReader<Item: Sendable>: Sendable {
-  /// What the input is called in messages.
+  /// The name of the input in messages.
   let name: String
   private let descriptor: Int32
   private let isOwner: Bool
@@ -31,7 +31,7 @@ final class InputReader<Item: Sendable>: Sendable {
   private let lane = SerialLane(on: InputThread.crew)
   private let text: Locked<InputText<Item>>
 
-  /// Opens a file; `-` is the standard input.
+  /// Opens a file. `-` is standard input.
   init(
     _ path: String, standardInput: Int32 = 0, cutter: any InputCutter<Item>, stop: StopSignal
   ) throws(SystemError) {
@@ -44,14 +44,14 @@ final class InputReader<Item: Sendable>: Sendable {
 
   deinit { if isOwner { Descriptor.close(descriptor) } }
 
-  /// Whether it reads the file of this path.
+  /// Whether it reads the regular file at this path.
   func reads(_ path: String) -> Bool {
     var (own, other) = (stat(), stat())
     return fstat(descriptor, &own) == 0 && stat(path, &other) == 0 && own.st_mode & S_IFMT == S_IFREG
       && own.st_dev == other.st_dev && own.st_ino == other.st_ino
   }
 
-  /// The next items, as many as one piece brings; the end also once the stop signal is raised.
+  /// Returns the items of the next piece, or the end, also after the stop signal.
   func next() async throws(SystemError) -> InputPiece<Item> {
     try await lane.perform { [self] () throws(SystemError) in
       if !stop.isRaised, let piece = text.withLock({ $0.next() }) { return piece }
@@ -60,10 +60,9 @@ final class InputReader<Item: Sendable>: Sendable {
     }
   }
 
-  /// The number of items that are left, when a run stops before the end; nil where only reading would tell and may
-  /// never end, as from a pipe.
+  /// The number of remaining items, when a run stops early. Nil for a pipe, whose end may never come.
   ///
-  /// - Parameter isWanted: Asked before each piece; false ends the counting, with nil.
+  /// - Parameter isWanted: Called before each piece. False ends the count with nil.
   func countRest(while isWanted: @escaping @Sendable () -> Bool) async -> Int? {
     guard Descriptor.isRegularFile(descriptor) else { return text.withLock { $0.isAtEnd } ? 0 : nil }
     do throws(SystemError) {
@@ -87,7 +86,7 @@ final class InputReader<Item: Sendable>: Sendable {
   }
 }
 
-/// The thread that all readers share.
+/// The thread of all readers.
 private enum InputThread {
   static let pieceSize = 64 * 1024
   static let crew = LaneCrew(name: "headgate-input", size: 1)

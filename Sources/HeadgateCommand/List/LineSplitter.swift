@@ -4,8 +4,7 @@ struct NumberedLine: Equatable, Sendable {
   let line: ListLine
 }
 
-/// Cuts a list that comes in pieces into lines. Holds no more than one line, and of that no more than ``longest``
-/// bytes.
+/// Cuts a list that arrives in pieces into lines. Holds no more than one line, and at most ``longest`` bytes of it.
 struct LineSplitter: InputCutter {
   static let longest = 64 * 1024
 
@@ -15,7 +14,7 @@ struct LineSplitter: InputCutter {
 
   var lines: Int { number }
 
-  /// The lines that end in this piece, without blank ones and comments.
+  /// The lines that end in this piece, without blank lines and comments.
   mutating func cut(_ piece: [UInt8]) -> [NumberedLine] {
     var lines: [NumberedLine] = []
     var rest = piece[...]
@@ -50,7 +49,7 @@ struct LineSplitter: InputCutter {
       line =
         isTooLong
         ? ListLine(
-          tooLong: partial, reason: "it is longer than \(LineSplitter.longest / 1024) KiB; write one URL a line")
+          tooLong: partial, reason: "it is longer than \(LineSplitter.longest / 1024) KiB; write one URL per line")
         : ListLine(withoutByteOrderMark(partial[...]))
     }
     return line == .nothing ? nil : NumberedLine(number: number, line: line)

@@ -1,11 +1,11 @@
 import HeadgateThreads
 
-/// Counts the URLs and bad lines of a list beside the reading of it.
+/// Counts the URLs and bad lines of a list while the run reads it.
 enum ListCount {
-  /// Not that of the readers, which must not wait for it.
+  /// Not the readers' thread, which must not wait for a count.
   static let lane = SerialLane(on: LaneCrew(name: "headgate-count", size: 1))
 
-  /// Nil for a list that is no file, can't be read, or where it is not wanted any more. Blocks.
+  /// Nil if the list is not a regular file or can't be read, or if `isWanted` returns false. Blocks.
   static func of(_ path: String, while isWanted: () -> Bool) -> Int? {
     guard let descriptor = try? Descriptor.openForReading(path) else { return nil }
     defer { Descriptor.close(descriptor) }

@@ -1,15 +1,15 @@
 import HeadgateDispatch
 
-/// What one line of a list says.
+/// The meaning of one line of a list.
 enum ListLine: Equatable, Sendable {
-  /// A URL, not yet looked at more closely.
+  /// A URL, not parsed yet.
   case url(String)
-  /// Blank, or a comment.
+  /// A blank line or a comment.
   case nothing
-  /// Neither; the beginning of the text in a form that can be shown, without its password.
+  /// An invalid line: the start of its text in a printable form, without passwords.
   case bad(String, reason: String)
 
-  /// Reads a line without its line feed. White space around it doesn't count, nor does a carriage return at its end.
+  /// Reads a line without its line feed. White space at both ends is ignored, carriage returns included.
   init(_ bytes: some BidirectionalCollection<UInt8>) {
     let isSpace: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r") }
     let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
@@ -26,19 +26,19 @@ enum ListLine: Equatable, Sendable {
       return
     }
     guard !trimmed.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
-      self = .bad(ListLine.shown(text), reason: "it has control characters in it")
+      self = .bad(ListLine.shown(text), reason: "it contains control characters")
       return
     }
     self = .url(text)
   }
 
-  /// A line that is not read at all; its beginning is there.
+  /// A line that is too long to be read, with its start.
   init(tooLong bytes: [UInt8], reason: String) {
     let shown = ListLine.shown(String(decoding: bytes, as: UTF8.self), atMost: 60)
     self = .bad(shown.hasSuffix("…") ? shown : shown + "…", reason: reason)
   }
 
-  /// How much of a bad line is shown: a few lines of a terminal.
+  /// How many characters of a bad line are shown: a few lines of a terminal.
   static let mostShown = 200
 
   private static func shown(_ text: String, atMost most: Int = mostShown) -> String {

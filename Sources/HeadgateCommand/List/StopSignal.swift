@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Wakes a thread that blocks in `poll`: raised once, it stays raised.
+/// Wakes a thread that blocks in `poll`. Once raised, it stays raised.
 final class StopSignal: Sendable {
   /// Readable once the signal is raised.
   let descriptor: Int32
@@ -23,7 +23,7 @@ final class StopSignal: Sendable {
       defer { raised = true }
       return !raised
     }
-    // One byte always has room in an empty pipe.
+    // An empty pipe always has room for one byte.
     if isFirst { try? Descriptor.write([1], to: writer) }
   }
 }

@@ -30,7 +30,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
   private static let held =
     "for n in 1 2 3 4 5 6 7 8 9 10; do echo $ORIGIN/hold?$n; done > list; exec headgate fetch -i list -P out --per-host 3"
 
-  private static let waits = "waiting for 3 requests that run to end (3 at 127.0.0.1:"
+  private static let waits = "waiting for 3 running requests to finish (3 at 127.0.0.1:"
 
   /// A disk of 64 KB, for one process.
   private static let fullDisk = Ending(
