@@ -232,7 +232,7 @@ import Testing
   @Test func `A log that the disk does not take is an error of files`() async throws {
     let fetched = try await fetch(origin.url("/"), "-P", "@/out", "--log", "/dev/full", in: folder)
     #expect(fetched.status == 3)
-    #expect(fetched.messages.contains("the log is not complete"))
+    #expect(fetched.messages.contains("the log is incomplete"))
     #expect(folder.names(in: "out") == ["index.html"])
   }
 }

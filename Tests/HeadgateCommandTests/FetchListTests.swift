@@ -156,7 +156,7 @@ import Testing
     let messages = try Descriptor.create(folder.file("stderr"))
     let run = try FetchRun(options, streams: .init(input: reader, output: 1, messages: messages))
     #expect(await run.run() == .time)
-    #expect(folder.text(of: "stderr")?.contains("before the list was read to its end") == true)
+    #expect(folder.text(of: "stderr")?.contains("before the end of the list") == true)
     Descriptor.close(reader)
     Descriptor.close(messages)
   }

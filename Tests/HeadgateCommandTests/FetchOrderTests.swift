@@ -75,7 +75,7 @@ import Testing
     #expect(failed < 100)
     #expect(fetched.messages.contains("ok 0  failed \(failed)  "))
     #expect(fetched.messages.contains("skipped \(100 - failed)  "))
-    #expect(fetched.lines.count { $0.contains("before the list was read to its end") } == 1)
+    #expect(fetched.lines.count { $0.contains("before the end of the list") } == 1)
   }
 
   /// With and without room on the disk.

@@ -237,11 +237,11 @@ import Testing
   @Test func `Two runs can't have one session, and a file of another kind stays as it is`() throws {
     let first = try Session(folder.file("run"), folder: folder.path)
     let busy = #expect(throws: FetchProblem.self) { _ = try Session(folder.file("run"), folder: folder.path) }
-    #expect(busy?.description.contains("belongs to a run that is under way") == true)
+    #expect(busy?.description.contains("is in use by another run") == true)
     withExtendedLifetime(first) {}
     try folder.write("my notes\n", to: "notes")
     let other = #expect(throws: FetchProblem.self) { _ = try Session(folder.file("notes"), folder: folder.path) }
-    #expect(other?.status == .file && other?.description.contains("is no session") == true)
+    #expect(other?.status == .file && other?.description.contains("is not a session") == true)
     #expect(folder.text(of: "notes") == "my notes\n")
     try FileManager.default.createSymbolicLink(
       atPath: folder.file("link"), withDestinationPath: folder.file("notes"))

@@ -30,7 +30,7 @@ import Testing
       _ = try FetchTrial([origin.url("/"), "--log", "@/log"], in: folder)
     }
     #expect(error?.status == .file)
-    #expect(error?.description.hasSuffix("log can't be written: it is a pipe that nobody reads, or a socket") == true)
+    #expect(error?.description.hasSuffix("log can't be written: it is a pipe without a reader, or a socket") == true)
   }
 
   @Test func `A planted link is not followed, and is an error that names it`() throws {

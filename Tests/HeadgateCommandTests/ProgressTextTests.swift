@@ -60,7 +60,7 @@ import Testing
     for asked in ProgressMode.allCases where asked != .auto { #expect(asked.resolved(for: stream) == asked) }
   }
 
-  @Test func `Quiet and a progress exclude each other`() throws {
+  @Test func `Quiet can't be combined with a progress`() throws {
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "-q", "--progress", "full"]) }
     #expect(throws: (any Error).self) { try FetchCommand.parse(["http://a/", "--progress", "fancy"]) }
     #expect(try FetchCommand.parse(["http://a/", "-q", "--progress=none"]).options().progress == ProgressMode.none)

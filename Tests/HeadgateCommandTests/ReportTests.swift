@@ -73,7 +73,7 @@ import Testing
     #expect(error?.status == .file)
     let full = try await fetch(origin.url("/"), "--report", "/dev/full", in: folder)
     #expect(full.status == ExitStatus.file.rawValue)
-    #expect(full.messages.contains("the report /dev/full is not complete: No space left on device"))
+    #expect(full.messages.contains("the report /dev/full is incomplete: No space left on device"))
     try folder.write("no log\n", to: "text")
     #expect(await report("@/text", "-o", "@/x.html") == ExitStatus.usage.rawValue)
     #expect(folder.bytes(of: "x.html") == nil)

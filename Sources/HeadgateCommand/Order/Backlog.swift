@@ -1,18 +1,18 @@
 import HeadgateDispatch
 
-/// Decides which lines of a list wait in the dispatcher's queue and which wait on the disk, so that a list sorted by
-/// host keeps as many hosts busy as a shuffled one. Only counts are in here, no lines, threads or files.
+/// Decides which lines of a list wait in the dispatcher's queue and which on disk, so that a list sorted by host keeps
+/// as many hosts busy as a shuffled one. It holds only counts: no lines, threads or files.
 ///
 ///     line of the list ──▶ queue ──▶ ended
 ///              │            ▲
 ///              ▼            │ when the end-point has few in the queue
 ///            staged ──▶ stored
 ///
-/// An end-point may have ``Entry/most`` lines in the queue. Further ones are staged: the driver writes them to the disk,
-/// reports ``stored(_:at:)``, and reads them back when it gets a ``Recall``. The lines of one end-point keep their order.
-/// Each event is O(1) on average. Memory: O(end-points that have a line in the queue or on the disk).
+/// An end-point may have ``Entry/most`` lines in the queue. Further lines are staged: the driver writes them to disk,
+/// reports ``stored(_:at:)``, and reads them back when it receives a ``Recall``. The lines of one end-point keep their
+/// order. Each event takes O(1) on average. Memory: O(end-points with a line in the queue or on disk).
 struct Backlog: Sendable {
-  /// Lines that the driver must read back and submit; they count as queued already. Then it calls
+  /// Lines that the driver must read back and submit. They already count as queued. Then it calls
   /// ``recallEnded(_:missing:)``.
   struct Recall: Hashable, Sendable {
     let endPoint: EndPoint
@@ -23,32 +23,32 @@ struct Backlog: Sendable {
     /// The most lines in the queue, running ones included.
     let most: Int
     var queued = 0
-    /// On their way to the disk.
+    /// On their way to disk.
     var staged = 0
     var stored = 0
     var isRecalling = false
 
     var isEmpty: Bool { queued == 0 && staged == 0 && stored == 0 && !isRecalling }
 
-    /// While this many are queued, no line is read back: then the last quarter is, in one step.
+    /// Lines are read back when no more than this many are queued: the last quarter, in one step.
     var mark: Int { most - max(1, most / 4) }
   }
 
   private var entries: [EndPoint: Entry] = [:]
   private(set) var staged = 0
   private(set) var stored = 0
-  /// The disk took no more. Until it has given back all that it holds, every line goes to the queue.
+  /// The disk is full. Until all lines on it have been read back, every line goes to the queue.
   private(set) var isFull = false
 
-  /// End-points with a line in the queue or on the disk.
+  /// End-points with a line in the queue or on disk.
   var endPoints: Int { entries.count }
 
   /// Whether the next line of an end-point goes to the queue. If not, it is staged.
   ///
-  /// - Parameter most: How many may be in the queue; asked for when the end-point has no line here.
+  /// - Parameter most: The limit of queued lines. It is called for an end-point without lines.
   mutating func admit(to endPoint: EndPoint, most: () -> Int) -> Bool {
     var entry = entries[endPoint] ?? Entry(most: max(1, most()))
-    // A line must not overtake those on the disk.
+    // A line must not overtake those on disk.
     let isQueued =
       isFull || entry.queued < entry.most && entry.staged == 0 && entry.stored == 0 && !entry.isRecalling
     if isQueued {
@@ -61,7 +61,7 @@ struct Backlog: Sendable {
     return isQueued
   }
 
-  /// Staged lines are on the disk now.
+  /// Staged lines have been written to disk.
   mutating func stored(_ count: Int, at endPoint: EndPoint) -> Recall? {
     change(endPoint) { entry, backlog in
       entry.staged -= count
@@ -71,7 +71,7 @@ struct Backlog: Sendable {
     }
   }
 
-  /// Staged lines found no room on the disk: the driver submits them now.
+  /// Staged lines did not fit on disk. The driver submits them now.
   mutating func refused(_ count: Int, at endPoint: EndPoint) {
     isFull = stored > 0
     _ = change(endPoint) { entry, backlog in
@@ -81,7 +81,7 @@ struct Backlog: Sendable {
     }
   }
 
-  /// A queued line ended, in whatever way.
+  /// A queued line ended, with success or not.
   mutating func ended(at endPoint: EndPoint) -> Recall? { change(endPoint) { entry, _ in entry.queued -= 1 } }
 
   /// A recall is over.
@@ -94,7 +94,7 @@ struct Backlog: Sendable {
     }
   }
 
-  /// Forgets the lines that one end-point has on the disk. Returns how many.
+  /// Forgets the lines of an end-point on disk. Returns their number.
   mutating func abandon(_ endPoint: EndPoint) -> Int {
     let count = entries[endPoint]?.stored ?? 0
     _ = change(endPoint) { entry, backlog in
@@ -104,7 +104,7 @@ struct Backlog: Sendable {
     return count
   }
 
-  /// Forgets all lines on the disk. Returns how many. O(end-points).
+  /// Forgets all lines on disk. Returns their number. O(end-points).
   mutating func abandonAll() -> Int {
     guard stored > 0 else { return 0 }
     return Array(entries.keys).reduce(0) { $0 + abandon($1) }

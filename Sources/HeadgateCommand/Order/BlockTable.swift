@@ -1,7 +1,7 @@
-/// Divides a file into blocks, and links blocks into chains: each chain is a queue of bytes. Which block follows which is
-/// in memory, 4 bytes a block, so that the file itself has only data in it and no write must be undone when another fails.
+/// Divides a file into blocks, and links blocks into chains. Each chain is a queue of bytes. The links are kept in
+/// memory, 4 bytes a block. The file contains data only, so a failed write leaves no other write to undo.
 ///
-/// Blocks that a chain has left are used again, so that the file is as long as the chains once were together.
+/// Free blocks are reused. The file is therefore never longer than the greatest total length of the chains so far.
 struct BlockTable: Sendable {
   static let blockSize = 4096
 
@@ -11,7 +11,7 @@ struct BlockTable: Sendable {
     fileprivate(set) var count = 0
     fileprivate var first: Int32 = -1
     fileprivate var last: Int32 = -1
-    /// Where it begins in its first block, and ends in its last one.
+    /// The offsets of its start in the first block and of its end in the last one.
     fileprivate var start: Int32 = 0
     fileprivate var end: Int32 = 0
   }
@@ -20,17 +20,17 @@ struct BlockTable: Sendable {
   let most: Int
   private var next: [Int32] = []
   private var free: Int32 = -1
-  /// Blocks that chains have.
+  /// Blocks in chains.
   private(set) var used = 0
 
   /// - Parameter most: The most blocks, at most `Int32.max`.
   init(most: Int) { self.most = min(most, Int(Int32.max)) }
 
-  /// How long the file has become, in blocks.
+  /// The length of the file in blocks.
   var length: Int { next.count }
 
-  /// Makes a chain longer at its end. Returns the places in the file for the new bytes, in order; nil, and nothing has
-  /// changed, when there is no room. O(blocks that are added).
+  /// Extends a chain at its end. Returns the ranges in the file for the new bytes, in order. If there is no room,
+  /// returns nil and changes nothing. O(blocks added).
   mutating func extend(_ chain: inout Chain, by count: Int) -> [Range<Int>]? {
     let room = chain.last < 0 ? 0 : Self.blockSize - Int(chain.end)
     let needed = max(0, count - room + Self.blockSize - 1) / Self.blockSize
@@ -49,7 +49,7 @@ struct BlockTable: Sendable {
     return places
   }
 
-  /// Makes a chain again what it was before it was extended. Nothing may have been dropped from it since.
+  /// Undoes an extension of a chain. Nothing may have been dropped from the chain since.
   mutating func restore(_ chain: inout Chain, to earlier: Chain) {
     var block = earlier.last < 0 ? chain.first : chain.last == earlier.last ? -1 : next[Int(earlier.last)]
     while block >= 0 {
@@ -60,7 +60,7 @@ struct BlockTable: Sendable {
     chain = earlier
   }
 
-  /// The places of a chain's first bytes, as many as it has.
+  /// The ranges of a chain's first bytes, at most `count` of them.
   func front(of chain: Chain, atMost count: Int) -> [Range<Int>] {
     var places: [Range<Int>] = []
     var (block, start, left) = (chain.first, Int(chain.start), min(count, chain.count))
@@ -75,7 +75,7 @@ struct BlockTable: Sendable {
     return places
   }
 
-  /// Takes bytes off a chain's front, at most as many as it has. O(blocks that it leaves).
+  /// Removes bytes from a chain's front, at most `count` of them. O(blocks released).
   mutating func drop(_ count: Int, from chain: inout Chain) {
     var left = min(count, chain.count)
     chain.count -= left
@@ -100,7 +100,7 @@ struct BlockTable: Sendable {
     }
   }
 
-  /// Forgets all free blocks, for a file that is cut to nothing. Only while no chain has a block.
+  /// Forgets all free blocks, for a file truncated to zero. Only while no chain has a block.
   mutating func reset() {
     guard used == 0 else { return }
     next = []
@@ -127,7 +127,7 @@ struct BlockTable: Sendable {
     used -= 1
   }
 
-  /// Neighbours become one place, for one system call.
+  /// Adds a range. It joins adjacent ranges, to save system calls.
   private static func add(_ place: Range<Int>, to places: inout [Range<Int>]) {
     if let last = places.last, last.upperBound == place.lowerBound {
       places[places.count - 1] = last.lowerBound..<place.upperBound

@@ -7,7 +7,7 @@ import Musl
 #endif
 
 extension Descriptor {
-  /// Writes all bytes to a place in a file. Blocks.
+  /// Writes all bytes at an offset in a file. Blocks.
   static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, at offset: Int) throws(SystemError) {
     var rest = bytes
     var place = offset
@@ -23,9 +23,9 @@ extension Descriptor {
     }
   }
 
-  /// Reads all bytes of a place in a file. Blocks.
+  /// Reads a whole range of a file. Blocks.
   ///
-  /// - Throws: `EIO` when the file ends before.
+  /// - Throws: `EIO` if the file ends before.
   static func read(_ place: Range<Int>, of descriptor: Int32) throws(SystemError) -> [UInt8] {
     var bytes = try read(descriptor, at: place.lowerBound, atMost: place.count)
     while bytes.count < place.count {

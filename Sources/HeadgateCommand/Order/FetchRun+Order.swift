@@ -1,10 +1,11 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-// How the lines of a list reach the dispatcher: those of hosts that have enough in the queue wait on the disk. Only where
-// bodies go to files: on the standard output they have the order of the list, and `Turns` holds back what is ahead.
+// How lines of a list reach the dispatcher. Lines of hosts with enough lines in the queue wait on disk. This applies
+// only if bodies go to files. On standard output they follow the order of the list, and `Turns` bounds how far the list
+// is read ahead.
 
-/// What was decided about a piece of a list.
+/// The lines of a piece of a list, by where they wait.
 struct PlacedLines {
   /// For the queue, in the order of the list.
   var queued: [FetchJob] = []
@@ -13,11 +14,11 @@ struct PlacedLines {
 }
 
 extension FetchRun {
-  /// How many lines an end-point may have in the queue: few enough that the queue has room for as many end-points as the
-  /// total limit lets run, and enough that none runs dry while further lines are read from the disk.
+  /// How many lines of an end-point the queue may hold: few enough that the queue has room for as many end-points as
+  /// the total limit can run, and enough that none runs dry while further lines are read from disk.
   func mostQueued(at endPoint: EndPoint) -> Int { 4 * min(configuredLimits.of(endPoint).requests, options.total) }
 
-  /// Decides where a URL waits. Its name is claimed here, where URLs come in the order of the list.
+  /// Decides where a URL waits. Names of files are assigned here, where URLs arrive in the order of the list.
   func place(_ job: FetchJob, _ lines: inout PlacedLines) async {
     var job = job
     if let session {
@@ -36,10 +37,10 @@ extension FetchRun {
     }
   }
 
-  /// Does what was decided. Returns when each of the lines has its place.
+  /// Queues and stores the lines. Returns when all are in place.
   func submit(_ lines: PlacedLines) async {
     let batches = Array(lines.staged.values)
-    // To the disk first: the queue may have no room for a while.
+    // The disk comes first, since the queue may be full for a while.
     let isStored = batches.isEmpty ? true : await store(batches)
     for job in lines.queued { await submit(job) }
     guard !isStored else { return }
@@ -48,15 +49,15 @@ extension FetchRun {
     }
   }
 
-  /// Whether the lines are on the disk now. If not, they are to be submitted.
+  /// Returns whether the lines have been stored. If not, the caller submits them.
   private func store(_ batches: [LineStore.Batch]) async -> Bool {
     do throws(LineStore.Refusal) {
       try await lineStore.append(batches)
     } catch {
       if case .disk(let error) = error, !storeHasFailed.exchange(true) {
         report.remark(
-          "a temporary file for lines of the list: \(error); it is read no further than the queue has room, and a list "
-            + "that is sorted by host may take longer. TMPDIR names another folder.")
+          "lines of the list can't be stored in a temporary file: \(error); the list is read only as fast as the queue has "
+            + "room, and a list sorted by host may take longer. Set TMPDIR to use another folder.")
       }
       backlog.withLock { backlog in
         for batch in batches { backlog.refused(batch.count, at: batch.endPoint) }
@@ -68,7 +69,7 @@ extension FetchRun {
     return true
   }
 
-  /// A URL that had its place has ended.
+  /// A URL that was queued has ended.
   func ended(_ job: FetchJob) { ended(at: job.request.endPoint) }
 
   private func ended(at endPoint: EndPoint) {
@@ -87,7 +88,7 @@ extension FetchRun {
     do throws(SystemError) {
       lines = try await lineStore.take(recall.count, of: recall.endPoint)
     } catch {
-      report.fault(.file, "a temporary file for lines of the list: \(error)")
+      report.fault(.file, "lines of the list can't be read from the temporary file: \(error)")
     }
     for line in lines { await submit(line, of: recall.endPoint) }
     let missing = recall.count - lines.count
@@ -95,7 +96,7 @@ extension FetchRun {
     if missing > 0 {
       await lineStore.forget(recall.endPoint)
       lost = missing + backlog.withLock { $0.abandon(recall.endPoint) }
-      report.fault(.file, "\(lost) lines of the list for \(recall.endPoint) can't be read back, and are not fetched")
+      report.fault(.file, "\(lost) lines of the list for \(recall.endPoint) are lost and were not fetched")
     }
     act(on: backlog.withLock { $0.recallEnded(recall.endPoint, missing: missing) })
     skip(lost)
@@ -106,13 +107,13 @@ extension FetchRun {
       let request = try request(line.url)
       await submit(FetchJob(url: line.url, request: request, index: line.index, name: line.name))
     } catch {
-      // It was a request before it was stored.
+      // This can't happen: the URL was valid when it was stored.
       report.badLine(BadURL.message(line.url, error.detail), line.url, at: "list")
       ended(at: endPoint)
     }
   }
 
-  /// The run is to stop: what waits on the disk is counted, and not read.
+  /// Counts the lines on disk as skipped when the run stops, without reading them.
   private func abandonStored() {
     let count = backlog.withLock { $0.abandonAll() }
     guard count > 0 else { return }
@@ -126,15 +127,15 @@ extension FetchRun {
     pending.leave(count)
   }
 
-  /// Says once that the deadline came before the end of the list.
+  /// Reports once that the deadline passed before the end of the list.
   func tellOutOfTime() {
     guard !hasToldOutOfTime.exchange(true) else { return }
-    report.fault(.time, "the deadline passed before the list was read to its end; what follows was not fetched")
+    report.fault(.time, "the deadline passed before the end of the list; the remaining lines were not fetched")
   }
 }
 
 extension Locked<Bool> {
-  /// Puts a value in the place of another one, and returns that.
+  /// Replaces the value and returns the old one.
   func exchange(_ value: Bool) -> Bool {
     withLock { state in
       defer { state = value }

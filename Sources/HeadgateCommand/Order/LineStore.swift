@@ -9,12 +9,12 @@ import Glibc
 import Musl
 #endif
 
-/// The lines of a list that wait on the disk, for each end-point in their order: a file without a name, which no other
-/// user may read and which is gone with the process.
+/// Stores the waiting lines of a list on disk, in order for each end-point. It uses an unnamed file, which no other
+/// user can read and which disappears with the process.
 final class LineStore: Sendable {
-  /// Why lines were not taken.
+  /// Why lines were not stored.
   enum Refusal: Error, Hashable {
-    /// They would be more than the store may hold.
+    /// The store would exceed its bound.
     case bound
     case disk(SystemError)
   }
@@ -37,20 +37,20 @@ final class LineStore: Sendable {
     var chains: [EndPoint: BlockTable.Chain] = [:]
   }
 
-  /// Read first, and twice as much while those are too few lines.
+  /// How many bytes are read first. They double as long as they hold too few lines.
   private static let readSize = 16 * 1024
-  /// Up to this length the file is not cut when it has become empty.
+  /// Up to this length in blocks, an empty file is not truncated.
   private static let keptLength = 256
 
   private let lane: SerialLane
-  // Only jobs of the lane take it, and they run one at a time: it is never waited for.
+  // Only the lane's jobs lock it, one at a time, so the lock is never contended.
   private let state: Locked<State>
   private let open: @Sendable () throws(SystemError) -> Int32
 
   /// - Parameters:
-  ///   - crew: Its threads read and write.
-  ///   - bound: The most bytes on the disk.
-  ///   - open: Opens the file, when the first line comes.
+  ///   - crew: The threads that read and write.
+  ///   - bound: The most bytes on disk.
+  ///   - open: Opens the file, for the first line.
   init(
     on crew: LaneCrew, bound: Int,
     open: @escaping @Sendable () throws(SystemError) -> Int32 = { () throws(SystemError) in try Descriptor.temporary() }
@@ -62,7 +62,7 @@ final class LineStore: Sendable {
 
   deinit { if let file = state.withLock({ $0.file }) { Descriptor.close(file) } }
 
-  /// Adds lines. Either all of them are on the disk then, or none.
+  /// Adds all of the lines, or none if it throws.
   func append(_ batches: [Batch]) async throws(Refusal) {
     let refusal = await withContinuation { (continuation: CheckedContinuation<Refusal?, Never>) in
       lane.run { [self] in
@@ -77,7 +77,7 @@ final class LineStore: Sendable {
     if let refusal { throw refusal }
   }
 
-  /// Takes the oldest lines of an end-point out, at most so many.
+  /// Removes and returns the oldest lines of an end-point, at most `count`.
   func take(_ count: Int, of endPoint: EndPoint) async throws(SystemError) -> [StoredLine] {
     try await lane.perform { [self] () throws(SystemError) in try fetch(count, of: endPoint) }
   }
@@ -155,7 +155,7 @@ final class LineStore: Sendable {
       state.table.drop(length, from: &chain)
       state.chains[endPoint] = chain.count == 0 ? nil : chain
     }
-    // The disk gets its space back. If that fails, the blocks are used again as they are.
+    // Returns the space to the disk. If that fails, the blocks are reused as they are.
     if state.withLock({ $0.table.used == 0 && $0.table.length > Self.keptLength }), ftruncate(file, 0) == 0 {
       state.withLock { $0.table.reset() }
     }

@@ -1,12 +1,12 @@
-/// A URL of a list as it waits on the disk, with what was decided when it was read.
+/// A URL of a list in its stored form, with its file name and its index.
 struct StoredLine: Hashable, Sendable {
   let url: String
-  /// The name that its file gets.
+  /// The name of its file.
   let name: String
   /// Its place among all URLs.
   let index: Int
 
-  /// Adds its bytes: the lengths of both texts, the index, the texts.
+  /// Appends its encoding: the lengths of both texts, the index, and the texts.
   func encode(into bytes: inout [UInt8]) {
     for number in [url.utf8.count, name.utf8.count, index] {
       withUnsafeBytes(of: UInt64(number).littleEndian) { bytes += $0 }
@@ -15,7 +15,7 @@ struct StoredLine: Hashable, Sendable {
     bytes += name.utf8
   }
 
-  /// Reads a line from the front of some bytes; nil when it is not whole. Returns how many bytes it takes as well.
+  /// Reads a line from the front of the bytes, with its length in bytes. Nil if it is incomplete.
   static func decode(_ bytes: ArraySlice<UInt8>) -> (line: StoredLine, length: Int)? {
     guard bytes.count >= header else { return nil }
     let numbers = (0..<3).map { place in
@@ -31,7 +31,7 @@ struct StoredLine: Hashable, Sendable {
     return (line, header + url + name)
   }
 
-  /// The lines at the front of some bytes, at most so many, and how many bytes they take.
+  /// Reads lines from the front of the bytes, at most `most`, with their total length in bytes.
   static func decode(_ bytes: [UInt8], atMost most: Int) -> (lines: [StoredLine], length: Int) {
     var lines: [StoredLine] = []
     var length = 0

@@ -6,20 +6,20 @@ import Glibc
 import Musl
 #endif
 
-/// Why a file is not written.
+/// Why a file can't be created.
 enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
   /// It is a symbolic link to something other than a device or a pipe.
   case link
-  /// Another user owns it, and could read it.
+  /// Another user owns the file and could read it.
   case foreign
-  /// The system says no.
+  /// The system refuses.
   case system(SystemError)
 
   var description: String {
     switch self {
-    case .link: "it is a symbolic link, which others may have planted; name the file that it leads to"
+    case .link: "it is a symbolic link, which another user may have planted; give the path of its target"
     case .foreign: "another user owns it; remove it, or choose another name"
-    case .system(let error) where error.errno == ENXIO: "it is a pipe that nobody reads, or a socket"
+    case .system(let error) where error.errno == ENXIO: "it is a pipe without a reader, or a socket"
     case .system(let error): "\(error)"
     }
   }
@@ -28,12 +28,12 @@ enum CreationError: Error, Hashable, Sendable, CustomStringConvertible {
 extension Descriptor {
   private static let forWriting = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK
 
-  /// Opens a file that is to be written from its beginning. A new one is for its owner alone, since URLs may hold
-  /// secrets; one that exists keeps its mode.
+  /// Opens a file for writing from its start. A new file is accessible to its owner alone, since URLs may contain
+  /// secrets. An existing file keeps its mode.
   ///
-  /// What others have planted is not written to: no file and no pipe of another user but root, and no symbolic link
-  /// unless it leads to a device, a pipe or a stream that the process was started with, as /dev/stderr does. Does not
-  /// wait for the other end of a named pipe: one that nobody reads is the error `ENXIO`.
+  /// Files that another user may have planted are refused: files and pipes of other users except root, and symbolic
+  /// links, unless their target is a device, a pipe or a standard stream of the process, as with /dev/stderr. It does
+  /// not wait for the other end of a named pipe. A pipe without a reader is the error `ENXIO`.
   static func create(_ path: String) throws(CreationError) -> Int32 {
     var isLink = false
     var opened = open(path, forWriting | O_CREAT | O_NOFOLLOW, 0o600)
@@ -52,14 +52,14 @@ extension Descriptor {
     }
   }
 
-  // Truncated only when it is known to be ours.
+  // The file is truncated only after its owner has been checked.
   private static func prepare(_ opened: Int32, isLink: Bool) throws(CreationError) {
     var info = stat()
     guard fstat(opened, &info) == 0 else { throw .system(.last) }
     var append: Int32 = 0
     switch info.st_mode & S_IFMT {
     case S_IFREG where isLink:
-      // /dev/stderr leads to a file where the shell has sent that stream to one: what is in it stays.
+      // /dev/stderr leads to a file if the shell redirected the stream. Its contents are kept.
       guard isStandardStream(info) else { throw .link }
       append = O_APPEND
     case S_IFREG:
@@ -69,14 +69,14 @@ extension Descriptor {
     case S_IFCHR: break
     default: if isLink { throw .link }
     }
-    // Only the opening must not wait.
+    // Only opening must not wait.
     let flags = fcntl(opened, F_GETFL)
     guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK | append) == 0 else { throw .system(.last) }
   }
 
   private static func isOwn(_ info: stat) -> Bool { info.st_uid == geteuid() || info.st_uid == 0 }
 
-  // A pipe that the process was started with may be of the user who started it, by sudo for instance.
+  // A pipe among the standard streams may belong to another user, who called sudo for instance.
   private static func isStandardStream(_ info: stat) -> Bool {
     (Int32(0)...2).contains { stream in
       var other = stat()

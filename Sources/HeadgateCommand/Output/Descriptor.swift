@@ -1,4 +1,4 @@
-// The few system calls that the command makes, with their interruptions and short counts taken care of.
+// Wrappers for system calls that handle interruptions and short counts.
 
 #if canImport(Darwin)
 import Darwin
@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// A system call's error number, which describes itself.
+/// The error number of a system call.
 struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
   let errno: Int32
 
@@ -26,18 +26,18 @@ struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 enum Descriptor {
-  /// Fills the standard streams that were closed when the process began. Else the next file or socket to be opened
-  /// would be one of them, and bodies would be written into it. Using a filled one fails.
+  /// Opens standard streams that were closed when the process began. Otherwise the next file or socket would get their
+  /// number, and bodies would be written to it. Using a stream opened here fails.
   static func fillStandardStreams() {
     for stream in Int32(0)...2 where fcntl(stream, F_GETFD) < 0 {
-      // The lowest free number is given out: that of the stream.
+      // The system assigns the lowest free number, which is that of the stream.
       _ = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY)
     }
   }
 
-  /// Reads a small file whole, such as one with a secret. Waits for what comes through a pipe.
+  /// Reads a small file whole, such as one with a secret. For a pipe it waits for the data.
   ///
-  /// - Throws: `EFBIG` when it has more than a megabyte.
+  /// - Throws: `EFBIG` for more than a megabyte.
   static func readFile(_ path: String) throws(SystemError) -> [UInt8] {
     let opened = try openForReading(path)
     defer { systemClose(opened) }
@@ -51,13 +51,13 @@ enum Descriptor {
     throw SystemError(errno: EFBIG)
   }
 
-  /// Whether others than its owner may read a file; false where there is none.
+  /// Whether users other than the owner may read a file. False for a missing file.
   static func othersMayRead(_ path: String) -> Bool {
     var info = stat()
     return stat(path, &info) == 0 && info.st_mode & (S_IRGRP | S_IROTH) != 0
   }
 
-  /// Opens a file for reading. Does not wait for the other end of a named pipe: who reads it polls first.
+  /// Opens a file for reading. Does not wait for the other end of a named pipe, so readers must poll first.
   static func openForReading(_ path: String) throws(SystemError) -> Int32 {
     let opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard opened >= 0 else { throw .last }
@@ -68,11 +68,11 @@ enum Descriptor {
     return opened
   }
 
-  /// A file without a name, which is gone when it is closed.
+  /// Opens an unnamed file, which disappears when it is closed.
   static func temporary() throws(SystemError) -> Int32 {
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? ""
     var template = ((folder.isEmpty ? "/tmp" : folder) + "/headgate-XXXXXX").utf8CString.map { $0 }
-    // Of a random name, exclusively, for its owner alone.
+    // mkstemp creates it exclusively, with a random name, for its owner alone.
     let opened = mkstemp(&template)
     guard opened >= 0 else { throw .last }
     unlink(template)
@@ -80,7 +80,7 @@ enum Descriptor {
     return opened
   }
 
-  /// Makes a folder and those above it, as far as they are missing.
+  /// Makes a folder and its missing parents.
   static func makeFolder(_ path: String) throws(SystemError) {
     if mkdir(path, 0o777) == 0 { return }
     switch errno {
@@ -88,7 +88,7 @@ enum Descriptor {
       var info = stat()
       guard stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { throw SystemError(errno: ENOTDIR) }
     case ENOENT:
-      // By bytes: a slash and a combining mark after it are one character.
+      // Works on bytes, since a slash and a combining mark form one Character.
       let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.utf8.dropLast() : path.utf8[...]
       guard let slash = trimmed.lastIndex(of: UInt8(ascii: "/")), slash > trimmed.startIndex else {
         throw SystemError(errno: ENOENT)
@@ -110,7 +110,7 @@ enum Descriptor {
       if count >= 0 {
         written += count
       } else if error.errno == EAGAIN {
-        // Whoever gave us the descriptor may have made it one that does not block.
+        // The descriptor may be nonblocking, if the parent process set it so.
         _ = wait(for: descriptor, POLLOUT, orFor: nil)
       } else if error.errno != EINTR {
         throw error
@@ -126,7 +126,7 @@ enum Descriptor {
     return (ends[0], ends[1])
   }
 
-  /// Reads what there is; empty at the end. Blocks only if nothing is there.
+  /// Reads the available bytes. Empty at the end. Blocks only if no bytes are available.
   static func read(_ descriptor: Int32, atMost length: Int) throws(SystemError) -> [UInt8] {
     while true {
       var error: SystemError?
@@ -140,7 +140,7 @@ enum Descriptor {
     }
   }
 
-  /// Reads up to a line feed, which is left out; empty at the end.
+  /// Reads up to a line feed, which is not included. Empty at the end.
   static func readLine(_ descriptor: Int32) throws(SystemError) -> [UInt8] {
     var line: [UInt8] = []
     while true {
@@ -153,7 +153,7 @@ enum Descriptor {
     }
   }
 
-  /// Reads from a place in a file; empty at its end.
+  /// Reads at an offset in a file. Empty at its end.
   static func read(_ descriptor: Int32, at offset: Int, atMost length: Int) throws(SystemError) -> [UInt8] {
     var failure: SystemError?
     let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
@@ -165,7 +165,7 @@ enum Descriptor {
     return bytes
   }
 
-  /// Blocks until one of the two descriptors is ready or at its end. Returns whether it was the second one.
+  /// Blocks until one of the descriptors is ready or at its end. Returns whether the second one is.
   static func wait(for descriptor: Int32, _ events: Int32, orFor other: Int32?) -> Bool {
     var wanted = [pollfd(fd: descriptor, events: Int16(events), revents: 0)]
     if let other { wanted.append(pollfd(fd: other, events: Int16(POLLIN), revents: 0)) }
@@ -173,43 +173,43 @@ enum Descriptor {
     return wanted.count > 1 && wanted[1].revents != 0
   }
 
-  /// The width of the terminal behind a descriptor; nil if it is none.
+  /// The width of a terminal. Nil for other descriptors.
   static func columns(_ descriptor: Int32) -> Int? { terminalSize(descriptor)?.columns }
 
-  /// The size of the terminal behind a descriptor; nil if it is none.
+  /// The size of a terminal. Nil for other descriptors.
   static func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
     guard isatty(descriptor) == 1 else { return nil }
     var size = winsize()
-    // A serial line knows no size.
+    // A serial line has no size.
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
-  /// Whether a terminal is another job's: the shell's, after `bg`.
+  /// Whether another job has the terminal, such as the shell after `bg`.
   static func isInBackground(_ descriptor: Int32) -> Bool {
     let group = tcgetpgrp(descriptor)
     return group > 0 && group != getpgrp()
   }
 
-  /// A variable of the environment; nil where it is not set.
+  /// An environment variable. Nil if it is not set.
   static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
   static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-  /// Whether it is a file that ends, and no pipe or device.
+  /// Whether it is a regular file, which has an end, and not a pipe or device.
   static func isRegularFile(_ descriptor: Int32) -> Bool {
     var info = stat()
     return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFREG
   }
 
-  /// Whether two names lead to one file that exists.
+  /// Whether two paths lead to the same existing file.
   static func isSameFile(_ one: String, _ other: String) -> Bool {
     var (first, second) = (stat(), stat())
     return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev
       && first.st_ino == second.st_ino
   }
 
-  /// The names in a folder; none where it can't be read.
+  /// The names in a folder. Empty if it can't be read.
   static func names(in folder: String) -> [String] {
     guard let stream = opendir(folder) else { return [] }
     defer { closedir(stream) }
@@ -229,7 +229,7 @@ enum Descriptor {
   }
 }
 
-// Named so that the methods above can reach the system's calls of the same names.
+// Lets the methods above call the system functions of the same names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
   write(descriptor, bytes.baseAddress, bytes.count)
 }

@@ -1,10 +1,9 @@
 import HeadgateThreads
 
-/// A body, or the beginning of one, that came before its turn: small ones wait in memory, larger ones in a file
-/// without a name.
+/// A body, or its beginning, that arrived before its turn. Small bodies wait in memory, larger ones in an unnamed file.
 ///
-/// It is stored rather than left at the server, since a transfer that is held keeps its permit, which the one whose
-/// turn it is may be waiting for.
+/// It is stored rather than left at the server. A stalled transfer would keep its permit, and the body whose turn it is
+/// may be waiting for that permit.
 final class HeldBody {
   private static let mostInMemory = 256 * 1024
 
@@ -21,7 +20,7 @@ final class HeldBody {
 
   deinit { discard() }
 
-  /// Drops all that was added, and gives back what it took of the disk.
+  /// Drops all bytes and returns the disk space.
   func discard() {
     memory = []
     giveBack()
@@ -36,13 +35,14 @@ final class HeldBody {
 
   /// Adds a piece.
   ///
-  /// Never waits for others to give back their space: the one whose turn it is may be waiting for this one's permit.
+  /// It never waits for other bodies to return space, since the body whose turn it is may be waiting for this one's
+  /// permit.
   func append(_ piece: [UInt8]) async throws(OutputError) {
     memory += piece
     guard memory.count > Self.mostInMemory else { return }
     guard space.take(memory.count) else {
       throw OutputError(
-        place: "bodies that wait for their turn",
+        place: "bodies waiting for their turn",
         reason:
           "they would take more than \(Amount.bytes(space.limit)) of disk; write files with -P DIR, or raise --max-held"
       )
@@ -58,7 +58,7 @@ final class HeldBody {
     }
   }
 
-  // Kept as soon as it is open: it is closed with the others when writing it fails.
+  // Stored as soon as it is open, so that `discard` closes it if a write fails.
   private func openedFile() async throws(SystemError) -> Int32 {
     if let file { return file }
     let opened = try await lane.perform { () throws(SystemError) in try Descriptor.temporary() }
@@ -66,7 +66,7 @@ final class HeldBody {
     return opened
   }
 
-  /// Hands out all that was added, block by block, and is empty then.
+  /// Passes all bytes to `write`, block by block, and leaves the body empty.
   func empty(into write: ([UInt8]) async throws(OutputError) -> Void) async throws(OutputError) {
     if let file {
       var offset = 0
@@ -94,11 +94,11 @@ final class HeldBody {
   }
 }
 
-/// The output, or what stands in for it, took no more.
+/// Writing to the output or to a temporary file failed.
 struct OutputError: Error, CustomStringConvertible {
   let place: String
   let reason: String
-  /// Whether it is the output itself, which is all bodies', and not what one body waits in.
+  /// Whether the output itself failed, which all bodies share, and not the storage of one body.
   var isShared = false
 
   var description: String { "\(place): \(reason)" }

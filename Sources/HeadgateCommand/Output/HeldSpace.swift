@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// The disk that bodies take while they wait for their turn: counted here for all of them together.
+/// Counts the disk space of all bodies that wait for their turn.
 final class HeldSpace: Sendable {
   /// The most bytes.
   let limit: Int
@@ -8,10 +8,10 @@ final class HeldSpace: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
-  /// The bytes that are taken at the moment.
+  /// The bytes in use.
   var used: Int { taken.withLock { $0 } }
 
-  /// Takes so many bytes; false, and nothing is taken, when they would be too many.
+  /// Reserves bytes. Returns false and reserves nothing if they would exceed the limit.
   func take(_ count: Int) -> Bool {
     taken.withLock { taken in
       guard count <= limit - taken else { return false }
@@ -20,6 +20,6 @@ final class HeldSpace: Sendable {
     }
   }
 
-  /// Gives back what was taken.
+  /// Returns reserved bytes.
   func give(back count: Int) { taken.withLock { $0 -= count } }
 }

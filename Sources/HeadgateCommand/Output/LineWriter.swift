@@ -1,10 +1,10 @@
 import HeadgateThreads
 
-/// Writes lines to a descriptor from a thread of its own, in the order they come: a terminal that is held, or a slow
-/// disk, never stops a transfer.
+/// Writes lines to a descriptor on its own thread, in the order of the calls, so that a paused terminal or a slow disk
+/// never stops a transfer.
 ///
-/// On a terminal it can keep status lines below the lines that scroll past. They are erased before anything else is
-/// written, and written again after it, in one piece.
+/// On a terminal it can keep status lines below the scrolling lines. It erases them before anything else is written,
+/// and writes them again after it, in a single write.
 final class LineWriter: Sendable {
   private static let mostBehind = 1 << 20
 
@@ -13,7 +13,7 @@ final class LineWriter: Sendable {
     var isScheduled = false
     var status: [String] = []
     var shown: [String] = []
-    /// Whether the status lines may be seen: not while the process is about to stop.
+    /// Whether the status lines are hidden, while the process is about to be suspended.
     var isHeld = false
     var hasEnded = false
     var failure: SystemError?
@@ -24,30 +24,31 @@ final class LineWriter: Sendable {
   private let lane: SerialLane
   private let state = Locked(State())
 
-  /// - Parameter columns: The terminal's present width; nil: it is none. Asked only where there is a status line.
+  /// - Parameter columns: Returns the terminal's current width, or nil for other descriptors. Called only if there is a
+  ///   status line.
   init(_ descriptor: Int32, on crew: LaneCrew, columns: (@Sendable () -> Int?)? = nil) {
     self.descriptor = descriptor
     self.columns = columns ?? { Descriptor.columns(descriptor) }
     self.lane = SerialLane(on: crew)
   }
 
-  /// What went wrong first. Nothing is written after it.
+  /// The first error. Nothing is written after it.
   var failure: SystemError? { state.withLock { $0.failure } }
 
-  /// Whether so much waits to be written that whoever writes had better wait: ``flush()`` does.
+  /// Whether so much output is pending that callers should wait, with ``flush()``.
   var isBehind: Bool { state.withLock { $0.pending.count > Self.mostBehind } }
 
-  /// Adds text, which ends its lines itself.
+  /// Adds text, with its line feeds.
   func write(_ text: String) {
     change { $0.pending += text.utf8 }
   }
 
-  /// Shows status lines in place of those before; none erases them. For terminals only.
+  /// Replaces the status lines. An empty array erases them. For terminals only.
   func show(status: [String]) {
     change { if !$0.hasEnded { $0.status = status } }
   }
 
-  /// Erases the status lines for good: what a late painter shows is not shown any more.
+  /// Erases the status lines for good. Later calls of `show` have no effect.
   func endStatus() {
     change { state in
       state.hasEnded = true
@@ -55,10 +56,10 @@ final class LineWriter: Sendable {
     }
   }
 
-  /// Erases the status lines until ``releaseStatus()``. To be followed by ``flush()``.
+  /// Erases the status lines until ``releaseStatus()``. Call ``flush()`` after it.
   func holdStatus() { change { $0.isHeld = true } }
 
-  /// Shows the status lines again. Those that are on the terminal are left where they are: others may have written to it.
+  /// Shows the status lines again. Old ones are not erased, since other processes may have written to the terminal.
   func releaseStatus() {
     change { state in
       state.isHeld = false
@@ -66,7 +67,7 @@ final class LineWriter: Sendable {
     }
   }
 
-  /// Suspends until all that was added before is written.
+  /// Suspends until all earlier text has been written.
   func flush() async {
     await withContinuation { continuation in
       lane.run { [self] in
@@ -110,11 +111,11 @@ final class LineWriter: Sendable {
     return Array(eraser.utf8) + state.pending + Array(status.joined(separator: "\n").utf8)
   }
 
-  /// What erases status lines: to the start of the first one, and from there on. A terminal that has become narrower than a
-  /// line has wrapped it meanwhile, and shows it in several rows.
+  /// The escape sequence that erases status lines: it moves to the start of the first one and clears from there. If the
+  /// terminal has become narrower than a line, that line is wrapped and takes several rows.
   ///
-  /// Terminals that cut lines instead of wrapping them (xterm) are told apart by nothing: there a few lines above the
-  /// status may be erased by a change of the width. To leave them would show a stale status in all others.
+  /// Some terminals (xterm) cut lines instead of wrapping them, and can't be told apart. There a few lines above the
+  /// status may be erased when the width changes. The alternative is worse: other terminals would keep a stale status.
   static func eraser(of lines: [String], columns: Int) -> String {
     let rows = lines.reduce(-1) { rows, line in
       rows + 1 + max(0, DisplayWidth.ofPainted(line) - 1) / max(1, columns)

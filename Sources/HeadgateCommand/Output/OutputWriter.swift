@@ -1,14 +1,14 @@
 import HeadgateThreads
 
-/// The standard output: bodies one after another, written on a thread of its own.
+/// Writes bodies to standard output, one after another, on its own thread.
 final class OutputWriter: Sendable {
   private enum Health { case well, broken, told }
 
-  /// How many bodies may be under way or waiting for their turn. Each holds 256 KB of memory at most.
+  /// How many bodies may be in progress or wait for their turn. Each holds at most 256 KB in memory.
   private static let window = 256
 
   let turns = Turns(window: OutputWriter.window)
-  /// For files that bodies wait in, and how much they may take.
+  /// The threads and the space for temporary files of waiting bodies.
   let crew: LaneCrew
   let held: HeldSpace
   private let descriptor: Int32
@@ -22,10 +22,10 @@ final class OutputWriter: Sendable {
     lane = SerialLane(on: crew)
   }
 
-  /// Whether a write has failed: none that follows would be of use.
+  /// Whether a write has failed. Later writes are of no use.
   var isBroken: Bool { health.withLock { $0 != .well } }
 
-  /// Whether a write has failed and nobody has told yet: true once.
+  /// Returns true once after a write has failed, so that the failure is reported once.
   func takeBreak() -> Bool {
     health.withLock { health in
       guard health == .broken else { return false }
@@ -34,7 +34,7 @@ final class OutputWriter: Sendable {
     }
   }
 
-  /// Suspends until the bytes are written. For the one whose turn it is.
+  /// Suspends until the bytes are written. Only for the body whose turn it is.
   func write(_ bytes: [UInt8]) async throws(OutputError) {
     do throws(SystemError) {
       try await lane.perform { [descriptor] () throws(SystemError) in try Descriptor.write(bytes, to: descriptor) }

@@ -1,7 +1,8 @@
 import HeadgateThreads
 
 extension SerialLane {
-  /// Runs blocking work on the lane's threads and suspends until it is done: Swift's own threads must never block.
+  /// Runs blocking work on the lane's threads and suspends until it is done. The threads of Swift's pool must never
+  /// block.
   func perform<Value: Sendable>(
     _ work: @escaping @Sendable () throws(SystemError) -> Value
   ) async throws(SystemError) -> Value {

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Lets numbered tasks write one after another, in the order of their numbers, and holds back who would run too far
+/// Lets numbered tasks write one after another, in the order of their numbers, and suspends tasks that are too far
 /// ahead.
 final class Turns: Sendable {
   private struct State {
@@ -12,7 +12,7 @@ final class Turns: Sendable {
   private let window: Int
   private let state = Locked(State())
 
-  /// - Parameter window: How many may be under way, finished early ones included.
+  /// - Parameter window: How many tasks may be in progress, including those that finished early.
   init(window: Int) { self.window = window }
 
   /// Whether it is this number's turn.
@@ -41,7 +41,7 @@ final class Turns: Sendable {
     }
   }
 
-  /// Ends the present turn, and begins the next number's.
+  /// Ends the current turn and begins that of the next number.
   func pass() {
     let (next, entry) = state.withLock { state in
       state.turn += 1

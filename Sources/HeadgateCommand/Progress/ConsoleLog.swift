@@ -1,10 +1,10 @@
 import HeadgateDispatch
 import Logging
 
-/// What the library logs, such as pauses, as lines of the run: the standard handler would write into the panel.
+/// Writes the library's log, such as pauses, as lines of the run. The standard handler would write into the panel.
 struct ConsoleLog: LogHandler {
   let console: LineWriter
-  /// Only warnings where the panel shows the rest.
+  /// Only warnings if the panel shows the rest.
   var logLevel: Logger.Level
   var metadata: Logger.Metadata = [:]
 

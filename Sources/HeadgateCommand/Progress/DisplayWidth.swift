@@ -1,7 +1,7 @@
-/// How many columns of a terminal texts take.
+/// Measures the width of texts in terminal columns.
 ///
-/// Terminals differ for emoji and for characters of ambiguous width. What is counted as too wide leaves a gap; what is
-/// counted as too narrow would wrap a line, so that doubtful ones count as wide.
+/// Terminals differ for emoji and for characters of ambiguous width. A width that is too large leaves a gap, but one
+/// that is too small wraps a line, so doubtful characters count as wide.
 enum DisplayWidth {
   static func of(_ text: String) -> Int {
     if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text.utf8.count }
@@ -22,7 +22,7 @@ enum DisplayWidth {
     }
   }
 
-  /// The same of a text with colours in it.
+  /// The width of a text with colour escapes.
   static func ofPainted(_ text: String) -> Int {
     guard text.utf8.contains(0x1B) else { return of(text) }
     var width = 0
@@ -39,7 +39,7 @@ enum DisplayWidth {
     return width
   }
 
-  /// The text, or its beginning with `..` behind it, in at most so many columns. A mark stays with its character.
+  /// The text cut to a number of columns, with `..` at the end. Combining marks stay with their character.
   static func cut(_ text: String, to columns: Int) -> String {
     guard of(text) > columns else { return text }
     let end = columns >= 6 ? ".." : ""
@@ -54,7 +54,7 @@ enum DisplayWidth {
     return kept + end
   }
 
-  /// The text cut, or with spaces behind it: exactly so many columns.
+  /// The text cut or padded with spaces to exactly this number of columns.
   static func pad(_ text: String, to columns: Int) -> String {
     let text = cut(text, to: columns)
     return text + String(repeating: " ", count: max(0, columns - of(text)))

@@ -2,7 +2,7 @@ import HeadgateDispatch
 import HeadgateThreads
 
 extension ProgressDisplay {
-  /// Shows how far a run is.
+  /// Shows the progress of a run.
   func observe(_ run: FetchRun) {
     observe { [weak run] in run?.progressState() ?? (ProgressState(), 0) }
   }
@@ -16,12 +16,12 @@ extension FetchRun {
       done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.failed,
       bytes: received?.value ?? tally.bytes, seconds: elapsed.inSeconds,
       rows: snapshot.endPoints.map { ProgressState.Row($0) })
-    // A list that grew while it was read has more than was counted.
+    // A list that has grown since it was counted has more lines.
     state.total = total.withLock { $0 } ?? expected.withLock { $0 }.map { max($0, tally.done) }
     return (state, tally.ok + tally.failed)
   }
 
-  /// Counts what the lists have, for the time that is left: they are read only as fast as they are worked off.
+  /// Counts the lines of the lists, to estimate the time left. The run reads them only as fast as it fetches.
   func countLists() {
     guard progress != .none else { return }
     let (paths, given) = (options.lists, options.urls.count)
@@ -36,12 +36,12 @@ extension FetchRun {
     }
   }
 
-  /// Signals that concern what is shown, for the process itself.
+  /// Signal handlers for the display, for the process itself.
   func progressSignals() -> [InterruptSignals] {
     ProgressDisplay.signals(display, progress, on: report.console) { [weak self] in self?.tellState() }
   }
 
-  /// Shows what every end-point does, and what its next request waits for.
+  /// Shows the state of every end-point, and what its next request waits for.
   func tellState() {
     var (state, _) = progressState()
     state.rows = []

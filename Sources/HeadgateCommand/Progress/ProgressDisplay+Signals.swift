@@ -7,7 +7,7 @@ import Musl
 #endif
 
 extension ProgressDisplay {
-  /// Signals that concern what is shown, for the process itself.
+  /// Signal handlers for the display, for the process itself.
   ///
   /// - Parameters:
   ///   - display: Nil where no progress is shown.
@@ -38,9 +38,9 @@ extension ProgressDisplay {
     #endif
   }
 
-  /// Ctrl-Z: the panel goes first, so that the shell's prompt does not stand in it.
+  /// Ctrl-Z: erases the panel first, so that the shell's prompt does not appear inside it.
   private static func stop(after console: LineWriter) {
-    // The system does not stop what no shell could continue. What follows would.
+    // The system ignores SIGTSTP if no shell could continue the process. SIGSTOP below would not be ignored.
     guard getpid() != 1, getsid(getppid()) == getsid(0) else { return }
     console.holdStatus()
     Task {

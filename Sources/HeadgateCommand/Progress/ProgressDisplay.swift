@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Shows the progress of a run: a panel that is painted a few times a second, or a line now and then.
+/// Shows the progress of a run, as a panel that is redrawn a few times a second or as periodic lines.
 final class ProgressDisplay: Sendable {
   private struct State {
     var timer: ScheduledTimer?
@@ -27,11 +27,11 @@ final class ProgressDisplay: Sendable {
     self.console = console
     self.descriptor = descriptor
     self.timers = timers
-    // By no-color.org an empty variable says nothing.
+    // By no-color.org an empty variable has no effect.
     hasColours = (Descriptor.environment("NO_COLOR") ?? "").isEmpty
   }
 
-  /// What is to be shown: asked each time. Of the URLs that ended those are counted that were asked for.
+  /// Sets the source of the state, which is called for each update. `ended` counts only URLs that were requested.
   func observe(_ observed: @escaping @Sendable () -> (state: ProgressState, ended: Int)) {
     state.withLock { $0.observed = observed }
   }
@@ -52,7 +52,7 @@ final class ProgressDisplay: Sendable {
     arm()
   }
 
-  /// Shows no more; the panel that is there is the console's to erase. A program gets a last object.
+  /// Stops the display. The console erases the panel. In `json` mode a last object is written.
   func stop() {
     let timer = state.withLock { state in
       state.isRunning = false
@@ -62,7 +62,7 @@ final class ProgressDisplay: Sendable {
     if mode == .json { show() }
   }
 
-  /// The terminal has another size, or the process goes on.
+  /// Redraws after the terminal's size has changed or the process was continued.
   func repaint() {
     guard mode == .full, state.withLock({ $0.isRunning }) else { return }
     show()
@@ -98,7 +98,7 @@ final class ProgressDisplay: Sendable {
   }
 
   private func panel(_ shown: ProgressState) -> [String] {
-    // A panel would be painted over what the shell and other jobs write.
+    // In the background, a panel would overwrite the text of the shell and of other jobs.
     if Descriptor.isInBackground(descriptor) { return [] }
     let (columns, rows) = Descriptor.terminalSize(descriptor) ?? (80, 24)
     return ProgressPanel(width: columns, height: rows, hasColours: hasColours).lines(shown)

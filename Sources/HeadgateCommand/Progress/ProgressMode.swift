@@ -1,32 +1,32 @@
 import ArgumentParser
 
-/// How a run tells how far it is.
+/// How the progress of a run is shown.
 enum ProgressMode: String, Sendable, CaseIterable, ExpressibleByArgument {
-  /// What suits the standard error.
+  /// Chosen by the properties of standard error.
   case auto
   /// A panel at the bottom of a terminal.
   case full
-  /// A line now and then.
+  /// Periodic lines.
   case plain
-  /// A JSON object now and then.
+  /// Periodic JSON objects.
   case json
   case none
 
-  /// What a stream may be told.
+  /// The properties of the stream.
   struct Stream: Sendable {
     var isTerminal = false
     /// The variable TERM.
     var terminal: String?
-    /// Bodies go to the same terminal: a panel and they would spoil each other.
+    /// Whether bodies go to the same terminal, where a panel would garble them.
     var hasBodies = false
     var isQuiet = false
   }
 
-  /// What `auto` is for a stream.
+  /// The mode that `auto` stands for with a stream.
   func resolved(for stream: Stream) -> ProgressMode {
     guard self == .auto else { return self }
     if stream.isQuiet || stream.isTerminal && stream.hasBodies { return .none }
-    // Without its name nothing is known of what a terminal can do.
+    // Without a name, the terminal's capabilities are unknown.
     guard stream.isTerminal, let name = stream.terminal, name != "", name != "dumb" else { return .plain }
     return .full
   }

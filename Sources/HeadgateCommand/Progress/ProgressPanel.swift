@@ -1,4 +1,4 @@
-/// Draws a state as the lines of a panel at the bottom of a terminal. A value: the same state and size give the same lines.
+/// Draws a state as the lines of a panel at the bottom of a terminal. The same state and size give the same lines.
 ///
 ///     1,204/2,000  60 %  84.1/s  12 s left
 ///     running 18  queued 778  failed 37  56.7 MiB  127.0.0.1:9105: paused 1.4 s by 503
@@ -10,13 +10,13 @@ struct ProgressPanel: Equatable, Sendable {
   var height: Int
   var hasColours = false
 
-  /// A line is this much narrower than the terminal: what it writes at an interrupt, `^C`, must not wrap the last line.
+  /// How many columns stay free, so that the `^C` which a terminal shows at an interrupt does not wrap the last line.
   static let margin = 3
-  /// Below this a terminal has no room for rows.
+  /// Below this height the panel has no rows for hosts.
   private static let leastHeight = 8
 
-  /// No line takes more than `width - margin` columns, and there are at most `height / 2` of them, so that failures above
-  /// stay in sight. None where there is no room at all.
+  /// The lines of the panel. Each takes at most `width - margin` columns, and there are at most `height / 2` of them,
+  /// so that failures above stay visible. Empty if the terminal is too small.
   func lines(_ state: ProgressState) -> [String] {
     let columns = width - Self.margin
     guard columns >= 4, height >= 2 else { return [] }
@@ -64,7 +64,7 @@ struct ProgressPanel: Equatable, Sendable {
     return parts
   }
 
-  /// Parts one after another with two spaces between, in as few lines as take them.
+  /// Joins parts with two spaces, in as few lines as possible.
   private func flow(_ parts: [Part], _ columns: Int, atMost most: Int) -> [String] {
     var lines: [[Part]] = []
     var used = 0
@@ -85,8 +85,8 @@ struct ProgressPanel: Equatable, Sendable {
 
   // MARK: The rows
 
-  /// The end-points that wait for something other than their limit first, then those with most to do. Of those that are
-  /// shown the order is by name, so that rows stay where they are as the numbers change.
+  /// Chooses the rows to show: first end-points that are paused, then those with the most requests waiting and running.
+  /// The chosen rows are sorted by name, paused ones first, so that they keep their places as the numbers change.
   static func chosen(_ rows: [ProgressState.Row], _ most: Int) -> [ProgressState.Row] {
     let ranked = rows.sorted { left, right in
       if left.isPaused != right.isPaused { return left.isPaused }
@@ -101,7 +101,7 @@ struct ProgressPanel: Equatable, Sendable {
 
   private func table(_ rows: [ProgressState.Row], _ columns: Int, atMost room: Int) -> [String] {
     guard !rows.isEmpty else { return [] }
-    // The titles, and a last line where not all are shown.
+    // One line is for the titles, and one more for the number of hosts that are not shown.
     let isAll = rows.count <= room - 1
     let shown = Self.chosen(rows, isAll ? rows.count : max(0, room - 2))
     guard !shown.isEmpty else { return [] }
@@ -112,7 +112,7 @@ struct ProgressPanel: Equatable, Sendable {
     let rest = columns - runningWidth - waitingWidth - 4
     guard rest >= 6 else { return [] }
     let longest = shown.map { DisplayWidth.of($0.name) }.max() ?? 0
-    // The reason goes first where it would be cut to a stump.
+    // The reason column is dropped first if it would be too narrow.
     let hasReasons = rest >= 34
     let nameWidth = min(max(4, longest), hasReasons ? max(14, rest / 2) : rest)
     let reasonWidth = hasReasons ? rest - nameWidth - 2 : 0

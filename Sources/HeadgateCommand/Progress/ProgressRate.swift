@@ -1,4 +1,5 @@
-/// How many URLs end in a second, over the last while: long enough to be calm, short enough to notice a pause.
+/// How many URLs end per second, averaged over a window that is long enough to be steady and short enough to show a
+/// pause.
 struct ProgressRate: Equatable, Sendable {
   static let window = 15.0
 
@@ -8,15 +9,15 @@ struct ProgressRate: Equatable, Sendable {
     left.samples.elementsEqual(right.samples) { $0 == $1 }
   }
 
-  /// Nil while a second has not passed, or nothing has ended.
+  /// Nil during the first second, and until a URL has ended.
   private(set) var value: Double?
 
   /// - Parameters:
-  ///   - count: URLs that ended, those left out that were there before.
-  ///   - seconds: Since the beginning; never less than before.
+  ///   - count: URLs that ended, without those that were complete before the run.
+  ///   - seconds: The time since the beginning. It never decreases.
   mutating func add(_ count: Int, at seconds: Double) {
     samples.append((seconds, count))
-    // One older than the window stays, so that the window is full.
+    // Keeps one sample older than the window, so that the window is full.
     while samples.count > 2, samples[1].seconds <= seconds - Self.window { samples.removeFirst() }
     let first = samples[0]
     guard seconds - first.seconds >= 1, count > 0 else { return value = nil }

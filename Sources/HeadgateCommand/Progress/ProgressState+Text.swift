@@ -1,7 +1,7 @@
-// A state as one line, for files, pipes and programs.
+// The state as one line, for files, pipes and programs.
 
 extension ProgressState {
-  /// `1,204/2,000 done (60 %)  84.1/s  12 s left  running 18  queued 778  failed 37  56.7 MiB`, and what pauses.
+  /// `1,204/2,000 done (60 %)  84.1/s  12 s left  running 18  queued 778  failed 37  56.7 MiB`, and the pauses.
   var plain: String {
     var parts = [doneText + " done" + (share.map { " (\($0))" } ?? "")]
     if let rate { parts.append(ProgressState.text(ofRate: rate)) }
@@ -41,7 +41,7 @@ extension ProgressState {
     return line.line
   }
 
-  /// `1,204/2,000`, or `1,204` while the total is not known.
+  /// `1,204/2,000`, or `1,204` while the total is unknown.
   var doneText: String { Amount.grouped(done) + (total.map { "/" + Amount.grouped($0) } ?? "") }
 
   /// Never 100 % before the end.
@@ -67,7 +67,7 @@ extension Amount {
     return (count < 0 ? "-" : "") + text
   }
 
-  /// Without decimals, as befits a guess: `1 s`, `3 min 5 s`.
+  /// Without decimals, since it is an estimate: `1 s`, `3 min 5 s`.
   static func roundSeconds(_ value: Double) -> String {
     value < 9.995 ? "\(max(1, Int(max(0, value).rounded()))) s" : seconds(min(value, 1e9))
   }

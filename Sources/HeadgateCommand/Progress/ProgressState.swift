@@ -1,33 +1,33 @@
 import HeadgateDispatch
 
-/// How far a run is.
+/// The progress of a run.
 struct ProgressState: Equatable, Sendable {
-  /// An end-point where something runs or waits.
+  /// An end-point with running or waiting requests.
   struct Row: Equatable, Sendable {
-    /// Harmless to a terminal.
+    /// In a form that is safe for a terminal.
     var name: String
     var running = 0
     var limit = 0
     var waiting = 0
     /// What its next request waits for.
     var reason: String?
-    /// Nothing starts there for a while.
+    /// Whether no request starts there for now.
     var isPaused = false
   }
 
   var done = 0
-  /// How many there are in all; nil while that is not known.
+  /// The total number of URLs. Nil while it is unknown.
   var total: Int?
   var running = 0
   var queued = 0
   var failed = 0
   var bytes = 0
   var seconds = 0.0
-  /// URLs that end in a second; nil while too few have ended.
+  /// URLs that end per second. Nil while it can't be known.
   var rate: Double?
   var rows: [Row] = []
 
-  /// What is left at this rate, in seconds.
+  /// The time left at this rate, in seconds.
   var left: Double? {
     guard let total, let rate, rate > 0, total > done else { return nil }
     return Double(total - done) / rate
@@ -43,7 +43,7 @@ extension ProgressState.Row {
     limit = min(entry.limits.requests, entry.learnedRequests ?? .max)
     waiting = entry.waiting
     let text = entry.waitReason.map { ShownText.of($0.description) }
-    // Its own limit is in the row already.
+    // The row already shows the limit.
     reason = entry.waitReason?.kind == .limit && entry.learnedRequests == nil ? nil : text
     isPaused = entry.isPaused || entry.waitReason.map { [.paused, .unreachable, .stopped].contains($0.kind) } ?? false
   }

@@ -1,4 +1,4 @@
-/// Numbers for people.
+/// Numbers in readable form.
 enum Amount {
   /// `812 B`, `12.3 KiB`, `1.2 GiB`.
   static func bytes(_ count: Int) -> String {
@@ -6,7 +6,7 @@ enum Amount {
     var amount = Double(count) / 1024
     var unit = 0
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB"]
-    // What would be rounded to 1024.0 belongs to the next unit.
+    // A value that rounds to 1024.0 is shown in the next unit.
     while amount >= 1023.95, unit < units.count - 1 {
       amount /= 1024
       unit += 1
@@ -23,7 +23,7 @@ enum Amount {
     return "\(whole / 3600) h \(whole % 3600 / 60) min"
   }
 
-  /// With so many decimals, and no help of a locale.
+  /// Formats a value with this number of decimals, independent of the locale.
   static func fixed(_ value: Double, _ decimals: Int) -> String {
     guard value.isFinite, value.magnitude < 1e12 else { return "0" }
     var scale = 1

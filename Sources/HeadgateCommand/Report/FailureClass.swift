@@ -1,10 +1,10 @@
 import HeadgateDispatch
 
-/// What kind of thing went wrong: one exit status for each kind.
+/// The kinds of failures, each with an exit status.
 enum FailureClass: Hashable, Sendable, CaseIterable {
   case usage, file, network, tls, time, http
 
-  /// The class of an error; nil for one that means that the request was not wanted any more.
+  /// The class of an error. Nil for an error of a request that was cancelled or skipped.
   init?(_ code: DispatchError.Code) {
     switch code {
     case .cancelled, .shutDown: return nil
@@ -12,13 +12,13 @@ enum FailureClass: Hashable, Sendable, CaseIterable {
     case .fileFailed: self = .file
     case .tlsFailed: self = .tls
     case .timedOut, .deadlineExceeded, .connectTimedOut, .idleTimedOut, .tooSlow, .pausedUntil: self = .time
-    // What the server answered is a redirect, which is no 2xx.
+    // The status is that of a redirect and not 2xx.
     case .redirectRefused, .tooManyRedirects, .badRedirect: self = .http
     default: self = .network
     }
   }
 
-  /// The exit status when nothing of another class failed.
+  /// The exit status if all failures are of this class.
   var exitStatus: ExitStatus {
     switch self {
     case .usage: .usage

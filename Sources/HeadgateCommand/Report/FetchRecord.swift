@@ -1,34 +1,34 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What the log says of one URL. Null stands for what did not happen or is not known.
+/// The record of a URL in the log. Null stands for values that are unknown or do not apply.
 struct FetchRecord: Equatable, Sendable {
-  /// As it was asked for. Its password is not written.
+  /// The requested URL. Its password is not written.
   var url: String
-  /// The URL that answered, after redirects.
+  /// The URL of the response, after redirects.
   var finalURL: String?
-  /// The end-point that answered or failed.
+  /// The end-point of the response or of the failure.
   var endPoint: EndPoint?
   var status: Int?
-  /// The version of HTTP that it came by: `HTTP/1.1`.
+  /// The HTTP version of the response, such as `HTTP/1.1`.
   var version: String?
-  /// The error's word: a code of `DispatchError`, or `http_error`.
+  /// The name of the error: a code of `DispatchError`, or `http_error`.
   var error: String?
-  /// The error as the messages have it. Control characters are escaped.
+  /// The text of the error, as in the messages. Control characters are escaped.
   var message: String?
-  /// How many times it was asked; 0: never.
+  /// The number of attempts. 0 if the request was never sent.
   var attempts = 0
   var bytes: Int?
   var file: String?
-  /// Waiting for permits; not part of the times that follow.
+  /// The time spent waiting for permits. It is not part of the times below.
   var queued: Double?
-  /// The last exchange's times, each from that exchange's start.
+  /// The times of the last exchange, from its start.
   var exchange: ExchangeTimes?
-  /// From the submission to the end.
+  /// The time from the submission to the end.
   var total: Double?
-  /// When it was submitted, each time it was sent, and the pauses that began since the record before.
+  /// When the URL was submitted and sent, and the pauses that began since the previous record.
   var timeline: URLTimeline?
-  /// When it ended, by RFC 3339.
+  /// The time of the end, in the format of RFC 3339.
   var time: String?
 
   var json: String {

@@ -1,7 +1,7 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What is told of a run: the counts, the lines on the standard error, the log.
+/// Reports a run: the counts, the lines on standard error, and the log.
 final class FetchReport: Sendable {
   let console: LineWriter
   private let log: LineWriter?
@@ -27,7 +27,7 @@ final class FetchReport: Sendable {
 
   var tally: Tally { state.withLock { $0 } }
 
-  // MARK: What happens
+  // MARK: Events
 
   func ended(_ job: FetchJob, _ outcome: FetchOutcome) {
     if let statuses, let line = StatusLine.of(job, outcome) { statuses.write(line) }
@@ -57,44 +57,44 @@ final class FetchReport: Sendable {
     }
   }
 
-  /// A line of a list that is no URL.
+  /// Reports a line of a list that is not a URL.
   func badLine(_ message: String, _ text: String, at place: String) {
     state.withLock { $0.fail(.usage) }
     complain("\(place): \(message)")
     record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description, message: message) }
   }
 
-  /// Something beside the URLs went wrong.
+  /// Reports a fault of the run itself, not of a URL.
   func fault(_ failure: FailureClass, _ text: String) {
     state.withLock { $0.note(failure) }
     complain(text)
   }
 
-  /// So many lines are not looked at any more; nil: an unknown number.
+  /// Counts lines that are no longer read. Nil stands for an unknown number.
   func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
 
-  /// A URL that is left out: it stood in the list before, or is none of those that failed in a session.
+  /// Counts a URL that is passed over: it is a duplicate in the list, or not among those that failed in a session.
   func passedOver() { state.withLock { $0.passOver() } }
 
-  /// A URL that is in another part of the list.
+  /// Counts a URL in another shard of the list.
   func leftToOthers() { state.withLock { $0.leaveToOthers() } }
 
-  /// Whether the statuses can't be written any more.
+  /// Whether writing the statuses has failed.
   var hasLostStatuses: Bool { statuses?.failure != nil }
 
   func interrupted() { state.withLock { $0.isInterrupted = true } }
 
-  /// Says something that is neither data nor an error.
+  /// Writes a remark, which is neither data nor an error.
   func remark(_ text: String) {
     if verbosity != .quiet { say("headgate: \(text)") }
   }
 
-  /// Shows lines for a person who asked for them.
+  /// Shows lines at the user's request.
   func show(_ text: String) {
     for line in text.split(separator: "\n") { say(String(line)) }
   }
 
-  /// Suspends while more lines wait to be written than memory should hold.
+  /// Suspends while too many lines are pending in memory.
   func settle() async {
     if console.isBehind { await console.flush() }
     if let log, log.isBehind { await log.flush() }
@@ -102,10 +102,10 @@ final class FetchReport: Sendable {
     if let page { await page.settle() }
   }
 
-  /// Adds a line to the standard output of a run that has such lines in place of bodies.
+  /// Adds a line to standard output, for runs that write such lines instead of bodies.
   func list(_ line: String) { statuses?.write(line) }
 
-  /// Writes what is left, the summary last. Returns the exit status.
+  /// Writes everything that is pending, with the summary last. Returns the exit status.
   func finish(seconds: Double, peak: Int) async -> ExitStatus {
     await finish { $0.summary(seconds: seconds, peak: peak) }
   }
@@ -113,7 +113,7 @@ final class FetchReport: Sendable {
   func finish(_ summary: (Tally) -> String) async -> ExitStatus {
     if let log {
       await log.flush()
-      if let failure = log.failure { fault(.file, "\(logName): the log is not complete: \(failure)") }
+      if let failure = log.failure { fault(.file, "\(logName): the log is incomplete: \(failure)") }
     }
     if let statuses {
       await statuses.flush()
@@ -129,7 +129,7 @@ final class FetchReport: Sendable {
     return tally.exitStatus
   }
 
-  // MARK: One outcome each
+  // MARK: Outcomes
 
   private func stored(_ job: FetchJob, _ response: FileResponse) {
     guard let path = response.path else {
@@ -208,7 +208,7 @@ final class FetchReport: Sendable {
     }
   }
 
-  // MARK: Where it goes
+  // MARK: Output
 
   private func complain(_ text: String) { say("headgate: \(text)") }
 
@@ -220,13 +220,13 @@ final class FetchReport: Sendable {
     say("\(status)  \(Amount.bytes(bytes))\(time)  \(shown(job))\(path.map { " -> \($0)" } ?? "")")
   }
 
-  // Cut, if it has to be, before what is said of it.
+  // The URL is shortened here, so that the text after it is never cut.
   private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.url)) }
 
-  /// Writes one line. Here alone what servers, lists, certificates and files are called becomes harmless.
+  /// Writes a line. This is the one place where text from servers, lists, certificates and file names is escaped.
   private func say(_ line: String) { console.write(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
 
-  /// A URL, the name of a file, and what is said of them.
+  /// Enough for a URL, a file name and a message.
   private static let longestLine = 8_000
 
   private func record(_ job: FetchJob? = nil, _ make: () -> FetchRecord) {

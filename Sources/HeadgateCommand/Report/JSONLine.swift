@@ -1,8 +1,8 @@
-/// Builds one JSON object on one line, its members in the order they are added.
+/// Builds a JSON object on one line. Members keep the order in which they are added.
 struct JSONLine {
   private var text = "{"
 
-  /// The object and the line's end.
+  /// The object and a line feed.
   var line: String { text + "}\n" }
 
   mutating func add(_ name: String, _ value: String?) {
@@ -16,19 +16,19 @@ struct JSONLine {
     text += value.map(String.init) ?? "null"
   }
 
-  /// Seconds, to the microsecond.
+  /// Adds seconds, with microsecond precision.
   mutating func add(_ name: String, seconds: Double?) {
     begin(name)
     text += seconds.map { Amount.fixed($0, 6) } ?? "null"
   }
 
-  /// A value that is JSON already; nil: null.
+  /// Adds a value that is already JSON. Nil is written as null.
   mutating func add(_ name: String, json: String?) {
     begin(name)
     text += json ?? "null"
   }
 
-  /// An array of objects; null where there is none in it.
+  /// Adds an array of objects. An empty array is written as null.
   mutating func add(_ name: String, _ objects: [JSONLine]) {
     begin(name)
     text += objects.isEmpty ? "null" : "[\(objects.map { $0.text + "}" }.joined(separator: ","))]"
@@ -39,8 +39,8 @@ struct JSONLine {
     text += "\"\(name)\":"
   }
 
-  /// A string by RFC 8259, section 7. What could command a terminal, end a line or turn the direction of writing is
-  /// escaped, so that the log can be looked at as it is.
+  /// A JSON string by RFC 8259, section 7. Control characters, line separators and bidirectional controls are escaped,
+  /// so that the log can be viewed safely in a terminal.
   static func quoted(_ value: String) -> String {
     let isPlain = value.utf8.allSatisfy {
       (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")

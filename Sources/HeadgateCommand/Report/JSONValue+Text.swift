@@ -1,15 +1,15 @@
 import HeadgateReport
 
 extension JSONValue {
-  /// The value on one line, without white space between its parts. What could command a terminal is escaped in strings.
+  /// The value on one line, without white space between tokens. Control characters in strings are escaped.
   var text: String {
     var text = ""
     write(to: &text, sorted: false)
     return text
   }
 
-  /// A text that two values share only if they mean the same: members are sorted, and strings are escaped in one way.
-  /// Numbers are compared as they are written: 1 and 1.0 are different.
+  /// A text that is equal for two values only if they mean the same: members are sorted, and strings have one form of
+  /// escapes. Numbers are compared as they are written, so 1 and 1.0 differ.
   var canonicalText: String {
     var text = ""
     write(to: &text, sorted: true)

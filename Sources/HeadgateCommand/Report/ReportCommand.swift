@@ -2,14 +2,14 @@ import ArgumentParser
 import HeadgateReport
 import HeadgateThreads
 
-/// `headgate report`: a page or an archive from the log of an earlier run.
+/// `headgate report`: makes an HTML page or an HTTP Archive from the log of an earlier run.
 struct ReportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
-    abstract: "Show a run in a browser, from its log.",
+    abstract: "Make an HTML report from the log of a run.",
     discussion: """
-      LOG is what headgate fetch --log has written; - is the standard input. The page is one file that needs nothing from \
-      the network. The log of a run that still goes on, or was killed, can be read too.
+      LOG is a file written by headgate fetch --log; - is standard input. The page is a single file that loads nothing \
+      from the network. The log may also be that of a run that is still in progress or was killed.
 
       EXAMPLES
         headgate report log.ndjson -o run.html
@@ -24,7 +24,7 @@ struct ReportCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
-      "Where the page goes; - is the standard output. Without it, and without --har, it is named after the log.",
+      "Write the page to this file; - is standard output. (default, without --har: named after the log)",
       valueName: "file.html|-"
     )
   )
@@ -32,8 +32,8 @@ struct ReportCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write an HTTP Archive (HAR 1.2) for the network tab of a browser. Its \"blocked\" is the time in the queue. It has at "
-        + "most \(HARFile.mostEntries) entries.",
+      "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue. It has "
+        + "at most \(HARFile.mostEntries) entries.",
       valueName: "file.har|-"
     )
   )
@@ -41,11 +41,11 @@ struct ReportCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !(page == "-" && har == "-") else {
-      throw ValidationError("The standard output can take one of the two: give a file for the page or the archive.")
+      throw ValidationError("The page and the archive can't both go to standard output; give a file for one of them.")
     }
   }
 
-  /// Where the page goes; nil: none is wanted.
+  /// The path of the page. Nil if no page is requested.
   var pagePath: String? {
     if let page { return page }
     guard har == nil else { return nil }
@@ -64,11 +64,11 @@ struct ReportCommand: AsyncParsableCommand {
     }
   }
 
-  /// Blocks. Returns what is to be told.
+  /// Blocks. Returns the messages for the user.
   private func make() throws(FetchProblem) -> [String] {
     for path in [pagePath, har].compactMap({ $0 }) where path != "-" && log != "-" {
       guard !Descriptor.isSameFile(path, log) else {
-        throw FetchProblem("\(path) is the log itself, which would be lost; choose another name", status: .usage)
+        throw FetchProblem("\(path) is the log itself and would be overwritten; choose another name", status: .usage)
       }
     }
     let log = try read()
@@ -101,7 +101,7 @@ struct ReportCommand: AsyncParsableCommand {
     run.finish()
     guard !run.records.isEmpty else {
       throw FetchProblem(
-        "\(log == "-" ? "the standard input" : log) has no records of URLs; a log is what headgate fetch --log FILE writes",
+        "\(log == "-" ? "standard input" : log) has no records of URLs; give a log written by headgate fetch --log FILE",
         status: .usage)
     }
     return run
@@ -113,7 +113,7 @@ struct ReportCommand: AsyncParsableCommand {
       defer { if output != 1 { Descriptor.close(output) } }
       do throws(SystemError) { try Descriptor.write(bytes, to: output) } catch { throw .system(error) }
     } catch {
-      throw FetchProblem("\(what)\(path == "-" ? " on the standard output" : " \(path)") can't be written: \(error)")
+      throw FetchProblem("\(what)\(path == "-" ? " on standard output" : " \(path)") can't be written: \(error)")
     }
   }
 }

@@ -1,8 +1,8 @@
 import HeadgateReport
 import HeadgateThreads
 
-/// The page that `fetch --report` writes at the end: the records wait for it on the disk, so that a long run needs no more
-/// memory than without it.
+/// The page that `fetch --report` writes at the end. Records are kept on disk until then, so that a long run needs no
+/// additional memory.
 final class ReportPage: Sendable {
   private let path: String
   private let page: Int32
@@ -10,7 +10,7 @@ final class ReportPage: Sendable {
   private let spool: LineWriter
   private let lane: SerialLane
 
-  /// - Throws: ``FetchProblem`` when the page can't be written, before anything is fetched.
+  /// - Throws: ``FetchProblem`` if the page can't be written, before anything is fetched.
   init(_ path: String, on crew: LaneCrew) throws(FetchProblem) {
     self.path = path
     do throws(CreationError) {
@@ -30,13 +30,13 @@ final class ReportPage: Sendable {
 
   deinit { for descriptor in [page, records] { Descriptor.close(descriptor) } }
 
-  /// Adds the record of a URL, as the log has it.
+  /// Adds the record of a URL, in the format of the log.
   func add(_ record: String) { spool.write(record) }
 
-  /// Suspends while more records wait to be written than memory should hold.
+  /// Suspends while too many records are pending in memory.
   func settle() async { if spool.isBehind { await spool.flush() } }
 
-  /// Writes the page, once all records were added. Returns what is to be told of it.
+  /// Writes the page, after all records have been added. Returns a message for the user.
   func write() async throws(FetchProblem) -> String {
     await spool.flush()
     do throws(SystemError) {
@@ -55,7 +55,7 @@ final class ReportPage: Sendable {
         return ReportText.page(path, log)
       }
     } catch {
-      throw FetchProblem("the report \(path) is not complete: \(error)")
+      throw FetchProblem("the report \(path) is incomplete: \(error)")
     }
   }
 }

@@ -3,8 +3,8 @@ import HeadgateThreads
 
 /// Observes a run for its log: when each URL was submitted and sent, and which end-points paused.
 ///
-/// A URL is known by the tag of its requests. What is kept of it goes with its record, so that a long list needs no more
-/// memory than what is under way.
+/// The tag of a request identifies its URL. Entries are removed with their records, so memory depends on the requests
+/// in progress and not on the length of the list.
 final class RunTimeline: DispatchObserver {
   private struct State {
     var urls: [String: URLTimeline] = [:]
@@ -16,10 +16,10 @@ final class RunTimeline: DispatchObserver {
 
   init(began: Deadline) { self.began = began }
 
-  /// The tag of the requests for a URL with this place among all URLs.
+  /// The tag of the requests for the URL with this index.
   static func tag(_ index: Int) -> String { String(index) }
 
-  /// What is known of a URL that has ended, with the pauses that no record has yet.
+  /// Removes and returns the timeline of a URL that has ended, with the pauses that no record has yet.
   func take(_ index: Int?) -> URLTimeline {
     state.withLock { state in
       var timeline = index.flatMap { state.urls.removeValue(forKey: Self.tag($0)) } ?? URLTimeline()
@@ -32,7 +32,7 @@ final class RunTimeline: DispatchObserver {
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
     guard let tag = start.request.tag else { return nil }
     let moment = seconds(start.at)
-    // A body that was cut short is asked for by another request for the same URL.
+    // A retry after a cut body is another request for the same URL.
     state.withLock { state in
       if state.urls[tag]?.start == nil { state.urls[tag, default: URLTimeline()].start = moment }
     }

@@ -1,33 +1,33 @@
 import HeadgateDispatch
 
-/// What has become of the URLs up to now, and the exit status that follows from it.
+/// Counts the outcomes of URLs, and derives the exit status from them.
 struct Tally: Equatable, Sendable {
-  /// URLs whose body is where it was wanted.
+  /// URLs whose body has been delivered.
   private(set) var ok = 0
-  /// URLs that were given up because the run was ended: neither right nor wrong.
+  /// URLs that were given up because the run ended. They count neither as a success nor as a failure.
   private(set) var skipped = 0
-  /// Whether more were skipped than could be counted: those that nobody read from a pipe.
+  /// Whether more were skipped than could be counted, as in the unread part of a pipe.
   private var hasUncounted = false
-  /// URLs whose body was there before, and those that were left out as they were asked for already.
+  /// URLs whose body was complete before the run, and URLs that were passed over, as duplicates for instance.
   private(set) var there = 0
   private(set) var passedOver = 0
-  /// URLs that are in other parts of the list.
+  /// URLs in other shards of the list.
   private(set) var elsewhere = 0
-  /// The bytes of the bodies of `ok`.
+  /// The number of body bytes of the successful URLs.
   private(set) var bytes = 0
-  /// Of those that failed: never sent, since their host could not be reached, or paused for longer than they had time.
+  /// Failed URLs that were never sent, since their host was unreachable, or paused for longer than their time limit.
   private(set) var unreachable = 0
   private(set) var paused = 0
   private var failures: [FailureClass: Int] = [:]
-  /// Faults of the run itself, which belong to no URL: the list, the log.
+  /// Faults of the run itself rather than of a URL, for instance in the list or the log.
   private var faults: Set<FailureClass> = []
-  /// SIGINT or SIGTERM came.
+  /// Whether SIGINT or SIGTERM was received.
   var isInterrupted = false
 
   /// URLs and lines that failed.
   var failed: Int { failures.values.reduce(0, +) }
 
-  /// URLs that ended, in whatever way.
+  /// URLs that ended, with any outcome.
   var done: Int { ok + failed + skipped + there + passedOver + elsewhere }
 
   mutating func succeed(bytes count: Int) {
@@ -37,7 +37,7 @@ struct Tally: Equatable, Sendable {
 
   mutating func fail(_ failure: FailureClass) { failures[failure, default: 0] += 1 }
 
-  /// A URL failed that was given up while it waited for its host.
+  /// Counts a failed URL that was given up while it waited for its host.
   mutating func noteGivenUp(_ code: DispatchError.Code) {
     if code == .unreachable { unreachable += 1 }
     if code == .pausedUntil { paused += 1 }
@@ -51,13 +51,13 @@ struct Tally: Equatable, Sendable {
 
   mutating func leaveToOthers() { elsewhere += 1 }
 
-  /// So many lines were never looked at; nil: an unknown number.
+  /// Counts lines that were never read. Nil stands for an unknown number.
   mutating func skipUnread(_ count: Int?) {
     skipped += count ?? 0
     if count == nil { hasUncounted = true }
   }
 
-  /// The list could not be read to its end, or the log not be written: no URL's failure, but the run is not well.
+  /// Notes a fault of the run, such as a list that can't be read or a log that can't be written.
   mutating func note(_ fault: FailureClass) { faults.insert(fault) }
 
   var exitStatus: ExitStatus {
@@ -67,7 +67,7 @@ struct Tally: Equatable, Sendable {
     return classes.count == 1 ? first.exitStatus : .mixed
   }
 
-  /// The last line of a dry run.
+  /// The summary line of a dry run.
   func planned(_ fetched: Int, there: Int, hosts: Int) -> String {
     var parts = ["would fetch \(fetched)", "failed \(failed)"]
     if there > 0 { parts.append("there \(there)") }
@@ -76,8 +76,8 @@ struct Tally: Equatable, Sendable {
     return (parts + ["hosts \(hosts)"]).joined(separator: "  ")
   }
 
-  /// The last line: what became of the URLs, how much came, how long it took, and the most requests that one
-  /// end-point had to bear at once.
+  /// The summary line: the outcomes, the bytes received, the duration, and the peak of concurrent requests at an
+  /// end-point.
   func summary(seconds: Double, peak: Int) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"]
     if there > 0 { parts.append("there \(there)") }

@@ -1,18 +1,18 @@
 import HeadgateDispatch
 
-/// When a URL was submitted and sent, in seconds from the beginning of the run, for its record in the log.
+/// When a URL was submitted and sent, in seconds from the start of the run, for its record in the log.
 struct URLTimeline: Equatable, Sendable {
-  /// One time that it was sent, until its response was whole or given up.
+  /// An exchange, from sending the request until its response was complete or given up.
   struct Exchange: Equatable, Sendable {
     let endPoint: EndPoint
     let start: Double
     let end: Double
     let status: Int?
-    /// How many requests at once the end-point's limit allowed when it was sent.
+    /// The end-point's limit of concurrent requests when it was sent.
     let limit: Int
   }
 
-  /// An end-point that begins to pause, or pauses for longer.
+  /// The start or the extension of an end-point's pause.
   struct Pause: Equatable, Sendable {
     let endPoint: EndPoint
     let at: Double
@@ -20,10 +20,10 @@ struct URLTimeline: Equatable, Sendable {
     let reason: String
   }
 
-  /// Nil where it was never submitted.
+  /// The time of the submission. Nil if it was never submitted.
   var start: Double?
   var exchanges: [Exchange] = []
-  /// Pauses of all end-points, not only of this URL's.
+  /// The pauses of all end-points, not only of this URL's.
   var pauses: [Pause] = []
 
   func add(to line: inout JSONLine) {
@@ -31,7 +31,7 @@ struct URLTimeline: Equatable, Sendable {
     line.add("sent", seconds: exchanges.last?.start)
     line.add("ran", seconds: exchanges.last.map { $0.end - $0.start })
     line.add("limit", exchanges.last?.limit)
-    // Most URLs are sent once, and all of that is told above.
+    // Most URLs are sent once, and the fields above describe that exchange.
     line.add("exchanges", exchanges.count > 1 ? exchanges.map(Self.object) : [])
     line.add("pauses", pauses.map(Self.object))
   }

@@ -15,7 +15,7 @@ enum WallClock {
     return text(seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000)
   }
 
-  /// A moment by RFC 3339, in UTC: `2026-11-24T03:04:05.678Z`.
+  /// A time in the format of RFC 3339, in UTC: `2026-11-24T03:04:05.678Z`.
   static func text(seconds: Int, milliseconds: Int) -> String {
     var moment = time_t(seconds)
     var parts = tm()

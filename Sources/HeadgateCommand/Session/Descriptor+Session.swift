@@ -6,13 +6,13 @@ import Glibc
 import Musl
 #endif
 
-// What a session needs of files: their order on the disk, and their identity.
+// File operations for sessions: durability and identity.
 
 extension Descriptor {
-  /// Opens a journal to be read and added to, makes it if it is missing, and keeps other runs from it for as long as it
-  /// is open.
+  /// Opens a journal for reading and appending, or creates it, and locks it against other runs for as long as it is
+  /// open.
   ///
-  /// - Throws: `EWOULDBLOCK` when another run has it.
+  /// - Throws: `EWOULDBLOCK` if another run has it.
   static func openJournal(_ path: String) throws(SystemError) -> Int32 {
     let opened = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard opened >= 0 else { throw .last }
@@ -35,7 +35,7 @@ extension Descriptor {
     return opened
   }
 
-  /// Opens a part file to be written from an offset on; what stands behind that is cut off.
+  /// Opens a part file for writing at an offset. Data after the offset is cut off.
   static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
     let opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)
     guard opened >= 0 else { throw .last }
@@ -47,10 +47,10 @@ extension Descriptor {
     return opened
   }
 
-  /// Returns once what was written is on the disk. A file system that can't say so is believed.
+  /// Returns once all written data is on disk. File systems without support for this are assumed to be safe.
   static func sync(_ descriptor: Int32) throws(SystemError) {
     #if canImport(Darwin)
-    // There fsync leaves the bytes in the drive's cache.
+    // On Darwin fsync leaves the bytes in the drive's cache.
     if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
     #endif
     while fsync(descriptor) != 0 {
@@ -62,7 +62,7 @@ extension Descriptor {
     }
   }
 
-  /// A file's size and number; nil where there is none.
+  /// A file's size and inode number. Nil if it does not exist.
   static func found(_ path: String) -> SessionState.Found? {
     var info = stat()
     guard lstat(path, &info) == 0 else { return nil }
@@ -75,14 +75,14 @@ extension Descriptor {
     return SessionState.Found(size: Int(info.st_size), inode: UInt64(info.st_ino))
   }
 
-  /// Gives a file another name, in the place of one that has it.
+  /// Renames a file. It replaces an existing file of the new name.
   static func move(_ path: String, to name: String) throws(SystemError) {
     guard rename(path, name) == 0 else { throw .last }
   }
 
   static func remove(_ path: String) { unlink(path) }
 
-  /// A word that is another one after each start of the machine; nil where there is none to be had.
+  /// An identifier of the machine's last boot. Nil if the system has none.
   static func boot() -> String? {
     #if canImport(Darwin)
     var size = 0

@@ -2,10 +2,10 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-// One URL of a session, from its plan to its file.
+// Fetches a URL of a session, from its plan to its file.
 
 extension FetchRun {
-  /// What is asked for beside the URL.
+  /// What a request asks for: all of a body, the rest of it, or a newer version.
   private enum Asked {
     case all
     case rest(from: Int, Validator)
@@ -28,8 +28,8 @@ extension FetchRun {
     }
   }
 
-  /// Finds out what the session's journal and folder leave to do about a URL, and gives it its name. Nil: nothing is to
-  /// be asked for, and it has ended.
+  /// Determines from the session's journal and folder what is left to do for a URL, and assigns its file name. Nil: it
+  /// has ended without a request.
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
     let key = Session.key(job)
     guard !session.passesOver(key) else {
@@ -59,14 +59,15 @@ extension FetchRun {
     return planned
   }
 
-  /// Asks for a URL that was planned. Returns when it has a place in the queue.
+  /// Fetches a URL with a plan. Returns once the session has room for it.
   func keep(_ job: FetchJob, _ session: Session) async {
-    // Throws for a cancelled task only, and this one never is.
+    // Throws only for a cancelled task. This one is never cancelled.
     try? await session.room.wait()
     Task {
       let key = Session.key(job)
       var plan = job.plan
-      // It waited on the disk. What is planned now is the same, unless somebody changed the folder meanwhile.
+      // The URL waited on disk, which does not store plans. The new plan is the same unless the folder has changed
+      // since.
       if plan == nil { plan = await session.plan(key) }
       let name = job.name ?? FileName.of(job.request.url)
       await bring(await named(job), PartDescription(key: key, name: name, plan: plan ?? .begin(name: name)), session)
@@ -100,7 +101,7 @@ extension FetchRun {
     }
   }
 
-  /// Asks for a URL as often as it takes and the options say: each time for what is still missing.
+  /// Requests what is missing of a body, with as many retries as the options allow.
   private func transfer(
     _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
   ) async throws -> FetchOutcome {
@@ -130,7 +131,7 @@ extension FetchRun {
     }
   }
 
-  /// Takes what the answer brings; nil: it is of no use, and all is to be asked for.
+  /// Processes a response. Nil if it is unusable, so that the whole body must be requested.
   private func take(
     _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan
   ) async throws -> FetchOutcome? {
@@ -169,7 +170,7 @@ extension FetchRun {
       await part.drop()
       throw DispatchError(
         .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
-        detail: "the parts of the body have \(part.size) bytes together, and it should have \(total ?? 0)")
+        detail: "the parts of the body have \(part.size) bytes in total instead of \(total ?? 0)")
     }
     let path = try await part.finish()
     return .kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times)

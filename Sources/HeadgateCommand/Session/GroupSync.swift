@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Brings to the disk what was written, for many at once: one call of the system serves all who came before it.
+/// Writes and syncs for many callers together: one system call serves all callers that are waiting.
 final class GroupSync: Sendable {
   private struct State {
     var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ final class GroupSync: Sendable {
   private let lane: SerialLane
   private let state = Locked(State())
 
-  /// - Parameter descriptor: A file or a folder, which it closes at its end.
+  /// - Parameter descriptor: A file or a folder. It is closed with this object.
   init(_ descriptor: Int32, on crew: LaneCrew) {
     self.descriptor = descriptor
     lane = SerialLane(on: crew)
@@ -26,16 +26,16 @@ final class GroupSync: Sendable {
 
   deinit { Descriptor.close(descriptor) }
 
-  /// What went wrong first; nothing is written after it.
+  /// The first error. Nothing is written after it.
   var failure: SystemError? { state.withLock { $0.failure } }
 
-  /// Writes a line, after those that were given before. Returns at once.
+  /// Writes a line after all earlier ones. Returns at once.
   func add(_ line: String) { enqueue(line, nil) }
 
-  /// Writes a line, and returns once the system has it: a process that is killed loses it no more.
+  /// Writes a line, and returns once the system has it, so that it survives the end of the process.
   func write(_ line: String) async throws(SystemError) { try await wait(line, forDisk: false) }
 
-  /// Writes a line, if there is one, and returns once it is on the disk with all that was written before.
+  /// Writes a line, unless it is empty, and returns once it and all earlier lines are on disk.
   func sync(_ line: String = "") async throws(SystemError) { try await wait(line, forDisk: true) }
 
   private func wait(_ line: String, forDisk: Bool) async throws(SystemError) {

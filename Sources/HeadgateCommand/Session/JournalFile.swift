@@ -6,19 +6,19 @@ import Glibc
 import Musl
 #endif
 
-/// A journal as a file: a first line that says what it is, and a line for each event.
+/// A journal as a file: a header line, and a line for each event.
 enum JournalFile {
-  /// Opens a journal, or begins one, and keeps other runs from it.
+  /// Opens or creates a journal, and locks it against other runs.
   ///
   /// - Parameters:
-  ///   - path: The file's.
+  ///   - path: The path of the file.
   ///   - header: The first line, without its line feed.
-  ///   - command: The command whose journals begin with that line.
-  ///   - begin: Gets all lines but the first and a torn last one, and returns what is added to them now, before
+  ///   - command: The subcommand whose journals begin with that line.
+  ///   - begin: Receives all lines except the first and an incomplete last one. Returns the text to append before
   ///     anything else happens.
   /// - Returns: The open file.
-  /// - Throws: ``FetchProblem`` when it can't be had, is something else, or belongs to a run that is under way; and
-  ///   what `begin` throws, before anything is written.
+  /// - Throws: ``FetchProblem`` if the file can't be opened, is not such a journal, or is in use by another run. It
+  ///   rethrows errors of `begin`, before anything is written.
   static func open(
     _ path: String, header: String, of command: String,
     _ begin: (ArraySlice<ArraySlice<UInt8>>) throws(FetchProblem) -> String
@@ -28,8 +28,8 @@ enum JournalFile {
       journal = try Descriptor.openJournal(path)
     } catch {
       switch error.errno {
-      case EWOULDBLOCK: throw FetchProblem("the session \(path) belongs to a run that is under way")
-      case ELOOP: throw FetchProblem("the session \(path) is a symbolic link; name the file that it leads to")
+      case EWOULDBLOCK: throw FetchProblem("the session \(path) is in use by another run")
+      case ELOOP: throw FetchProblem("the session \(path) is a symbolic link; give the path of its target")
       default: throw FetchProblem("the session \(path) can't be opened: \(error)")
       }
     }
@@ -55,9 +55,9 @@ enum JournalFile {
       throw FetchProblem("the session \(path) can't be read: \(error)")
     }
     guard let (lines, isTorn) = lines(bytes, header) else {
-      throw FetchProblem("the file \(path) is no session of headgate \(command)'s; it stays as it is")
+      throw FetchProblem("the file \(path) is not a session of headgate \(command); it was not changed")
     }
-    // What is torn gets an end, and is passed over by all who read it later. A torn first line is written anew.
+    // An incomplete line is terminated, and later reads skip it. An incomplete first line is written again.
     var start = isTorn ? "\n" : ""
     let added = try begin(lines)
     do throws(SystemError) {
@@ -71,11 +71,12 @@ enum JournalFile {
     }
   }
 
-  /// A journal's whole lines after the first, and whether a torn one follows them; nil for what is no such journal.
+  /// The complete lines after the first, and whether an incomplete one follows. Nil if the bytes are not such a
+  /// journal.
   static func lines(_ bytes: [UInt8], _ header: String) -> (lines: ArraySlice<ArraySlice<UInt8>>, isTorn: Bool)? {
     guard !bytes.isEmpty else { return ([], false) }
     var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    // A crash may have left the beginning of the first line only.
+    // A crash may have left only the beginning of the first line.
     guard let first = lines.first, header.utf8.starts(with: first),
       lines.count == 1 || first.count == header.utf8.count
     else { return nil }

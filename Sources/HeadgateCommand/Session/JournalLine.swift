@@ -1,13 +1,13 @@
-/// A line of a journal: a check, a word, and the word's parts, with tabs between them. A line that a crash has torn
-/// or mixed with another one does not pass for one that was written.
+/// A line of a journal: a checksum, a word, and its arguments, separated by tabs. The checksum detects lines that a
+/// crash has cut off or mixed with others.
 enum JournalLine {
-  /// The line of a word and its parts, with the line feed.
+  /// Encodes a word and its arguments as a line, with the line feed.
   static func text(_ fields: [String]) -> String {
     let text = fields.map(escaped).joined(separator: "\t")
     return check(text.utf8) + "\t" + text + "\n"
   }
 
-  /// The word and its parts of a line without its line feed; nil for a line that is torn.
+  /// Decodes a line without its line feed. Nil if the checksum does not match.
   static func fields(_ line: ArraySlice<UInt8>) -> [String]? {
     guard line.count > 9, line[line.startIndex + 8] == UInt8(ascii: "\t") else { return nil }
     let text = line.dropFirst(9)
@@ -47,7 +47,7 @@ enum JournalLine {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  // FNV-1a of 32 bits: against accidents, not against people.
+  // FNV-1a with 32 bits. It protects against accidents, not against tampering.
   private static func check(_ bytes: some Sequence<UInt8>) -> String {
     var hash: UInt32 = 2_166_136_261
     for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }

@@ -1,13 +1,13 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// A body on its way into its part file and to its name. For one task.
+/// Writes a body to its part file, which is renamed when the body is complete. For use by a single task.
 final class PartWriter {
   private static let blockSize = 256 * 1024
 
   let key: String
   let name: String
-  /// How much of the body there is, what waits to be written included.
+  /// The size of the body so far, unwritten bytes included.
   private(set) var size = 0
   private(set) var validator = Validator()
   private let session: Session
@@ -24,17 +24,17 @@ final class PartWriter {
 
   private var partPath: String { session.path(name) + ".part" }
 
-  /// Whether another request can go on with what there is.
+  /// Whether another request can continue this part.
   var canGoOn: Bool { size > 0 && validator.forRange != nil }
 
-  /// The body follows, all of it.
+  /// Begins a whole body.
   func begin(_ validator: Validator) {
     self.validator = validator
     (block, size) = ([], 0)
     closeFile()
   }
 
-  /// The rest of the body follows.
+  /// Continues a body at an offset.
   func goOn(from offset: Int, of validator: Validator) async throws(SystemError) {
     self.validator = validator
     block = []
@@ -49,8 +49,8 @@ final class PartWriter {
     if block.count >= Self.blockSize { try await flush() }
   }
 
-  /// Writes what waits. A body of which this is the beginning gets its line in the journal before: what is in the file is
-  /// never more than what the journal knows the version of. One that is smaller than a block gets none.
+  /// Writes the pending bytes. Before the first bytes of a body, its version is written to the journal, so the file
+  /// never has bytes of a version that the journal does not know. A body smaller than a block has no such entry.
   func flush() async throws(SystemError) {
     if file == nil {
       try await openFile(at: 0)
@@ -64,7 +64,7 @@ final class PartWriter {
     try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
   }
 
-  /// The body is whole: on the disk first, then in the journal, then under its name.
+  /// Ends a complete body: first it is synced to disk, then noted in the journal, then renamed.
   func finish() async throws(SystemError) -> String {
     if file == nil { try await openFile(at: 0) }
     let bytes = block
@@ -81,7 +81,7 @@ final class PartWriter {
     return try await session.name(whole, of: key)
   }
 
-  /// It will not be whole in this run: keeps what another one can go on with, and removes the rest.
+  /// Gives the body up in this run. A part that another run can continue is kept, and any other is removed.
   func leave() async {
     if canGoOn, (try? await flush()) != nil {
       closeFile()
@@ -90,7 +90,7 @@ final class PartWriter {
     }
   }
 
-  /// Removes what there is.
+  /// Removes the part file.
   func drop() async {
     (block, size) = ([], 0)
     closeFile()
@@ -110,7 +110,7 @@ final class PartWriter {
 }
 
 extension Session {
-  /// Gives a whole part file its name. Returns its path.
+  /// Renames a complete part file. Returns its path.
   func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
     let path = path(file.name)
     try await looks.perform { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) }
@@ -119,6 +119,6 @@ extension Session {
     return path
   }
 
-  /// Notes that a body has its name. Not waited for: the file itself says so.
+  /// Notes that a body has been renamed. It does not wait for the write, since the file itself is the evidence.
   func confirm(_ key: String) { journal.add(SessionEvent.done(key: key).line) }
 }

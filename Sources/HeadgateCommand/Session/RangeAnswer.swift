@@ -1,24 +1,24 @@
-/// What an answer means to the one who asked for the rest of a body, or for one that changed.
+/// The meaning of a response to a request for the rest of a body or for a newer version.
 enum RangeAnswer: Hashable, Sendable {
-  /// The rest, which follows what is there; the length of the whole body, if it is told.
+  /// The rest of the body, and the length of the whole body if it is known.
   case rest(total: Int?)
-  /// All of a body: what is there is void.
+  /// A whole body, which replaces the part.
   case all
-  /// What is there is all of it.
+  /// The part is already the whole body.
   case complete
-  /// The version that is there is the present one.
+  /// The stored version is current.
   case unchanged
-  /// It can't be used: to be asked for from the beginning.
+  /// The response is unusable. The whole body must be requested.
   case unusable
-  /// An error.
+  /// An error status.
   case refused
 
   /// - Parameters:
-  ///   - status: The answer's status.
-  ///   - contentRange: Its field Content-Range.
-  ///   - tag: Its field ETag.
-  ///   - offset: How many bytes are there, if the rest was asked for; nil: it was not.
-  ///   - expected: The tag of what is there.
+  ///   - status: The status code.
+  ///   - contentRange: The field Content-Range.
+  ///   - tag: The field ETag.
+  ///   - offset: The size of the part, if the rest was requested, else nil.
+  ///   - expected: The tag of the part.
   init(status: Int, contentRange: String?, tag: String?, after offset: Int?, of expected: String?) {
     switch (status, offset) {
     case (304, nil): self = .unchanged
@@ -30,7 +30,7 @@ enum RangeAnswer: Hashable, Sendable {
       self = .rest(total: range.total)
     case (416, let offset?):
       self = contentRange.flatMap(Self.unsatisfied) == offset ? .complete : .unusable
-    // Of what was asked for as a whole no part is of use.
+    // A part is of no use if the whole was requested.
     case (206, nil): self = .refused
     case (200...299, _): self = .all
     default: self = .refused

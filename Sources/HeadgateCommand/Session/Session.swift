@@ -2,19 +2,19 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// A run that another run can go on with: its journal, and the files in its folder.
+/// A run that another run can continue: its journal, and the files in its folder.
 ///
-/// What is on the disk first: the body, synced; then the journal's line that names it, synced; then the file's name, and
-/// the folder, synced. So a name is never that of a body that is not whole, and a body that has its name is never asked for
-/// again, at whatever moment the process or the machine ends.
+/// The order of writes: first the body, synced; then the journal's line that names it, synced; then the rename and the
+/// folder, synced. Therefore a file under its final name is always complete, and is never requested again, at whatever
+/// moment the process or the machine ends.
 final class Session: Sendable {
-  /// How many URLs are looked at before those in front of them have ended.
+  /// How many URLs of a session may be in progress.
   static let window = FetchRun.lookahead
 
   let folder: String
   let journal: GroupSync
   let folderSync: GroupSync
-  /// For looking at files.
+  /// The threads for file operations.
   let crew = LaneCrew(name: "headgate-session", size: 4)
   let looks: SerialLane
   let boot: String?
@@ -22,18 +22,18 @@ final class Session: Sendable {
   private let retryFailed: Bool
   private let newer: Bool
   private let state: Locked<SessionState>
-  // What this run was asked for already: the same again is asked for once.
+  // The keys of this run so far. Duplicates are passed over.
   private let seen = Locked<Set<String>>([])
 
-  /// Opens a journal, or begins one.
+  /// Opens or creates a journal.
   ///
   /// - Parameters:
-  ///   - path: The journal's.
-  ///   - folder: Where its files are.
-  ///   - retryFailed: Whether only what failed is asked for.
-  ///   - newer: Whether the server is asked for what changed.
-  ///   - boot: A word for the machine's last start; nil: not known.
-  /// - Throws: ``FetchProblem`` when it can't be had, is something else, or belongs to a run that is under way.
+  ///   - path: The path of the journal.
+  ///   - folder: The folder of its files.
+  ///   - retryFailed: Whether only failed URLs are fetched.
+  ///   - newer: Whether complete files are revalidated at the server.
+  ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
+  /// - Throws: ``FetchProblem`` if the file can't be opened, is not such a journal, or is in use by another run.
   init(
     _ path: String, folder: String, retryFailed: Bool = false, newer: Bool = false, boot: String? = Descriptor.boot()
   ) throws(FetchProblem) {
@@ -53,7 +53,7 @@ final class Session: Sendable {
     }
   }
 
-  /// Opens the journal and notes that a run begins. Returns it and what it says.
+  /// Opens the journal and notes the start of a run. Returns the file and the state of the session.
   private static func open(_ path: String, boot: String) throws(FetchProblem) -> (Int32, SessionState) {
     var state = SessionState()
     let began = SessionEvent.began(boot: boot)
@@ -65,25 +65,25 @@ final class Session: Sendable {
     return (journal, state)
   }
 
-  /// What is asked, as the journal has it.
+  /// The key of a URL in the journal.
   static func key(_ job: FetchJob) -> String {
-    // That of the list, and not that of a Unix-domain socket that all of it is asked over.
+    // The URL of the list, even if it is requested over a Unix-domain socket.
     "\(job.request.method.rawValue) \((try? DispatchRequest(job.url))?.url ?? job.request.url)"
   }
 
-  /// The names that belong to it.
+  /// The file names of the session.
   var names: [String] { state.withLock { $0.names } }
 
-  /// The URLs that failed and have not come since.
+  /// The URLs that failed and have not succeeded since.
   var failedURLs: [String] { state.withLock { $0.failedURLs } }
 
-  /// Whether a URL of the list is to be left out: asked for already in this run, or not among those that failed.
+  /// Whether to pass over a URL: a duplicate in this run, or with `--retry-failed` one that has not failed.
   func passesOver(_ key: String) -> Bool {
     if retryFailed, !state.withLock({ $0.hasFailed(key) }) { return true }
     return !seen.withLock { $0.insert(key).inserted }
   }
 
-  /// What is to be done about a key.
+  /// Determines what to do for a key.
   func plan(_ key: String) async -> SessionState.Plan {
     let state = state.withLock { $0 }
     let plan = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in

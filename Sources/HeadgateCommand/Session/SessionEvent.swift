@@ -1,19 +1,19 @@
-/// What a validator says of a body: which version of it this is. Of a URL, never of a body that another URL names too.
+/// Identifies the version of a body. It is valid for its URL only, even if another URL has the same body.
 struct Validator: Hashable, Sendable {
-  /// The field ETag as it came.
+  /// The field ETag as received.
   var tag: String?
-  /// The field Last-Modified as it came.
+  /// The field Last-Modified as received.
   var modified: String?
 
-  /// What `If-Range` may have: only a validator that is strong, since a part of one version is put before a part of
-  /// another otherwise (RFC 9110, section 13.1.5). A date is strong only if nothing changed within its second, which
-  /// nobody knows here: it is not taken.
+  /// The value for `If-Range`, which must be a strong validator. Otherwise parts of two versions could be joined (RFC
+  /// 9110, section 13.1.5). A date is strong only if nothing changed within its second, which can't be known here, so
+  /// dates are not used.
   var forRange: String? { tag.flatMap { $0.hasPrefix("W/") ? nil : $0 } }
 
   var isEmpty: Bool { tag == nil && modified == nil }
 }
 
-/// A body that is whole.
+/// A complete body.
 struct SessionFile: Hashable, Sendable {
   /// The file's name in its folder.
   var name: String
@@ -21,17 +21,17 @@ struct SessionFile: Hashable, Sendable {
   var validator: Validator
 }
 
-/// What a session's journal tells, one a line.
+/// The events of a session's journal, one per line.
 enum SessionEvent: Hashable, Sendable {
-  /// A run began, on a machine that was started then (a word that no other start has).
+  /// A run began. `boot` identifies the machine's last boot.
   case began(boot: String)
-  /// The body of a key begins to be stored in `name.part`, by the run that began last.
+  /// The current run begins to store the body of a key in `name.part`.
   case part(key: String, name: String, Validator)
-  /// `name.part`, which has this number in its file system, is whole and on the disk, and is about to get its name.
+  /// `name.part`, with this inode number, is complete and on disk, and is about to be renamed.
   case whole(key: String, SessionFile, inode: UInt64)
-  /// It has its name. Not synced: the file itself says so too.
+  /// The file has been renamed. This event is not synced, since the file itself is the evidence.
   case done(key: String)
-  /// It failed: a code of an error.
+  /// The request failed, with this error code.
   case failed(key: String, error: String)
 }
 
@@ -53,7 +53,7 @@ extension SessionEvent {
     return JournalLine.text(fields)
   }
 
-  /// Reads a line without its line feed; nil for one that is torn, or that another version wrote.
+  /// Reads a line without its line feed. Nil if it is incomplete or of another version.
   init?(_ line: ArraySlice<UInt8>) {
     guard let fields = JournalLine.fields(line) else { return nil }
     switch (fields.first, fields.count) {
@@ -69,7 +69,7 @@ extension SessionEvent {
     }
   }
 
-  // An empty field stands for none: no server's field is empty by then.
+  // An empty field stands for nil. Validators from servers are never empty.
   private static func fields(_ validator: Validator) -> [String] { [validator.tag ?? "", validator.modified ?? ""] }
 
   private static func validator(_ fields: ArraySlice<String>) -> Validator {

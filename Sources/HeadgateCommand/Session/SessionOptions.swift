@@ -1,12 +1,12 @@
 import ArgumentParser
 
-/// Options about going on with an earlier run.
+/// Options that continue an earlier run.
 struct SessionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Keep a journal in this file, and go on with what it tells of: the same command after an interrupt, a kill or a power "
-        + "cut fetches what is missing and nothing else. The list may have changed meanwhile. One that is missing is made, "
-        + "for its owner alone. It has URLs in it, without their passwords.",
+      "Keep a journal in this file, and continue the run that it describes: after an interrupt, a kill or a power cut, the "
+        + "same command fetches only what is missing. The list may have changed. A missing file is created, for its owner "
+        + "alone. It contains URLs, without their passwords.",
       valueName: "file"
     )
   )
@@ -14,13 +14,13 @@ struct SessionOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "With --session: ask only for what failed in earlier runs; of a list, if there is one, else for all of that."))
+      "With --session: fetch only URLs that failed in earlier runs; with a list, only those of the list."))
   var retryFailed = false
 
   @Flag(
     name: [.customShort("N"), .long],
     help: ArgumentHelp(
-      "With --session: ask again for what is there, and replace what has changed since (ETag, Last-Modified)."))
+      "With --session: check complete files at the server (ETag, Last-Modified), and replace those that have changed."))
   var newer = false
 
   func validate() throws {
@@ -30,11 +30,10 @@ struct SessionOptions: ParsableArguments {
   /// Refuses what is of no use without a journal. Not in `validate`: other options are refused with better reasons first.
   func checkUse() throws {
     guard session != nil || !retryFailed else {
-      throw ValidationError("--retry-failed is about a session's journal: give --session FILE as well.")
+      throw ValidationError("--retry-failed needs a session; give --session FILE too.")
     }
     guard session != nil || !newer else {
-      throw ValidationError(
-        "-N is about a session's journal, which knows what was fetched: give --session FILE as well.")
+      throw ValidationError("-N needs the journal of a session; give --session FILE too.")
     }
   }
 }

@@ -1,49 +1,49 @@
-/// What a session's journal says of every key: the sum of its events.
+/// The state of all keys in a session's journal: the sum of its events.
 ///
-/// A key is what is asked: the method and the URL, without a name and a password and without a fragment. So a list may be
-/// shuffled, shortened and added to between two runs.
+/// A key identifies a request: the method and the URL, without user name, password and fragment. The list may therefore
+/// be reordered, shortened and extended between two runs.
 struct SessionState: Sendable {
   private struct Entry {
-    /// The last body that got its name, as far as the journal knows.
+    /// The last body that was renamed, as far as the journal knows.
     var done: SessionFile?
-    /// One that was about to get it.
+    /// A body that was about to be renamed.
     var whole: (file: SessionFile, inode: UInt64)?
-    /// One that had begun, and when the machine was started that wrote it.
+    /// An incomplete body, with the boot in which it was written.
     var part: (name: String, validator: Validator, boot: String)?
     var error: String?
   }
 
-  /// What stands in the folder under a name.
+  /// An existing file in the folder.
   struct Found: Hashable, Sendable {
     var size: Int
     var inode: UInt64
   }
 
-  /// What is to be done about a key.
+  /// What to do for a key.
   enum Plan: Hashable, Sendable {
-    /// Its body is there: nothing.
+    /// The body is complete. Nothing is left to do.
     case there(SessionFile)
-    /// Its body is there, and the journal is to say so.
+    /// The body is complete, and the journal must be updated.
     case confirm(SessionFile)
-    /// Its body is there and stays, unless the server has another one.
+    /// The body is complete, and stays unless the server has a newer one.
     case renew(SessionFile)
-    /// Its part file is whole: it only lacks its name.
+    /// The part file is complete and must be renamed.
     case name(SessionFile)
-    /// Its part file has so many bytes of this version.
+    /// The part file has this many bytes of this version.
     case goOn(name: String, from: Int, Validator)
-    /// To be asked for from its beginning. The name, if the key has one already.
+    /// The whole body must be requested. The name is that of the key, if it has one.
     case begin(name: String?)
   }
 
   private var entries: [String: Entry] = [:]
   private var boot = ""
 
-  /// The names that keys have: no other key may get them.
+  /// The file names of all keys, which no other key may get.
   var names: [String] {
     entries.values.compactMap { $0.done?.name ?? $0.whole?.file.name ?? $0.part?.name }
   }
 
-  /// The keys that failed, and have not come since.
+  /// The keys that failed and have not succeeded since.
   var failed: [String] { entries.filter { $0.value.error != nil }.map(\.key).sorted() }
 
   func hasFailed(_ key: String) -> Bool { entries[key]?.error != nil }
@@ -53,7 +53,7 @@ struct SessionState: Sendable {
     case .began(let boot): self.boot = boot
     case .part(let key, let name, let validator):
       entries[key, default: Entry()].part = (name, validator, boot)
-      // The file that this spoke of is being written anew.
+      // The file of that event is being rewritten.
       entries[key]?.whole = nil
     case .whole(let key, let file, let inode):
       entries[key, default: Entry()].whole = (file, inode)
@@ -65,16 +65,16 @@ struct SessionState: Sendable {
     }
   }
 
-  /// What is to be done about a key.
+  /// Determines what to do for a key.
   ///
-  /// A body is there when a file of its name and size is; for one whose journal ends before it had its name, when that
-  /// very file has it. Its part file counts only for the machine that wrote it and has not been started anew since: what
-  /// came last may not have reached the disk before a power cut.
+  /// A body counts as complete if a file of its name and size exists. If the journal ends before the rename, that very
+  /// file must have the name. A part file counts only on the machine that wrote it and before its next boot: after a
+  /// power cut, the last data may be missing from the disk.
   ///
   /// - Parameters:
-  ///   - boot: A word for the machine's last start; nil: not known.
-  ///   - renews: Whether the server is asked for what changed.
-  ///   - find: What stands in the folder under a name.
+  ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
+  ///   - renews: Whether complete files are revalidated at the server.
+  ///   - find: Returns the file of a name in the folder.
   func plan(_ key: String, boot: String?, renews: Bool = false, _ find: (String) -> Found?) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
     if let whole = entry.whole {
@@ -96,17 +96,17 @@ struct SessionState: Sendable {
     return .begin(name: name.flatMap { isFree($0, entry, find) ? $0 : nil })
   }
 
-  /// Whether a name is its key's to write to: what others have put there since stays, but what the key itself had there is
-  /// replaced.
+  /// Whether the key may write to this name. A file that another program has put there stays. A file of the key itself
+  /// is replaced.
   private func isFree(_ name: String, _ entry: Entry, _ find: (String) -> Found?) -> Bool {
     entry.done?.name == name || find(name) == nil
   }
 }
 
 extension SessionState {
-  /// The state that a journal's bytes make, and whether the last line is torn. Lines that are no events are passed over.
+  /// The state of a journal, and whether its last line is incomplete. Lines that are not events are skipped.
   ///
-  /// - Returns: Nil for what is no journal.
+  /// - Returns: Nil if the bytes are not a journal.
   static func read(_ bytes: [UInt8]) -> (state: SessionState, isTorn: Bool)? {
     guard let (lines, isTorn) = JournalFile.lines(bytes, SessionEvent.header) else { return nil }
     var state = SessionState()

@@ -84,7 +84,7 @@ import Testing
     (["-i", "r", "--weight", "n=1/s", "--weight", "m=2/s", "--settle", "n"], "give --weight for one field too"),
     (["-i", "r", "--response-fields", "a b:"], "write names of header fields"),
     (["-i", "-", "-i", "-"], "give -i - once"),
-    (["-i", "r", "-q", "-v"], "-q and -v exclude each other"),
+    (["-i", "r", "-q", "-v"], "-q and -v can't be combined"),
   ])
   func `Misuse is told before anything is sent`(arguments: [String], message: String) {
     #expect(complaint(arguments)?.contains(message) == true, "\(complaint(arguments) ?? "nothing")")

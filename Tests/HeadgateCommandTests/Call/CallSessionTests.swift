@@ -159,7 +159,7 @@ import Testing
     let notes = refusal("-i", "-", "--url", url, "-o", "@/notes", "--session", "@/new2")
     #expect(notes?.description.contains("something other than results") == true)
     #expect(
-      refusal("-i", "-", "--url", url, "-o", "@/o2", "--session", "@/notes")?.description.contains("is no session")
+      refusal("-i", "-", "--url", url, "-o", "@/o2", "--session", "@/notes")?.description.contains("is not a session")
         == true)
     #expect(
       refusal("-i", "-", "--url", url, "-o", "/dev/null", "--session", "@/n3")?.description.contains(
