@@ -7,9 +7,9 @@ import Testing
 
 private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(seconds * 1e9)) }
 
-/// Limits that are learned from refusals, in virtual time.
+/// Limits learned from refusals, in virtual time.
 @Suite struct AdaptiveLimitTests {
-  /// How many runs of each case; one, of fewer cases, unless the soak asks for more.
+  /// The number of runs of each case. One, with fewer cases, unless the soak test asks for more.
   private static let seeds =
     ProcessInfo.processInfo.environment["HEADGATE_LEARNING_SEEDS"].flatMap { UInt64($0) } ?? 1
 
@@ -23,7 +23,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   ]
 
   @Test(
-    "after a minute at least 0.85 of what a client that knew would get, at most 2 % refused: by number, by rate, by both",
+    "after a minute throughput is at least 0.85 of the optimum with at most 2 % refused: by number, by rate, by both",
     arguments: servers.indices)
   func settles(place: Int) {
     let (name, server, latencies) = Self.servers[place]
@@ -47,7 +47,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     }
   }
 
-  @Test("ten seconds after the server's limit has fallen, and after it has risen, it has settled again")
+  @Test("ten seconds after the server's limit falls or rises, the learned limit has settled again")
   func steps() {
     let cases: [(ModelServer, Double, (inout ModelServer) -> Void, (inout ModelServer) -> Void, Double, Double)] = [
       (ModelServer(most: 12), 0.2, { $0.most = 4 }, { $0.most = 12 }, 4 / 0.201, 12 / 0.201),
@@ -69,7 +69,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     }
   }
 
-  @Test("a burst counts once: what was under way when a limit fell lowers nothing more")
+  @Test("a burst counts once: responses that were in flight when a limit fell do not lower it again")
   func burst() {
     var limit = AdaptiveLimit(AdaptivePolicy(firstRequests: 16), ceiling: 16)
     let starts = (0..<16).map { limit.started(running: $0 + 1, at: at(1 + Double($0) / 1000)) }
@@ -78,7 +78,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(limit.requests == 11)
   }
 
-  @Test("a single request at once that is refused was too soon, and not too many")
+  @Test("a refusal with a single request in flight lowers the rate and not the number")
   func alone() {
     var limit = AdaptiveLimit(AdaptivePolicy(), ceiling: 6)
     let first = limit.started(running: 1, at: at(1))
@@ -90,14 +90,15 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(change?.description.hasPrefix("rate none -> ") ?? false)
   }
 
-  @Test("a request that is refused though none went before teaches nothing: the end-point is to be left alone")
+  @Test("a refusal without any earlier request teaches nothing: the end-point pauses")
   func outOfTheBlue() {
     var limit = AdaptiveLimit(AdaptivePolicy(), ceiling: 6)
     let refusal = limit.refused(limit.started(running: 1, at: at(1)), status: 429, at: at(1.1))
     #expect(refusal.change == nil && refusal.isHopeless && limit.rate == nil && limit.requests == 1)
   }
 
-  @Test("never more than is configured, never less than one; without refusals it is what is configured, unpaced")
+  @Test(
+    "a learned limit stays between one and the configured limit; without refusals it is the configured one, unpaced")
   func bounds() {
     var limit = AdaptiveLimit(AdaptivePolicy(), ceiling: 6)
     var now = 1.0
@@ -116,7 +117,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(limit.requests >= 1 && limit.rate.map { $0 >= 0.1 } ?? true)
   }
 
-  @Test("where lower limits don't help the end-point is to be left alone; an answer ends that")
+  @Test("an end-point pauses if lower limits don't help; an answer ends the pause")
   func hopeless() {
     var limit = AdaptiveLimit(AdaptivePolicy(), ceiling: 6)
     _ = limit.accepted(limit.started(running: 1, at: at(1)), at: at(1.1))
@@ -129,7 +130,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(!limit.refused(limit.started(running: 1, at: at(8)), status: 429, at: at(8.1)).isHopeless)
   }
 
-  @Test("what is remembered holds from the start: no more refusals, and the throughput at once")
+  @Test("remembered limits apply from the start: no further refusals, and full throughput at once")
   func remembered() throws {
     for server in [ModelServer(most: 12), ModelServer(rate: 30)] {
       var (first, second, served) = (0, 0, 0)
@@ -148,7 +149,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     }
   }
 
-  @Test("what was learned is text and is read again; what has expired or can't be read is left out")
+  @Test("learned limits are written as text and read again; expired and unreadable entries are skipped")
   func text() throws {
     let (api, other) = (try EndPoint("https://api.example.com/"), try EndPoint("http://[::1]:8080/"))
     var learned = LearnedLimits()

@@ -3,7 +3,8 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// A server that counts: requests at once, or starts in a second with a tolerance (GCRA; with a burst it is a token bucket).
+/// A server with a limit on concurrent requests, or on starts per second with a tolerance (GCRA, a token bucket if it
+/// has a burst).
 struct ModelServer {
   var most: Int?
   var rate: Double?
@@ -27,27 +28,27 @@ struct ModelServer {
 
   mutating func ended() { running -= 1 }
 
-  /// What a client that knew its limits would get in a second.
+  /// The throughput per second of a client that knows the limits.
   func oracle(latency: Double) -> Double {
     min(most.map { Double($0) / latency } ?? .infinity, rate ?? .infinity)
   }
 }
 
-/// A client that always has something to send, in virtual time.
+/// A client that always has requests to send, in virtual time.
 struct AdaptiveSimulation {
   var server: ModelServer
-  /// Seconds that an answer takes, on average, and by which part of it that varies.
+  /// The average duration of an answer in seconds, and the part of it by which durations vary.
   var latency: Double
   var spread = 0.3
-  /// Seconds that the way takes at most; a refusal takes as long as is said beside it.
+  /// The longest travel time in seconds. A refusal takes the duration given with it.
   var transit = 0.002
   var refusal = 0.01
   var ceiling = 64
-  /// Changes of the server.
+  /// Changes of the server's limits.
   var steps: [(second: Double, change: (inout ModelServer) -> Void)] = []
 
   struct Result {
-    /// By second.
+    /// Counts by second.
     var served: [Int]
     var refused: [Int]
     var limit: AdaptiveLimit
@@ -71,7 +72,7 @@ struct AdaptiveSimulation {
     var result = Result(
       served: Array(repeating: 0, count: seconds), refused: Array(repeating: 0, count: seconds),
       limit: AdaptiveLimit(AdaptivePolicy(), ceiling: ceiling, remembered: remembered))
-    // The next one last.
+    // The next event is last.
     var events: [(second: Double, number: Int, event: Event)] = []
     var count = 0
     func add(_ second: Double, _ event: Event) {

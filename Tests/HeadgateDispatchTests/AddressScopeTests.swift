@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct AddressScopeTests {
   @Test(
-    "what the public Internet can't reach is private",
+    "addresses that are not reachable from the public Internet are private",
     arguments: [
       "10.0.0.0", "10.255.255.255", "127.0.0.1", "127.255.0.9", "169.254.169.254", "100.64.0.1", "100.127.255.255",
       "192.168.0.1", "172.16.0.1", "172.31.255.255", "0.0.0.0", "192.0.2.1", "198.18.0.1", "198.19.255.255",
@@ -17,7 +17,7 @@ import Testing
   func isPrivate(address: String) { #expect(AddressScope.isPrivate(address) == true) }
 
   @Test(
-    "what it can reach is public",
+    "addresses on the public Internet are public",
     arguments: [
       "8.8.8.8", "1.1.1.1", "172.15.255.255", "172.32.0.0", "100.63.255.255", "100.128.0.0", "169.253.0.1",
       "192.169.0.1",
@@ -28,7 +28,7 @@ import Testing
   func isPublic(address: String) { #expect(AddressScope.isPrivate(address) == false) }
 
   @Test(
-    "what is no address is neither",
+    "a text that is not an address is neither private nor public",
     arguments: ["", "localhost", "127.1", "256.1.1.1", "[::1]", "::g", "1.2.3.4.5", "10.0.0.1:80", "0x7f000001"])
   func neither(text: String) { #expect(AddressScope.isPrivate(text) == nil) }
 }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// A gate's sockets, its limits, and the bare permits that come with a socket.
+/// A gate's sockets, its limits, and bare permits that include a socket.
 @Suite struct BarePermitSocketTests {
-  /// Holds sockets as a transport does, and keeps them until the test gives them back.
+  /// Holds sockets as a transport does, until the test releases them.
   private final class Keeper: SocketHolder {
     let reserved = Outcomes<SocketRoute>()
     let reviews = Outcomes<Int>()
@@ -37,7 +37,7 @@ import Testing
     gate.requestPermit(for: endPoint, deadline: deadline) { results.add($0) }
   }
 
-  @Test("a bare permit is handed over with a socket: idle connections are asked for, and the wait counts as waiting")
+  @Test("a bare permit is granted with a socket: idle connections are requested back, and the wait counts as waiting")
   func handsOver() async throws {
     let results = Outcomes<Result<Permit, DispatchError>>()
     _ = request(results)
@@ -54,7 +54,7 @@ import Testing
     #expect(leases.lease(route) && gate.counts.running == 0)
   }
 
-  @Test("many that wait for sockets and release their permits at once need the stack of one")
+  @Test("many waiters for sockets that release their permits at once need the stack of one")
   func inALoop() async throws {
     let many = 1500
     let limits = try GateLimits(endPoint: EndPointLimits(requests: many), total: many)
@@ -70,7 +70,7 @@ import Testing
       }
     }
     #expect(released.withLock { $0 } == 0)
-    // Each hands its socket to the next one.
+    // Each passes its socket to the next waiter.
     try await ManagedThread.spawn(ThreadAttributes(stackSize: 128 * 1024)) { leases.giveBack(elsewhere) }.value()
     #expect(released.withLock { $0 } == many && gate.counts.running == 0)
     leases.leave()
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "a graceful end ends what waits for its socket, as what waits for its permit: nothing is handed over afterwards")
+    "a graceful end ends waits for a socket and for a permit: nothing is granted afterwards")
   func gracefulEnd() throws {
     let results = Outcomes<Result<Permit, DispatchError>>()
     for _ in 0..<3 { _ = request(results) }
@@ -89,7 +89,7 @@ import Testing
     #expect((gate.counts.running, gate.counts.waiting, gate.sockets.openCount) == (0, 0, 1))
   }
 
-  @Test("a deadline and a cancel end the wait for a socket, and leave neither permit nor socket behind")
+  @Test("a deadline and a cancellation end the wait for a socket, and leave neither permit nor socket behind")
   func ends() throws {
     let results = Outcomes<Result<Permit, DispatchError>>()
     _ = request(results, deadline: .seconds(1))
@@ -103,7 +103,7 @@ import Testing
     #expect(gate.sockets.openCount == 0 && !leases.hasShortage)
   }
 
-  @Test("parts of the limits that several threads change at once are all in force afterwards")
+  @Test("when several threads change parts of the limits at once, all changes take effect")
   func updates() throws {
     let gate = gate
     let own = try EndPointLimits(requests: 1)

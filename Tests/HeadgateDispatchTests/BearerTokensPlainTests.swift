@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// A token is not for everybody on the way.
+/// Tokens are not sent over insecure connections.
 @Suite struct BearerTokensPlainTests {
   private func token(
     _ url: String, overPlainHTTP: Bool? = nil
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "over TLS and on this machine it goes, over plain http only if that was said",
+    "a token is sent over TLS and to this machine, over plain http only if allowed",
     arguments: [
       ("https://a/", true), ("https://a:80/", true), ("http://a/", false), ("http://a:443/", false),
       ("http://10.0.0.1/", false),
@@ -39,7 +39,7 @@ import Testing
     #expect(try await token(url, overPlainHTTP: true) == "Bearer t")
   }
 
-  @Test("a redirect from https to http on one port takes no token along")
+  @Test("a redirect from https to http on the same port carries no token")
   func downgrade() async throws {
     let tokens = BearerTokens(for: try EndPoint("https://a:8443/"), token: BearerToken("t")) { _ in nil }
     let bench = try Bench(interceptors: [tokens])

@@ -5,16 +5,16 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Tokens: who gets one, when one is fetched, and what becomes of those who wait for it.
+/// Which requests get a token, when a token is fetched, and what happens to requests that wait for it.
 @Suite struct BearerTokensTests {
   private let responses = Responses()
-  /// A number for each fetch.
+  /// Numbers the fetches.
   private let fetches = Outcomes<BearerToken?>()
   private let here: EndPoint
 
   init() throws { here = try EndPoint(host: "a", port: 80) }
 
-  /// Tokens `t1`, `t2` and so on, each after the gate is open.
+  /// Provides the tokens `t1`, `t2` and so on, each after the gate is open.
   private func tokens(
     _ first: String? = nil, lifetime: Duration? = nil, after gate: Gate? = nil, asks inside: Gate? = nil
   ) -> BearerTokens {
@@ -32,7 +32,7 @@ import Testing
     exchange.request.headerFields[.authorization]
   }
 
-  @Test("a hundred requests whose token is refused at the same time wait for one fetch, and all are sent again")
+  @Test("a hundred requests with a refused token wait for one fetch, and all are sent again")
   func singleFlight() async throws {
     let goesOn = Gate()
     let transport = ScriptedTransport(answer: nil)
@@ -74,7 +74,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a request whose token was replaced since it was sent is sent again without a fetch")
+  @Test("a request whose token was replaced after it was sent is sent again without a fetch")
   func late() async throws {
     let bench = try Bench(requests: 2, interceptors: [tokens("old")])
     for _ in 0..<2 { bench.send(try bench.request(), into: responses) }
@@ -92,7 +92,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a request that is refused with its new token too has that for its response, after one fetch")
+  @Test("a request that is refused with its new token too ends with that response, after one fetch")
   func refusedAgain() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("old")])
     bench.send(try bench.request(), into: responses)
@@ -104,7 +104,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a request that was fetched for is sent once more where somebody has replaced the token since")
+  @Test("after a fetch, a request is sent once more even if another request has replaced the token since")
   func replacedTwice() async throws {
     let tokens = tokens("old")
     let bench = try Bench(requests: 1, interceptors: [tokens])
@@ -122,7 +122,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a fetch that fails ends all who wait with what it threw, and the next request tries again")
+  @Test("a failed fetch fails all its waiters with the same error, and the next request tries again")
   func fails() async throws {
     let goesOn = Gate()
     let isBroken = LockedBox(true)
@@ -153,7 +153,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("where there is no token requests go without, and a 401 is the response")
+  @Test("without a token requests are sent without one, and a 401 is the response")
   func none() async throws {
     let fetches = fetches
     let tokens = BearerTokens(for: here, overPlainHTTP: true) { fetch in
@@ -171,7 +171,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("somebody signs out between two times: the 401 is the response")
+  @Test("if the user signs out between two attempts, the 401 is the response")
   func signedOut() async throws {
     let fetches = fetches
     let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
@@ -188,9 +188,11 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: Giving up
+  // // MARK: Cancellation
 
-  @Test("who is cancelled leaves the fetch to the others; once nobody waits it is cancelled, and the next begins anew")
+  @Test(
+    "a cancelled waiter leaves the fetch to others; without waiters it is cancelled, and the next one is new"
+  )
   func givingUp() async throws {
     let (cancelled, goesOn) = (Gate(), Gate())
     let fetches = fetches
@@ -229,10 +231,10 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: For whom
+  // // MARK: Scope
 
   @Test(
-    "no other end-point gets the token: neither by a redirect nor asked at once; back at the first it is there again")
+    "no other end-point gets the token, by a redirect or directly; a redirect back restores it")
   func otherPlaces() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("secret")])
     var request = try bench.request()
@@ -254,7 +256,7 @@ import Testing
     bench.send(try bench.request(host: "b"), into: responses)
     let other = await bench.transport.next()
     #expect(Self.token(of: other) == nil)
-    // Its 401 is not ours to answer.
+    // This 401 must not be answered.
     other.respond(401)
     await bench.dispatcher.shutDown()
     #expect(fetches.count == 0)
@@ -262,7 +264,7 @@ import Testing
   }
 
   @Test(
-    "a request with an Authorization of its own keeps it, and nothing is fetched for it",
+    "a request with its own Authorization field keeps it, and causes no fetch",
     arguments: ["Basic x", "Bearer own"])
   func ownField(_ field: String) async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("secret")])
@@ -278,7 +280,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a body that can't be sent again leaves the 401 as the response, and nothing is fetched")
+  @Test("with a body that can't be sent again, the 401 is the response, and nothing is fetched")
   func bodyOnce() async throws {
     let bench = try Bench(requests: 1, interceptors: [tokens("old")])
     var request = try bench.request()
@@ -292,9 +294,9 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: Time
+  // // MARK: Expiry
 
-  @Test("a token is replaced before it is used once its lifetime is nearly over; half of a short one is used")
+  @Test("a token near the end of its lifetime is replaced before use; a short lifetime is used by half")
   func expiry() async throws {
     for (lifetime, used) in [(60, 50), (8, 4)] {
       let fetches = Outcomes<Int>()
@@ -319,7 +321,7 @@ import Testing
     }
   }
 
-  @Test("the lifetime of a token that was given counts from its first use, that of a fetched one from its fetch")
+  @Test("the lifetime of a given token counts from its first use, that of a fetched token from its fetch")
   func lifetimes() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let fetches = fetches
@@ -351,7 +353,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: The fetch's own requests
+  // // MARK: The requests of a fetch
 
   @Test("a token is fetched through the same dispatcher from the same end-point, at a limit of one")
   func sameEndPoint() async throws {
@@ -383,7 +385,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a fetch that uses the dispatcher like anybody waits not for itself: its own requests go without a token")
+  @Test("a fetch through the same dispatcher does not wait for itself: its requests are sent without a token")
   func byDispatcher() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)
     let tokens = BearerTokens(for: here, overPlainHTTP: true) { _ in
@@ -395,7 +397,7 @@ import Testing
     bench.send(try bench.request(), into: responses)
     let fetch = await bench.transport.next()
     #expect((fetch.request.url, Self.token(of: fetch)) == ("http://a/token", nil))
-    // Nor where it is prepared again.
+    // The same holds when the request is prepared again.
     fetch.respond(302, [.location: "/other"])
     let redirected = await bench.transport.next()
     #expect((redirected.request.url, Self.token(of: redirected)) == ("http://a/other", nil))
@@ -408,7 +410,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a dispatcher that drains fetches what its requests wait for")
+  @Test("a draining dispatcher still fetches tokens for its requests")
   func drains() async throws {
     let inside = Gate()
     let goesOn = Gate()
@@ -430,7 +432,7 @@ import Testing
   }
 
   @Test(
-    "a fetch stands before all who need it, and those whose turn comes meanwhile wait for it instead of being refused")
+    "a fetch precedes its waiters, and requests whose turn comes meanwhile wait for it instead of being refused")
   func beforeOthers() async throws {
     let tokens = BearerTokens(for: here, overPlainHTTP: true, token: BearerToken("old")) { fetch in
       BearerToken(try await fetch.send(try DispatchRequest("http://a/token")).text)
@@ -460,7 +462,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a request that gets its permit on the thread of a fetch is none of the fetch's: it waits for the token")
+  @Test("a request that gets its permit on the thread of a fetch is not part of the fetch: it waits for the token")
   func onFetchThread() async throws {
     let dispatcher = LockedBox<URLDispatcher?>(nil)
     let here = here
@@ -509,9 +511,9 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: By hand
+  // // MARK: Setting a token
 
-  @Test("a token that is set by hand is used from then on, also by those who waited for another or stand in the queue")
+  @Test("a token set by hand applies from then on, also to requests that wait for another token or in the queue")
   func byHand() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let tokens = tokens(after: goesOn, asks: inside)
@@ -538,7 +540,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("no way of showing a token shows it")
+  @Test("no textual representation of a token reveals it")
   func secret() {
     let token = BearerToken("hunter2", validFor: .seconds(1))
     var shown = "\(token)" + String(reflecting: token)

@@ -20,7 +20,7 @@ import Testing
     return nil
   }
 
-  @Test("a thread works while it holds a permit, one after another, and gives it back whatever comes of its work")
+  @Test("a thread works while it holds a permit, one after another, and releases it with any outcome")
   func oneAfterAnother() async throws {
     let held = try await gate.permit(for: endPoint)
     let inside = Outcomes<Int>()
@@ -43,7 +43,7 @@ import Testing
     #expect((gate.counts.running, gate.counts.waiting) == (0, 0))
   }
 
-  @Test("a thread waits no longer than its deadline, and one that has passed ends it at once")
+  @Test("a thread waits no longer than its deadline; a deadline in the past ends it at once")
   func deadline() async throws {
     let held = try await gate.permit(for: endPoint)
     let waiting = try ManagedThread.spawn(name: "worker") { [gate, endPoint, clock] in
@@ -63,7 +63,7 @@ import Testing
     #expect((gate.counts.running, gate.counts.waiting, clock.pendingCount) == (0, 0, 0))
   }
 
-  @Test("a thread that is cancelled while it waits gives its place up, and no permit is lost to it")
+  @Test("a thread that is cancelled while it waits leaves the queue, and no permit is lost")
   func cancelled() async throws {
     for _ in 0..<200 {
       let held = try await gate.permit(for: endPoint)
@@ -71,7 +71,7 @@ import Testing
         try gate.permit(for: endPoint, until: .distantFuture).release()
       }
       while gate.counts.waiting < 1 { await Task.yield() }
-      // At the same moment as the permit is granted: either may come first.
+      // At the same moment as the permit is granted. Either may come first.
       let releaser = try WorkerThread(name: "releaser") { held.release() }
       waiting.cancel()
       releaser.join()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The bound on the memory of all bodies, with a transport that a test plays.
+/// The bound on the memory of all bodies, with a transport that the test controls.
 @Suite struct BodyBudgetTests {
   private let clock = ManualClock()
   private let transport = ScriptedTransport()
@@ -28,7 +28,7 @@ import Testing
     return exchange
   }
 
-  @Test("above the bound all bodies but the eldest pause, and go on when it has ended")
+  @Test("above the bound all bodies but the oldest pause, and resume when it has ended")
   func pause() throws {
     let (eldest, second, third) = (try start(), try start(), try start())
     #expect(eldest.body(Self.piece) == .more)
@@ -48,7 +48,7 @@ import Testing
     #expect((dispatcher.gate.counts.running, clock.pendingCount) == (0, 0))
   }
 
-  @Test("the time that a body is paused for the others' sake does not count")
+  @Test("time during which a body is paused in favour of others does not count")
   func timeout() throws {
     let eldest = try start(.seconds(100))
     let paused = try start(.seconds(5))
@@ -65,7 +65,7 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
-  @Test("a body that is cancelled while it is paused makes room, and small bodies are not counted")
+  @Test("a cancelled body frees its memory while it is paused, and small bodies are not counted")
   func cancelled() throws {
     let small = try start()
     #expect(small.body([UInt8](repeating: 1, count: 64 * 1024)) == .more)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The account of the bodies in memory, by random events.
+/// The ledger of bodies in memory, under random events.
 @Suite struct BodyLedgerTests {
   @Test(
-    "whatever comes, the eldest and the eldest short one go on, memory keeps to its bound, and every body comes to its end",
+    "the oldest body and the oldest short one always proceed, memory keeps its bound, and every body ends",
     arguments: 0..<40)
   func random(seed: Int) {
     var random = SeededRandom(seed: UInt64(seed))
@@ -35,10 +35,10 @@ import Testing
           }
         }
       } else if !held.isEmpty {
-        Issue.record("seed \(seed): nothing goes on and \(held.count) are not at their end")
+        Issue.record("seed \(seed): nothing proceeds and \(held.count) bodies have not ended")
         return
       }
-      // One that is cancelled while it is paused.
+      // One is cancelled while it is paused.
       if let number = paused.randomElement(using: &random), Int.random(in: 0..<20, using: &random) == 0 { end(number) }
       #expect(ledger.brokenInvariant == nil, "seed \(seed)")
       #expect(ledger.bytes == held.values.reduce(0, +), "seed \(seed)")
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("a long body that lasts for ever keeps no short one from its end")
+  @Test("an endless long body does not keep a short one from its end")
   func long() {
     var ledger = BodyLedger(limit: 100)
     let endless = ledger.enter(isLong: true)
@@ -73,7 +73,7 @@ import Testing
     #expect(BodyLedger(limit: .min).limit == 0)
   }
 
-  @Test("as many go on as there is room for, the eldest first, and the first one whatever room there is")
+  @Test("as many bodies proceed as there is room for, the oldest first, and the first one in any case")
   func room() {
     var ledger = BodyLedger(limit: 3 * BodyLedger.piece)
     func pauses(_ number: Int, after pieces: Int) -> Bool { ledger.add(pieces * BodyLedger.piece, to: number) }

@@ -28,14 +28,14 @@ import Testing
     #expect(try await lines("\n") == [""])
   }
 
-  @Test("a byte order mark at the start is left out, and what is no UTF-8 becomes U+FFFD")
+  @Test("a byte order mark at the start is skipped, and invalid UTF-8 becomes U+FFFD")
   func letters() async throws {
     #expect(try await lines("\u{FEFF}a\n\u{FEFF}b") == ["a", "\u{FEFF}b"])
     #expect(try await lines("\u{FEFF}") == [])
     #expect(try await lines([[0x61, 0xFF, 0x0A, 0xC3], [0xB6]]) == ["a\u{FFFD}", "ö"])
   }
 
-  @Test("whatever pieces it comes in, the lines are those of the whole")
+  @Test("the lines do not depend on how the bytes are split into pieces")
   func splits() async throws {
     var random = SeededRandom(seed: 3)
     for _ in 0..<200 {
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test("a line may be as long as is said; a longer one ends the request")
+  @Test("a line may have the maximum length; a longer one fails the request")
   func bound() async throws {
     #expect(try await lines([[UInt8](repeating: 0x61, count: 100), [0x0A]]).map(\.count) == [100])
     let bench = try Bench()
@@ -64,7 +64,7 @@ import Testing
     #expect(try await iterator.next() == "a")
     do throws(DispatchError) {
       _ = try await iterator.next(isolation: nil)
-      Issue.record("it is taken")
+      Issue.record("the line was accepted")
     } catch {
       #expect(error.code == .lineTooLong && error.endPoint?.host == "a")
     }

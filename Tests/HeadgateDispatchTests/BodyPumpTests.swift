@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The rules of a body on its way, as a value.
+/// The rules of sending a body, as a value.
 @Suite struct BodyPumpTests {
   private func read(_ pump: inout BodyPump, _ count: Int = 100) -> (BodyRead, [UInt8], BodyPump.Effects) {
     var buffer = [UInt8](repeating: 0, count: count)
@@ -13,7 +13,7 @@ import Testing
     return (outcome, [], effects)
   }
 
-  @Test("a body from memory goes out in order and ends, and again after a rewind")
+  @Test("a body from memory is sent in order and ends, and again after a rewind")
   func memory() {
     var pump = BodyPump([1, 2, 3], isReplayable: true)
     #expect(read(&pump, 2).1 == [1, 2])
@@ -41,7 +41,7 @@ import Testing
     #expect(read(&pump, 1).2.asks)
   }
 
-  @Test("an answer that nobody asked for, or of a producer before a rewind, is passed over")
+  @Test("an unrequested answer, or one of a producer from before a rewind, is ignored")
   func strangers() {
     var pump = BodyPump(length: nil, isReplayable: true, lowWater: 4)
     _ = pump.put([9], of: 0)
@@ -59,7 +59,7 @@ import Testing
     #expect(read(&pump).1 == [1, 2])
   }
 
-  @Test("a declared length: the last byte goes out with the end only; one too many or too few is a fault")
+  @Test("a declared length: the last byte is sent only with the end; one byte too many or too few is an error")
   func length() {
     var pump = BodyPump(length: 3, isReplayable: false)
     _ = read(&pump)
@@ -83,7 +83,7 @@ import Testing
     #expect(read(&short).0 == .failed)
   }
 
-  @Test("a stop wakes whoever waits, and nothing goes out after it")
+  @Test("a stop wakes the waiter, and nothing is sent after it")
   func stop() {
     var pump = BodyPump(length: nil, isReplayable: true)
     _ = read(&pump)
@@ -95,7 +95,7 @@ import Testing
     #expect(pump.stop().wakes == nil)
   }
 
-  @Test("random events: what goes out is what came in, in bounds, and a wait is never forgotten", arguments: 1...20)
+  @Test("random events: the output equals the input, within bounds, and no waiter is forgotten", arguments: 1...20)
   func random(seed: UInt64) {
     var exerciser = BodyPumpExerciser(seed: seed)
     #expect(exerciser.play(many / 20) == nil)
@@ -104,7 +104,7 @@ import Testing
   }
 }
 
-/// Plays random events to a pump, and keeps a model of what must come of them.
+/// Plays random events to a pump, and keeps a model of the expected results.
 private struct BodyPumpExerciser {
   private static let lowWater = 16
   private static let mostInPiece = 12
@@ -114,7 +114,7 @@ private struct BodyPumpExerciser {
   private(set) var bodies = 0
   private(set) var read = 0
 
-  // The body counts its bytes from 0: the next one that comes in, and that goes out.
+  // The body numbers its bytes from 0. These are the next byte in and the next byte out.
   private var next: Int64 = 0
   private var taken: Int64 = 0
   private var isReplayable = true
@@ -131,7 +131,7 @@ private struct BodyPumpExerciser {
     begin()
   }
 
-  /// The first rule that was broken; nil if none was.
+  /// The first rule that was broken. Nil if none was.
   mutating func play(_ events: Int) -> String? {
     for event in 0..<events {
       step()
@@ -163,7 +163,7 @@ private struct BodyPumpExerciser {
     }
   }
 
-  // The present generation, or now and then one before.
+  // The current generation, or sometimes an earlier one.
   private mutating func old() -> Int {
     guard Int.random(in: 0..<10, using: &random) == 0 else {
       if isAsked { isOver = true }
@@ -235,7 +235,7 @@ private struct BodyPumpExerciser {
     if done, taken > 0 {
       (next, taken, isAsked, hasEnded) = (0, 0, false, false)
       generation += 1
-      // The transport has given up its wait itself.
+      // The transport has ended its wait itself.
       waits.withLock { $0 = 0 }
       wakes.withLock { $0 = 0 }
     }

@@ -5,9 +5,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A body that is sent again: to where a redirect points, with a credential, by a retry.
+/// A body that is sent again: after a redirect, with a credential, or by a retry.
 @Suite struct BodyReplayTests {
-  /// Gives a credential to whoever asks.
+  /// Answers every challenge with a credential.
   private final class Member: URLDispatchDelegate {
     let ended = Outcomes<String>()
 
@@ -36,7 +36,7 @@ import Testing
   private func pieces() -> PieceSource { PieceSource { $0 < 3 ? [1, 2, 3] : nil } }
 
   @Test(
-    "D82 a 307 and a 308 send memory, files and sequences that can be made again, all of it", arguments: [307, 308])
+    "D82 a 307 and a 308 resend memory, files and repeatable sequences in full", arguments: [307, 308])
   func redirect(_ status: Int) async throws {
     let bench = try Bench()
     let file = try BodyFileFixture([1, 2, 3, 1, 2, 3, 1, 2, 3])
@@ -60,7 +60,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D82 a sequence that was begun is not sent again: the error says what to do")
+  @Test("D82 a sequence that has been started is not sent again: the error gives advice")
   func begun() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -74,7 +74,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a sequence of which nothing was asked yet goes to where a redirect points")
+  @Test("an unread sequence is sent to the target of a redirect")
   func untouched() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -88,7 +88,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("one sequence in two requests: the second one fails, and says so")
+  @Test("one sequence in two requests: the second request fails with an explanation")
   func sharedSequence() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -104,7 +104,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a credential sends the body again if that can be had again, else the request fails", arguments: [true, false])
+  @Test("a credential resends the body if it can be read again, else the request fails", arguments: [true, false])
   func credential(_ isReplayable: Bool) async throws {
     let bench = try Bench()
     let source = pieces()
@@ -126,7 +126,8 @@ import Testing
   }
 
   @Test(
-    "D82 a retry sends a body again that can be had again; else the failure itself is told", arguments: [true, false])
+    "D82 a retry resends a body that can be read again; else the original failure is reported",
+    arguments: [true, false])
   func retry(_ isReplayable: Bool) async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -150,7 +151,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a body that could not be had is not retried")
+  @Test("a body that can't be provided is not retried")
   func failedBody() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -160,13 +161,13 @@ import Testing
     bench.send(request, into: responses)
     let first = await bench.transport.next()
     #expect(await first.restOfBody() == nil)
-    // As a transport says it whose connection broke by our own doing.
+    // As a transport reports a connection that it closed itself.
     first.end(DispatchError(.connectionLost, phase: .awaitingHead))
     #expect(responses.last?.code == .bodyFailed)
     #expect(bench.isClean())
   }
 
-  @Test("a transport that starts anew on another connection reads the body from its start")
+  @Test("a transport that starts again on another connection reads the body from its start")
   func rewind() async throws {
     let bench = try Bench()
     let source = pieces()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Budgets and scopes against servers that count for themselves, in virtual time.
+/// Budgets and scopes against servers with their own counts, in virtual time.
 @Suite struct BudgetUseTests {
   /// 2,000 requests of at most 100 units each, against 10,000 units in any ten seconds.
   private func share(settling: Bool) throws -> Double {
@@ -30,13 +30,13 @@ import Testing
     return Double(total) / (10_000 + (run.now - 1) * 1000)
   }
 
-  @Test("2,000 requests of unknown weight never go over the server's budget, and use it when they are settled")
+  @Test("2,000 requests of unknown weight never exceed the server's budget, and use it fully once they are settled")
   func settled() throws {
     #expect(try share(settling: true) >= 0.85)
     #expect((0.4...0.6).contains(try share(settling: false)))
   }
 
-  @Test("of five keys at one host one is refused: the other four go on as if it were not there")
+  @Test("if one of five keys at a host is refused, the other four continue unaffected")
   func fiveKeys() throws {
     func served(refusing refused: Int?) throws -> [Int] {
       var limits = try GateLimits(endPoint: EndPointLimits(requests: 40), total: 100)

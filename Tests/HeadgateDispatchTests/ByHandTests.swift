@@ -4,9 +4,10 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Stopping an end-point by hand, and cancelling many at once.
+/// Stopping an end-point by hand, and cancelling many requests at once.
 @Suite struct ByHandTests {
-  @Test("nothing starts at an end-point that was stopped; what runs finishes, others go on, and all goes on after it")
+  @Test(
+    "nothing starts at a stopped end-point; running requests finish, other end-points continue, and it resumes later")
   func pause() async throws {
     let bench = try Bench(requests: 2)
     let responses = Responses()
@@ -26,13 +27,13 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("an end-point that is stopped before anything comes there stays stopped, forgotten or not")
+  @Test("an end-point that is stopped before its first request stays stopped, even if it was forgotten")
   func pausedBefore() throws {
     let bench = try Bench()
     let responses = Responses()
     let endPoint = try bench.request().endPoint
     bench.dispatcher.gate.pause(endPoint)
-    // More end-points than are remembered while nothing happens there.
+    // More end-points than are remembered while idle.
     for number in 0..<1100 {
       bench.send(try bench.request(host: "h\(number)"), into: responses)
       bench.transport.takeStarted()?.respond()
@@ -45,7 +46,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a deadline passes at an end-point that was stopped")
+  @Test("a deadline passes at a stopped end-point")
   func deadline() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -59,7 +60,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a dispatcher that drains ends what waits at an end-point that was stopped, before the stop or after")
+  @Test("a draining dispatcher ends requests that wait at an end-point stopped before or after")
   func drainPaused() async throws {
     for pausesFirst in [true, false] {
       let bench = try Bench(requests: 1)
@@ -77,7 +78,7 @@ import Testing
     }
   }
 
-  @Test("a redirect to an end-point that was stopped ends when the dispatcher drains")
+  @Test("a redirect to a stopped end-point ends when the dispatcher drains")
   func redirectToPaused() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -89,7 +90,7 @@ import Testing
     #expect(responses.values.map(\.code) == [.shutDown])
   }
 
-  @Test("cancelling by a tag ends all that carry it, waiting or running, and nothing else")
+  @Test("cancelling by a tag ends all requests with it, waiting or running, and nothing else")
   func byTag() async throws {
     let bench = try Bench(requests: 2)
     let tagged = Responses()
@@ -108,7 +109,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("cancelling by end-point ends all that is there, after a redirect too, and bare permits that wait")
+  @Test("cancelling by end-point ends everything there, also after a redirect, and waits for bare permits")
   func byEndPoint() async throws {
     let bench = try Bench(requests: 1)
     let here = Responses()
@@ -121,7 +122,7 @@ import Testing
     let endPoint = try bench.request(host: "c").endPoint
     bench.send(try bench.request(host: "c"), into: here)
     bench.dispatcher.gate.requestPermit(for: endPoint) { permits.add($0.code) }
-    // A dispatcher cancels requests of its own, a gate all.
+    // A dispatcher cancels its own requests, a gate all requests.
     #expect(bench.dispatcher.cancelAll(to: endPoint) == 2)
     #expect(here.values.map(\.code) == [.cancelled, .cancelled])
     let permit = try #require(permits.last)

@@ -4,9 +4,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A server that asks who wants to know.
+/// Authentication challenges of a server.
 @Suite struct ChallengeTests {
-  /// Answers challenges, and hears the rest.
+  /// Answers challenges, and records the other calls.
   private final class Guest: URLDispatchDelegate {
     let calls = Outcomes<String>()
     private let answer: @Sendable (AuthenticationChallenge) -> AuthenticationAnswer
@@ -38,7 +38,7 @@ import Testing
   private static let asks: HTTPFields = [.wwwAuthenticate: #"Basic realm="here""#]
   private static let ada = AuthenticationAnswer.credential(user: "ada", password: "secret")
 
-  @Test("a credential sends the request again under the same permit, and nothing is told of the response that asked")
+  @Test("a credential resends the request under the same permit, and the challenge response is not delivered")
   func credential() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { challenge in
@@ -64,13 +64,13 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("without a credential the response that asks is the request's, body and all", arguments: [1, 2, 3])
+  @Test("without a credential the challenge response is delivered, with its body", arguments: [1, 2, 3])
   func plain(_ kind: Int) async throws {
     let bench = try Bench(requests: 1)
     let answer: AuthenticationAnswer
     switch kind {
     case 1: answer = .default
-    // Not offered: nobody gets a password unasked.
+    // Not offered by the server, so no password is sent.
     case 2: answer = Self.ada
     default: answer = .bearer("token")
     }
@@ -83,7 +83,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the answer cancel cancels the request")
+  @Test("the answer `cancel` cancels the request")
   func cancel() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in .cancel }
@@ -97,7 +97,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a proxy is answered in its own field, and a delegate that does not care gets the response")
+  @Test("a proxy is answered in its own field, and a delegate without an answer gets the response")
   func proxy() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { challenge in
@@ -117,7 +117,7 @@ import Testing
     await bench.transport.next().respond(401, Self.asks)
     await careless.calls.wait(for: 2)
     #expect(careless.heard == ["response 401", "finished"])
-    // A status without a question is a response.
+    // A status without a challenge is a response.
     let unasked = Guest { _ in Self.ada }
     bench.dispatcher.dispatchShort(try bench.request(), delegate: unasked)
     await bench.transport.next().respond(401)
@@ -127,7 +127,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a credential uses up no redirect")
+  @Test("a credential does not count as a redirect")
   func redirects() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }
@@ -144,7 +144,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a server that accepts no answer is given five")
+  @Test("a server that accepts no credential is given five")
   func endless() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }
@@ -159,7 +159,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("while the answer is awaited the permit is held, and whatever ends the request gives it back once")
+  @Test("the permit is held while the answer is awaited, and any end of the request returns it once")
   func endsMeanwhile() async throws {
     for way in 0..<4 {
       let bench = try Bench(requests: 1)
@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  @Test("an answer that comes while the response still does passes the rest over, and then sends again")
+  @Test("an answer during the body of the challenge skips the rest of it, and then resends the request")
   func answerBeforeEnd() async throws {
     let bench = try Bench(requests: 1)
     let (inside, release) = (Gate(), Gate())
@@ -207,7 +207,7 @@ import Testing
     let first = await bench.transport.next()
     first.head(401, Self.asks)
     await inside.wait()
-    // It is kept as long as it may be the request's, and then stopped; the answer lets it go on.
+    // The body is kept as long as it may be the request's, and then paused. The answer resumes it.
     #expect(first.body([UInt8](repeating: 1, count: 256 * 1024)) == .pause)
     release.open()
     await first.resumed.wait()
@@ -221,7 +221,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a body that can't be sent again makes a credential an error")
+  @Test("with a body that can't be sent again, a credential is an error")
   func notAgain() async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }
@@ -235,7 +235,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a long request's time-out goes on until the response that counts")
+  @Test("a long request's timeout runs until the head of the final response")
   func longTimeout() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let guest = Guest { challenge in challenge.realm == "here" ? Self.ada : .default }
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test(
-    "what a server offers is read as it may be written",
+    "all valid forms of a challenge are parsed",
     arguments: [
       (#"Basic realm="a""#, ["basic"], "a"),
       (#"basic   Realm = a , Digest nonce="x, Bearer", realm="b""#, ["basic", "digest"], "a"),
@@ -280,7 +280,7 @@ import Testing
     #expect((seen.last?.schemes, seen.last?.realm) == (schemes, realm))
   }
 
-  @Test("a field that offers nothing asks for nothing", arguments: ["", " , ", #"realm="x""#, "=", "= ="])
+  @Test("a field without an offer is not a challenge", arguments: ["", " , ", #"realm="x""#, "=", "= ="])
   func noOffers(_ field: String) async throws {
     let bench = try Bench(requests: 1)
     let guest = Guest { _ in Self.ada }

@@ -4,9 +4,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What the classic dispatcher got wrong in waiting, cancelling and counting; each fault by its name.
+/// Faults of the classic dispatcher in waiting, cancelling and counting, each by its name.
 @Suite struct ClassicFaultsTests {
-  @Test("Classic fault, D14 the lost wake-up: synchronous requests of eight threads through one permit all come back")
+  @Test("Classic fault, D14 the lost wake-up: synchronous requests of eight threads through one permit all return")
   func lostWakeUp() async throws {
     let bench = try Bench(requests: 1, transport: ScriptedTransport { $0.respond(body: "x") })
     let request = try bench.request()
@@ -24,7 +24,8 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D15 the shared condition: a permit freed at one end-point wakes the thread that waits for it")
+  @Test(
+    "Classic fault, D15 the shared condition: a permit released at one end-point wakes the thread that waits for it")
   func sharedCondition() async throws {
     let bench = try Bench(requests: 1)
     let listener = Listener()
@@ -48,7 +49,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D22 the cancel that did nothing: one that waits is cancelled at once, and never sent")
+  @Test("Classic fault, D22 the cancel without effect: a waiting request is cancelled at once, and never sent")
   func cancelOfQueued() async throws {
     let bench = try Bench(requests: 1)
     let (first, second) = (Listener(), Listener())
@@ -66,7 +67,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D31 the cancel that looked like success: the delegate hears cancelled, never finished")
+  @Test("Classic fault, D31 the cancel that looked like success: the delegate is told cancelled, never finished")
   func cancelAsSuccess() async throws {
     let bench = try Bench()
     let listener = Listener()
@@ -82,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "Classic fault, D01 the leaked permit: a transport that fails inside its start gives short and long places back")
+    "Classic fault, D01 the leaked permit: a transport that fails inside its start returns short and long places")
   func leakedPermit() async throws {
     let transport = ScriptedTransport { $0.end(DispatchError(.transportFailed, phase: .connecting)) }
     let bench = try Bench(requests: 2, long: 1, transport: transport)
@@ -98,7 +99,8 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D61 the policy that burst the lane: what is enqueued stays within it, and counts as waiting")
+  @Test(
+    "Classic fault, D61 the policy that overfilled the lane: enqueued requests keep to its limit, and count as waiting")
   func enqueueBeyondTheLane() async throws {
     let bench = try Bench(requests: 4, long: 2)
     let (request, listener) = (try bench.request(), Listener())
@@ -115,7 +117,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D49 the queue that was jumped: a synchronous request waits behind those that came before it")
+  @Test("Classic fault, D49 the bypassed queue: a synchronous request waits behind earlier ones")
   func synchronousOvertakes() async throws {
     let bench = try Bench(requests: 1)
     let listener = Listener()
@@ -136,7 +138,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D20 the wait that looked once: a synchronous caller that is woken for nothing goes on waiting")
+  @Test("Classic fault, D20 the wait that looked once: a synchronous caller continues to wait after a spurious wake-up")
   func oneShotWait() async throws {
     let bench = try Bench(requests: 1)
     let request = try bench.request()
@@ -154,7 +156,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D06 the setter that woke nobody: threads that set and submit at once lose no request")
+  @Test("Classic fault, D06 the setter without a wake-up: threads that set limits and submit at once lose no request")
   func setterRaces() async throws {
     let bench = try Bench(requests: 4, long: 1, transport: ScriptedTransport { $0.respond() })
     let (request, listener) = (try bench.request(), Listener())
@@ -175,7 +177,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D66 D67 D69 the key of many spellings: one end-point has one lane, however it is written")
+  @Test("Classic fault, D66 D67 D69 the key of many spellings: one end-point has one lane in every spelling")
   func spellings() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let listener = Listener()
@@ -197,7 +199,7 @@ import Testing
     await bench.dispatcher.shutDown(.now)
   }
 
-  @Test("Classic fault, D75 the maps that only grew: end-points visited once by delegates are forgotten")
+  @Test("Classic fault, D75 the maps that only grew: end-points that delegates used once are forgotten")
   func neverPruned() async throws {
     let bench = try Bench(total: 10_000, transport: ScriptedTransport { $0.respond() })
     let listener = Listener()
@@ -211,7 +213,7 @@ import Testing
   }
 
   @Test(
-    "Classic fault, D76 the redirect that nobody counted: it runs under the permit of the end-point where it points")
+    "Classic fault, D76 the uncounted redirect: it runs under the permit of its target's end-point")
   func uncountedRedirect() async throws {
     let bench = try Bench(requests: 1)
     let listener = Listener()
@@ -219,7 +221,7 @@ import Testing
     let other = await bench.transport.next()
     let operation = bench.dispatcher.dispatchShort(try bench.request(host: "a"), delegate: listener)
     await bench.transport.next().respond(302, [.location: "http://b/"])
-    // `b` is full: it waits there, and `a` is free.
+    // `b` is full, so the request waits there, and `a` is free.
     #expect((operation.state, operation.endPoint.host) == (.waiting, "b"))
     #expect(bench.dispatcher.availability(for: try bench.request(host: "a")) == .runs)
     other.respond()
@@ -230,7 +232,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D119 the session that was gone: after the end every way in says so, and none stops the program")
+  @Test("Classic fault, D119 the invalid session: after the end every call fails with an error, and none traps")
   func afterDispose() async throws {
     let bench = try Bench()
     let (request, listener) = (try bench.request(), Listener())

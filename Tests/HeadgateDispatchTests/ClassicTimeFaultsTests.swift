@@ -7,9 +7,9 @@ import Testing
 import Glibc
 #endif
 
-/// What the classic dispatcher got wrong with time and threads; each fault by its name.
+/// Faults of the classic dispatcher with time and threads, each by its name.
 @Suite struct ClassicTimeFaultsTests {
-  @Test("Classic fault, D34 the queue that no limit covered: a deadline ends what waits, a time-out never does")
+  @Test("Classic fault, D34 the unlimited queue: a deadline ends a waiting request, a timeout never does")
   func timeoutWithoutQueue() async throws {
     let bench = try Bench(requests: 1)
     let (first, second, third) = (Listener(), Listener(), Listener())
@@ -33,7 +33,7 @@ import Glibc
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D38 the timer that came before its task: a time-out inside the start still ends the request")
+  @Test("Classic fault, D38 the timer before its task: a timeout inside the start still ends the request")
   func timerBeforeTask() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport { _ in clock.advance(by: .seconds(2)) }
@@ -49,7 +49,7 @@ import Glibc
     #expect(dispatcher.gate.counts.running == 0)
   }
 
-  @Test("Classic fault, D37 the timer that was never made: a request without a time-out ends, moves and is cancelled")
+  @Test("Classic fault, D37 the missing timer: a request without a timeout ends, moves and is cancelled")
   func noTimer() async throws {
     let bench = try Bench(requests: 4, long: 2)
     let listener = Listener()
@@ -72,7 +72,7 @@ import Glibc
     #expect(bench.isClean())
   }
 
-  @Test("Classic fault, D40 the stream that could fall silent for ever: the idle limit ends it, and frees its place")
+  @Test("Classic fault, D40 the endless silence of a stream: the idle limit ends it, and frees its place")
   func silentStream() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let listener = Listener()
@@ -91,9 +91,9 @@ import Glibc
   }
 
   #if os(Linux)
-  @Test("Classic fault, D59 the blocked thread for each end-point: five hundred full ones need no thread")
+  @Test("Classic fault, D59 the blocked thread per end-point: five hundred full end-points need no thread")
   func blockedThreads() async {
-    // In a process of its own: other tests start threads too.
+    // In its own process, since other tests start threads too.
     await #expect(processExitsWith: .success) {
       let dispatcher = URLDispatcher(
         transport: ScriptedTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 1_000))
@@ -103,7 +103,7 @@ import Glibc
         let request = try DispatchRequest("http://h\(number)/")
         for _ in 0..<4 { dispatcher.dispatchShort(request, delegate: listener) }
       }
-      // One for the clock of their time-outs.
+      // One thread for the clock of the timeouts.
       guard dispatcher.gate.counts.waiting == 1_500, before > 0, threadCount() <= before + 1 else { exit(1) }
       exit(0)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// A connection that was kept open and turns out to be closed when a request is sent over it.
+/// A kept connection that turns out to be closed when a request is sent over it.
 @Suite struct ClosedConnectionTests {
   private let responses = Responses()
 
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "what may be repeated is sent again at once, under its permit, on a connection of its own making",
+    "a repeatable request is resent at once, under its permit, on a new connection",
     arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY"])
   func repeats(method: String) throws {
     let bench = try Bench(requests: 1)
@@ -41,7 +41,9 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what may not be repeated is not, unless it has a key", arguments: [HTTPRequest.Method.post, .patch])
+  @Test(
+    "a request that may not be repeated is not resent, unless it has a key",
+    arguments: [HTTPRequest.Method.post, .patch])
   func unsafe(method: HTTPRequest.Method) throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -58,7 +60,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a body is sent again from its start; one that can't be had again ends it")
+  @Test("a body is resent from its start; the request fails if it can't be read again")
   func bodies() async throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -76,7 +78,7 @@ import Testing
     bench.send(request, into: responses)
     close(try exchange(bench))
     #expect(responses.last?.code == .connectionLost)
-    // Of a sequence nothing was asked: it is whole yet.
+    // The sequence has not been read, so it is still whole.
     request.body = RequestBody(PieceSource { $0 < 1 ? [7] : nil }.sequence)
     bench.send(request, into: responses)
     close(try exchange(bench))
@@ -87,7 +89,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("never two such repeats in a row, but one for each exchange on its own account")
+  @Test("never two such resends in a row, but one for each exchange")
   func once() throws {
     let bench = try Bench()
     bench.send(try bench.request(), into: responses)
@@ -108,7 +110,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("repeats are no redirects")
+  @Test("resends do not count as redirects")
   func redirectsLeft() throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -123,7 +125,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("with a policy a repeat is one of its attempts, takes nothing from its budget, and does not wait")
+  @Test("with a policy a resend is one of its attempts, takes nothing from its budget, and does not wait")
   func policy() throws {
     let bench = try Bench()
     let budget = RetryBudget(ratio: 0, reserve: 1)
@@ -147,7 +149,7 @@ import Testing
     bench.clock.advance(by: .seconds(5))
     try exchange(bench).respond()
     #expect(try responses.last?.get().times.attempts == 3)
-    // That took the whole reserve: repeats go on without it.
+    // The reserve is used up. Resends do not need it.
     send(attempts: 3)
     close(try exchange(bench))
     try exchange(bench).end(DispatchError(.connectionLost))
@@ -173,7 +175,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("another failure on a closed connection, or a closed connection after the head, is no reason")
+  @Test("other failures on a closed connection, and a closed connection after the head, are no reason for a resend")
   func otherFailures() throws {
     let bench = try Bench()
     bench.send(try bench.request(), into: responses)
@@ -187,7 +189,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a cancel and the deadline end it as ever, and its time-out counts on")
+  @Test("a cancellation and the deadline end it as usual, and its timeout continues")
   func ends() throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -207,7 +209,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("interceptors have prepared it already: it goes out as it was, and they look at what comes of it")
+  @Test("interceptors prepare the request once; it is resent unchanged, and they review the result")
   func intercepted() async throws {
     let hooks = Hooks(prepare: { request, _ in request.headerFields[.authorization] = "prepared" })
     let bench = try Bench(requests: 1, interceptors: [hooks])
@@ -227,7 +229,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("observers see two exchanges, the second of them sent again")
+  @Test("observers see two exchanges, the second of them as a resend")
   func observed() throws {
     let bench = try Bench()
     bench.send(try bench.request(), into: responses)

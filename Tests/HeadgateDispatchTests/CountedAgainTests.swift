@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// A request that is sent again is a request more for the server: it is counted again, and keeps to pauses.
+/// A resent request is another request for the server: it counts again, and keeps to pauses.
 @Suite struct CountedAgainTests {
   private static let pauses = PausePolicy(jitter: 0)
   private let responses = Responses()
@@ -23,7 +23,7 @@ import Testing
     return started
   }
 
-  @Test("a redirect to the same end-point waits for the least time between two starts, and goes first")
+  @Test("a redirect to the same end-point waits for the minimum interval between starts, and goes first")
   func redirect() throws {
     let bench = try bench(.seconds(1))
     bench.send(try bench.request("/a"), into: responses)
@@ -43,7 +43,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect that comes while its end-point pauses waits for the end of the pause")
+  @Test("a redirect to a pausing end-point waits for the end of the pause")
   func pausedRedirect() throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)
     for path in ["/a", "/b"] { bench.send(try bench.request(path), into: responses) }
@@ -71,7 +71,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect takes no second turn where only requests under way are limited, and keeps its permit")
+  @Test("without a limit on starts a redirect takes no second turn, and keeps its permit")
   func plainRedirect() throws {
     let bench = try Bench(requests: 1)
     bench.send(try bench.request("/a"), into: responses)
@@ -85,7 +85,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect that is cancelled while it waits gives back what it was to be counted for")
+  @Test("a redirect that is cancelled while it waits returns its reserved count")
   func cancelledRedirect() throws {
     let bench = try bench(.seconds(1))
     let first = bench.send(try bench.request("/a"), into: responses)
@@ -97,7 +97,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a permit that went back because what was prepared is out of date is counted for nothing")
+  @Test("a permit returned because the preparation is outdated counts nothing")
   func outdated() async throws {
     let asked = Locked(0)
     let hooks = Hooks(outdated: {
@@ -107,7 +107,7 @@ import Testing
     })
     let bench = try bench(.seconds(1), interceptors: [hooks])
     bench.send(try bench.request("/a"), into: responses)
-    // Counted for the first permit, it would wait for a clock that nobody moves.
+    // If the first permit counted, it would wait for a clock that never moves.
     let exchange = await bench.transport.next()
     #expect(asked.withLock { $0 } == 2)
     exchange.respond()
@@ -115,7 +115,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a key's quota holds that key's requests back, and no other's", arguments: [200, 429])
+  @Test("a key's quota delays that key's requests only", arguments: [200, 429])
   func keys(status: Int) throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)
     let remaining = try #require(HTTPField.Name("X-RateLimit-Remaining"))
@@ -136,7 +136,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a policy that is taken away ends the pauses that follow it")
+  @Test("removing a policy ends its pauses")
   func noPauses() throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)
     for _ in 0..<5 { bench.send(try bench.request(), into: responses) }

@@ -3,21 +3,21 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A delegate that writes down what it hears, in words.
+/// A delegate that records its calls as text.
 final class Listener: URLDispatchDelegate {
   typealias Reaction = @Sendable (String, URLDispatchOperation) -> Void
 
   let calls = Outcomes<String>()
   /// Bytes of the body.
   let bytes = LockedBox(0)
-  /// Most calls that were inside at once.
+  /// The greatest number of concurrent calls.
   let crowd = LockedBox((now: 0, most: 0))
   private let reaction: Reaction
   private let gone: Gate?
 
   /// - Parameters:
-  ///   - gone: Opened when nobody holds the listener any more.
-  ///   - reaction: What it does inside a call, before the call is written down.
+  /// - gone: Opened when the listener has been released.
+  /// - reaction: Performed inside a call, before the call is recorded.
   init(gone: Gate? = nil, _ reaction: @escaping Reaction = { _, _ in }) {
     self.gone = gone
     self.reaction = reaction
@@ -55,7 +55,7 @@ final class Listener: URLDispatchDelegate {
 /// Waits inside a call, on a thread.
 func block(until gate: Gate) { #expect(gate.wait(until: .after(.seconds(60)))) }
 
-/// Runs a body that blocks on a thread of its own, and returns what it returned or threw.
+/// Runs a blocking body on a separate thread, and returns or throws its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws(DispatchError) -> Value) async throws -> Result<
   Value, DispatchError
 > {

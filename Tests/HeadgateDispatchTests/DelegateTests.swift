@@ -5,9 +5,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What a delegate hears, where and in which order.
+/// The calls of a delegate: where and in which order.
 @Suite struct DelegateTests {
-  /// The places where a delegate can ask to be called.
+  /// The targets on which a delegate can be called.
   enum Place: String, CaseIterable, Sendable {
     case ownPool, pool, loop, serialQueue, concurrentQueue, executor, submitting
   }
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "D60 a delegate hears response, data, end: in order, one call at a time, none after the last",
+    "D60 a delegate is told response, data, end: in order, one call at a time, none after the last",
     arguments: Place.allCases)
   func order(_ place: Place) async throws {
     let bench = try Bench()
@@ -48,7 +48,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("calls come on the thread that was asked for")
+  @Test("calls are made on the requested thread")
   func thread() async throws {
     let bench = try Bench()
     let loop = try ThreadLoop(name: "loop")
@@ -68,7 +68,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("a failure is told after the data that came before it, with its code")
+  @Test("a failure is reported after the data that preceded it, with its code")
   func failure() async throws {
     let bench = try Bench()
     let listener = Listener()
@@ -85,7 +85,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D31 a cancel is told as cancelled, at once, and what was not told yet never is")
+  @Test("D31 a cancellation is reported at once, and pending calls are dropped")
   func cancel() async throws {
     let bench = try Bench()
     let (inside, release) = (Gate(), Gate())
@@ -109,7 +109,7 @@ import Testing
     #expect(listener.heard == ["response 200", "data 1", "cancelled"])
   }
 
-  @Test("a delegate that cancels inside a call hears that it was cancelled, and nothing else")
+  @Test("a delegate that cancels inside a call is told of the cancellation, and nothing else")
   func cancelInside() async throws {
     let bench = try Bench()
     let listener = Listener { call, operation in if call == "data 1" { operation.cancel() } }
@@ -123,7 +123,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a transport that brings two responses is told of twice")
+  @Test("a transport that delivers two responses is reported twice")
   func twoResponses() async throws {
     let bench = try Bench()
     let listener = Listener()
@@ -139,7 +139,7 @@ import Testing
     #expect(operation.response?.statusCode == 200)
   }
 
-  @Test("D57 a delegate that goes away has its request cancelled, and the permit is free again")
+  @Test("D57 the request of a released delegate is cancelled, and its permit is free again")
   func goneMidFlight() async throws {
     let bench = try Bench(requests: 1)
     let gone = Gate()
@@ -160,7 +160,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D58 a slow delegate stops its own socket, at a quarter of a megabyte, and nobody else's")
+  @Test("D58 a slow delegate pauses its own socket, at a quarter of a megabyte, and no other")
   func slow() async throws {
     let bench = try Bench(requests: 20)
     let (inside, release) = (Gate(), Gate())
@@ -192,7 +192,7 @@ import Testing
     #expect(slow.bytes.withLock { $0 } == 256 * 1024 + 1)
   }
 
-  @Test("while a delegate holds its transfer the idle limit rests")
+  @Test("the idle limit is suspended while a delegate holds its transfer")
   func idleRests() async throws {
     let bench = try Bench()
     let (inside, release) = (Gate(), Gate())
@@ -218,7 +218,7 @@ import Testing
   }
 
   @Test(
-    "a target that takes no calls ends the request, whose handle says why",
+    "a target that takes no calls ends the request, and its handle gives the reason",
     arguments: ["loop", "throws", "drops", "pool", "full"])
   func deafTarget(_ kind: String) async throws {
     let bench = try Bench(requests: 1)
@@ -256,7 +256,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("a target that calls twice is heard once")
+  @Test("a target that calls twice has only one effect")
   func calledTwice() async throws {
     let bench = try Bench()
     let pool = try ThreadPool(name: "four", size: 4)
@@ -290,7 +290,7 @@ import Testing
       await bench.dispatcher.shutDown(.drain)
       order.add("down")
     }()
-    // The permit does not wait for the delegate, and neither does the transport. The caller of the shutdown does.
+    // Neither the permit nor the transport waits for the delegate. The caller of the shutdown does.
     while !bench.transport.isShutDown { await Task.yield() }
     for _ in 0..<1_000 { await Task.yield() }
     #expect(bench.counts.running == 0)
@@ -300,7 +300,7 @@ import Testing
     #expect(order.values == ["told", "down"])
   }
 
-  @Test("a request that is refused is told of through the delegate")
+  @Test("a refused request is reported through the delegate")
   func refused() async throws {
     let bench = try Bench(requests: 1, waiting: 0)
     let (first, second) = (Listener(), Listener())
@@ -314,7 +314,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a handle tells where its request stands, from its submission to its end")
+  @Test("a handle reports the state of its request, from its submission to its end")
   func handle() async throws {
     let bench = try Bench(requests: 1)
     let listener = Listener()
@@ -337,7 +337,7 @@ import Testing
     await bench.dispatcher.shutDown(.drain)
   }
 
-  @Test("after a redirect a handle names the end-point and the URL where it points")
+  @Test("after a redirect a handle has the end-point and the URL of its target")
   func redirected() async throws {
     let bench = try Bench(requests: 1)
     let listener = Listener()

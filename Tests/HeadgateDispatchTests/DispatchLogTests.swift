@@ -5,18 +5,18 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What the log's source `dispatcher` tells.
+/// The messages of the log source `dispatcher`.
 @Suite(.serialized) struct DispatchLogTests {
   private final class Lines: HeadgateLogDelegate {
     let lines = Outcomes<String>()
     func headgateLog(_ line: String, source: HeadgateLog.Source) {
-      // Other tests may write at the same time.
+      // Other tests may log at the same time.
       guard source == .dispatcher, line.contains("): GET http://logged") else { return }
       lines.add(String(line[line.index(after: line.firstIndex(of: ")") ?? line.startIndex)...].dropFirst(2)))
     }
   }
 
-  @Test("the source dispatcher tells where a request waits, starts, rests and ends, without the secrets of its URL")
+  @Test("the source dispatcher logs waits, starts, pauses and ends of a request, without the secrets of its URL")
   func lines() throws {
     let log = Lines()
     HeadgateLog.delegate = log
@@ -53,7 +53,7 @@ import Testing
       ])
   }
 
-  @Test("one that does not start at once tells what it waits for")
+  @Test("a request that does not start at once logs what it waits for")
   func reasons() throws {
     let log = Lines()
     HeadgateLog.delegate = log
@@ -72,7 +72,7 @@ import Testing
     #expect(waits == [nil, .limit, .limit])
   }
 
-  @Test("a source that is off tells nothing")
+  @Test("a disabled source logs nothing")
   func off() throws {
     let log = Lines()
     HeadgateLog.delegate = log

@@ -3,9 +3,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Section C of the cases: cancelling.
+/// Section C of the cases: cancellation.
 @Suite struct DispatcherCancelTests {
-  @Test("D22 D31 cancelling what waits ends it at once as cancelled, and the transport never hears of it")
+  @Test("D22 D31 cancelling a waiting request ends it at once as cancelled, and the transport never sees it")
   func cancelQueued() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -39,9 +39,9 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D24 a cancel that overtakes the start makes the start do nothing, and the permit goes on")
+  @Test("D24 a cancellation that overtakes the start makes the start do nothing, and the permit moves on")
   func cancelOvertakesStart() throws {
-    // The grant is decided under the lock and told after it; a cancel may come in between.
+    // A grant is decided under the lock and delivered after it. A cancellation may come in between.
     var scheduler = Scheduler<String>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
     let endPoint = try EndPoint(host: "a", port: 1)
     guard case .accepted(let first) = scheduler.submit("first", to: endPoint, .short) else { throw Unexpected() }
@@ -53,7 +53,7 @@ import Testing
     #expect(scheduler.alive == 0)
   }
 
-  @Test("D25 cancelling what runs and what waits together leaves the queue moving")
+  @Test("D25 cancelling running and waiting requests together leaves the queue moving")
   func cancelBoth() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -70,7 +70,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D26 a cancel while connecting is told at once; the permit comes back when the exchange is over")
+  @Test("D26 a cancellation while connecting is reported at once; the permit returns when the exchange is over")
   func cancelWhileConnecting() async throws {
     let bench = try Bench(requests: 1, transport: ScriptedTransport(endsWhenCancelled: false))
     let responses = Responses()
@@ -81,7 +81,7 @@ import Testing
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(responses.values[0].error?.phase == .connecting)
     #expect(exchange.isCancelled)
-    // The server may still see that connection: nobody else may have its place.
+    // The server may still see that connection, so no other request may have its place.
     #expect(bench.counts.running == 1)
     #expect(bench.transport.takeStarted() == nil)
     exchange.end(DispatchError(.cancelled))
@@ -90,7 +90,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D28 a cancel and a response in the same instant make exactly one end")
+  @Test("D28 a cancellation and a response at the same instant cause exactly one end")
   func cancelAgainstResponse() async throws {
     let bench = try Bench(requests: 1)
     for _ in 0..<1_000 {
@@ -107,7 +107,7 @@ import Testing
     #expect(bench.clock.pendingCount == 0)
   }
 
-  @Test("D29 an immediate shutdown while others submit ends everything once")
+  @Test("D29 an immediate shutdown during submissions ends everything once")
   func shutdownAgainstSubmits() async throws {
     for _ in 0..<50 {
       let bench = try Bench(requests: 2)
@@ -124,7 +124,7 @@ import Testing
     }
   }
 
-  @Test("D32 a thousand requests of one task group end when their parent is cancelled")
+  @Test("D32 a thousand requests of a task group end when their parent is cancelled")
   func cancelledGroup() async throws {
     let bench = try Bench(requests: 4)
     let request = try bench.request()
@@ -148,7 +148,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D33 an iterator that is let go before the end cancels the request and frees the permit")
+  @Test("D33 releasing an iterator before the end cancels the request and frees the permit")
   func droppedIterator() async throws {
     let bench = try Bench(requests: 1)
     let request = try bench.request()
@@ -167,7 +167,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D55 D56 a cancel that races with a release resumes its task once, and nothing is left")
+  @Test("D55 D56 a cancellation that races with a release resumes its task once, and nothing is left")
   func cancelAgainstRelease() async throws {
     let gate = EndPointGate(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)), timers: ManualClock())
     let endPoint = try EndPoint(host: "a", port: 1)

@@ -3,9 +3,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Sections E, F and G of the cases: lanes, order, re-entrancy; and the bound on what waits.
+/// Sections E, F and G of the cases: lanes, order, re-entrancy; and the bound on waiting requests.
 @Suite struct DispatcherLaneTests {
-  @Test("D45 a saturated end-point with a thousand waiting does not delay another")
+  @Test("D45 a saturated end-point with a thousand waiting requests does not delay another")
   func otherEndPoint() async throws {
     let bench = try Bench(requests: 2)
     let responses = Responses()
@@ -16,7 +16,7 @@ import Testing
     await bench.dispatcher.shutDown(.now)
   }
 
-  @Test("D49 async callers, callbacks and permits are served in the order they came in")
+  @Test("D49 async callers, callbacks and permits are served in the order of their arrival")
   func oneOrder() async throws {
     let order = Outcomes<String>()
     let transport = ScriptedTransport { exchange in
@@ -38,7 +38,7 @@ import Testing
         }
       default:
         tasks.append(Task { try await bench.dispatcher.data(for: request) })
-        // The next one may come only when this one has its place.
+        // The next one may come only after this one is queued.
         while bench.counts.waiting <= number { await Task.yield() }
       }
     }
@@ -55,7 +55,7 @@ import Testing
     let done = Gate()
     let left = LockedBox(many)
     let request = try bench.request()
-    // Each completion comes inside its start: nested, they would overrun the stack at once.
+    // Each completion runs inside its start. Nested, they would overflow the stack.
     @Sendable func again() {
       let isLast = left.withLock { left in
         left -= 1
@@ -70,7 +70,7 @@ import Testing
     #expect(bench.counts.peak == 1)
   }
 
-  @Test("all that wait and complete inside their starts need no more stack than one")
+  @Test("any number of requests that complete inside their starts need no more stack than one")
   func synchronousCompletions() async throws {
     let first = Outcomes<ScriptedExchange>()
     let isOpen = LockedBox(false)
@@ -93,7 +93,7 @@ import Testing
     isOpen.withLock { $0 = true }
     let exchange = first.values[0]
     let thread = try WorkerThread(name: "small stack", stackSize: 256 * 1024) { exchange.respond() }
-    // The caller was held to a few of them; the rest went on elsewhere.
+    // The caller delivered a few of them. The rest moved to another thread.
     thread.join()
     await done.wait()
     #expect(bench.counts.running == 0)
@@ -106,7 +106,7 @@ import Testing
     let stream = try await withStream(bench, request, .long) { $0.head() }
     do throws(DispatchError) {
       _ = try await bench.dispatcher.stream(for: request, lane: .long)
-      Issue.record("the long lane took two")
+      Issue.record("the long lane admitted two")
     } catch {
       #expect(error.code == .longLaneFull)
     }
@@ -120,7 +120,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D62 eight threads race for the long lane: as many get in as it has places")
+  @Test("D62 eight threads race for the long lane: as many enter as it has places")
   func raceForLongLane() async throws {
     let bench = try Bench(requests: 8, long: 3)
     let request = try bench.request()
@@ -143,7 +143,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D63 with streams at their cap everywhere a short request to each starts at once")
+  @Test("D63 with streams at their limit everywhere a short request to each end-point starts at once")
   func shortBesideStreams() async throws {
     let bench = try Bench(requests: 2, long: 1)
     var streams: [StreamedResponse] = []
@@ -158,7 +158,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("beyond the bound on what waits a request is refused, and one that can run at once is not")
+  @Test("beyond the bound on waiting requests a request is refused, unless it can run at once")
   func refuse() async throws {
     let bench = try Bench(requests: 1, waiting: 1)
     let responses = Responses()
@@ -170,7 +170,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("under the policy wait a caller is held until there is room, and keeps its place in the queue")
+  @Test("under the policy `wait` a caller is suspended until there is room, and keeps its place in the queue")
   func hold() async throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let responses = Responses()
@@ -208,7 +208,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a blocking call from a completion throws instead of stopping whoever called")
+  @Test("a blocking call in a completion throws instead of blocking the caller")
   func blockingInCompletion() async throws {
     let bench = try Bench(requests: 1, waiting: 0, overflow: .wait)
     let request = try bench.request()
@@ -236,12 +236,12 @@ import Testing
     let permit = try await dispatcher.gate.permit(for: request.endPoint)
     let task = Task {
       let response = try await dispatcher.stream(for: request)
-      // A reader that waits already would be handed the piece, and nothing would be paused.
+      // A waiting reader would receive the piece directly, and nothing would be paused.
       await transport.filled.wait()
       var bytes = 0
       for try await piece in response.body {
         bytes += piece.count
-        // All that was held is read: the transport may return from its start.
+        // Everything has been read, so the transport may return from its start.
         transport.drained.open()
       }
       return bytes
@@ -254,7 +254,7 @@ import Testing
     #expect(resumed.isOpen)
   }
 
-  @Test("a shutdown returns when every caller was told")
+  @Test("a shutdown returns when every caller has its result")
   func shutdownWaitsForCallers() async throws {
     for _ in 0..<200 {
       let bench = try Bench(requests: 2)
@@ -273,7 +273,7 @@ import Testing
   }
 }
 
-/// Delivers more than a reader's buffer holds inside `start`, and returns from it only when all of that was read.
+/// Delivers more than a reader's buffer holds inside `start`, and returns from it only after everything was read.
 private final class EagerTransport: Transport {
   static let size = 256 * 1024 + 10
   let filled = Gate()
@@ -296,7 +296,7 @@ private final class EagerTransport: Transport {
       _ = Array(repeating: UInt8(1), count: 10).withUnsafeBytes { events.received($0) }
       events.ended(ExchangeEnd())
     }
-    // Blocks the caller on purpose: the reader must be done before the operation knows its control.
+    // Blocks the caller on purpose: the reader must be done before the operation has its control.
     waitBlocking(told)
     return Control(resumed)
   }

@@ -4,9 +4,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Section A of the cases: the permit's account.
+/// Section A of the cases: the count of permits.
 @Suite struct DispatcherPermitTests {
-  @Test("D01 a transport that fails inside its start gives the permit back, and the error arrives")
+  @Test("D01 a transport that fails inside its start returns the permit, and the error is delivered")
   func failureInsideStart() throws {
     let bench = try Bench(
       requests: 1, transport: ScriptedTransport { $0.end(DispatchError(.transportFailed, phase: .connecting)) })
@@ -16,7 +16,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D02 a failed connection gives the permit back and the next one starts")
+  @Test("D02 a failed connection returns the permit and the next one starts")
   func failedConnection() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -30,7 +30,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D03 a body that is let go unread cancels its request and frees the permit")
+  @Test("D03 releasing an unread body cancels its request and frees the permit")
   func droppedBody() async throws {
     let bench = try Bench(requests: 1)
     let request = try bench.request()
@@ -42,11 +42,11 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D03 a permit that is let go is released, and the log names where it was acquired")
+  @Test("D03 a permit is released with its last reference, and the log names where it was acquired")
   func leakedPermit() throws {
     let book = LogBook()
     let gate = EndPointGate(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)), logger: book.logger())
-    // Its own: a gate of another test that is busy at the same one would be told of too.
+    // A unique one: a gate of another test that is busy at the same end-point would be reported too.
     let endPoint = try EndPoint(host: "leaked.example", port: 1)
     gate.requestPermit(for: endPoint) { _ in }
     #expect(gate.counts.running == 0)
@@ -67,7 +67,7 @@ import Testing
     #expect(gate.counts.running == 0)
   }
 
-  @Test("D05 a status of an error, and a response before the request is sent whole, give the permit back")
+  @Test("D05 an error status, and a response before the whole request is sent, return the permit")
   func errorStatus() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -113,7 +113,7 @@ import Testing
     let responses = Responses()
     for _ in 0..<9 { bench.send(request, into: responses) }
     for _ in 0..<9 {
-      // One permit is the stream's, so two short ones run.
+      // One permit is the stream's, so two short requests run.
       #expect(bench.counts.running == min(3, 1 + 9 - responses.count))
       await bench.transport.next().respond()
     }
@@ -123,7 +123,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D11 work that throws under a permit gives it back")
+  @Test("D11 work that throws under a permit returns it")
   func throwingWork() async throws {
     struct Fault: Error {}
     let gate = EndPointGate(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
@@ -133,7 +133,7 @@ import Testing
     #expect(try await gate.withPermit(for: endPoint) { 7 } == 7)
   }
 
-  @Test("D12 D119 after the shutdown everything that waited has failed once, and so does what comes")
+  @Test("D12 D119 after the shutdown all waiting requests have failed once, and later ones fail too")
   func shutdownFailsTheQueue() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()

@@ -6,7 +6,7 @@ import Testing
 
 /// Section I of the cases: redirects.
 @Suite struct DispatcherRedirectTests {
-  @Test("D76 a redirect gives its permit back before it waits for the other end-point's")
+  @Test("D76 a redirect returns its permit before it waits for that of the other end-point")
   func neverHoldsBoth() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -16,7 +16,7 @@ import Testing
     bench.send(try bench.request("/2", host: "a"), into: responses)
     let first = await bench.transport.next()
     first.respond(302, [.location: "http://b/there"])
-    // a's permit went on at once, while the redirected request waits for b's.
+    // a's permit moved on at once, while the redirected request waits for b's.
     let second = await bench.transport.next()
     #expect(second.request.url == "http://a/2")
     #expect(bench.counts.waiting == 1)
@@ -57,7 +57,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D78 a redirect's short body is drained, a long one closes the connection; both go on afterwards")
+  @Test("D78 a redirect's short body is drained, a long one closes the connection; requests continue after both")
   func drain() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -97,7 +97,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect to another scheme than http and https is an error, and so is a body that can't be sent again")
+  @Test("redirects to schemes other than http and https are errors, and so is a body that can't be sent again")
   func refusedRedirects() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -112,7 +112,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("with no redirects allowed one is handed to the caller, and so is one without an address")
+  @Test("with redirects disabled the redirect is delivered as the response, and so is one without a location")
   func handedOver() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -126,7 +126,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a cancel between the old exchange and the new permit ends the request and leaves nothing")
+  @Test("a cancellation between the old exchange and the new permit ends the request and leaves nothing")
   func cancelledBetween() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()

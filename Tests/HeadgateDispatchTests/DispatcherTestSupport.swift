@@ -6,7 +6,7 @@ import HeadgateThreads
 import Logging
 import Testing
 
-/// Gathers results from callbacks, so that a test can count them and wait for them.
+/// Collects results of callbacks, so that a test can count them and wait for them.
 final class Outcomes<Value: Sendable>: Sendable {
   private struct State {
     var values: [Value] = []
@@ -55,19 +55,20 @@ extension Result where Failure == DispatchError {
   }
 }
 
-/// A dispatcher over a transport and a clock that the test moves.
+/// A dispatcher over a transport and a clock that the test controls.
 struct Bench {
   let clock = ManualClock()
   let transport: ScriptedTransport
   let dispatcher: URLDispatcher
-  /// Holds what every test does against what observers are promised.
+  /// Checks in every test the promises made to observers.
   let recording = RecordingObserver()
 
   /// - Parameters:
-  ///   - observers: Who hears of its requests, instead of the recording observer.
-  ///   - interceptors: Who changes them.
-  ///   - pauses: Whether a refusal stops the whole end-point; not unless given, since most tests are about one request.
-  ///   - breaker: Whether it sleeps when it can't be reached.
+  /// - observers: The observers of its requests, instead of the recording observer.
+  /// - interceptors: Its interceptors.
+  /// - pauses: The policy by which a refusal pauses the end-point. None by default, since most tests use a single
+  /// request.
+  /// - breaker: The policy by which an unreachable end-point sleeps.
   init(
     requests: Int = 2, long: Int? = nil, total: Int = 100, waiting: Int = 1000, overflow: OverflowPolicy = .refuse,
     transport: ScriptedTransport = ScriptedTransport(), observers: [any DispatchObserver]? = nil,
@@ -77,7 +78,7 @@ struct Bench {
     var limits = try GateLimits(
       endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting, overflow: overflow)
     (limits.pauses, limits.breaker) = (pauses, breaker)
-    // Many tests ask the same host at the same time, each through a gate of its own.
+    // Many tests use the same host at the same time, each with its own gate.
     dispatcher = URLDispatcher(
       transport: transport, limits: limits, timers: clock, logger: .silent, observers: observers ?? [recording],
       interceptors: interceptors)
@@ -89,13 +90,13 @@ struct Bench {
     try DispatchRequest("http://\(host)\(path)")
   }
 
-  /// Submits and gathers.
+  /// Submits a request and collects its result.
   @discardableResult
   func send(_ request: DispatchRequest, into responses: Responses) -> URLDispatchOperation {
     dispatcher.dispatchShort(request) { responses.add($0) }
   }
 
-  /// Nothing is left behind: the last line of a test. What is, is told.
+  /// Whether nothing is left behind, checked at the end of a test. Anything left is reported.
   func isClean() -> Bool {
     let left: [(String, Bool)] = [
       ("running: \(counts.running)", counts.running != 0),
@@ -110,8 +111,8 @@ struct Bench {
     return left.allSatisfy { !$0.1 }
   }
 
-  /// As `isClean`, where requests are started by a task: its thread may still be at a timer that it sets and takes back
-  /// because the exchange is over. Waits for that, not for long.
+  /// As `isClean`, if requests are started by a task. Its thread may still be at a timer that it sets and removes
+  /// because the exchange is over. Waits briefly for that.
   func isCleanAtLast() async -> Bool {
     let clock = clock
     try? await withDeadline(.now + .seconds(60), losers: .abandon) { await clock.timers(atMost: 0) }
@@ -120,7 +121,7 @@ struct Bench {
 }
 
 extension Logger {
-  /// Keeps to itself what it is told.
+  /// Keeps the messages to itself.
   static var silent: Logger { Logger(label: "silent") { _ in SwiftLogNoOpLogHandler() } }
 }
 
@@ -147,7 +148,7 @@ final class LogBook: Sendable {
   }
 }
 
-/// A million in release builds; in debug builds, which check every rule after every event, a fiftieth of that.
+/// A million in release builds. In debug builds, which check every rule after every event, a fiftieth of that.
 #if DEBUG
 let many = 20_000
 #else

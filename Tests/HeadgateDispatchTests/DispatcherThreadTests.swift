@@ -5,11 +5,11 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What waiting costs.
+/// The cost of waiting.
 @Suite struct DispatcherThreadTests {
-  @Test("D59 a hundred thousand that wait use as many threads as ten do")
+  @Test("D59 a hundred thousand waiting requests use as many threads as ten do")
   func threads() async {
-    // In a process of its own: other tests start threads too.
+    // In its own process, since other tests start threads too.
     await #expect(processExitsWith: .success) {
       let dispatcher = URLDispatcher(transport: ScriptedTransport())
       var request = try DispatchRequest("http://a/")

@@ -4,9 +4,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Section D of the cases: time, on a clock that the test moves.
+/// Section D of the cases: time, on a clock that the test controls.
 @Suite struct DispatcherTimeTests {
-  @Test("D34 waiting never counts for timeout: one that waited longer than it still runs")
+  @Test("D34 waiting never counts for the timeout: a request that waited longer than it still runs")
   func waitingIsNotTimeout() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -81,7 +81,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a permit that comes with a hundredth of the deadline left goes on to one that can still use it")
+  @Test("a permit that comes with a hundredth of the deadline left is passed to a request that can still use it")
   func tooLate() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -107,7 +107,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D36 limits below a second hold exactly", arguments: [1, 300, 1_900])
+  @Test("D36 limits below a second are exact", arguments: [1, 300, 1_900])
   func subSecond(milliseconds: Int) async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -122,7 +122,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D37 zero and less end at once, none and the far future never")
+  @Test("D37 zero and negative limits end at once, none and the far future never")
   func edges() async throws {
     for limit in [Duration.zero, .seconds(-1)] {
       let bench = try Bench(requests: 1)
@@ -150,7 +150,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D38 a time-out that fires while the transport is being told is not lost")
+  @Test("D38 a timeout that fires while the transport is being told is not lost")
   func timeoutInsideStart() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport(endsWhenCancelled: true) { _ in clock.advance(by: .seconds(2)) }
@@ -159,13 +159,13 @@ import Testing
     request.timeout = .seconds(1)
     let responses = Responses()
     dispatcher.dispatchShort(request) { responses.add($0) }
-    // Its time had passed when the clock was armed: a real clock calls at once, this one when it is moved.
+    // Its time had passed when the timer was armed. A real clock calls at once, this one when it is moved.
     clock.advance(by: .zero)
     #expect(responses.values.map(\.code) == [.timedOut])
     #expect(dispatcher.gate.counts.running == 0)
   }
 
-  @Test("D39 a server that trickles does not outlast the time-out")
+  @Test("D39 a server that trickles does not outlast the timeout")
   func trickle() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -187,7 +187,7 @@ import Testing
   }
 
   @Test(
-    "D39 whatever comes is a sign of life for the idle limit: a part of the head too, with a body on its way or not")
+    "D39 any received byte resets the idle limit: a part of the head too, with or without a body being sent")
   func heard() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -207,7 +207,7 @@ import Testing
       bench.clock.advance(by: .seconds(2))
       #expect(responses.last?.code == .idleTimedOut)
     }
-    // Nobody minds where there is no such limit.
+    // Without such a limit this has no effect.
     request.idleTimeout = nil
     bench.send(request, into: responses)
     let exchange = await bench.transport.next()
@@ -216,7 +216,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D40 a long request's time-out ends at the head; after it the idle limit holds, which rests while it is paused")
+  @Test("D40 a long request's timeout ends at the head; then the idle limit applies, which is suspended during a pause")
   func longRequest() async throws {
     let bench = try Bench(requests: 2, long: 1)
     var request = try bench.request()
@@ -232,7 +232,7 @@ import Testing
       bench.clock.advance(by: .seconds(4))
       exchange.body([7])
     }
-    // The reader reads nothing: the transport is told to pause, and no silence counts.
+    // The reader reads nothing. The transport is told to pause, and no silence counts.
     #expect(exchange.body(Array(repeating: 1, count: StreamingSinkWater.high)) == .pause)
     bench.clock.advance(by: .seconds(3600))
     #expect(bench.counts.running == 1)
@@ -247,7 +247,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D41 an error splits its time into waiting and running and names phase and end-point")
+  @Test("D41 an error splits its time into waiting and running, and has the phase and the end-point")
   func split() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -267,7 +267,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D42 a redirect shares the deadline, and its time-out counts running only")
+  @Test("D42 a redirect shares the deadline, and its timeout counts running only")
   func redirectSharesTime() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -304,11 +304,11 @@ import Testing
     var request = try bench.request()
     request.deadline = .seconds(10)
     for _ in 0..<100_000 { bench.send(request, into: responses) }
-    // One for each deadline, and the running one's time-out.
+    // One for each deadline, and the running request's timeout.
     #expect(bench.clock.pendingCount == 100_001)
     bench.clock.advance(by: .seconds(10))
     #expect(responses.count == 100_000)
-    // The last permits may be on their way back yet, on the thread that takes over where there are many.
+    // The last permits may still be on their way back, on the thread that takes over long deliveries.
     await bench.dispatcher.shutDown()
     #expect(bench.isClean())
   }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// How much may come, and how slowly.
+/// Limits on the size and the speed of downloads.
 @Suite struct DownloadLimitsTests {
   private let responses = Responses()
 
@@ -21,7 +21,7 @@ import Testing
     return request
   }
 
-  @Test("a declared length beyond the limit ends it at the head, one within does not")
+  @Test("a declared length beyond the limit fails at the head, one within it does not")
   func declared() async throws {
     let bench = try Bench()
     await #expect(throws: DispatchError.self) {
@@ -38,7 +38,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what comes beyond the limit ends it, whatever was declared", arguments: [nil, "3"])
+  @Test("data beyond the limit fails the request, with any declared length", arguments: [nil, "3"])
   func counted(declared: String?) async throws {
     let bench = try Bench()
     let exchanges = Outcomes<ScriptedExchange>()
@@ -57,7 +57,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a file, a delegate and a whole body have the limit too, and a file leaves nothing")
+  @Test("files, delegates and whole bodies have the limit too, and a file leaves nothing")
   func everywhere() async throws {
     let bench = try Bench()
     let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
@@ -75,7 +75,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what has no body is not held against its length; the bodies of redirects don't count")
+  @Test("a response without a body ignores its length; bodies of redirects don't count")
   func bodiless() throws {
     let bench = try Bench()
     var request = try request(bench, most: 4)
@@ -102,7 +102,7 @@ import Testing
     return request
   }
 
-  @Test("a server that trickles below the least speed is given up at the end of the first span that it misses")
+  @Test("a server below the least speed fails at the end of the first span that misses it")
   func trickle() throws {
     let bench = try Bench()
     bench.send(try request(bench), into: responses)
@@ -124,7 +124,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the time until the head counts, and what is sent of the request's body")
+  @Test("the time until the head counts, and so do sent bytes of the request's body")
   func sending() async throws {
     let bench = try Bench()
     bench.send(try request(bench), into: responses)
@@ -146,7 +146,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a span does not count in which the consumer held the transfer, be it for a moment")
+  @Test("a span in which the consumer held the transfer, even briefly, does not count")
   func held() async throws {
     let bench = try Bench()
     let exchanges = Outcomes<ScriptedExchange>()
@@ -158,7 +158,7 @@ import Testing
     #expect(exchange.body(Array(repeating: 1, count: StreamingSinkWater.high)) == .pause)
     bench.clock.advance(by: .seconds(3_600))
     #expect(bench.counts.running == 1)
-    // It reads in the middle of a span.
+    // The read is in the middle of a span.
     bench.clock.advance(by: .seconds(5))
     var iterator = response.body.makeAsyncIterator()
     _ = try await iterator.next()
@@ -170,7 +170,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("nor one in which the request's own body was not there to be sent, or it waited for a socket")
+  @Test("nor does a span in which the request's body had no data, or the request waited for a socket")
   func waiting() async throws {
     let bench = try Bench()
     let goesOn = Gate()
@@ -197,7 +197,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("waiting for a permit is not slow, nor is the rest between two attempts; the next exchange begins its own span")
+  @Test("waiting for a permit and between attempts does not count; the next exchange begins a new span")
   func permits() throws {
     let bench = try Bench(requests: 1)
     bench.send(try bench.request(), into: Responses())
@@ -218,7 +218,9 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("odd speeds never trap: none and less are reached, endless spans never end", arguments: [0, -5, Int.min])
+  @Test(
+    "extreme speeds never trap: zero and negative speeds are always reached, endless spans never end",
+    arguments: [0, -5, Int.min])
   func odd(speed: Int) throws {
     let bench = try Bench()
     var request = try request(bench)

@@ -6,11 +6,11 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// How a download tells how far it is.
+/// The progress of a download.
 @Suite struct DownloadProgressTests {
   private let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
 
-  @Test("progress is told after a hundredth or 64 KB, whichever is more, and once at the end")
+  @Test("progress is reported after a hundredth or 64 KB, whichever is more, and once at the end")
   func rate() {
     var random = SeededRandom(seed: 7)
     for expected in [nil, 0, 1, 100_000, 50_000_000] as [Int64?] {
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("a body that comes a second time is told of where it goes beyond the first")
+  @Test("a body that is received a second time is reported once it exceeds the first")
   func anew() {
     var count = ProgressCount()
     count.begin(total: 300_000)
@@ -47,7 +47,7 @@ import Testing
     #expect(count.add(50_000) == TransferProgress(bytes: 400_000, total: 400_000) && count.end() == nil)
   }
 
-  @Test("what part has come is known where it is known how much there will be")
+  @Test("the fraction is known if the total is known")
   func fraction() {
     #expect(TransferProgress(bytes: 1, total: 4).fraction == 0.25)
     #expect(TransferProgress(bytes: 5, total: 4).fraction == 1)
@@ -55,7 +55,7 @@ import Testing
     #expect(TransferProgress(bytes: 1, total: nil).fraction == nil)
   }
 
-  @Test("a listener hears in order and before the completion; while it is busy only the latest count waits")
+  @Test("a listener is called in order and before the completion; while it is busy only the latest count is kept")
   func busy() async throws {
     let bench = try Bench()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -80,7 +80,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a body that is not kept is told of as well, and one that breaks off only as far as it came")
+  @Test("a body that is not stored is reported too, and a broken one only as far as it was received")
   func notKept() async throws {
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()

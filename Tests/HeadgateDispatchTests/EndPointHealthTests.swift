@@ -16,7 +16,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     health.answered(status, wait: wait, startedAt: at(started), at: at(now), using: &random)
   }
 
-  @Test("D101 sixteen refusals of one burst are one step, and a stray success does not end it")
+  @Test("D101 sixteen refusals of one burst are one step, and a stray success does not end the pause")
   mutating func burst() {
     #expect(answered(429, started: 1, 2) == .sleeps(.refused(429)))
     for number in 0..<15 { #expect(answered(429, started: 1 + Double(number) / 16, 2.1) == .nothing) }
@@ -26,11 +26,11 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.room(at: at(2.9)) == 0 && health.room(at: at(3)) == 1)
   }
 
-  @Test("D102 after the pause one goes alone, then two, four, eight: then the limits alone hold")
+  @Test("D102 after the pause one request runs alone, then two, four, eight: then only the limits apply")
   mutating func ramp() {
     _ = answered(429, wait: .seconds(5), started: 1, 2)
     #expect(health.room(at: at(7)) == 1 && health.widens(after: at(7)) == nil)
-    // Answers alone, however fast, let two run; time alone lets nobody.
+    // Answers alone, however fast, allow two. Time alone allows none.
     for _ in 0..<3 { #expect(answered(200, started: 7, 7) == .allowsMore) }
     #expect(health.room(at: at(7.9)) == 2 && health.widens(after: at(7.9)) == at(8))
     #expect(health.room(at: at(8)) == 4 && health.widens(after: at(8)) == nil)
@@ -39,12 +39,12 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.room(at: at(9)) == 7)
     #expect(answered(200, started: 9, 9) == .recovered)
     #expect(health.room(at: at(20)) == .max && health.cause == nil)
-    // The steps begin anew.
+    // The steps begin again.
     _ = answered(429, started: 20, 21)
     #expect(health.notBefore == at(22))
   }
 
-  @Test("pauses without a wish of the server double until it has recovered, up to the cap")
+  @Test("without a wait from the server, pauses double until it has recovered, up to the cap")
   mutating func doubling() {
     var now = 10.0
     for step in [1.0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
@@ -56,7 +56,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     }
   }
 
-  @Test("D100 zero, the past and less ask for nothing, and what asks for too much gets the cap")
+  @Test("D100 zero, the past and negative waits ask for nothing, and excessive ones get the cap")
   mutating func wishes() {
     _ = answered(429, wait: .zero, started: 1, 1)
     #expect(health.notBefore == at(2))
@@ -66,7 +66,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.notBefore == at(606))
   }
 
-  @Test("D105 403 counts with a wait only; redirects, 404, 413, 425 and 500 never do, wait or none")
+  @Test("D105 403 counts with a wait only; redirects, 404, 413, 425 and 500 never do, with or without one")
   mutating func others() {
     #expect(answered(403, started: 1, 1) == .nothing)
     for status in [200, 301, 302, 307, 308, 404, 413, 425, 500] {
@@ -76,7 +76,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(answered(403, wait: .seconds(5), started: 1, 1) == .sleeps(.refused(403)))
   }
 
-  @Test("one address that always says 503 stops nobody; several answers of the last ten do")
+  @Test("one address that always answers 503 causes no pause; several of the last ten answers do")
   mutating func unavailable() {
     for round in 0..<100 {
       #expect(answered(503, started: Double(round) + 1, Double(round) + 1) == .nothing)
@@ -87,7 +87,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(answered(503, started: 211, 211) == .nothing)
     #expect(answered(503, started: 211, 211) == .nothing)
     #expect(answered(503, started: 211, 211) == .sleeps(.refused(503)))
-    // The probe that meets it again goes on with the pause.
+    // A probe that is refused continues the pause.
     #expect(answered(503, started: 220, 220) == .sleeps(.refused(503)))
   }
 
@@ -97,14 +97,14 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     _ = answered(429, started: 1, 1)
     let probe = health.started(at: at(2.5))
     #expect(health.room(at: at(3)) == 0)
-    // One from before the pause is not the probe.
+    // A request from before the pause is not the probe.
     health.ended(old)
     #expect(health.room(at: at(3)) == 0)
     health.ended(probe)
     #expect(health.room(at: at(3)) == 1)
   }
 
-  @Test("jitter only adds, a tenth at most, and nothing beyond the longest pause")
+  @Test("jitter only adds, at most a tenth, and never exceeds the longest pause")
   mutating func jitter() {
     health.adopt(PausePolicy(), nil)
     var lengths: Set<UInt64> = []
@@ -124,7 +124,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect((0..<100).contains { _ in breaker.nanoseconds(after: 0, using: &random) > 1_000_000_000 })
   }
 
-  @Test("after failures in a row it sleeps, tries once, and gives up after so many sleeps; an answer wakes it")
+  @Test("after failures in a row it sleeps, tries once, and gives up after several sleeps; an answer wakes it")
   mutating func breaker() {
     health = EndPointHealth(breaker: BreakerPolicy(failures: 3, sleeps: 2, jitter: 0), ceiling: 4)
     func fail(_ health: inout EndPointHealth, _ random: inout SeededRandom, _ now: Double) -> EndPointHealth.Change {
@@ -140,14 +140,14 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(health.notBefore == at(6) && !health.hasGivenUp)
     #expect(fail(&health, &random, 7) == .givesUp && health.hasGivenUp && health.notBefore == at(11))
     #expect(fail(&health, &random, 12) == .givesUp)
-    // A refusal is an answer, too.
+    // A refusal is an answer too.
     #expect(answered(429, started: 30, 30) == .allowsMore && !health.hasGivenUp)
     #expect(fail(&health, &random, 31) == .nothing)
     for _ in 0..<2 { _ = answered(200, started: 35, 35) }
     #expect(health.cause == nil && health.room(at: at(33)) == .max)
   }
 
-  @Test("what refuses or is unavailable has been reached: it is given up no longer, and its failures begin anew")
+  @Test("a refusal or 503 shows that the server is reachable: it is no longer given up, and its failure count restarts")
   mutating func answersAreReached() {
     for status in [429, 503] {
       health = EndPointHealth(
@@ -162,7 +162,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
   }
 
   @Test(
-    "random events: never before its time, never more at once than allowed, deadlines only extend", arguments: 1...60)
+    "random events: never too early, never more at once than allowed, deadlines only extend", arguments: 1...60)
   func randomEvents(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let ceiling = Int.random(in: 1...20, using: &random)
@@ -181,7 +181,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
       let present = Deadline(nanoseconds: now)
       let before = health
       if Bool.random(using: &random) {
-        // The driver starts what there is room for, and no more than its limit.
+        // The driver starts as many as there is room for, up to its limit.
         while running.count < 20, health.room(at: present) > 0, health.earliest <= present {
           #expect(present >= health.notBefore, "seed \(seed)")
           running.append(Running(mark: health.started(at: present), start: present))
@@ -215,7 +215,7 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
       }
       #expect(health.notBefore >= before.notBefore, "seed \(seed)")
     }
-    // All that runs ends: whatever happened, there is room for one after the pause.
+    // All running requests end. In any case, there is room for one after the pause.
     for one in running { health.ended(one.mark) }
     #expect(health.room(at: Deadline(nanoseconds: now) + .seconds(100)) >= 1, "seed \(seed)")
   }

@@ -2,7 +2,7 @@ import Foundation
 import HeadgateDispatch
 import Testing
 
-/// Section H of the cases: which texts name one end-point.
+/// Section H of the cases: which texts name the same end-point.
 @Suite struct EndPointTests {
   private func code(_ body: () throws(EndPointError) -> EndPoint) -> EndPointError.Code? {
     do {
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(
-    "D66 case, default port and trailing dot make no other end-point",
+    "D66 case, the default port and a trailing dot do not change the end-point",
     arguments: [
       "HTTP://Example.COM", "http://example.com:80/", "http://example.com.", "http://example.com:/",
       "http://EXAMPLE.com.:80/a/b?c#d", "http://example.com:00080/",
@@ -26,7 +26,7 @@ import Testing
     #expect(endPoint.description == "example.com:80")
   }
 
-  @Test("D66 only one trailing dot is dropped, and none is all of a host", arguments: ["example.com..", ".", ".."])
+  @Test("D66 only one trailing dot is dropped, and a dot alone is no host", arguments: ["example.com..", ".", ".."])
   func dots(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } != nil)
   }
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(
-    "D67 a scheme without a port of its own is an error, not port 80",
+    "D67 a scheme without a default port is an error, not port 80",
     arguments: ["ftp://h/", "httpx://h/", "h2://h/"]
   )
   func unknownScheme(url: String) {
@@ -53,7 +53,7 @@ import Testing
     #expect(error?.description.contains(url) == true)
   }
 
-  @Test("D68 the port tells end-points of one host apart")
+  @Test("D68 the port distinguishes end-points of one host")
   func ports() throws {
     #expect(try EndPoint("http://h:8080/") != EndPoint("http://h:80/"))
     #expect(try EndPoint("http://h/") != EndPoint("https://h/"))
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "D69 RFC 5952 section 4, its own examples",
+    "D69 the examples of RFC 5952 section 4",
     arguments: [
       // 4.1 leading zeros
       ("2001:0db8::0001", "2001:db8::1"),
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test(
-    "D69 RFC 5952 section 2, the many spellings of one address",
+    "D69 the spellings of one address in RFC 5952 section 2",
     arguments: [
       "2001:db8:0:0:1:0:0:1", "2001:0db8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "2001:db8::0:1:0:0:1",
       "2001:0db8::1:0:0:1", "2001:db8:0:0:1::1", "2001:db8:0000:0:1::1", "2001:DB8:0:0:1::1",
@@ -94,7 +94,7 @@ import Testing
     #expect(try EndPoint("http://[\(written)]/").host == "2001:db8::1:0:0:1")
   }
 
-  @Test("D69 loopback, mapped and unspecified addresses have one form, and host and port stay apart")
+  @Test("D69 loopback, mapped and unspecified addresses have one form, and host and port stay separate")
   func specialAddresses() throws {
     #expect(try EndPoint("http://[::1]") == EndPoint("http://[0:0:0:0:0:0:0:1]:80/"))
     #expect(try EndPoint("http://[::ffff:127.0.0.1]") == EndPoint("http://[::FFFF:7F00:1]"))
@@ -106,7 +106,7 @@ import Testing
     #expect(try EndPoint(host: "127.0.0.1", port: 80).isIPv6 == false)
     // Names are not resolved.
     #expect(try EndPoint("http://localhost/") != EndPoint("http://127.0.0.1/"))
-    // Dialled, a mapped address is the IPv4 address.
+    // A connection to a mapped address goes to the IPv4 address.
     for mapped in ["::ffff:127.0.0.1", "::ffff:7f00:1", "0:0:0:0:0:FFFF:127.0.0.1"] {
       #expect(try EndPoint("http://[\(mapped)]/") == EndPoint("http://127.0.0.1/"))
       #expect(try DispatchRequest("http://[\(mapped)]/p").url == "http://127.0.0.1/p")
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(
-    "D69 what stands in brackets or has a colon and is no IPv6 address is refused",
+    "D69 a text in brackets or with a colon that is not an IPv6 address is refused",
     arguments: [
       "[example.com]", "[127.0.0.1]", "[v1.x]", "[::1", "::1]", "[]", "::g", "1::2::3", ":::", "1:2:3:4:5:6:7:8:9",
       "12345::", "::1.2.3", ":", "::1\0.evil", "::1 ",
@@ -132,7 +132,7 @@ import Testing
     #expect(code { () throws(EndPointError) in try EndPoint(host: "[::1]:80", port: 80) } == .invalidHost)
   }
 
-  @Test("D70 user information never counts", arguments: ["u@", "u:p@", "@", ":@", "u%40v:p%3A@", "other.example:81@"])
+  @Test("D70 user information is ignored", arguments: ["u@", "u:p@", "@", ":@", "u%40v:p%3A@", "other.example:81@"])
   func userInformation(part: String) throws {
     #expect(try EndPoint("http://\(part)example.com/") == EndPoint("http://example.com/"))
   }
@@ -147,19 +147,19 @@ import Testing
     #expect(error?.description.contains("scheme://host/path") == true)
   }
 
-  @Test("D70 an empty host is refused without a URL, too", arguments: ["", "."])
+  @Test("D70 an empty host without a URL is refused too", arguments: ["", "."])
   func emptyHostAlone(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .missingHost)
   }
 
   @Test(
-    "D70 a name in other letters is one end-point with its xn-- form",
+    "D70 a name in another script is the same end-point as its xn-- form",
     arguments: [
       ("b\u{FC}cher.example", "xn--bcher-kva.example"), ("B\u{DC}CHER.Example", "xn--bcher-kva.example"),
       ("b%C3%BCcher.example", "xn--bcher-kva.example"), ("\u{4F8B}\u{3048}.jp", "xn--r8jz45g.jp"),
       ("\u{4F8B}\u{3048}\u{3002}jp", "xn--r8jz45g.jp"), ("stra\u{DF}e.example", "xn--strae-oqa.example"),
       ("\u{FF45}xample.com", "example.com"),
-      // After RFC 3492 section 7.1, less what is no letter.
+      // From RFC 3492 section 7.1, without characters that are not letters.
       (
         "\u{644}\u{64A}\u{647}\u{645}\u{627}\u{628}\u{62A}\u{643}\u{644}\u{645}\u{648}\u{634}\u{639}\u{631}\u{628}\u{64A}.x",
         "xn--mgbcah9ar9a4efegftvvn.x"
@@ -184,7 +184,7 @@ import Testing
   }
 
   @Test(
-    "D70 a name that could be read in two ways is refused with what to write instead",
+    "D70 an ambiguous name is refused with advice on what to write",
     arguments: [
       "bu\u{308}cher.example", "\u{1F600}.example", "\u{FB01}x.example", "a\u{200D}b.example", "-\u{FC}.example",
       "\u{FC}-.example",
@@ -198,21 +198,21 @@ import Testing
     #expect(error?.description.contains("xn--") == true)
   }
 
-  @Test("D70 a host that is percent-encoded is what it stands for")
+  @Test("D70 a percent-encoded host is decoded")
   func percentEncodedHost() throws {
     #expect(try EndPoint("http://ex%61mple.com/") == EndPoint("http://example.com/"))
     #expect(try EndPoint("http://%31%32%37.1/") == EndPoint("http://127.0.0.1/"))
   }
 
   @Test(
-    "Hosts with bytes that no name has are refused",
+    "Hosts with bytes that are not allowed in names are refused",
     arguments: ["a b", "a/b", "a%2Fb", "a@b", "a?b", "a#b", "a\\b", "a\0b", "a..b", ".a", "a,b", "a\n"]
   )
   func invalidHosts(host: String) {
     #expect(code { () throws(EndPointError) in try EndPoint(host: host, port: 80) } == .invalidHost)
   }
 
-  @Test("A host is as long as a name may be, no longer")
+  @Test("A host may have the maximum length of a name, and no more")
   func longHosts() throws {
     let longest = String(repeating: "a.", count: 126) + "a"
     #expect(try EndPoint(host: longest, port: 80).host == longest)
@@ -221,7 +221,7 @@ import Testing
   }
 
   @Test(
-    "IPv4 in odd spellings takes its dotted form",
+    "IPv4 addresses in unusual spellings get their dotted form",
     arguments: [
       ("127.1", "127.0.0.1"), ("0x7f000001", "127.0.0.1"), ("0X7F000001", "127.0.0.1"), ("2130706433", "127.0.0.1"),
       ("017700000001", "127.0.0.1"), ("127.0.0.1.", "127.0.0.1"), ("127.0.1", "127.0.0.1"), ("0x7f.1", "127.0.0.1"),
@@ -234,7 +234,7 @@ import Testing
   }
 
   @Test(
-    "A host that ends in a number and is no address is refused: it must not become a name",
+    "A host that ends in a number and is not an address is refused: it must not become a name",
     arguments: [
       "256.1.1.1", "1.2.3.4.5", "4294967296", "08.1.1.1", "a.1", "a.0x1", "0x", "1.2.3.0xg1.9", "127.0.0.1_.7",
     ]
@@ -259,7 +259,7 @@ import Testing
   }
 
   @Test(
-    "Ports out of range in a URL are refused, none of them falls back to the scheme's",
+    "Ports out of range in a URL are refused, and never replaced by the default port",
     arguments: ["0", "65536", "99999", "9223372036854775808", "99999999999999999999", "100000000000000000000080"]
   )
   func urlPortRange(port: String) {
@@ -270,11 +270,11 @@ import Testing
     }
   }
 
-  @Test("The ends of the range are ports")
+  @Test("The ends of the range are valid ports")
   func extremePorts() throws {
     #expect(try EndPoint("http://h:1/").port == 1)
     #expect(try EndPoint("http://h:65535/").port == 65535)
-    // Digits that are no port: part of the path, the query, a name or an address.
+    // Digits that are not a port: part of the path, the query, a name or an address.
     #expect(try EndPoint("http://h/a:81").port == 80)
     #expect(try EndPoint("http://h?a:81").port == 80)
     #expect(try EndPoint("http://u:81@h/").port == 80)
@@ -282,7 +282,7 @@ import Testing
   }
 
   @Test(
-    "What is no absolute URL is refused",
+    "A text that is not an absolute URL is refused",
     arguments: [
       "", "example.com", "/p", "//h/p", "http://h:-1/", "http://h:8x/", "http://h:80:80/", "http://[::1/", " http://h/",
     ]
@@ -300,7 +300,7 @@ import Testing
     #expect(try EndPoint(relative) == EndPoint(host: "example.com", port: 443))
   }
 
-  @Test("Equal end-points have equal hashes, though each was made for itself")
+  @Test("Equal end-points have equal hashes, even if created separately")
   func hashing() throws {
     var set: Set<EndPoint> = []
     for number in 0..<1000 {

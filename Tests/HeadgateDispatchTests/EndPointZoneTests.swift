@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-/// Zones of IPv6 addresses: one spelling, and only where they mean something.
+/// Zones of IPv6 addresses: one spelling, and only where they have a meaning.
 @Suite struct EndPointZoneTests {
   #if canImport(Darwin)
   private static let loopback = "lo0"
@@ -17,7 +17,7 @@ import Musl
   private static let loopback = "lo"
   #endif
 
-  @Test("D69 an interface is one zone by its name and by its index, however that is written")
+  @Test("D69 an interface is the same zone by name and by index, in any spelling")
   func spellings() throws {
     let index = if_nametoindex(Self.loopback)
     try #require(index != 0)
@@ -34,7 +34,7 @@ import Musl
     }
   }
 
-  @Test("D69 zones tell link-local addresses apart; 0 is none")
+  @Test("D69 zones distinguish link-local addresses; 0 means none")
   func apart() throws {
     let hosts = try ["fe80::1", "fe80::1%7", "fe80::1%8", "febf::1%7"].map { try EndPoint(host: $0, port: 80) }
     #expect(Set(hosts).count == 4)
@@ -42,7 +42,7 @@ import Musl
   }
 
   @Test(
-    "D69 a host is read back as it is spelled, be its index one that begins with 25", arguments: [2, 25, 251, 2525])
+    "D69 a host is read back from its spelling, even if its index begins with 25", arguments: [2, 25, 251, 2525])
   func roundTrip(index: Int) throws {
     let endPoint = try EndPoint(host: "fe80::1%\(index)", port: 81)
     #expect(endPoint.host == "fe80::1%\(index)")
@@ -53,7 +53,7 @@ import Musl
   }
 
   @Test(
-    "D69 a zone of any other address is refused: each number would be an end-point with a limit of its own",
+    "D69 a zone on any other address is refused: each number would be an end-point with its own limit",
     arguments: ["::1", "::ffff:127.0.0.1", "2001:db8::1", "fc00::1", "ff02::1", "fec0::1", "::"])
   func elsewhere(address: String) throws {
     for zone in ["1", "2", "lo"] {
@@ -67,7 +67,7 @@ import Musl
     }
   }
 
-  @Test("D69 a limit for a loopback address holds however that is written")
+  @Test("D69 a limit for a loopback address applies to all its spellings")
   func limit() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 99))
     limits.rules[try HostPattern("[::1]")] = try EndPointLimits(requests: 1)
@@ -79,7 +79,7 @@ import Musl
   }
 
   @Test(
-    "D69 a zone that can't be one, or is none of this machine's, is refused",
+    "D69 an invalid zone, or one that this machine does not have, is refused",
     arguments: [
       "fe80::1%", "fe80::1%a b", "fe80::1%a%b", "fe80::1%a]", "fe80::1%no-such-one", "fe80::1%4294967296",
       "fe80::1%99999999999999999999", "[fe80::1%25]x",

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// When a stream of events is connected again, and after how long.
+/// When an event stream reconnects, and after what wait.
 @Suite struct EventConnectionsTests {
-  /// A course of connections.
+  /// A sequence of connections.
   private final class Course {
     var connections: EventConnections
     private var random = SeededRandom(seed: 1)
@@ -15,7 +15,7 @@ import Testing
 
     func end(_ end: EventConnections.End) -> EventConnections.Next { connections.end(end, using: &random) }
 
-    /// The wait that follows; nil: none does.
+    /// The wait that follows. Nil: no reconnection.
     func wait(after end: EventConnections.End) -> Duration? {
       if case .again(let wait) = self.end(end) { return wait }
       return nil
@@ -32,7 +32,7 @@ import Testing
       return false
     }
 
-    /// How the connection ends with a head like this; nil: it is open.
+    /// How the connection ends with this head. Nil: it is open.
     func answer(_ status: Int, _ type: String? = "text/event-stream", retryAfter: String? = nil) -> EventConnections
       .End?
     {
@@ -45,7 +45,7 @@ import Testing
 
   private let lost = EventConnections.End.failed(DispatchError(.connectionLost))
 
-  @Test("a stream is what says so, whatever the case of its letters and its parameters")
+  @Test("the content type of a stream is matched without regard to case and parameters")
   func contentTypes() {
     for type in [
       "text/event-stream", "Text/Event-Stream", "text/event-stream;charset=utf-8", " text/event-stream ; a=b",
@@ -71,13 +71,13 @@ import Testing
   }
 
   @Test(
-    "429, 502, 503 and 504 are asked again, after their Retry-After at the earliest", arguments: [429, 502, 503, 504])
+    "429, 502, 503 and 504 lead to a reconnection, not before their Retry-After", arguments: [429, 502, 503, 504])
   func putOff(status: Int) throws {
     let course = Course()
     let end = try #require(course.answer(status, "text/html", retryAfter: "100"))
     let long = try #require(course.wait(after: end))
     #expect(long >= .seconds(100) && long < .seconds(130))
-    // What asks for less than the usual wait does not shorten it.
+    // A Retry-After shorter than the usual wait does not shorten it.
     let soon = try #require(course.answer(status, "text/html", retryAfter: "0"))
     #expect(try #require(course.wait(after: soon)) >= .seconds(6))
     let once = Course(nil)
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(
-    "without events the wait doubles to its cap, and an event begins anew; it is longer by a random part, never shorter"
+    "without events the wait doubles to its cap, and an event resets it; a random part only lengthens it"
   )
   func backOff() throws {
     let course = Course()
@@ -100,7 +100,7 @@ import Testing
     #expect(course.connections.fruitless == 0)
   }
 
-  @Test("the server's time takes the place of the usual one; zero is kept to only while events come")
+  @Test("the server's time replaces the default; zero applies only while events arrive")
   func askedTime() throws {
     let slow = Course()
     slow.connections.askedTime = .seconds(200)
@@ -115,13 +115,13 @@ import Testing
     #expect(try #require(fast.wait(after: .whole)) >= .seconds(60))
   }
 
-  @Test("without a reconnection there is one connection, however it ends")
+  @Test("without reconnection there is one connection, however it ends")
   func once() {
     #expect(Course(nil).isOver(after: .whole))
     #expect(Course(nil).code(after: lost) == .connectionLost)
   }
 
-  @Test("so many connections in a row without an event are enough")
+  @Test("the number of connections in a row without an event is limited")
   func attempts() {
     var reconnection = EventReconnection()
     reconnection.attempts = 3
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test(
-    "what may pass is tried again; what the program itself did is not; and once it was open more is taken for passing")
+    "transient failures are retried, the program's own are not; after an open stream more failures count as transient")
   func failures() {
     let always: [DispatchError.Code] = [
       .connectFailed, .connectTimedOut, .connectionLost, .idleTimedOut, .timedOut,
@@ -156,7 +156,7 @@ import Testing
     }
   }
 
-  @Test("whatever happens in whatever order, a wait is what was asked for at least, and not much longer than its cap")
+  @Test("in any sequence of events, a wait is at least the base wait, and not much longer than its cap")
   func anyOrder() {
     var random = SeededRandom(seed: 2)
     for _ in 0..<many / 10 {
@@ -172,7 +172,7 @@ import Testing
         fruitless = brings ? 0 : fruitless + 1
         let base = max(course.connections.askedTime ?? .seconds(3), asked ?? .zero)
         guard let wait = course.wait(after: .putOff(DispatchError(.noEventStream), asked: asked)) else {
-          Issue.record("it is over")
+          Issue.record("the stream has ended")
           return
         }
         let cap = fruitless > 1 ? max(base, .seconds(60)) : base

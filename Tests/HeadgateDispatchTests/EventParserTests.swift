@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Events out of bytes: each rule of WHATWG HTML, section 9.2.6, and any split of the bytes against a parser of whole texts.
+/// Parsing events: each rule of WHATWG HTML, section 9.2.6, and any split of the bytes against a parser of whole texts.
 @Suite struct EventParserTests {
   private func parse(
     _ pieces: [[UInt8]], maxEventBytes: Int = 1000, id: String = ""
@@ -26,7 +26,7 @@ import Testing
     #expect(try events("data: one\n\ndata:two\n\n") == [.init(data: "one"), .init(data: "two")])
   }
 
-  @Test("lines of data are joined by line feeds, and one space after the colon is left out")
+  @Test("lines of data are joined by line feeds, and one space after the colon is removed")
   func lines() throws {
     #expect(try data("data: a\ndata:  b\ndata:c \n\n") == ["a\n b\nc "])
     #expect(try data("data: a: b\n\n") == ["a: b"])
@@ -37,13 +37,13 @@ import Testing
     #expect(try data("data\n\ndata\ndata\n\ndata:\n\n") == ["", "\n", ""])
   }
 
-  @Test("lines end with CR LF, LF or CR, also mixed", arguments: ["\n", "\r", "\r\n"])
+  @Test("lines end with CR LF, LF or CR, even mixed", arguments: ["\n", "\r", "\r\n"])
   func lineEnds(end: String) throws {
     #expect(try data("data: a\(end)data: b\(end)\(end)data: c\(end)\(end)") == ["a\nb", "c"])
     #expect(try data("data: a\r\ndata: b\rdata: c\n\r\n") == ["a\nb\nc"])
   }
 
-  @Test("a CR at the end of a piece ends the line at once; the LF that begins the next belongs to it")
+  @Test("a CR at the end of a piece ends the line at once; an LF at the start of the next belongs to it")
   func returnAtTheEnd() throws {
     var parser = EventParser(maxEventBytes: 100)
     parser.add(Array("data: a\r".utf8))
@@ -54,43 +54,43 @@ import Testing
     #expect(try parser.next()?.data == "b")
   }
 
-  @Test("a byte order mark before the first line is left out, a second one belongs to the text")
+  @Test("a byte order mark before the first line is skipped, a second one belongs to the text")
   func byteOrderMark() throws {
     #expect(try data("\u{FEFF}data: a\n\n\u{FEFF}data: b\n\ndata: c\n\n") == ["a", "c"])
     #expect(try data("\u{FEFF}\u{FEFF}data: a\n\n").isEmpty)
     #expect(try data("data: \u{FEFF}a\n\n") == ["\u{FEFF}a"])
   }
 
-  @Test("a comment says nothing, wherever it stands")
+  @Test("a comment is ignored anywhere")
   func comments() throws {
     #expect(try data(": hello\n:\n\ndata: a\n:data: b\ndata: c\n\n:\n\n") == ["a\nc"])
   }
 
-  @Test("the name is that of the `event` field, `message` without one, and counts for one event")
+  @Test("the name is that of the `event` field, `message` without one, and applies to one event")
   func names() throws {
     let names = try events("event: x\ndata: 1\n\ndata: 2\n\nevent: x\nevent: y\ndata: 3\n\nevent:\ndata: 4\n\n").map(
       \.name)
     #expect(names == ["x", "message", "y", "message"])
   }
 
-  @Test("without data there is no event, and the name is forgotten")
+  @Test("without data there is no event, and the name is discarded")
   func noData() throws {
     #expect(try events("event: x\n\nid: 1\n\n\n\ndata: a\n\n") == [.init(data: "a", id: "1")])
   }
 
-  @Test("an identifier holds for the events after it; an empty one takes it back")
+  @Test("an identifier applies to all following events; an empty one resets it")
   func identifiers() throws {
     let ids = try events("id: 1\ndata: a\n\ndata: b\n\nid: 2\nid: 3\ndata: c\n\nid\ndata: d\n\n").map(\.id)
     #expect(ids == ["1", "1", "3", ""])
   }
 
-  @Test("an identifier with NUL is passed over")
+  @Test("an identifier with NUL is ignored")
   func identifierWithNull() throws {
     #expect(try events("id: 1\nid: 2\0\ndata: a\n\n").map(\.id) == ["1"])
   }
 
   @Test(
-    "an identifier counts once a blank line has confirmed it, with data or not; an earlier connection's holds until then"
+    "an identifier takes effect at a blank line, with data or not; until then that of an earlier connection applies"
   )
   func confirmedIdentifier() throws {
     #expect(try parse([Array("id: 7\n\nid: 8\ndata: x\n".utf8)]).parser.lastEventID == "7")
@@ -98,7 +98,7 @@ import Testing
     #expect((events.map(\.id), parser.lastEventID) == (["6"], "6"))
   }
 
-  @Test("`retry` is taken from ASCII digits only, at once")
+  @Test("`retry` is accepted with ASCII digits only, and takes effect at once")
   func retry() throws {
     func time(_ text: String) throws -> Duration? { try parse([Array(text.utf8)]).parser.reconnectionTime }
     #expect(try time("retry: 1500\n") == .milliseconds(1500))
@@ -108,26 +108,26 @@ import Testing
     #expect(try time("retry: 5") == nil)
   }
 
-  @Test("field names are told apart by case, and unknown ones are passed over")
+  @Test("field names are case-sensitive, and unknown ones are ignored")
   func fieldNames() throws {
     #expect(try data("Data: a\n data: b\ndata : c\nx: d\ndata: e\n\n") == ["e"])
   }
 
-  @Test("what the end of the stream cuts off is no event")
+  @Test("an event that the end of the stream cuts off is discarded")
   func cutOff() throws {
     #expect(try data("data: a\n\ndata: b\n") == ["a"])
     #expect(try data("data: a\n\ndata: b") == ["a"])
     #expect(try data("").isEmpty)
   }
 
-  @Test("what is no UTF-8 becomes U+FFFD, and a letter that two pieces share stays whole")
+  @Test("invalid UTF-8 becomes U+FFFD, and a character split between two pieces stays whole")
   func letters() throws {
     #expect(try parse([Array("data: ".utf8) + [0xFF, 0x0A, 0x0A]]).events.map(\.data) == ["\u{FFFD}"])
     let bytes = Array("data: größer 🙂\n\n".utf8)
     #expect(try parse(bytes.map { [$0] }).events.map(\.data) == ["größer 🙂"])
   }
 
-  @Test("a line and the data of an event may be as long as is said, and not a byte longer")
+  @Test("a line and the data of an event may have the maximum size, and not a byte more")
   func bounds() throws {
     func code(_ text: String, _ pieceLength: Int) -> DispatchError.Code? {
       let bytes = Array(text.utf8)
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  @Test("whatever pieces the bytes come in, the events are those of the whole text", arguments: 0..<8)
+  @Test("the events do not depend on how the bytes are split into pieces", arguments: 0..<8)
   func splits(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let parts: [[UInt8]] =
@@ -179,7 +179,7 @@ import Testing
   }
 }
 
-/// The same rules over a whole text at once, in the words of the specification.
+/// The same rules for a whole text at once, in the words of the specification.
 private struct WholeText {
   private(set) var events: [ServerSentEvent] = []
   private(set) var lastEventID = ""

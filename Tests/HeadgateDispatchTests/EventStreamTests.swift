@@ -10,7 +10,7 @@ import Testing
 @Suite struct EventStreamTests {
   private static let isStream: HTTPFields = [.contentType: "text/event-stream"]
 
-  /// What a consumer has got, and how it ended.
+  /// The events that a consumer has received, and how the stream ended.
   private final class Reading: Sendable {
     let events = Outcomes<ServerSentEvent>()
     let task: Task<DispatchError?, Never>
@@ -43,7 +43,7 @@ import Testing
     if !text.isEmpty { exchange.body(Array(text.utf8)) }
   }
 
-  @Test("events come as they are whole, over a request of the long lane that asks for a stream")
+  @Test("events are delivered as soon as they are complete, over a request of the long lane that accepts a stream")
   func plain() async throws {
     let bench = try Bench(requests: 3, long: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(
-    "a stream that ends is asked for again after 3 s at the earliest, with the last identifier; no permit is held meanwhile"
+    "an ended stream reconnects after at least 3 s, with the last identifier; no permit is held meanwhile"
   )
   func again() async throws {
     let bench = try Bench()
@@ -90,7 +90,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("the server's `retry` sets the wait, and Retry-After makes it longer")
+  @Test("the server's `retry` sets the wait, and Retry-After lengthens it")
   func waits() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -112,7 +112,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a first identifier is the caller's to give")
+  @Test("the caller can set the first identifier")
   func firstIdentifier() async throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -130,7 +130,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("another status or content type ends it with the answer's head in the error", arguments: [404, 200])
+  @Test("another status or content type ends the stream with the response head in the error", arguments: [404, 200])
   func refused(status: Int) async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -144,7 +144,8 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a POST is sent once: it ends with its stream, or throws what broke it off", arguments: [false, true])
+  @Test(
+    "a POST is sent once: it ends with its stream, or throws the error that broke it off", arguments: [false, true])
   func post(breaks: Bool) async throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -158,7 +159,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a POST that is put off is not sent again")
+  @Test("a POST that receives Retry-After is not sent again")
   func postPutOff() async throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -169,7 +170,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a text that is no URL is told by the first event that is asked for; after an error there are no more events")
+  @Test("an invalid URL is reported by the first event; after an error there are no more events")
   func invalid() async throws {
     let bench = try Bench()
     var iterator = bench.dispatcher.events(from: "nowhere").makeAsyncIterator()
@@ -178,7 +179,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("cancelled while it waits for the next connection, it ends at once")
+  @Test("a stream that is cancelled while it waits to reconnect ends at once")
   func cancelledWhileWaiting() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -191,7 +192,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("cancelled in the middle of an event, it ends at once and the permit is back")
+  @Test("a stream that is cancelled in the middle of an event ends at once and returns its permit")
   func cancelledInAnEvent() async throws {
     let bench = try Bench(requests: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -204,7 +205,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("cancelled, it hands out no event that had come before")
+  @Test("a cancelled stream delivers no event received before")
   func cancelledWithEventsLeft() async throws {
     let bench = try Bench(requests: 1)
     let (source, go, first) = (bench.dispatcher.events(from: "http://a/stream"), Gate(), Gate())
@@ -224,7 +225,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("letting go of the iterator ends the connection and gives the permit back")
+  @Test("releasing the iterator ends the connection and returns the permit")
   func letGo() async throws {
     let bench = try Bench(requests: 1)
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream")) { $0.data == "a" }
@@ -235,7 +236,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("the deadline holds for all connections: it ends a stream, and no wait is begun that would outlast it")
+  @Test("the deadline covers all connections: it ends a stream, and no wait begins that would exceed it")
   func deadline() async throws {
     for endsInWait in [false, true] {
       let bench = try Bench()
@@ -261,7 +262,7 @@ import Testing
     }
   }
 
-  @Test("each of two consumers has a connection of its own and gets all events")
+  @Test("each of two consumers has its own connection and gets all events")
   func twoConsumers() async throws {
     let bench = try Bench(requests: 3, long: 2)
     let source = bench.dispatcher.events(from: "http://a/stream")
@@ -274,7 +275,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a consumer that reads nothing holds the transfer back; one that reads on lets it go on")
+  @Test("a consumer that reads nothing pauses the transfer; reading resumes it")
   func backPressure() async throws {
     let bench = try Bench()
     let (source, go) = (bench.dispatcher.events(from: "http://a/stream"), Gate())
@@ -303,7 +304,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an event that is too large ends the events, and is not asked for again")
+  @Test("an event that is too large ends the stream, without a reconnection")
   func tooLarge() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream", maxEventBytes: 100))
@@ -314,7 +315,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a dispatcher that has ended ends the events")
+  @Test("the end of the dispatcher ends the stream")
   func shutDown() async throws {
     let bench = try Bench()
     let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
@@ -326,7 +327,7 @@ import Testing
   }
 
   @Test(
-    "a shutdown of the dispatcher, or of the gate it shares, ends the wait for the next connection at once",
+    "a shutdown of the dispatcher, or of its shared gate, ends the wait to reconnect at once",
     arguments: [true, false])
   func shutDownWhileWaiting(isOwner: Bool) async throws {
     let bench = try Bench()
@@ -337,7 +338,7 @@ import Testing
     open(exchange, "retry: 60000\ndata: a\n\n")
     await reading.events.wait(for: 1)
     exchange.end()
-    // Its timer is set: it waits.
+    // Its timer is set, so it waits.
     while bench.clock.pendingCount == 0 { await Task.yield() }
     if isOwner {
       bench.dispatcher.beginShutDown(.drain)
@@ -350,7 +351,7 @@ import Testing
     await other.shutDown(.now)
   }
 
-  @Test("the events of one response, whose head was looked at first")
+  @Test("the events of a single response, whose head is examined first")
   func ofOneBody() async throws {
     let transport = ScriptedTransport { $0.respond(200, body: "data: a\n\nevent: x\ndata: b\n\ndata: c") }
     let bench = try Bench(transport: transport)

@@ -5,13 +5,13 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// The two faces of the dispatcher: the same arguments, and a URL as text wherever a request may stand.
+/// The two faces of the dispatcher: the same arguments, and URLs as text wherever a request is accepted.
 @Suite struct FacesTests {
   private let path = FileManager.default.temporaryDirectory.path + "/headgate-\(UUID().uuidString)"
   private let responses = Responses()
   private let files = Outcomes<Result<FileResponse, DispatchError>>()
 
-  @Test("a URL as text goes by every verb of both faces")
+  @Test("every verb of both faces accepts a URL as text")
   func text() async throws {
     let bench = try Bench(requests: 2, long: 1, transport: ScriptedTransport { $0.respond(body: "ok") })
     let (dispatcher, url) = (bench.dispatcher, "http://a/")
@@ -45,7 +45,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a text that is no URL is thrown where the verb throws, and told to a completion where there is one")
+  @Test("an invalid URL is thrown by verbs that throw, and passed to the completion of others")
   func badText() async throws {
     let bench = try Bench()
     let (dispatcher, bad) = (bench.dispatcher, "nowhere")
@@ -75,7 +75,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a long request's completion is told that its lane is full, unless it is willing to wait for a place")
+  @Test("a long request's completion is told that its lane is full, unless it may wait for a place")
   func fullLane() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let request = try bench.request()
@@ -99,7 +99,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what is enqueued to a file returns when it has its place in the queue")
+  @Test("enqueuing to a file returns once the request is queued")
   func enqueued() async throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let request = try bench.request()
@@ -115,7 +115,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an upload puts its body in the place of the request's, and is a PUT unless it is said otherwise")
+  @Test("an upload replaces the request's body, and is a PUT unless another method is given")
   func upload() async throws {
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()

@@ -3,10 +3,10 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What each end-point is served under the total, seen through a dispatcher.
+/// The service of each end-point under the total, seen through a dispatcher.
 @Suite struct FairnessTests {
-  /// Ten end-points under a total of 8. The first submits a thousand requests before anyone else comes, and whenever less
-  /// than half of what it likes to have waiting is left, an end-point submits the rest at once: from half a dozen to two hundred of them.
+  /// Ten end-points under a total of 8. The first submits a thousand requests before any other. Each end-point tops up
+  /// its requests, from half a dozen to two hundred, whenever fewer than half of them wait.
   ///
   /// - Returns: The requests that were started, by end-point, in windows of 300.
   private func windows(weights: [Int], seed: UInt64) async throws -> [[Int]] {
@@ -30,7 +30,7 @@ import Testing
       var window = weights.map { _ in 0 }
       while window.reduce(0, +) < 300 {
         for place in weights.indices {
-          // Enough for all that may start before the next look: nobody is ever without demand.
+          // Enough for all that may start before the next look, so that no end-point is without demand.
           let burst = total + 4 + place * 44
           if waiting[place] < burst / 2 { submit(burst - waiting[place], place) }
         }
@@ -42,7 +42,7 @@ import Testing
         }
         #expect(running.count == total)
         bench.clock.advance(by: .milliseconds(1))
-        // They last as long as they like.
+        // Durations vary.
         running.remove(at: Int.random(in: running.indices, using: &random)).respond()
       }
       windows.append(window)
@@ -52,18 +52,18 @@ import Testing
     return windows
   }
 
-  /// R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness" (1984): 1 where all have the same.
+  /// R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness" (1984): 1 if all shares are equal.
   private func jain(_ shares: [Double]) -> Double {
     let sum = shares.reduce(0, +)
     return sum * sum / (Double(shares.count) * shares.map { $0 * $0 }.reduce(0, +))
   }
 
   @Test(
-    "D51 under the total all end-points are served alike for their weight, however uneven their demand: Jain's index is at least 0.95 in every window",
+    "D51 under the total end-points are served by weight, at any demand: Jain's index is at least 0.95 in every window",
     arguments: [[1, 1, 1, 1, 1, 1, 1, 1, 1, 1], [1, 2, 4, 1, 2, 4, 1, 2, 4, 1], [10, 1, 1, 1, 1, 1, 1, 1, 1, 1]])
   func jain(weights: [Int]) async throws {
     let windows = try await windows(weights: weights, seed: 5)
-    // In the first one the total was still full of the requests of whoever came first.
+    // In the first window the total was still full of the first end-point's requests.
     for window in windows.dropFirst() {
       let index = jain(zip(window, weights).map { Double($0) / Double($1) })
       #expect(index >= 0.95, "\(index): \(window)")

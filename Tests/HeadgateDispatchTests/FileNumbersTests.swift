@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateDispatch
 
 @Suite struct FileNumbersTests {
-  @Test("eight thousand files of one name take a few attempts each, and every number once")
+  @Test("eight thousand files of one name take a few attempts each, and use every number once")
   func linear() throws {
     let numbers = FileNumbers()
     var (taken, attempts) = (Set<Int>(), 0)
@@ -18,7 +18,7 @@ import Testing
     #expect(attempts <= 8_000 * (FileNumbers.alwaysTried + 1))
   }
 
-  @Test("numbers that others have taken meanwhile are passed over")
+  @Test("numbers that others have taken meanwhile are skipped")
   func others() throws {
     let numbers = FileNumbers()
     var taken = Set(0..<100)
@@ -30,7 +30,7 @@ import Testing
     #expect(try claim() == 100)
     taken.formUnion(101..<150)
     #expect(try claim() == 150)
-    // What became free is not looked for, but for the lowest; those of another name don't count.
+    // Only the lowest free number is looked for. Numbers of another name don't count.
     taken.remove(50)
     taken.remove(3)
     #expect(try claim() == 3)
@@ -38,7 +38,7 @@ import Testing
     #expect(try numbers.claim("/y", below: 9) { number throws(DispatchError) in number } == 0)
   }
 
-  @Test("at the end of all numbers it looks for one that became free, and says so when there is none")
+  @Test("at the end of all numbers a free one is searched for, with an error if there is none")
   func end() throws {
     let numbers = FileNumbers()
     var taken: Set<Int> = []
@@ -55,7 +55,7 @@ import Testing
     #expect(try claim() == 11)
   }
 
-  @Test("more names than are remembered: each still gets its number")
+  @Test("with more names than are remembered, each still gets its number")
   func manyNames() throws {
     let numbers = FileNumbers()
     var taken: Set<String> = []
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("what goes wrong with a number ends the search")
+  @Test("an error with a number ends the search")
   func failure() {
     var attempts = 0
     #expect(throws: DispatchError.self) {

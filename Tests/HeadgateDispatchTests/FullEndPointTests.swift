@@ -2,11 +2,11 @@ import HeadgateDispatch
 import HeadgateTesting
 import Testing
 
-/// A full end-point is nobody else's matter.
+/// A full end-point does not affect others.
 @Suite struct FullEndPointTests {
   private let bench: Bench
 
-  /// Two run at the end-point `full`, ten thousand wait for it, which is all that may wait.
+  /// Two requests run at the end-point `full`, and ten thousand wait for it, which is the bound on waiting requests.
   init() throws {
     bench = try Bench(requests: 2, total: 3, waiting: 10_000, observers: [])
     for number in 0..<10_002 {
@@ -35,7 +35,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("and one that waits for another end-point starts inside the end of the request that it waits for")
+  @Test("a request that waits for another end-point starts inside the end of the request that it waits for")
   func startsWhenFreed() async throws {
     // There is no room to wait while ten thousand do.
     bench.dispatcher.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 1), total: 3, waiting: 10_001))

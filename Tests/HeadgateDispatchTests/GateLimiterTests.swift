@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Rates, weights, scopes and pauses through the gate, by a clock that the test moves.
+/// Rates, weights, scopes and pauses through the gate, by a clock that the test controls.
 @Suite struct GateLimiterTests {
   private typealias Results = Outcomes<Result<Permit, DispatchError>>
 
@@ -29,7 +29,8 @@ import Testing
       for: endPoint ?? here, scopes: scopes, weights: weights, deadline: deadline, completion: results.add)
   }
 
-  @Test("D104 a rate holds beside the limit, by one timer; who gives up while it waits costs nothing")
+  @Test(
+    "D104 a rate applies beside the limit, with one timer; a request that is withdrawn while it waits costs nothing")
   func rate() throws {
     let gate = try gate(EndPointLimits(requests: 4, rates: [.spaced(10, per: .seconds(1))]))
     let results = Results()
@@ -45,14 +46,14 @@ import Testing
     #expect(results.count == 3)
     clock.advance(by: .milliseconds(102))
     #expect(results.count == 4 && gate.counts.waiting == 0 && clock.pendingCount == 0)
-    // A limit that goes takes its waiting with it.
+    // Removing a limit ends the waits for it.
     _ = ask(gate, into: results)
     #expect(results.count == 4)
     gate.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 9)))
     #expect(results.count == 5 && clock.pendingCount == 0)
   }
 
-  @Test("a rate that is changed counts what started before")
+  @Test("a changed rate counts earlier starts")
   func changed() throws {
     let gate = try gate(EndPointLimits(requests: 9, rates: [.rolling(2, per: .seconds(10))]))
     let results = Results()
@@ -66,12 +67,12 @@ import Testing
     #expect(results.count == 4)
   }
 
-  @Test("a start that never happened gives its place back")
+  @Test("a start that never happened returns its place")
   func declined() throws {
     let gate = try gate(EndPointLimits(requests: 4, rates: [.rolling(1, per: .seconds(1))]))
     let results = Results()
     let box = Locked<PermitRequest?>(nil)
-    // Inside a delivery of the gate the next one is granted and not told yet: it gives up there.
+    // Inside a delivery of the gate the next request is granted and not told yet. It is withdrawn there.
     gate.requestPermit(for: there) { [here] _ in
       let request = gate.requestPermit(for: here, completion: results.add)
       box.withLock { $0 = request }
@@ -82,14 +83,14 @@ import Testing
     #expect(results.count == 2 && results.last?.code == nil)
   }
 
-  @Test("a hundred thousand end-points that sleep arm one timer, and wake by it")
+  @Test("a hundred thousand sleeping end-points arm one timer, and wake by it")
   func oneTimer() async throws {
     let timers = CountingTimers()
     let limits = try GateLimits(
       endPoint: EndPointLimits(requests: 4, rates: [.spaced(1, per: .seconds(1))]), total: 1_000_000)
     let gate = EndPointGate(limits: limits, timers: timers, logger: .silent)
     let results = Results()
-    // In a release build; 5,000 in debug builds.
+    // In a release build. 5,000 in debug builds.
     let count = min(many / 4, 100_000)
     for number in 0..<count {
       let endPoint = try EndPoint(host: "h\(number)", port: 1)
@@ -98,14 +99,16 @@ import Testing
     #expect(results.count == count && gate.counts.waiting == count)
     #expect(timers.armed == 1 && timers.clock.pendingCount == 1)
     timers.clock.advance(by: .seconds(2))
-    // A thread of the gate's own hands over what a caller is not held to.
+    // Deliveries that exceed a caller's share are made by a thread of the gate.
     await results.wait(for: 2 * count)
     #expect(results.count == 2 * count && gate.counts.waiting == 0 && timers.clock.pendingCount == 0)
-    // Some wake at a time, so that nobody else waits long for the lock.
+    // Only some wake at a time, so that no thread waits long for the lock.
     #expect(timers.armed <= 1 + count / 256 + 1)
   }
 
-  @Test("D106 who would end within a pause ends at once and hears until when; others wait, and one goes first")
+  @Test(
+    "D106 a request whose deadline falls into a pause ends at once and names its end; others wait, and one goes first"
+  )
   func paused() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 3))
     limits.pauses = PausePolicy(jitter: 0)
@@ -138,7 +141,7 @@ import Testing
     #expect(patient.count == 3)
   }
 
-  @Test("what waits for an end-point that was given up ends as unreachable, and what comes while it sleeps")
+  @Test("requests that wait for an unreachable end-point end as unreachable, and so do new ones while it sleeps")
   func givenUp() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
     limits.breaker = BreakerPolicy(failures: 1, firstSleep: .seconds(1), sleeps: 1, jitter: 0)
@@ -162,7 +165,7 @@ import Testing
     #expect(results.last?.code == nil)
   }
 
-  @Test("D09 weights: too heavy is refused by name, the true weight frees the rest, more than that is owed")
+  @Test("D09 weights: a weight that is too large is refused by name, settling frees the rest, an excess is owed")
   func weights() throws {
     let gate = try gate(EndPointLimits(requests: 4, budgets: [Budget("tokens", units: 10, per: .seconds(10))]))
     let results = Results()
@@ -171,7 +174,7 @@ import Testing
     #expect(results.last?.error?.description.contains("11 of 10 tokens") == true)
     _ = ask(gate, weights: ["tokens": 8], into: results)
     let heavy = ask(gate, weights: ["tokens": 5], into: results)
-    // A light one does not overtake it, one that weighs nothing neither.
+    // Neither a light request nor one without weight overtakes it.
     _ = ask(gate, weights: ["tokens": 1], into: results)
     _ = ask(gate, into: results)
     #expect(results.count == 2)
@@ -188,7 +191,7 @@ import Testing
     #expect(results.count == 6)
   }
 
-  @Test("a scope holds over end-points, and is in no other's way")
+  @Test("a scope spans end-points, and does not affect others")
   func scopes() throws {
     let gate = try gate(EndPointLimits(requests: 4))
     try gate.updateLimits { $0.scopes[.key("x")] = try ScopeLimits(requests: 1) }
@@ -203,7 +206,7 @@ import Testing
     #expect(results.count == 4 && second.waitReason == nil)
   }
 
-  @Test("the pause of a scope that was refused is in no other's way")
+  @Test("the pause of a refused scope does not affect others")
   func pausedScope() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 2))
     limits.pauses = PausePolicy(jitter: 0)
@@ -225,7 +228,7 @@ import Testing
     #expect(refused.count == 2)
   }
 
-  @Test("a deadline that passes in the queue says what was waited for")
+  @Test("a deadline that passes in the queue gives the reason of the wait")
   func deadline() throws {
     let gate = try gate(EndPointLimits(requests: 1))
     let results = Results()
@@ -261,7 +264,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a weight is told while its own window lasts, however long others are")
+  @Test("a weight can be settled during its own window, however long others are")
   func settledTooLate() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 9))
     for (name, seconds) in [("short", 1), ("long", 60)] {
@@ -282,13 +285,13 @@ import Testing
     let late = scheduler.settleWeight(tickets[1], ["tokens": 9])
     let partlyLate = scheduler.settleWeight(tickets[2], ["tokens": 9])
     #expect(!late && partlyLate)
-    // Nothing is owed where both had left the window: a heavy one starts.
+    // Nothing is owed since both have left the window: a heavy request starts.
     let heavy = StartNeeds(scopes: [.key("short")], weights: ["tokens": 10])
     _ = scheduler.submit(3, to: here, .short, at: moment, needs: heavy)
     guard case .start(3, _)? = scheduler.next() else { throw Unexpected() }
   }
 
-  @Test("what an end-point has counted outlives its forgetting, and is forgotten later")
+  @Test("the counts of an end-point outlive it, and are forgotten later")
   func forgotten() throws {
     var scheduler = Scheduler<Int>(
       limits: try GateLimits(endPoint: EndPointLimits(requests: 2, rates: [.spaced(1, per: .seconds(1))])))
@@ -300,7 +303,7 @@ import Testing
       else { throw Unexpected() }
       #expect(scheduler.finish(ticket) == number)
     }
-    // The first one was forgotten as an end-point, and not as one that has just started something.
+    // The first was forgotten as an end-point, but its recent start was not.
     guard case .accepted = scheduler.submit(-1, to: try EndPoint(host: "h0", port: 1), .short, at: moment) else {
       throw Unexpected()
     }

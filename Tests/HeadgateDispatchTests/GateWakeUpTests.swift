@@ -3,13 +3,13 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Section B of the cases: nobody who could run is left waiting.
+/// Section B of the cases: no request that could run is left waiting.
 @Suite struct GateWakeUpTests {
   private func gate(_ requests: Int, total: Int = 1000, clock: ManualClock = ManualClock()) throws -> EndPointGate {
     EndPointGate(limits: try GateLimits(endPoint: EndPointLimits(requests: requests), total: total), timers: clock)
   }
 
-  @Test("D14 permits released and asked for by eight threads at once: every request gets one, none is lost")
+  @Test("D14 eight threads release and request permits at once: every request gets one, none is lost")
   func releaseAgainstWait() async throws {
     let gate = try gate(3)
     let endPoints = try (0..<5).map { try EndPoint(host: "h\($0)", port: 1) }
@@ -34,7 +34,7 @@ import Testing
     #expect(gate.counts.peak <= 3)
   }
 
-  @Test("D15 a permit freed at one end-point wakes its own waiter, whoever else waits")
+  @Test("D15 a permit freed at one end-point wakes its own waiter, even if others wait")
   func ownWaiter() throws {
     let gate = try gate(1)
     let (a, b) = (try EndPoint(host: "a", port: 1), try EndPoint(host: "b", port: 1))
@@ -68,7 +68,7 @@ import Testing
     #expect(gate.counts.running == 0)
   }
 
-  @Test("D17 a waiter that is cancelled as its permit comes passes it on")
+  @Test("D17 a waiter that is cancelled as its permit arrives passes it on")
   func cancelledAsItComes() async throws {
     let gate = try gate(1)
     let endPoint = try EndPoint(host: "a", port: 1)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("D19 a request that can't run yet stands in nobody's way")
+  @Test("D19 a request that can't run yet blocks no other")
   func noHeadOfLineBlocking() throws {
     let gate = EndPointGate(
       limits: try GateLimits(endPoint: EndPointLimits(requests: 2, long: 1), total: 2), timers: ManualClock())
@@ -138,7 +138,7 @@ import Testing
     permits.values[1].release()
     #expect(order.values == ["long a", "short a", "short b"])
     permits.values[0].release()
-    // The elder one's end-point has had its turn.
+    // The end-point of the older request has had its turn.
     #expect(order.values == ["long a", "short a", "short b", "long b"])
     permits.values[2].release()
     permits.values[3].release()
@@ -147,7 +147,7 @@ import Testing
     #expect(gate.counts.endPoints == 0)
   }
 
-  @Test("D20 a blocking caller that is woken for nothing goes on waiting")
+  @Test("D20 a blocking caller continues to wait after a spurious wake-up")
   func spuriousWakeUp() throws {
     let parker = Parker()
     let other = try WorkerThread(name: "waker") { for _ in 0..<1_000 { parker.unpark() } }
@@ -156,7 +156,7 @@ import Testing
     #expect(!parker.park(until: .now + .nanoseconds(1)))
   }
 
-  @Test("D21 ten thousand wait and one permit comes free: one of them is told")
+  @Test("D21 with ten thousand waiting, one free permit wakes one of them")
   func oneRelease() throws {
     let gate = try gate(1)
     let endPoint = try EndPoint(host: "a", port: 1)
@@ -185,7 +185,7 @@ import Testing
     for _ in 0..<100 { ask(0) }
     for _ in 0..<10 { for index in 1...3 { ask(index) } }
     for _ in 0..<36 { permits.values[permits.count - 4].release() }
-    // After the first four, which found the total free, everyone gets the same share.
+    // After the first four, which found the total free, all get the same share.
     let shares = (0..<4).map { index in order.values.dropFirst(4).filter { $0 == index }.count }
     #expect(shares == [9, 9, 9, 9])
   }

@@ -9,7 +9,7 @@ import Testing
   private func pairs(_ text: String) -> [String] { head(text).headerFields.map { "\($0.name.rawName)=\($0.value)" } }
 
   @Test(
-    "Lines end in CRLF or LF, with a status line before and an empty line behind, or without",
+    "Lines end in CRLF or LF, with or without a status line before and an empty line after",
     arguments: [
       "HTTP/1.1 200 OK\r\nServer: a b\r\nContent-Length: 5\r\n\r\n",
       "HTTP/1.1 200 OK\nServer: a b\nContent-Length: 5\n\n",
@@ -24,13 +24,13 @@ import Testing
     #expect(head(block)[.location] == nil)
   }
 
-  @Test("Names match in any case, and whole")
+  @Test("Names match in any case, and as a whole")
   func names() throws {
     let head = head("cOnTent-LENGTH: 5\r\nX-Content-Length: 6\r\nContent-Lengths: 7\r\n")
     #expect(head[.contentLength] == "5")
     #expect(head.headerFields[.contentLength] == "5")
     #expect(head[try #require(HTTPField.Name("x-content-length"))] == "6")
-    // Differs from a letter by the bit that tells case apart.
+    // Differs from a letter by the bit that encodes case.
     #expect(self.head("^ame: x\r\n")[try #require(HTTPField.Name("~ame"))] == nil)
   }
 
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "A line that is no field is passed over, the others stay",
+    "A line that is not a field is skipped, the others stay",
     arguments: [
       "no colon here", ": no name", "Server : space before the colon", " Server: continued", "\tServer: continued",
       "Ser ver: space inside", "", "\r", ":", "\u{0}Server: zero",
@@ -64,13 +64,13 @@ import Testing
     #expect(head(block)[.age] == "1")
   }
 
-  @Test("Nothing has no fields")
+  @Test("An empty block has no fields")
   func empty() {
     #expect(pairs("").isEmpty)
     #expect(head("")[.server] == nil)
   }
 
-  @Test("A lone carriage return or a zero in a value becomes a space: no value reaches over its line")
+  @Test("A lone carriage return or a zero in a value becomes a space: no value extends beyond its line")
   func loneControls() {
     let block = "Server: a\rVia: b\r\nLocation: c\0d\r\n"
     #expect(head(block)[.server] == "a Via: b")
@@ -79,7 +79,7 @@ import Testing
     #expect(pairs(block) == ["Server=a Via: b", "Location=c d"])
   }
 
-  @Test("Bytes that are no UTF-8 spoil their own character only")
+  @Test("Invalid UTF-8 affects only its own character")
   func invalidText() {
     let head = ResponseHead(statusCode: 200, block: Array("Server: a".utf8) + [0xFF] + Array("b\r\nAge: 1\r\n".utf8))
     #expect(head[.server] == "a\u{FFFD}b")
@@ -87,7 +87,7 @@ import Testing
     #expect(head.headerFields.count == 2)
   }
 
-  @Test("A field asked for alone is what the parsed fields say", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test("Looking up one field agrees with parsing all fields", arguments: 1...20 as ClosedRange<UInt64>)
   func oneOrAll(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let pieces = [
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  @Test("A head from parsed fields gives them back")
+  @Test("A head from parsed fields returns them")
   func parsed() {
     let head = ResponseHead(statusCode: 404, headerFields: [.server: "a", .via: "b"])
     #expect(head.statusCode == 404)

@@ -36,7 +36,7 @@ import Testing
   ]
 
   @Test(
-    "every error of the package is caught as a HeadgateError, with a word for logs and words for people",
+    "every error of the package is caught as a HeadgateError, with a code for logs and a text for users",
     arguments: 0..<failing.count)
   func caught(number: Int) async {
     let (name, work) = Self.failing[number]
@@ -47,11 +47,11 @@ import Testing
       #expect(error.codeName == name, "\(error)")
       #expect(!error.description.isEmpty)
     } catch {
-      Issue.record("\(name): \(type(of: error)) is none")
+      Issue.record("\(name): \(type(of: error)) is not a HeadgateError")
     }
   }
 
-  @Test("the error that one came from is told, whatever the type calls it")
+  @Test("the underlying error is available for every type")
   func underlying() {
     let errors: [any HeadgateError] = [
       DispatchError(.interceptorFailed, underlyingError: Cause()), PerformError<Cause>(.failed, failure: Cause()),

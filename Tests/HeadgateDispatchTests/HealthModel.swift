@@ -2,46 +2,46 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// What the page on pauses says of an end-point or a scope that was refused, or can't be reached. Every answer is kept, and
-/// what follows from them is worked out anew each time.
+/// A model of the rules of the documentation on pauses, for an end-point or a scope that was refused or can't be
+/// reached. It keeps every answer, and derives the consequences anew each time.
 struct HealthModel {
   enum Cause: Equatable {
     case refused(Int)
     case unreachable
   }
 
-  /// What was told since the last sleep, or since something else put an end to the row.
+  /// The answers since the last sleep, or since another event that ended the series.
   private enum Told {
     case plain503, other
   }
 
-  /// Nothing starts before it.
+  /// Nothing starts before this.
   private(set) var until: UInt64 = 0
-  /// Why it sleeps or slept last; nil once it has recovered.
+  /// Why it sleeps or slept last. Nil once it has recovered.
   private(set) var cause: Cause?
-  /// How often it slept: of what runs, only what started since the last one counts.
+  /// How often it slept. Of running requests, only those that started since the last sleep count.
   private(set) var sleepsEver = 0
   private(set) var hasGivenUp = false
   private(set) var lastTold: UInt64 = 0
-  /// Something was told that may be of importance later.
+  /// Whether anything was told that may matter later.
   private(set) var isKnown = false
 
   private var answers: [Told] = []
   private var failuresInRow = 0
   // The moment at which the last sleep began.
   private var began: UInt64 = 0
-  // Sleeps since it was well: all of them, and those in a row for failures.
+  // The sleeps since it was well: all of them, and those in a row for failures.
   private var steps = 0
   private var failedTries = 0
-  // When the answers started that it gave since the last sleep was over.
+  // The starts of the requests that it has answered since the last sleep ended.
   private var passed: [UInt64] = []
-  // How long the last sleep was to be.
+  // The intended length of the last sleep.
   private var length: UInt64 = 0
   private(set) var pace = PaceModel()
 
   func isAsleep(at now: UInt64) -> Bool { now < until }
 
-  /// How many of those that started since the last sleep may run at once; nil: the limits alone hold.
+  /// How many of the requests started since the last sleep may run at once. Nil: only the limits apply.
   func allowance(at now: UInt64) -> Int? {
     guard cause != nil else { return nil }
     guard let first = passed.first else { return 1 }
@@ -57,7 +57,7 @@ struct HealthModel {
     return start > began
   }
 
-  /// Whether it sleeps by that, or sleeps longer.
+  /// Returns whether it now sleeps, or sleeps longer.
   mutating func answered(
     _ status: Int, wait: Duration?, startedAt start: UInt64, at now: UInt64, _ pauses: PausePolicy?, ceiling: Int
   ) -> Bool {
@@ -71,7 +71,7 @@ struct HealthModel {
     if status == 503, wish == nil {
       answers.append(.plain503)
       let many = answers.suffix(pauses.answers).count { $0 == .plain503 } >= pauses.unavailable
-      // The probe after a pause for 503 has learned that it goes on.
+      // The probe after a pause for 503 has shown that the pause must continue.
       guard many || cause == .refused(503) && passed.isEmpty else { return false }
     } else if status == 429 || (status == 403 || status == 503) && wish != nil {
       answers.append(.other)
@@ -88,18 +88,18 @@ struct HealthModel {
     return true
   }
 
-  /// It answered, and no status is known.
+  /// It answered, with an unknown status.
   mutating func reached(startedAt start: UInt64, at now: UInt64, ceiling: Int) {
     guard hear(start, at: now) else { return }
     wake()
     pass(start, ceiling)
   }
 
-  /// Whether it sleeps by that, or sleeps longer.
+  /// Returns whether it now sleeps, or sleeps longer.
   mutating func failed(startedAt start: UInt64, at now: UInt64, _ breaker: BreakerPolicy?) -> Bool {
     guard hear(start, at: now), let breaker else { return false }
     failuresInRow += 1
-    // Once it slept for failures, each try that fails is one too many.
+    // Once it has slept for failures, each failed attempt is one too many.
     guard failedTries > 0 || failuresInRow >= breaker.failures else { return false }
     let wasAsleep = isAsleep(at: now)
     let length = UInt64(breaker.firstSleep / .nanoseconds(1)) << UInt64(min(failedTries, 30))
@@ -110,7 +110,7 @@ struct HealthModel {
     return true
   }
 
-  /// The policies are others. A sleep ends with the policy that it follows.
+  /// The policies have changed. A sleep ends with the policy that it follows.
   mutating func adopt(_ pauses: PausePolicy?, _ breaker: BreakerPolicy?) {
     if pauses == nil { pace = PaceModel(lastStart: pace.lastStart) }
     guard cause == .unreachable && breaker == nil || cause != nil && cause != .unreachable && pauses == nil else {
@@ -120,7 +120,7 @@ struct HealthModel {
     wake()
   }
 
-  /// Any answer does it.
+  /// Any answer counts.
   private mutating func wake() { (failuresInRow, failedTries, hasGivenUp) = (0, 0, false) }
 
   private mutating func sleep(_ length: UInt64, _ cause: Cause, at now: UInt64) {
@@ -130,7 +130,7 @@ struct HealthModel {
     sleepsEver += 1
   }
 
-  /// One more was answered: one more may run, until the limits alone hold again.
+  /// One more was answered, so one more may run, until only the limits apply again.
   private mutating func pass(_ start: UInt64, _ ceiling: Int) {
     guard start >= until else { return }
     pace.accepted(startedAt: start)
@@ -140,16 +140,16 @@ struct HealthModel {
   }
 }
 
-/// What the page on pauses says of a server that counts.
+/// A model of the rules of the documentation on pauses, for a server with a rate limit.
 struct PaceModel {
   var lastStart: UInt64 = 0
-  /// From one start to the next; 0: no distance is kept.
+  /// The interval between starts. 0: none is kept.
   private(set) var distance: UInt64 = 0
-  // The last refusal that said something, the end of the last pause, and how long that was.
+  // The last refusal that counted, the end of the last pause, and the length of the pause.
   private var refusal: UInt64?
   private var resumed: UInt64 = 0
   private var pause: UInt64 = 0
-  // The starts that were answered since then, and since when this distance is kept.
+  // The starts that were answered since then, and since when this interval is kept.
   private var taken: [UInt64] = []
   private var since: UInt64 = 0
 
@@ -160,7 +160,7 @@ struct PaceModel {
   mutating func accepted(startedAt start: UInt64) {
     guard refusal != nil else { return }
     taken.append(start)
-    // As long as the pause, a second at least and ten at most.
+    // As long as the pause, at least one second and at most ten.
     guard distance > 0, start >= since + min(max(pause, 1_000_000_000), 10_000_000_000) else { return }
     since = start
     distance -= distance / 5

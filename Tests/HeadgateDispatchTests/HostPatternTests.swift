@@ -25,7 +25,7 @@ import Testing
     #expect(limits.of(try EndPoint(url)).requests == requests)
   }
 
-  @Test("an end-point's own limit goes before every rule, and without any the common one holds")
+  @Test("an end-point's own limit precedes every rule, and without any the general one applies")
   func overrides() throws {
     var limits = try limits(["a.example": 2])
     let endPoint = try EndPoint("http://a.example")
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "what is no pattern is an error that says what is",
+    "an invalid pattern is an error that describes valid ones",
     arguments: [
       "", "*.", "a.*", "*a.example", "**", "a*b", "*.example.com:0", "*.example.com:65536", "a.example:x", "*.10.0.0.1",
       "*.[::1]", "a..b", "a b", ":80", "*:", "*.*.example",
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "a pattern is written as it is meant",
+    "a pattern is printed in canonical form",
     arguments: [
       ("*", "*"), ("*:81", "*:81"), ("*.Example.COM.", "*.example.com"), ("A.example:80", "a.example:80"),
       ("[::1]:80", "[::1]:80"), ("::1", "[::1]"),
@@ -57,7 +57,7 @@ import Testing
     #expect(try HostPattern(text) == HostPattern(canonical))
   }
 
-  @Test("a rule that comes while requests wait starts all that became eligible; one that goes ends nothing")
+  @Test("a rule added while requests wait starts all eligible ones; removing one ends nothing")
   func changed() throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()

@@ -12,11 +12,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What ends a request that is in the hands of its interceptors, and every way in.
+/// The ends of a request while interceptors work on it, for every way of submitting it.
 @Suite struct InterceptorEndTests {
   private let responses = Responses()
 
-  /// Keeps a request in preparation or at a look at its response, until its task is cancelled.
+  /// Keeps a request in preparation or review until its task is cancelled.
   private static func holder(_ place: String, _ inside: Gate, _ cancelled: Gate) -> Hooks {
     @Sendable func hold() async throws {
       inside.open()
@@ -32,7 +32,7 @@ import Foundation
   }
 
   @Test(
-    "a cancel takes effect at once while interceptors work, by handle, tag or end-point, and their task is cancelled",
+    "a cancellation takes effect at once while interceptors work, by handle, tag or end-point, and cancels their task",
     arguments: ["prepare", "review"], [0, 1, 2])
   func cancel(place: String, way: Int) async throws {
     let (inside, cancelled) = (Gate(), Gate())
@@ -58,7 +58,7 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("the deadline counts what interceptors take, the time-out does not", arguments: ["prepare", "review"])
+  @Test("the deadline includes the work of interceptors, the timeout does not", arguments: ["prepare", "review"])
   func time(place: String) async throws {
     let (inside, cancelled) = (Gate(), Gate())
     let bench = try Bench(requests: 1, interceptors: [Self.holder(place, inside, cancelled)])
@@ -76,7 +76,7 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("the time-out goes on where it was once a request is sent again")
+  @Test("the timeout continues from its previous value once a request is sent again")
   func timeoutGoesOn() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let interceptor = Hooks(review: { _, _ in
@@ -106,7 +106,8 @@ import Foundation
   }
 
   @Test(
-    "a dispatcher that drains finishes what interceptors work on", arguments: ["prepare", "review", "redirect"],
+    "a draining dispatcher finishes the requests that interceptors work on",
+    arguments: ["prepare", "review", "redirect"],
     [true, false])
   func drain(place: String, shares: Bool) async throws {
     let (inside, goesOn) = (Gate(), Gate())
@@ -148,7 +149,7 @@ import Foundation
   }
 
   @Test(
-    "other shutdowns end it at once, also at a gate that goes on",
+    "other shutdowns end them at once, also at a gate that stays open",
     arguments: [ShutdownMode.graceful, .now], ["prepare", "review"])
   func shutDown(mode: ShutdownMode, place: String) async throws {
     for shares in [false, true] {
@@ -172,7 +173,7 @@ import Foundation
     }
   }
 
-  @Test("once a gate ends what waits a response is not looked at any more: it is the request's")
+  @Test("once a gate ends waiting requests, a response is no longer reviewed: it is delivered")
   func endingGate() async throws {
     let interceptor = Hooks()
     let bench = try Bench(requests: 1, interceptors: [interceptor])
@@ -187,7 +188,7 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an interceptor's own requests go past all interceptors, under the same limit, and while the dispatcher drains")
+  @Test("requests of an interceptor bypass all interceptors, under the same limit, and while the dispatcher drains")
   func sends() async throws {
     let inside = Gate()
     let goesOn = Gate()
@@ -216,7 +217,7 @@ import Foundation
   }
 
   @Test(
-    "a shared gate's dispatcher sends for its interceptors while it drains, and not once nothing is left",
+    "a dispatcher with a shared gate sends for its interceptors while it drains, and not after it is empty",
     arguments: [false, true])
   func sendsWhileSharedDrains(isObserved: Bool) async throws {
     let (inside, goesOn) = (Gate(), Gate())
@@ -228,7 +229,7 @@ import Foundation
       request.headerFields[.accept] = try await interception.send(try DispatchRequest("http://a/token")).text
     }
     let bench = try Bench(requests: 1)
-    // Answers at once, so that a request too many is one that succeeds.
+    // Answers at once, so that a surplus request succeeds.
     let transport = ScriptedTransport { $0.respond(body: "t") }
     let sharing = URLDispatcher(
       transport: transport, sharing: bench.dispatcher.gate, observers: isObserved ? [bench.recording] : [],
@@ -246,9 +247,9 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  // MARK: Ways in
+  // // MARK: Ways of submitting
 
-  @Test("streams, files, blocking calls, callbacks, held callers and delegates: all are prepared and sent again")
+  @Test("streams, files, blocking calls, callbacks, suspended callers and delegates: all are prepared and sent again")
   func ways() async throws {
     let interceptor = Hooks { request, interception in request.headerFields[.accept] = "\(interception.resends)" }
     let transport = ScriptedTransport { exchange in
@@ -285,7 +286,7 @@ import Foundation
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a long request is refused at once where its lane has no place, and later where it lost that meanwhile")
+  @Test("a long request is refused at once if its lane is full, and later if it has become full meanwhile")
   func longLane() async throws {
     let (inside, goesOn) = (Gate(), Gate())
     let interceptor = Hooks { request, _ in
@@ -311,7 +312,8 @@ import Foundation
   }
 
   @Test(
-    "a delegate is asked for a credential after interceptors have let the response be; that request is prepared too")
+    "a delegate is asked for a credential after the interceptors have accepted the response; the resend is prepared too"
+  )
   func credential() async throws {
     final class Guest: URLDispatchDelegate {
       let calls = Outcomes<String>()
@@ -326,7 +328,7 @@ import Foundation
       }
       func dispatchOperationDidFinish(_ operation: URLDispatchOperation) { calls.add("finished") }
     }
-    // Looked at and let be; then not looked at.
+    // Reviewed and accepted, then not reviewed.
     for isLooked in [true, false] {
       let interceptor = Hooks { request, _ in
         request.headerFields[.accept] = "prepared"
@@ -350,7 +352,7 @@ import Foundation
     }
   }
 
-  @Test("under random answers, cancels and ends each request ends once and nothing is left", arguments: 0..<12)
+  @Test("under random answers, cancellations and ends each request ends once and nothing is left", arguments: 0..<12)
   func anything(seed: UInt64) async throws {
     let random = LockedBox(SeededRandom(seed: seed))
     @Sendable func dice(_ sides: Int) -> Int { random.withLock { Int.random(in: 0..<sides, using: &$0) } }

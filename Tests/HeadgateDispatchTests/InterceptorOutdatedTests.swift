@@ -4,12 +4,12 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What ends a request while it is asked, inside the grant of its permit, whether what was prepared is out of date.
+/// Ends of a request during the grant of its permit, while interceptors are asked whether the preparation is outdated.
 @Suite struct InterceptorOutdatedTests {
   private let responses = Responses()
   private let action = LockedBox<(@Sendable () -> Void)?>(nil)
 
-  /// Does something when it is asked, and says yes.
+  /// Performs an action when it is asked, and answers yes.
   private func outdated(after gate: Gate? = nil) -> Hooks {
     Hooks { _, _ in
       await gate?.wait()
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test("what is out of date at a gate that ends meanwhile is not prepared anew", arguments: [false, true])
+  @Test("an outdated request at a gate that ends meanwhile is not prepared again", arguments: [false, true])
   func endingGate(shares: Bool) async throws {
     let interceptor = outdated()
     let bench = try Bench(requests: 1, interceptors: [interceptor])
@@ -28,7 +28,7 @@ import Testing
       shares
       ? URLDispatcher(transport: transport, sharing: bench.dispatcher.gate, interceptors: [interceptor])
       : bench.dispatcher
-    // What the gate says to those that run comes after the grant.
+    // The gate tells running requests of its end after the grant.
     action.withLock { $0 = { [owner = bench.dispatcher] in owner.beginShutDown(.now) } }
     dispatcher.dispatchShort(try bench.request()) { [responses] in responses.add($0) }
     await responses.wait(for: 1)
@@ -41,7 +41,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("what is cancelled when it turns out to be out of date is not prepared anew, nor expected any more")
+  @Test("a request cancelled while it turns out to be outdated is neither prepared again nor expected any more")
   func cancelled() async throws {
     let goesOn = Gate()
     let interceptor = outdated(after: goesOn)
@@ -50,7 +50,7 @@ import Testing
     action.withLock { $0 = { operation.cancel() } }
     goesOn.open()
     await responses.wait(for: 1)
-    // Waits for all that the gate expects.
+    // Waits for all requests that the gate expects.
     await bench.dispatcher.shutDown(.drain)
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(interceptor.calls.values == ["prepare 0"])

@@ -6,13 +6,13 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// In which task interceptors work.
+/// The task in which interceptors work.
 @Suite struct InterceptorTaskTests {
   private enum Context {
     @TaskLocal static var trace = "none"
   }
 
-  @Test("all work of interceptors has the task-local values and the priority of the task that submitted the request")
+  @Test("all work of interceptors has the task-local values and the priority of the submitting task")
   func inherits() async throws {
     let seen = Outcomes<String>()
     let note: @Sendable (String) -> Void = { seen.add("\($0) \(Context.trace) \(Task.currentPriority.rawValue)") }
@@ -29,7 +29,7 @@ import Testing
     let task = Task.detached(priority: .low) {
       try await Context.$trace.withValue("mine") { try await dispatcher.data(for: sent) }
     }
-    // The rest comes from a thread without a task, and from a task with values of its own.
+    // The rest is called by a thread without a task, and by a task with other values.
     await bench.transport.next().respond(503)
     Context.$trace.withValue("other") { bench.clock.advance(by: .seconds(2)) }
     await bench.transport.next().respond(302, [.location: "http://b/"])
@@ -40,7 +40,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("the task does one piece of work after the other, and ends when it is told to")
+  @Test("the task does one job after another, and ends when it is told to")
   func order() async {
     let done = Outcomes<Int>()
     let (task, inside, goesOn, ended) = (InterceptorTask(), Gate(), Gate(), Gate())

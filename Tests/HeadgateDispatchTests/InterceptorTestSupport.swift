@@ -3,7 +3,7 @@ import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
 
-/// An interceptor of a test's, by closures, that writes down what it is asked.
+/// An interceptor for tests, made of closures, that records its calls.
 final class Hooks: RequestInterceptor {
   typealias Prepare = @Sendable (inout DispatchRequest, Interception) async throws -> Void
   typealias Interest = @Sendable (InterceptedResponse, Interception) -> Bool
@@ -17,8 +17,8 @@ final class Hooks: RequestInterceptor {
   private let outdated: @Sendable () -> Bool
 
   /// - Parameters:
-  ///   - name: Stands before what it writes down.
-  ///   - calls: Where it writes that down.
+  /// - name: The prefix of its records.
+  /// - calls: Receives the records.
   init(
     _ name: String = "", calls: Outcomes<String> = Outcomes(), prepare: @escaping Prepare = { _, _ in },
     interest: @escaping Interest = { response, _ in response.statusCode == 401 },
@@ -51,7 +51,7 @@ final class Hooks: RequestInterceptor {
   }
 }
 
-/// Suspends for as long as the task is not cancelled.
+/// Suspends until the task is cancelled.
 func untilCancelled() async throws {
   let gate = Gate()
   await withTaskCancellationHandler {
@@ -62,5 +62,5 @@ func untilCancelled() async throws {
   throw CancellationError()
 }
 
-/// What goes wrong in a test.
+/// An error for tests.
 struct Mishap: Error, Equatable {}

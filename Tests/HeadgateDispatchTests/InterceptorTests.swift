@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What interceptors do to requests, and where.
+/// The effect of interceptors on requests.
 @Suite struct InterceptorTests {
   private let responses = Responses()
 
@@ -14,7 +14,7 @@ import Testing
     try Bench(requests: requests, interceptors: interceptors)
   }
 
-  @Test("requests are prepared by all in order, responses looked at in the opposite order until one wants it again")
+  @Test("requests are prepared by all in order, responses reviewed in reverse order until one asks for a resend")
   func order() async throws {
     let calls = Outcomes<String>()
     let first = Hooks("1 ", calls: calls) { request, _ in request.headerFields[.accept] = "1" }
@@ -33,7 +33,7 @@ import Testing
     #expect(exchange.request.headerFields[.accept] == "12")
     exchange.respond(401)
     let again = await bench.transport.next()
-    // Prepared from the start: nothing piles up.
+    // Each preparation starts from the original request, so nothing accumulates.
     #expect(again.request.headerFields[.accept] == "12")
     again.respond(204)
     await bench.dispatcher.shutDown()
@@ -67,7 +67,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("no permit is held while a response is looked at, and who comes back goes before those that came later")
+  @Test("no permit is held while a response is reviewed, and a resend precedes later requests")
   func reviewsWithoutPermit() async throws {
     let goesOn = Gate()
     let slow = Hooks(review: { _, _ in
@@ -82,7 +82,7 @@ import Testing
     bench.send(try bench.request("/3"), into: responses)
     await slow.calls.wait(for: 3)
     first.respond(401)
-    // Whichever of the two was prepared first runs now; the one that comes back goes before the other.
+    // Whichever of the two was prepared first runs now. The resend precedes the other.
     let second = await bench.transport.next()
     #expect(second.request.url != "http://a/1")
     await slow.calls.wait(for: 4)
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "what is out of date once it has its permit is prepared anew, and the permit goes to the next; five times at most")
+    "a request that is outdated when it gets its permit is prepared again, at most five times, and the permit moves on")
   func outdated() async throws {
     let isOutdated = LockedBox(false)
     let interceptor = Hooks(outdated: { isOutdated.withLock { $0 } })
@@ -117,14 +117,14 @@ import Testing
     let second = await bench.transport.next()
     #expect(interceptor.calls.count == 7)
     second.respond(302, [.location: "/3"])
-    // Being out of date is neither a redirect nor a time that it was sent.
+    // An outdated preparation counts neither as a redirect nor as an attempt.
     await bench.transport.next().respond()
     await bench.dispatcher.shutDown()
     #expect(bench.recording.requests.last?.exchanges.map(\.start.resends) == [0, 1])
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an interceptor has a request sent again five times at most; then the response is the request's")
+  @Test("an interceptor has a request sent again at most five times; then the response is delivered")
   func bounded() async throws {
     let stubborn = Hooks()
     let bench = try bench(stubborn)
@@ -137,7 +137,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a response that is let be is told as it came: head, body, trailers, or how it broke off")
+  @Test("an accepted response is delivered unchanged: head, body, trailers, or the failure")
   func letBe() async throws {
     let mild = Hooks(review: { _, _ in .letBe })
     let bench = try bench(mild, requests: 2)
@@ -159,7 +159,7 @@ import Testing
     broken.end(DispatchError(.connectionLost))
     await responses.wait(for: 2)
     #expect(responses.last?.code == .connectionLost)
-    // What nobody wants to look at goes its way.
+    // A response that no interceptor reviews is delivered directly.
     bench.send(try bench.request(), into: responses)
     await bench.transport.next().respond(403)
     await bench.dispatcher.shutDown()
@@ -168,7 +168,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("of a response that is looked at no more than a quarter of a megabyte is kept", arguments: [true, false])
+  @Test("at most a quarter of a megabyte of a reviewed response is kept", arguments: [true, false])
   func large(sendsAgain: Bool) async throws {
     let interceptor = Hooks(review: { _, _ in sendsAgain ? .sendAgain : .letBe })
     let bench = try bench(interceptor)
@@ -184,7 +184,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a failure may be looked at like a response", arguments: [true, false])
+  @Test("a failure may be reviewed like a response", arguments: [true, false])
   func failure(sendsAgain: Bool) async throws {
     let interceptor = Hooks(
       interest: { response, interception in response.error?.code == .connectFailed && interception.resends == 0 },
@@ -207,7 +207,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("what an interceptor throws ends the request with an error that says so", arguments: [true, false])
+  @Test("an error thrown by an interceptor ends the request with an error that says so", arguments: [true, false])
   func throwing(atOnce: Bool) async throws {
     let interceptor = Hooks { _, _ in
       if atOnce { throw Mishap() }
@@ -228,7 +228,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a redirect is prepared anew, and nothing that was put in goes along to another place")
+  @Test("a redirect is prepared again, and added fields do not go to another origin")
   func redirects() async throws {
     let key = try #require(HTTPField.Name("X-Key"))
     let interceptor = Hooks { request, _ in
@@ -257,7 +257,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an interceptor may send a request elsewhere: it waits for the permit there, and a redirect counts from there")
+  @Test("an interceptor may send a request elsewhere: it waits for the permit there, and redirects are relative to it")
   func elsewhere() async throws {
     let interceptor = Hooks { request, _ in
       if request.endPoint.host == "a" { request = try DispatchRequest("http://mirror/x/") }
@@ -280,7 +280,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("each retry is prepared anew, and comes before interceptors look")
+  @Test("each retry is prepared again, and precedes reviews")
   func retries() async throws {
     let interceptor = Hooks(interest: { response, _ in response.statusCode == 503 }, review: { _, _ in .letBe })
     let bench = try bench(interceptor)
@@ -290,7 +290,7 @@ import Testing
     bench.send(request, into: responses)
     await bench.transport.next().respond(503)
     bench.clock.advance(by: .seconds(2))
-    // Neither a retry nor a look uses up a redirect.
+    // Neither a retry nor a review counts as a redirect.
     await bench.transport.next().respond(302, [.location: "/2"])
     await bench.transport.next().respond(503, body: "no")
     await bench.dispatcher.shutDown()
@@ -300,7 +300,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a response that is to be looked at is no failure to retry, however its body ends")
+  @Test("a response to be reviewed is not a failure to retry, however its body ends")
   func brokenOff() async throws {
     let bench = try bench(Hooks(review: { _, _ in .letBe }))
     var request = try bench.request()
@@ -315,7 +315,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a body that can't be sent again is not asked about: the response is the request's; others are sent twice")
+  @Test("with a body that can't be sent again the response is delivered without a review; others are sent twice")
   func bodies() async throws {
     let interceptor = Hooks()
     let bench = try bench(interceptor)
@@ -339,7 +339,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("an interceptor may give a request a body that had none")
+  @Test("an interceptor may add a body to a request")
   func givesBody() async throws {
     let bench = try bench(
       Hooks { request, _ in
@@ -360,7 +360,7 @@ import Testing
     mutating func next() async -> [UInt8]? { bytes.take() }
   }
 
-  @Test("of several heads of one exchange the last is looked at")
+  @Test("of several heads of one exchange the last is reviewed")
   func heads() async throws {
     let interceptor = Hooks(review: { _, _ in .letBe })
     let bench = try bench(interceptor)
@@ -376,7 +376,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("observers hear of each time that a request is in the hands of its interceptors")
+  @Test("observers are told each time that interceptors work on a request")
   func spans() async throws {
     let bench = try bench(Hooks(), requests: 1)
     bench.send(try bench.request(), into: responses)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Limits that a dispatcher learns, on the manual clock.
+/// Limits learned by a dispatcher, on the manual clock.
 @Suite struct LearningDispatcherTests {
   private func started(_ bench: Bench) -> [ScriptedExchange] {
     var started: [ScriptedExchange] = []
@@ -19,7 +19,7 @@ import Testing
     return bench
   }
 
-  /// Ends all that runs and all that waits.
+  /// Ends all running and waiting requests.
   private func drain(_ bench: Bench) {
     for _ in 0..<200 where bench.counts.waiting + bench.counts.running > 0 {
       for one in started(bench) { one.respond() }
@@ -27,14 +27,14 @@ import Testing
     }
   }
 
-  @Test("an end-point begins with few at once, and has what is configured as long as it refuses nothing")
+  @Test("an end-point begins with few concurrent requests, and reaches its configured limit if it refuses nothing")
   func rises() throws {
     let bench = try bench(AdaptivePolicy())
     let responses = Responses()
     for _ in 0..<40 { bench.send(try bench.request(), into: responses) }
     var atOnce: [Int] = []
     for _ in 0..<5 {
-      // Starts are spread over the time that an answer takes.
+      // Starts are spread over the duration of an answer.
       for _ in 0..<40 { bench.clock.advance(by: .milliseconds(5)) }
       let running = started(bench)
       atOnce.append(running.count)
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "a refusal without a wait lowers the limit, once for a burst, and stops nobody; the reason and the snapshot tell")
+    "a refusal without a wait lowers the limit, once per burst, without a pause; the reason and the snapshot show it")
   func falls() throws {
     let bench = try bench(AdaptivePolicy(firstRequests: 4))
     let responses = Responses()
@@ -71,7 +71,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a refusal with a wait pauses as ever")
+  @Test("a refusal with a wait pauses as usual")
   func waits() throws {
     let bench = try bench(AdaptivePolicy(firstRequests: 4))
     let responses = Responses()
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "an end-point that refuses a single request at once has a rate: it is waited for, told, and given up after three in vain"
+    "an end-point that refuses single requests has a rate: waits follow it, show it, and end after three failures"
   )
   func rate() throws {
     let bench = try bench(requests: 1, AdaptivePolicy())
@@ -99,7 +99,7 @@ import Testing
     let reason = try #require(bench.dispatcher.snapshot().endPoints.first?.waitReason)
     #expect(reason.kind == .rate && reason.description.contains("/s learned, next in "))
     #expect(started(bench).isEmpty)
-    // The one in the middle starts at the moment of a fall, and so counts as a part of what was under way then.
+    // The middle request starts at the moment of a fall, and so counts as in flight then.
     for _ in 0..<3 {
       bench.clock.advance(by: .seconds(1))
       try #require(started(bench).first).respond(429)
@@ -111,7 +111,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what was learned holds in the next gate, never beyond what is configured, and no longer without a policy")
+  @Test("learned limits apply in the next gate, never above the configured ones, and not without a policy")
   func remembered() throws {
     let endPoint = try EndPoint("http://a/")
     var learned = LearnedLimits()
@@ -125,7 +125,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a refusal shows that an end-point can be reached: it is not given up by it, nor after it")
+  @Test("a refusal shows that an end-point is reachable: it is not given up by it, nor after it")
   func reachable() throws {
     let bench = try Bench(
       requests: 1, pauses: PausePolicy(jitter: 0), breaker: BreakerPolicy(failures: 2, sleeps: 1, jitter: 0))
@@ -135,7 +135,7 @@ import Testing
     let lost = DispatchError(.connectFailed, phase: .connecting)
     started(bench)[0].end(lost)
     bench.clock.advance(by: .seconds(1))
-    // Not the second failure in a row.
+    // This is not the second failure in a row.
     started(bench)[0].respond(429)
     bench.clock.advance(by: .seconds(1))
     started(bench)[0].end(lost)
@@ -144,7 +144,7 @@ import Testing
       bench.clock.advance(by: .seconds(1))
       try #require(started(bench).first).end(lost)
     }
-    // Given up, and then the probe is refused with a wait: what comes now waits for it.
+    // Given up, and then the probe is refused with a wait, so new requests wait for it.
     #expect(responses.values.contains { $0.code == .unreachable } && bench.counts.waiting == 0)
     bench.clock.advance(by: .seconds(5))
     bench.send(try bench.request(), into: responses)
@@ -157,7 +157,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a refusal with a wait pauses an end-point also if its request started before limits were learned")
+  @Test("a refusal with a wait pauses an end-point also if its request started before learning was enabled")
   func startedBefore() throws {
     let bench = try Bench(requests: 2, pauses: PausePolicy(jitter: 0))
     let responses = Responses()
@@ -173,7 +173,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a bare permit that is given back counts as accepted")
+  @Test("a returned bare permit counts as accepted")
   func permits() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 2))
     limits.adaptive = AdaptivePolicy()

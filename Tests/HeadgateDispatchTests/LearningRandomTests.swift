@@ -12,11 +12,11 @@ import Glibc
 import Musl
 #endif
 
-/// Limits that are learned, beside all other limits, under random events: what holds at every moment, whatever is learned.
+/// Learned limits beside all other limits, under random events: invariants that hold whatever is learned.
 @Suite struct LearningRandomTests {
   private static let events = getenv("HEADGATE_SOAK_EVENTS").flatMap { Int(String(cString: $0)) } ?? 8_000
 
-  @Test("random events while limits are learned: none is exceeded, each wait has a true reason, and all end")
+  @Test("random events with learned limits: none is exceeded, each wait has a true reason, and all requests end")
   func randomEvents() throws {
     var played = 0
     var seed: UInt64 = 1
@@ -29,7 +29,7 @@ import Musl
       played += 1_000
       seed += 1
     }
-    // Without any change of a learned limit it would show nothing.
+    // Without any change of a learned limit the test would show nothing.
     #expect(learned > Self.events / 1_000)
   }
 }
@@ -176,7 +176,7 @@ private struct LearningExerciser {
     return nil
   }
 
-  /// Whether what keeps the next one of an end-point is so.
+  /// Whether the reason for the wait at an end-point is true.
   private func isTrue(_ reason: WaitReason, _ entry: GateSnapshot.Entry, _ place: Int) -> Bool {
     switch reason.cause {
     case .limit(let running, let most): running >= most && running == count(at: place) && most == entry.limits.requests
@@ -185,12 +185,12 @@ private struct LearningExerciser {
     case .total(let running, let most): running >= most && most == limits.total
     case .recovering(let running, let most): running >= most
     case .paused, .unreachable, .start: reason.until.map { $0 > moment } ?? false
-    // Nothing else is limited here, and what nothing keeps has started.
+    // Nothing else is limited here, and requests without a reason to wait have started.
     case .stopped, .turn, .longLane, .totalLong: false
     }
   }
 
-  /// All that waits starts in the end, however much was refused before.
+  /// All waiting requests start in the end, however many were refused before.
   private mutating func finish() -> String? {
     for _ in 0..<20_000 where !(running.isEmpty && waiting.isEmpty) {
       for (item, one) in running {

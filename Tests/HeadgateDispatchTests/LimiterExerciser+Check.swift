@@ -2,7 +2,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What the rules say of the state that the model knows: who may start, and who should have.
+// The rules for the model's state: which requests may start, and which should have started.
 
 extension LimiterExerciser {
   func running(_ isCounted: (Known) -> Bool) -> Int {
@@ -19,7 +19,7 @@ extension LimiterExerciser {
     left.endPoint == right.endPoint && left.lane == right.lane && left.scopes == right.scopes
   }
 
-  /// After its sleep as many run as may.
+  /// After a sleep, as many run as may.
   func recovers(_ thing: Int) -> WaitReason.Cause? {
     guard let allowance = things[thing].health.allowance(at: now), things[thing].sleeps(at: now) == nil else {
       return nil
@@ -29,24 +29,24 @@ extension LimiterExerciser {
     return since < allowance ? nil : .recovering(allowance, of: allowance)
   }
 
-  /// Whether nothing but a count keeps one of such weights.
+  /// Whether nothing but a count delays a request of this weight.
   private func isOpen(_ thing: Int, _ entry: Known) -> Bool {
     things[thing].sleeps(at: now) == nil && things[thing].next(entry.weights, at: now) == nil && recovers(thing) == nil
   }
 
-  /// The counts of its end-point let it go.
+  /// The counts of its end-point allow it.
   private func hasPlace(_ entry: Known) -> Bool {
     !stopped.contains(entry.endPoint) && running(in: entry.endPoint) < most(entry.endPoint)
       && (entry.lane == .short
         || running { $0.endPoint == entry.endPoint && $0.lane == .long } < limits.of(endPoints[entry.endPoint]).long)
   }
 
-  /// A scope or an end-point has room for it, whoever else waits.
+  /// A scope or an end-point has room for it, even if others wait.
   private func isRoomy(_ thing: Int, _ entry: Known) -> Bool {
     running(in: thing) < most(in: thing) && isOpen(thing, entry)
   }
 
-  /// Why a start breaks a rule; nil: it does not.
+  /// The rule that a start breaks. Nil: none.
   func mayNotStart(_ entry: Known) -> String? {
     if !hasPlace(entry) { return "its end-point is full or stopped" }
     if let thing = entry.things.first(where: { !isRoomy($0, entry) }) { return "\(thing) sleeps or has no room" }
@@ -61,12 +61,12 @@ extension LimiterExerciser {
     if scheduler.alive != known.count { return "they disagree on who is alive" }
     if scheduler.running != running({ _ in true }) { return "they disagree on who runs" }
     if events % 64 == 0, let broken = scheduler.brokenInvariant(inFull: true) { return broken }
-    // A scan over all that wait: the next one finds what an event has left behind.
+    // A scan of all waiting requests. The next scan finds what an event left behind.
     if events % 8 == 0, let broken = idle() { return broken }
     return events % 4 == 1 ? wrongReason() : nil
   }
 
-  /// Somebody who should have started.
+  /// A request that should have started.
   private func idle() -> String? {
     if running({ _ in true }) >= limits.total { return nil }
     let heads = heads(known.values.filter { $0.stand == .waiting })
@@ -75,7 +75,7 @@ extension LimiterExerciser {
     }
   }
 
-  /// Whether one that comes now could start at once.
+  /// Whether a new request could start at once.
   func couldStart(_ entry: Known) -> Bool {
     mayNotStart(entry) == nil && !isBehind(entry, heads(known.values.filter { $0.stand == .waiting }))
   }
@@ -85,14 +85,14 @@ extension LimiterExerciser {
     waiting.filter { entry in !waiting.contains { isSameQueue($0, entry) && isBefore($0, entry) } }
   }
 
-  /// Others go before one that could start as far as limits go.
+  /// Whether others precede a request that the limits would allow.
   private func isBehind(_ entry: Known, _ heads: [Known]) -> Bool {
     heads.contains { other in
       guard isBefore(other, entry) else { return false }
-      // It waits for room of a scope that both name.
+      // It waits for room in a scope that both name.
       let shared = other.scopes.filter { entry.scopes.contains($0) }.map { $0 + Self.endPointCount }
       if shared.contains(where: { !isRoomy($0, other) }) { return true }
-      // The first in line of an end-point waits for the time.
+      // The first in line of an end-point waits for a time.
       return other.endPoint == entry.endPoint && hasPlace(other) && !isOpen(entry.endPoint, other)
     }
   }

@@ -2,14 +2,14 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What comes out of the scheduler, and what may.
+// The effects of the scheduler, and which are allowed.
 
 extension LimiterExerciser {
   mutating func drain() -> String? {
     var effects: [Scheduler<Int>.Effect] = []
     while scheduler.hasEffects {
       guard let effect = scheduler.next() else { return "effects were announced and none came" }
-      // Starts are told first. Who gave way made room for them.
+      // Starts are reported first. Requests that gave way made room for them.
       if case .shed(let item) = effect, let broken = shed(item) { return broken }
       effects.append(effect)
     }
@@ -41,7 +41,7 @@ extension LimiterExerciser {
       let number = things[thing].start(serial, entry.weights, at: now)
       entry.charges.append(Charge(thing: thing, sleeps: things[thing].health.sleepsEver, number: number))
     }
-    // What was counted where it was sent on from can still be told, unless it is counted again.
+    // The counts at the previous end-point can still be settled, unless it is counted again.
     if !entry.weights.isEmpty, entry.charges.contains(where: { $0.number != nil }) {
       entry.weighed = Weighed(serial: serial, startedAt: now, charges: entry.charges)
     }
@@ -62,7 +62,7 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// The caller of one that waits is held no longer.
+  /// The caller of a waiting request is resumed.
   mutating func admit(_ item: Int) -> String? {
     guard held.first == item, known[item]?.stand == .waiting else { return "another one was to be admitted" }
     held.removeFirst()
@@ -70,7 +70,7 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// Some of what has just started never does anything.
+  /// Some started requests never do anything.
   mutating func declineSome() -> String? {
     guard let item = startedNow.last, Int.random(in: 0..<12, using: &random) == 0, let entry = known[item],
       entry.stand == .running

@@ -2,11 +2,11 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// The gate closes in a random manner, and all ends.
+// The gate closes in a random mode, and everything ends.
 
 extension LimiterExerciser {
   mutating func finishAll() -> String? {
-    // As a gate does before each event: time may have passed since the last one.
+    // As a gate does before each event, since time may have passed.
     advance()
     let mode =
       [Scheduler<Int>.Closing.draining, .draining, .ending, .aborting].randomElement(using: &random) ?? .draining
@@ -52,7 +52,7 @@ extension LimiterExerciser {
     }
   }
 
-  /// One of those that run ends, or time passes until another one may start.
+  /// A running request ends, or time passes until another may start.
   private mutating func closeSome(_ mode: Scheduler<Int>.Closing) -> String? {
     if mode > .draining, known.values.contains(where: { $0.stand == .waiting }) {
       return "one that waits was not ended"

@@ -2,7 +2,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What users and programs do: requests come, go, move, and are stopped.
+// The events of users and programs: requests are submitted, end, move, and are stopped.
 
 extension LimiterExerciser {
   mutating func submit() -> String? {
@@ -87,7 +87,7 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// One that was refused since too many wait: it could not have started, and it is the one who has to go.
+  /// A request that was refused since too many wait. It could not have started, and it has the lowest rank.
   private func wrongVictim(_ entry: Known) -> String? {
     let waiting = known.values.filter { $0.stand == .waiting }
     if waiting.count < limits.waiting { return "refused beside a free place" }
@@ -111,7 +111,7 @@ extension LimiterExerciser {
   mutating func finish() -> String? {
     guard let (item, entry) = anyone({ $0 != .waiting }) else { return nil }
     if let broken = tell(entry) { return broken }
-    // What was given up may have taken others out, not this one.
+    // The withdrawal may have removed others, but not this one.
     guard let entry = known[item] else { return "one that runs was ended" }
     if scheduler.finish(entry.ticket) != item { return "finish returned another item" }
     if scheduler.finish(entry.ticket) != nil { return "a permit was given back twice" }
@@ -120,7 +120,7 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// Something is told of one that goes on.
+  /// A running request is given an event.
   mutating func note() -> String? { anyone { $0 != .waiting }.flatMap { tell($0.1) } }
 
   mutating func withdraw() -> String? {
@@ -134,16 +134,16 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// One whose start was decided, and not told yet, is withdrawn: it never happened.
+  /// A start that was decided and not reported yet is withdrawn: it never happened.
   mutating func withdrawGranted() -> String? {
     if let broken = finish() { return broken }
-    // Several would have kept their distance from it.
+    // Several would have kept the interval from it.
     guard scheduler.running == running({ _ in true }) + 1, let granted = known.first(where: { isGranted($0.value) })
     else { return nil }
     let (item, entry) = granted
     serial += 1
     for thing in entry.things {
-      // A start that is given back still counts for the distance that starts keep after refusals.
+      // A returned start still counts for the interval between starts after refusals.
       things[thing].health.started(at: now)
       let number = things[thing].start(serial, entry.weights, at: now)
       things[thing].giveBack(serial, number)
@@ -201,7 +201,7 @@ extension LimiterExerciser {
     return scheduler.setPriority(priority, of: entry.ticket) ? nil : "one that waits was not found"
   }
 
-  /// What one weighed is told, of one that runs or has run.
+  /// The weight of a running or ended request is settled.
   mutating func settle() -> String? {
     let running = anyone { $0 != .waiting }
     let isOver = running == nil || Bool.random(using: &random)
@@ -210,7 +210,7 @@ extension LimiterExerciser {
     guard let weighed = entry.weighed, settled.insert(weighed.serial).inserted else {
       return scheduler.settleWeight(entry.ticket, actual) ? "a weight was told that nobody counts" : nil
     }
-    // For as long as its start is counted somewhere.
+    // For as long as its start is counted anywhere.
     let counting = weighed.charges.filter { $0.number != nil && now < weighed.startedAt + things[$0.thing].memory }
     guard scheduler.settleWeight(entry.ticket, actual) else {
       return counting.isEmpty ? nil : "a weight could not be told"
@@ -230,7 +230,7 @@ extension LimiterExerciser {
     }
   }
 
-  /// The transport has seen what an end-point's sockets carry. Nothing is known of those that were never met.
+  /// The transport has learned what an end-point's sockets carry. Nothing is known of new end-points.
   mutating func multiplex() {
     let place = Int.random(in: 0..<Self.endPointCount, using: &random)
     let multiplexes = Bool.random(using: &random)

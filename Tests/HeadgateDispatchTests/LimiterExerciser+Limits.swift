@@ -2,7 +2,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// Limits, and how they change while all runs.
+// Limits, and how they change during the run.
 
 extension LimiterExerciser {
   static let breaker = BreakerPolicy(
@@ -14,7 +14,7 @@ extension LimiterExerciser {
       unavailable: .random(in: 1...3, using: &random), of: 4)
   }
 
-  /// Only numbers change, not which rates there are: which past starts a new rate counts is for another test.
+  /// Only numbers change, not the set of rates. Which past starts a new rate counts is for another test.
   private func pace(_ thing: Int, units: Int) throws -> ([Rate], Duration, [Budget]) {
     let tokens = try Budget("tokens", units: units, per: .microseconds(thing % 3 == 0 ? 60 : 25))
     switch (thing + Int(seed)) % 4 {
@@ -44,7 +44,7 @@ extension LimiterExerciser {
     things[thing].adopt(pace)
   }
 
-  /// One without rates may lose its limits altogether: then what it counts is not lost with them.
+  /// An end-point without rates may lose all of its limits. Its counts are not lost with them.
   private mutating func removeScope(_ scope: Int) {
     let thing = Self.endPointCount + scope
     guard (thing + Int(seed)) % 4 == 0 else { return }
@@ -63,7 +63,7 @@ extension LimiterExerciser {
     case 4: limits.breaker = limits.breaker == nil ? Self.breaker : nil
     case 5: removeScope(scope)
     case 6, 7:
-      // Of this end-point alone, which forgets nothing.
+      // Only for this end-point, which forgets nothing.
       try setEndPoint(place)
       scheduler.setLimits(limits.overrides[endPoints[place]], for: endPoints[place])
       return
@@ -75,13 +75,13 @@ extension LimiterExerciser {
     for thing in things.indices {
       things[thing].health.adopt(limits.pauses, thing < Self.endPointCount ? limits.breaker : nil)
     }
-    // What is idle is forgotten, with what was seen of its sockets.
+    // Idle end-points are forgotten, with what is known of their sockets.
     let busy = Set(known.values.map(\.endPoint))
     multiplexing.formIntersection(busy)
     remembered.formIntersection(busy)
   }
 
-  /// How many may run at an end-point: as many as it has sockets, unless those carry several.
+  /// How many may run at an end-point: as many as it has sockets, unless a socket carries several.
   func most(_ place: Int) -> Int {
     let own = limits.of(endPoints[place])
     return multiplexing.contains(place) ? own.requests : own.connections

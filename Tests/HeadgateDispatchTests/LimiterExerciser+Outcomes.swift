@@ -2,10 +2,10 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What servers say, and what becomes of requests to them.
+// The answers of servers, and their effect on requests.
 
 extension LimiterExerciser {
-  /// What became of an exchange is told, and the quota that its response speaks of.
+  /// Reports the outcome of an exchange, and the quota in its response.
   mutating func tell(_ entry: Known) -> String? {
     if limits.pauses != nil, Int.random(in: 0..<8, using: &random) == 0 {
       tally.quotas += 1
@@ -13,16 +13,16 @@ extension LimiterExerciser {
       let until = now - 1_000 + .random(in: 0...30_000, using: &random)
       let outcome = ExchangeOutcome.quota(remaining: remaining, until: Deadline(nanoseconds: until))
       if note(outcome, entry, startedAt: entry.startedAt) != nil { return "something sleeps by a quota" }
-      // The quota of the first scope that it names, if it names any.
+      // The quota of the first scope that it names, if any.
       let thing = entry.scopes.first.map { $0 + Self.endPointCount } ?? entry.endPoint
       let number = entry.charges.first { $0.thing == thing }?.number
       things[thing].say(
         remaining: remaining, until: until, answering: number, others: running(in: thing) - 1, at: now)
-      // A newer quota can take the place of a narrower one. What starts by it starts before the rest is told.
+      // A newer quota can replace a narrower one. Requests that start by it start before the rest is reported.
       if let broken = drain() { return broken }
     }
     guard let outcome = outcome(of: entry) else { return nil }
-    // The exchange may have begun later than its permit came.
+    // The exchange may have begun later than its permit was granted.
     let start =
       Int.random(in: 0..<4, using: &random) == 0
       ? UInt64.random(in: entry.startedAt...now, using: &random) : entry.startedAt
@@ -67,7 +67,7 @@ extension LimiterExerciser {
     guard sleep.isGivenUp == things[thing].health.hasGivenUp else { return "they disagree on what is given up" }
     guard sleep.isGivenUp else { return nil }
     tally.givenUp += 1
-    // As the gate does: what waits there ends.
+    // As the gate does: requests that wait there end.
     let ended = Set(scheduler.waitingItems(at: sleep.endPoint, sleep.scope))
     let waiting = known.filter { $0.value.stand == .waiting && $0.value.things.contains(thing) && !isToStart($0.value) }
     if ended != Set(waiting.keys) { return "given up are \(ended), not \(waiting.keys)" }
@@ -78,12 +78,12 @@ extension LimiterExerciser {
     return nil
   }
 
-  /// Its start was decided by what was told just now.
+  /// Its start was decided by the report just now.
   private func isToStart(_ entry: Known) -> Bool {
     scheduler.waitReason(of: entry.ticket, at: Deadline(nanoseconds: now)) == nil
   }
 
-  /// What the model makes of it: what sleeps by it, or sleeps longer.
+  /// The result of the model: what now sleeps, or sleeps longer.
   private mutating func hear(_ outcome: ExchangeOutcome, _ entry: Known, startedAt start: UInt64) -> Int? {
     let scope = entry.scopes.first.map { $0 + Self.endPointCount }
     let place = entry.endPoint
@@ -99,7 +99,7 @@ extension LimiterExerciser {
     case .answered(let status, let wait):
       let isRefusal = status == 429 || status == 403 && (wait ?? .zero) > .zero
       guard let scope else { return answered(place, status, wait, start) ? place : nil }
-      // The first of its scopes is stopped; the end-point is well as far as that tells.
+      // The first of its scopes is stopped. For the end-point this counts as success.
       if isRefusal {
         let sleeps = answered(scope, status, wait, start)
         if things[place].health.isKnown { reached(place, start) }
@@ -114,19 +114,19 @@ extension LimiterExerciser {
     things[thing].health.reached(startedAt: start, at: now, ceiling: ceiling(thing))
   }
 
-  /// Without pauses and a breaker, trouble is remembered only where there is a record already.
+  /// Without pauses and a breaker, failures are remembered only if a record exists.
   private func noticesTrouble(_ thing: Int) -> Bool {
     thing >= Self.endPointCount || limits.pauses != nil || limits.breaker != nil || things[thing].hasRecord
   }
 
   private mutating func answered(_ thing: Int, _ status: Int, _ wait: Duration?, _ start: UInt64) -> Bool {
     let isTrouble = status == 429 || status == 503 || status == 403 && (wait ?? .zero) > .zero
-    // What fares well is not looked at.
+    // End-points without failures are not examined.
     guard isTrouble ? noticesTrouble(thing) : things[thing].health.isKnown else { return false }
     return things[thing].health.answered(
       status, wait: wait, startedAt: start, at: now, limits.pauses, ceiling: ceiling(thing))
   }
 
-  /// So many at once are as many as ever. A scope without a limit of its own has to end its way back somewhere.
+  /// This number at once counts as no restriction. A scope without its own limit must end its recovery somewhere.
   private func ceiling(_ thing: Int) -> Int { thing < Self.endPointCount ? most(thing) : min(64, things[thing].most) }
 }

@@ -2,7 +2,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-// What the rules say that each one waits for.
+// The reasons by which each request waits, according to the rules.
 
 extension LimiterExerciser {
   func wrongReason() -> String? {
@@ -15,7 +15,7 @@ extension LimiterExerciser {
     if reason.ahead != ahead { return "\(reason.ahead) are said to be ahead, and \(ahead) are" }
     let all = reasons(for: entry)
     if reason.cause == .turn {
-      // Somebody of another line is before it in that scope; none of the limits before is in its way.
+      // A request of another line precedes it in that scope. No earlier limit delays it.
       let isFirst = reason.scope == nil ? all.isEmpty : all.allSatisfy { isAfter($0.scope, reason.scope, entry) }
       return isFirst ? nil : "it waits for \(all), and is told \(reason)"
     }
@@ -24,7 +24,7 @@ extension LimiterExerciser {
       ? nil : "\(entry) waits for \(expected as Any), and is told \(reason)"
   }
 
-  /// Whether a limit is looked at after a scope.
+  /// Whether a limit is checked after a scope.
   private func isAfter(_ scope: RequestScope?, _ other: RequestScope?, _ entry: Known) -> Bool {
     let order = entry.scopes.map { names[$0] }
     guard let other, let place = order.firstIndex(of: other) else { return false }
@@ -32,7 +32,7 @@ extension LimiterExerciser {
     return (order.firstIndex(of: scope) ?? -1) > place
   }
 
-  /// All that is in its way, in the order in which it is told.
+  /// All of its reasons, in the order in which they are reported.
   private func reasons(for entry: Known) -> [WaitReason] {
     let place = entry.endPoint
     let moment = Deadline(nanoseconds: now)

@@ -3,24 +3,23 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// Plays seeded random events of all limits to a scheduler (scopes, rates, weights, quotas, refusals and failures, declined
-/// starts, moves, priorities, overflow, changed limits, time) and holds what comes out against a plain model.
-///
-/// What happens is in `+Events`, `+Outcomes` and `+Limits`, what comes of it in `+Effects` and `+End`, and what the rules
-/// say of it in `+Check` and `+Reasons`.
+/// Plays seeded random events of all limits to a scheduler (scopes, rates, weights, quotas, refusals and failures,
+/// declined starts, moves, priorities, overflow, changed limits, time) and compares the results with a simple model.
+/// Events are in `+Events`, `+Outcomes` and `+Limits`, their effects in `+Effects` and `+End`, and the rules in
+/// `+Check` and `+Reasons`.
 struct LimiterExerciser {
   enum Stand { case waiting, running, ending }
 
   /// How one of its scopes has counted a start.
   struct Charge {
     let thing: Int
-    /// How often the thing had slept.
+    /// How often the end-point or scope had slept.
     let sleeps: Int
-    /// Nil where starts are not counted.
+    /// Nil if starts are not counted.
     let number: Int?
   }
 
-  /// A start whose true weight may be told.
+  /// A start whose true weight may be settled.
   struct Weighed {
     let serial: Int
     let startedAt: UInt64
@@ -49,7 +48,7 @@ struct LimiterExerciser {
   static let scopeCount = 4
   static let policies: [OverflowPolicy] = [.refuse, .wait, .dropOldest, .dropLowest]
 
-  /// What was met at least once: a script without it would prove nothing of it.
+  /// What occurred at least once. A script without it would prove nothing about it.
   struct Tally {
     var started = 0
     var declined = 0
@@ -62,7 +61,7 @@ struct LimiterExerciser {
   }
 
   let seed: UInt64
-  // In every fourth script, so that one is given up: failures in a row are rare otherwise.
+  // In every fourth script, so that an end-point is given up. Failures in a row are rare otherwise.
   let endPointThatIsDown: Int?
   var events = 0
   var tally = Tally()
@@ -75,10 +74,10 @@ struct LimiterExerciser {
   var things: [LimiterModel]
   var known: [Int: Known] = [:]
   var order: [Int] = []
-  // Those whose callers are held, the first one first.
+  // The requests with suspended callers, in order.
   var held: [Int] = []
   var stopped: Set<Int> = []
-  // End-points of whose sockets it is known that they carry several requests, and those that are remembered at all.
+  // The end-points whose sockets are known to carry several requests, and all that are remembered.
   var multiplexing: Set<Int> = []
   var remembered: Set<Int> = []
   var now: UInt64 = 1_000_000
@@ -86,10 +85,10 @@ struct LimiterExerciser {
   var nextItem = 0
   var serial = 0
   var startedNow: [Int] = []
-  // Some that ran, the last ones, and whose weights were told, by their starts.
+  // Some of the last requests that ran, and which weights were settled, by their starts.
   var finished: [Known] = []
   var settled: Set<Int> = []
-  // After a submission: how many may wait at most.
+  // How many may wait after a submission.
   var mostWaiting = Int.max
 
   init(seed: UInt64) throws {
@@ -144,7 +143,7 @@ struct LimiterExerciser {
     return nil
   }
 
-  /// As a gate does before each event. Two are forgotten at most each time.
+  /// As a gate does before each event. At most two are forgotten each time.
   mutating func advance() {
     for _ in 0..<things.count { scheduler.advance(to: Deadline(nanoseconds: now)) }
     rest()
@@ -158,7 +157,7 @@ struct LimiterExerciser {
     }
   }
 
-  /// Time passes, to when something wakes or by itself; now and then for so long that things are forgotten.
+  /// Time passes, until the next wake-up or at random, sometimes long enough for end-points to be forgotten.
   private mutating func pass(_ nanoseconds: UInt64) {
     let next = scheduler.wakeAt?.nanoseconds
     switch Int.random(in: 0..<400, using: &random) {
@@ -171,7 +170,7 @@ struct LimiterExerciser {
     }
   }
 
-  // MARK: Those that are known
+  // // MARK: Known end-points
 
   mutating func remove(_ item: Int) {
     known[item] = nil

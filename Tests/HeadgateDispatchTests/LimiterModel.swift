@@ -2,25 +2,25 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// What an end-point or a scope allows, by the words of its limits and all that ever started there. Slow, and plain.
+/// The allowance of an end-point or a scope, computed from its limits and all starts ever made there. Slow and simple.
 struct LimiterModel {
   struct Start {
     let serial: Int
     let moment: UInt64
-    // By budgets; nil in what is owed.
+    // By budgets. Nil for a debt.
     var weights: [String: Int]
-    // Given back after another one had kept its distance from it: counts for distances only.
+    // Returned after a later start had kept its interval from it. It counts for intervals only.
     var isGivenBack = false
     var isDebt = false
-    // The one after it was given back, so that it can't be, as far as distances go.
+    // The start after it was returned, so this one can't be, as far as intervals are concerned.
     var isFinal = false
   }
 
-  /// What the server has said that it still takes.
+  /// The number of requests that the server still accepts, by its own words.
   private struct Quota {
     var left: Int
     var until: UInt64
-    /// The last start that the server had counted for certain.
+    /// The last start that the server had certainly counted.
     var counted: Int
   }
 
@@ -31,7 +31,7 @@ struct LimiterModel {
   var health = HealthModel()
   var starts: [Start] = []
   private var quota: Quota?
-  // A quota that was told makes an end-point without rates count its starts.
+  // After a reported quota, an end-point without rates counts its starts too.
   private var wasToldQuota = false
   private var lastNumber = 0
   private var lastCounted: UInt64 = 0
@@ -42,15 +42,15 @@ struct LimiterModel {
     (rates, interval, budgets) = (pace.rates, Int64(pace.interval / .nanoseconds(1)), pace.budgets)
   }
 
-  /// Whether more than a count of those that run asks when something starts.
+  /// Whether a start depends on anything besides the number of running requests.
   var countsStarts: Bool { hasPace || wasToldQuota || health.cause != nil }
 
-  /// Whether something is remembered of it, or has to be.
+  /// Whether anything is remembered about it, or has to be.
   var hasRecord: Bool { hasPace || wasToldQuota || health.isKnown }
 
   private var hasPace: Bool { !rates.isEmpty || interval > 0 || !budgets.isEmpty }
 
-  /// Returns the number of the start; nil where none are counted.
+  /// Returns the number of the start. Nil if starts are not counted.
   mutating func start(_ serial: Int, _ weights: [String: Int], at now: UInt64) -> Int? {
     lastCounted = now
     starts.append(Start(serial: serial, moment: now, weights: weights))
@@ -62,7 +62,7 @@ struct LimiterModel {
     return lastNumber
   }
 
-  /// It never happened.
+  /// The start never happened.
   mutating func giveBack(_ serial: Int, _ number: Int?) {
     if let number, let quota, number > quota.counted { self.quota?.left += 1 }
     guard let place = starts.lastIndex(where: { $0.serial == serial && !$0.isDebt }) else { return }
@@ -89,8 +89,8 @@ struct LimiterModel {
     }
   }
 
-  /// A response has told how many more the server takes. It can only tighten; what started since the request that was
-  /// answered is taken off.
+  /// A response has reported how many more requests the server accepts. This can only tighten the limit. Starts since
+  /// the answered request are subtracted.
   mutating func say(remaining: Int, until: UInt64, answering number: Int?, others: Int, at now: UInt64) {
     let uncounted = hasPace || wasToldQuota ? 0 : others
     wasToldQuota = true
@@ -104,7 +104,7 @@ struct LimiterModel {
     if left < quota.left { self.quota = Quota(left: left, until: max(until, quota.until), counted: counted) }
   }
 
-  /// When one of such weights may start by rates and budgets, and why not before; nil: now.
+  /// When a request of these weights may start by rates and budgets, and the reason for the wait. Nil: now.
   func next(_ weights: [String: Int], at now: UInt64) -> (until: UInt64, cause: StartCause)? {
     var found: [(UInt64, StartCause)] = []
     let last = starts.last { !$0.isDebt }
@@ -133,7 +133,7 @@ struct LimiterModel {
     return latest.map { ($0.0, $0.1) }
   }
 
-  /// When the last one leaves the budget's window that has to leave it; nil: there is room.
+  /// When the last start that must leave the budget's window leaves it. Nil: there is room.
   private func room(in budget: Budget, for weight: Int, at now: UInt64) -> UInt64? {
     let window = UInt64(Rate.guarded(budget.windowNanoseconds, spread: .zero))
     let counted = starts.filter { !$0.isGivenBack && $0.weights[budget.name] != nil && $0.moment + window > now }
@@ -156,13 +156,13 @@ struct LimiterModel {
     }
   }
 
-  /// For how long a start is of any meaning.
+  /// How long a start matters.
   var memory: UInt64 {
     let kept = rates.map(\.keptNanoseconds) + budgets.map { Rate.guarded($0.windowNanoseconds, spread: .zero) }
     return UInt64(max(interval, kept.max() ?? 0))
   }
 
-  /// Nothing runs or waits here: what has lost its meaning is forgotten.
+  /// Nothing runs or waits here, so everything that no longer matters is forgotten.
   mutating func rest(at now: UInt64) {
     // Failures and sleeps matter for a minute of silence.
     if health.isKnown, max(health.until, health.pace.earliest, health.lastTold) + 60_000_000_000 > now { return }

@@ -13,7 +13,7 @@ import Glibc
   private static let events = getenv("HEADGATE_SOAK_EVENTS").flatMap { Int(String(cString: $0)) } ?? 8_000
 
   @Test(
-    "random events of all limits: what starts may, what may starts, and each wait has the reason that the model says")
+    "random events of all limits: starts are allowed, none is missing, and each wait has the reason of the model")
   func randomEvents() throws {
     var seed = getenv("HEADGATE_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
     var played = 0
@@ -22,7 +22,7 @@ import Glibc
       var exerciser = try LimiterExerciser(seed: seed)
       let count = min(1_000, Self.events - played)
       let broken = try exerciser.play(count)
-      // What was broken is said, and nothing is played after it.
+      // The broken rule is reported, and nothing more is played.
       try #require(broken == nil)
       played += count
       tallies.append(exerciser.tally)
@@ -33,7 +33,7 @@ import Glibc
     #expect(sum(\.started) > Self.events / 10 && sum(\.declined) > Self.events / 1000)
     let common = [sum(\.paused), sum(\.quotas), sum(\.overflows), sum(\.shed)]
     #expect(!common.contains(0))
-    // Some things are rare.
+    // Some events are rare.
     if Self.events >= 100_000 { #expect(sum(\.givenUp) > 0 && sum(\.forgotten) > 0) }
     print(
       "limits: \(Self.events) random events, \(sum(\.started)) starts, \(sum(\.declined)) declined, "

@@ -14,7 +14,7 @@ import Testing
     for error in errors { #expect(error?.description.contains("not \(number)") == true) }
   }
 
-  @Test("A weight is between 1 and 1,000, and what is not is an error that names it")
+  @Test("A weight is between 1 and 1,000, and other values are errors that name it")
   func weights() throws {
     for weight in [1, 1000] {
       #expect(try EndPointLimits(requests: 4, weight: weight).weight == weight)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test("D07 nothing may wait, but not less than nothing")
+  @Test("D07 the bound on waiting requests may be zero, but not negative")
   func waiting() throws {
     #expect(try GateLimits(waiting: 0).waiting == 0)
     #expect(throws: LimitError.self) { try GateLimits(waiting: -1) }
@@ -70,7 +70,7 @@ import Testing
     #expect(GateLimits.standard.overrides.isEmpty)
   }
 
-  @Test("Half of an end-point's requests may be long unless said", arguments: [(1, 1), (2, 1), (3, 1), (6, 3), (7, 3)])
+  @Test("By default half of an end-point's requests may be long", arguments: [(1, 1), (2, 1), (3, 1), (6, 3), (7, 3)])
   func longShare(requests: Int, long: Int) throws {
     let limits = try EndPointLimits(requests: requests)
     #expect(limits.requests == requests)
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "Long requests leave a permit to short ones, unless there is but one",
+    "Long requests leave a permit to short ones, unless there is only one",
     arguments: [(2, 2), (4, 4), (4, 5), (1, 2)]
   )
   func longBelowAll(requests: Int, long: Int) {
@@ -86,13 +86,14 @@ import Testing
     #expect(error?.description.contains("allLong") == true)
   }
 
-  @Test("Long requests up to one less are taken")
+  @Test("Long requests up to one less than the limit are accepted")
   func longJustBelow() throws {
     #expect(try EndPointLimits(requests: 4, long: 3).long == 3)
     #expect(try EndPointLimits(requests: 1, long: 1).long == 1)
   }
 
-  @Test("D90 sockets are as many as requests unless said; fewer may be, more not, and long requests leave one free")
+  @Test(
+    "D90 sockets default to the number of requests; fewer are allowed, more are not, and long requests leave one free")
   func connections() throws {
     #expect(try EndPointLimits(requests: 6).connections == 6)
     let limits = try EndPointLimits(requests: 100, connections: 4)
@@ -110,21 +111,21 @@ import Testing
     #expect(gate.limits.endPoint == (try EndPointLimits(requests: 100, long: 1, connections: 4)))
   }
 
-  @Test("All may be long where that is asked for by name", arguments: [1, 2, 6])
+  @Test("All requests may be long if that is requested by name", arguments: [1, 2, 6])
   func allLong(requests: Int) throws {
     let limits = try EndPointLimits.allLong(requests: requests)
     #expect(limits.requests == requests)
     #expect(limits.long == requests)
   }
 
-  @Test("The total comes from the open files that the process may have")
+  @Test("The total is derived from the process's limit of open files")
   func defaultTotal() throws {
     #expect((8...4096).contains(GateLimits.defaultTotal))
     #expect(try GateLimits().total == GateLimits.defaultTotal)
     #expect(GateLimits.standard.total == GateLimits.defaultTotal)
   }
 
-  @Test("What is given is kept")
+  @Test("Given values are kept")
   func kept() throws {
     let endPoint = try EndPoint(host: "h", port: 80)
     let limits = try GateLimits(

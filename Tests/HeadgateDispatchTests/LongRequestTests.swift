@@ -4,9 +4,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Long requests: what becomes of one too many, what can be asked before, and how a short one becomes one.
+/// Long requests: a surplus one, queries in advance, and how a short one becomes long.
 @Suite struct LongRequestTests {
-  /// A dispatcher whose long lane at `a` is as full as it can be.
+  /// A dispatcher whose long lane at `a` is full.
   private func full(requests: Int = 3, long: Int = 1, waiting: Int = 1000) async throws -> (
     Bench, [ScriptedExchange], Listener
   ) {
@@ -25,7 +25,7 @@ import Testing
     return nil
   }
 
-  @Test("D61 under the policy throw one too many throws, and its delegate hears nothing")
+  @Test("D61 under the policy `throw` a surplus request throws, and its delegate is not called")
   func policyThrow() async throws {
     let (bench, exchanges, first) = try await full()
     let (request, listener) = (try bench.request(), Listener())
@@ -46,7 +46,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a long request that is refused aloud leaves no timer, even if its deadline has passed by then")
+  @Test("a long request that is refused by throwing leaves no timer, even if its deadline has passed by then")
   func refusedWithDeadline() async throws {
     let (bench, exchanges, _) = try await full()
     let listener = Listener()
@@ -62,7 +62,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D61 under the policy fail one too many fails, and its delegate hears of it")
+  @Test("D61 under the policy `fail` a surplus request fails, and its delegate is told")
   func policyFail() async throws {
     let (bench, exchanges, _) = try await full()
     let listener = Listener()
@@ -77,7 +77,8 @@ import Testing
   }
 
   @Test(
-    "D61 under the policy enqueue one too many waits in the long lane, never past its limit, and in no short one's way")
+    "D61 under the policy `enqueue` a surplus request waits in the long lane, within its limit, and delays no short one"
+  )
   func policyEnqueue() async throws {
     let (bench, exchanges, listener) = try await full(requests: 4, long: 2)
     let request = try bench.request()
@@ -86,11 +87,11 @@ import Testing
     }
     #expect(waiting.map(\.state) == [.waiting, .waiting, .waiting])
     #expect(bench.dispatcher.runningLongRequests(for: request) == 2)
-    // Short ones pass them.
+    // Short requests overtake them.
     for _ in 0..<2 { bench.dispatcher.dispatchShort(request, delegate: listener) }
     var short = [await bench.transport.next(), await bench.transport.next()]
     #expect(bench.counts.running == 4)
-    // A permit that a short one gives back is none of theirs.
+    // A permit that a short request returns is not for them.
     short.removeLast().respond()
     #expect(bench.counts.running == 3)
     #expect(bench.transport.takeStarted() == nil)
@@ -104,7 +105,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an async stream waits for the long lane under the policy enqueue")
+  @Test("an async stream waits for the long lane under the policy `enqueue`")
   func enqueuedStream() async throws {
     let (bench, exchanges, _) = try await full()
     let request = try bench.request()
@@ -116,7 +117,7 @@ import Testing
     await bench.dispatcher.shutDown(.now)
   }
 
-  @Test("D62 eight threads try for the long lane: as many get in as it has places")
+  @Test("D62 eight threads try to enter the long lane: as many succeed as it has places")
   func race() async throws {
     for _ in 0..<50 {
       let bench = try Bench(requests: 8, long: 3)
@@ -136,7 +137,7 @@ import Testing
     }
   }
 
-  @Test("what is asked by request, by URL and by host and port is one answer")
+  @Test("queries by request, by URL and by host and port agree")
   func queries() async throws {
     let (bench, exchanges, _) = try await full()
     let dispatcher = bench.dispatcher
@@ -160,7 +161,7 @@ import Testing
     #expect(!dispatcher.isLongRequestAllowed(for: here))
   }
 
-  @Test("availability says what a submission then meets: runs, waits behind so many, refused")
+  @Test("availability predicts the result of a submission: it runs, waits behind others, or is refused")
   func availability() async throws {
     let (bench, exchanges, listener) = try await full(requests: 2, long: 1, waiting: 3)
     let (dispatcher, request) = (bench.dispatcher, try bench.request())
@@ -199,7 +200,7 @@ import Testing
     try dispatcher.setMaxLongRequests(4)
     #expect(dispatcher.runningLongRequests(for: request) == 4)
     #expect(bench.counts.waiting == 1)
-    // For one end-point alone.
+    // For one end-point only.
     try dispatcher.setMaxLongRequests(5, for: request.endPoint)
     #expect(dispatcher.maxLongRequests == 4)
     #expect(dispatcher.runningLongRequests(for: request) == 5)
@@ -212,7 +213,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D40 a long request's time-out ends at the head, and the idle limit holds between its pieces")
+  @Test("D40 a long request's timeout ends at the head, and the idle limit applies between its pieces")
   func idleLimit() async throws {
     let bench = try Bench()
     let listener = Listener()
@@ -233,7 +234,7 @@ import Testing
   }
 
   @Test(
-    "D65 a short request that turns into a stream moves to the long lane where that has a place, and is never ended")
+    "D65 a short request that turns into a stream moves to the long lane if that has a place, and is never ended")
   func move() async throws {
     let bench = try Bench(requests: 4, long: 1)
     let listener = Listener()
@@ -251,7 +252,7 @@ import Testing
     #expect(!bench.dispatcher.isLongRequestAllowed(for: request))
     #expect(!second.moveToLong())
     #expect((second.lane, second.state) == (.short, .running))
-    // The time-out of a long one ended with its head.
+    // The timeout of a long request ended with its head.
     bench.clock.advance(by: .seconds(59))
     #expect((first.state, second.state) == (.running, .failed))
     #expect(!second.moveToLong())
@@ -263,7 +264,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a request that moves before its head keeps its time-out until the head")
+  @Test("a request that moves before its head keeps its timeout until the head")
   func moveBeforeHead() async throws {
     let bench = try Bench(requests: 4, long: 2)
     let listener = Listener()
@@ -283,7 +284,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a request that waits can't move, nor can one overtake those that wait for the long lane")
+  @Test("a waiting request can't move, nor can one overtake those that wait for the long lane")
   func moveRefused() async throws {
     let bench = try Bench(requests: 2, long: 1)
     let (request, listener) = (try bench.request(), Listener())
@@ -293,7 +294,7 @@ import Testing
     let waiting = bench.dispatcher.dispatchShort(request, delegate: listener)
     #expect(!waiting.moveToLong() && !long.moveToLong())
     #expect((waiting.lane, long.lane) == (.short, .long))
-    // The lane's one place is free and promised.
+    // The lane's only place is free and promised.
     #expect(!running.moveToLong())
     await bench.transport.next().respond()
     #expect(long.state == .running)

@@ -49,7 +49,7 @@ import Testing
   /// Answers each request at once.
   private static let echo: @Sendable (ScriptedExchange) -> Void = { $0.respond(200, [.server: "echo"], body: "hello") }
 
-  @Test("LSURLDispatcher: made, asked synchronously, with delegates, ended")
+  @Test("LSURLDispatcher: creation, synchronous requests, delegates, end")
   func dispatcher() async throws {
     let transport = ScriptedTransport(answer: Self.echo)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 4, long: 2))
@@ -68,7 +68,7 @@ import Testing
       let response = try dispatcher.dispatchSynchronously(request)
       return "\(response.head.statusCode) \(response.text)"
     }
-    // In a task it would keep a thread that other tasks need.
+    // In a task it would occupy a thread that other tasks need.
     func blocking() throws { _ = try dispatcher.dispatchSynchronously(request) }
     let refused = #expect(throws: DispatchError.self) { try blocking() }
     #expect(refused?.code == .wouldBlock)
@@ -103,7 +103,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("LSURLDispatcher: what a request carries, and how much of that was sent")
+  @Test("LSURLDispatcher: the contents of a request, and how much of it was sent")
   func body() async throws {
     let bench = try Bench()
     let (file, download, sent) = (try BodyFileFixture([1, 2, 3]), Download(), Outcomes<TransferProgress>())
@@ -125,7 +125,7 @@ import Testing
     await bench.dispatcher.shutDown(.drain)
   }
 
-  @Test("LSURLDispatcher: long requests, their policies, and what can be asked")
+  @Test("LSURLDispatcher: long requests, their policies, and queries")
   func long() async throws {
     let bench = try Bench(requests: 4, long: 2)
     let dispatcher = bench.dispatcher
@@ -155,7 +155,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("LSURLDispatchDelegate: a challenge is answered by what the method returns")
+  @Test("LSURLDispatchDelegate: a challenge is answered by the method's return value")
   func challenge() async throws {
     let bench = try Bench(requests: 1)
     let download = Download()
@@ -167,7 +167,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("LSURLDispatchOperation: what a handle tells, and its cancel")
+  @Test("LSURLDispatchOperation: the state of a handle, and its cancellation")
   func operation() async throws {
     let bench = try Bench(requests: 1)
     let download = Download()

@@ -4,7 +4,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Limits on requests and on sockets, and what a transport tells of its connections.
+/// Limits on requests and on sockets, and what a transport reports of its connections.
 @Suite struct MultiplexingTests {
   private let transport = ScriptedTransport(endsWhenCancelled: true)
   private let clock = ManualClock()
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "D90 no more run than there may be sockets, until the transport has seen HTTP/2; then as many as there may be requests"
+    "D90 no more run than there may be sockets, until the transport has seen HTTP/2; then the limit on requests applies"
   )
   func ceiling() async throws {
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
@@ -42,7 +42,9 @@ import Testing
     #expect(transport.violations == [])
   }
 
-  @Test("D87 an end-point that speaks HTTP/1.1 from now on loses nobody: what runs may end, what waits goes by sockets")
+  @Test(
+    "D87 an end-point that falls back to HTTP/1.1 loses nothing: running requests may end, waiting ones follow sockets"
+  )
   func backToHTTP1() async throws {
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
     try submit(30, ended)
@@ -58,12 +60,12 @@ import Testing
     }
     #expect(ended.withLock { $0.count } == 30)
     #expect(transport.running(at: endPoint) == 0)
-    // It is known still: after HTTP/2 it would be ten.
+    // It is still known: after HTTP/2 it would be ten.
     try submit(5, ended)
     #expect(transport.running(at: endPoint) == 2)
   }
 
-  @Test("D34 the time in which an exchange waits for a socket is no running: its time-out rests, its deadline does not")
+  @Test("D34 waiting for a socket is not running: the timeout is suspended, the deadline is not")
   func waiting() async throws {
     let ended = LockedBox<[Result<DispatchResponse, DispatchError>]>([])
     try submit(1, ended) { $0.timeout = .seconds(1) }
@@ -99,7 +101,7 @@ import Testing
     #expect(late.ran == .zero)
   }
 
-  @Test("an exchange that waits for a socket inside its start has its time-out from the moment it goes on")
+  @Test("an exchange that waits for a socket inside its start has its timeout from the moment it continues")
   func waitingFromTheStart() async throws {
     let held = LockedBox<ScriptedExchange?>(nil)
     let transport = ScriptedTransport { exchange in
@@ -123,7 +125,7 @@ import Testing
     #expect(ended.withLock { $0 }?.waited == .seconds(100))
   }
 
-  @Test("trailers come with the response, whole or in pieces; a response without has none")
+  @Test("trailers are delivered with the response, whole or streamed; a response without trailers has none")
   func trailers() async throws {
     let name = try #require(HTTPField.Name("X-Sum"))
     let collected = Task { [dispatcher] in try await dispatcher.data(for: "https://h/") }
@@ -152,7 +154,7 @@ import Testing
     #expect(operation.trailers.isEmpty)
   }
 
-  @Test("what a transport can't do ends the request before it is sent, and the error names it")
+  @Test("a request that a transport can't carry ends before it is sent, and the error names the reason")
   func unsupported() async throws {
     var request = try DispatchRequest("https://h/")
     request.requires = [.trailers, .http2]

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The line of what one request's observers are to be told of.
+/// The serial line that calls one request's observers.
 @Suite struct ObservationTests {
-  /// Counts what it is told, and whether two calls were ever under way at once.
+  /// Counts its calls, and records whether two calls ever overlapped.
   private final class Counting: DispatchObserver, RequestObserver {
     private let inside = Atomic<Bool>(false)
     let overlaps = Atomic<Int>(0)
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test("many threads that bring something: all of it is told, once, one call at a time")
+  @Test("many threads with events: all are reported once, one call at a time")
   func manyThreads() async throws {
     let counting = Counting()
     let bench = try Bench(observers: [counting])
@@ -30,7 +30,7 @@ import Testing
     var request = try bench.request()
     let observation = try #require(Observation.begin(&request, .short, core, at: core.now))
     let endPoint = request.endPoint
-    // Many short rounds: what one leaves behind in the line is told when threads next meet, if at all.
+    // Many short rounds, so that an event left in the line is not hidden by a later one.
     for round in 1...500 {
       let threads = try (0..<3).map { number in
         try ManagedThread.spawn(name: "bringer-\(number)") {

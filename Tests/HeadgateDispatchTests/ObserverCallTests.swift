@@ -10,7 +10,7 @@ import Testing
   private let recording = RecordingObserver()
   private let responses = Responses()
 
-  @Test("a dispatcher without observers makes nothing for them")
+  @Test("a dispatcher without observers creates nothing for them")
   func none() throws {
     let bench = try Bench(observers: [])
     let operation = bench.send(try bench.request(), into: responses)
@@ -18,7 +18,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("an observer that is not interested hears nothing, and costs no more")
+  @Test("an observer that declines a request is not called, and costs no more")
   func notInterested() throws {
     struct Deaf: DispatchObserver {
       func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)? {
@@ -34,7 +34,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("what an observer takes at an exchange's end counts for its request")
+  @Test("an observer's assignment at the end of an exchange applies to its request")
   func takesAWhile() throws {
     let bench = try Bench(observers: [recording])
     let operation = bench.send(try bench.request(), into: responses)
@@ -47,7 +47,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("an observer that cancels its request inside a call hears of it after the call")
+  @Test("an observer that cancels its request inside a call is told after the call")
   func cancelsInside() throws {
     let bench = try Bench(observers: [recording])
     let operation = bench.send(try bench.request(), into: responses)
@@ -69,7 +69,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("two threads that bring something at once: one tells both, one after the other")
+  @Test("two threads with events at once: one delivers both, in order")
   func twoThreads() async throws {
     let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false), observers: [recording])
     let operation = bench.send(try bench.request(), into: responses)
@@ -84,7 +84,7 @@ import Testing
     let thread = try ManagedThread.spawn(name: "transport") { _ = exchange.head(200) }
     await inside.wait()
     operation.cancel()
-    // The caller was told; the observer is still inside its call.
+    // The caller has its result. The observer is still inside its call.
     #expect(responses.last?.code == .cancelled)
     #expect(request.calls.last == "-head 200")
     goesOn.open()
@@ -122,7 +122,7 @@ import Testing
     #expect(recording.unfinished == 0)
   }
 
-  @Test("calls come with no lock held: inside of them everything may be asked, and blocking calls throw")
+  @Test("calls are made without locks: inside them every query works, and blocking calls throw")
   func noLock() async throws {
     let bench = try Bench(observers: [recording])
     let blocked = Outcomes<DispatchError.Code?>()
@@ -148,7 +148,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("fields that an observer gives a request stand in for its own of that name, and go along at a redirect")
+  @Test("fields that an observer adds replace the request's own of that name, and follow a redirect")
   func fields() throws {
     let name = try #require(HTTPField.Name("X-Trace"))
     let tracing = RecordingObserver(fields: [HTTPField(name: name, value: "new")])
@@ -167,7 +167,7 @@ import Testing
     #expect(recording.violations + tracing.violations == [])
   }
 
-  @Test("several observers hear of each call in the order in which the dispatcher has them")
+  @Test("several observers are called in their order")
   func order() throws {
     final class Named: DispatchObserver, RequestObserver {
       let name: String
@@ -200,7 +200,7 @@ import Testing
     #expect(request.withoutBody.storage === request.storage)
   }
 
-  @Test("no way of showing what an observer is told shows a credential, a field's value, a body or a query's values")
+  @Test("no text of an observer's data shows a credential, a field's value, a body or a query's values")
   func secrets() throws {
     let bench = try Bench(observers: [recording])
     var request = try DispatchRequest(
@@ -225,7 +225,7 @@ import Testing
     #expect(shown.contains("POST http://a/items"))
   }
 
-  @Test("a URL without a query is shown as it is, an empty one too")
+  @Test("a URL without a query, or with an empty one, is shown unchanged")
   func plainURLs() {
     #expect(RedactedURL.text(of: "http://a/b", showing: []) == "http://a/b")
     #expect(RedactedURL.text(of: "http://a/b?", showing: []) == "http://a/b?")

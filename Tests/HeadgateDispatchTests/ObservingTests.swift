@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What observers are told, for each way on which a request can come and go.
+/// The calls of observers, for each way that a request can take.
 @Suite struct ObservingTests {
   private let recording = RecordingObserver()
   private let responses = Responses()
@@ -14,7 +14,7 @@ import Testing
   private static let once = ["+waiting", "-waiting", "+exchange", "+head"]
   private static let sent = once + ["-head 200", "+body", "-body 200", "-exchange 200"]
 
-  /// The only request's calls, after a look at the rules.
+  /// The only request's calls, after a check of the rules.
   private func calls(_ place: Int = 0) throws -> [String] {
     #expect(recording.violations == [])
     #expect(recording.unfinished == 0)
@@ -28,7 +28,7 @@ import Testing
     try Bench(requests: requests, waiting: waiting, overflow: overflow, transport: transport, observers: [recording])
   }
 
-  @Test("each span of a request is told with its start and its end, in the order of the tree, at its moments")
+  @Test("each span of a request is reported with its start and its end, in the order of the tree, with exact times")
   func plain() throws {
     let bench = try bench(requests: 1)
     bench.send(try bench.request("/first"), into: responses)
@@ -55,7 +55,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("one that is refused at once has waited for no time, and ends")
+  @Test("a request that is refused at once has not waited, and ends")
   func refused() throws {
     let bench = try bench(requests: 1, waiting: 0)
     bench.send(try bench.request(), into: responses)
@@ -65,7 +65,7 @@ import Testing
     #expect(recording.requests[1].end?.exchanges == 0)
   }
 
-  @Test("one that has to give way ends in the queue")
+  @Test("a request that gives way ends in the queue")
   func displaced() throws {
     let bench = try bench(requests: 1, waiting: 1, overflow: .dropOldest)
     for _ in 0..<3 { bench.send(try bench.request(), into: responses) }
@@ -73,7 +73,7 @@ import Testing
     #expect(try calls(1) == ["+waiting", "-waiting displaced", "-request displaced"])
   }
 
-  @Test("a cancel in the queue ends the wait and the request")
+  @Test("a cancellation in the queue ends the wait and the request")
   func cancelledInQueue() throws {
     let bench = try bench(requests: 1)
     bench.send(try bench.request(), into: responses)
@@ -82,7 +82,8 @@ import Testing
     #expect(try calls(1) == ["+waiting", "-waiting cancelled", "-request cancelled"])
   }
 
-  @Test("a cancel while it runs ends all that is open at that moment; the exchange's own end is not told")
+  @Test(
+    "a cancellation of a running request ends all open spans at that moment; the exchange's own end is not reported")
   func cancelledWhileRunning() throws {
     let bench = try bench(transport: ScriptedTransport(endsWhenCancelled: false))
     let before = bench.send(try bench.request(), into: responses)
@@ -103,7 +104,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a limit on time ends what is open: the wait, the doomed wait, the head, the body")
+  @Test("a time limit ends whatever is open: the wait, a hopeless wait, the head, the body")
   func limitsOnTime() throws {
     let bench = try bench(requests: 1)
     bench.send(try bench.request(), into: responses)
@@ -126,7 +127,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a transport that fails inside its start, and one that completes there, are told like others")
+  @Test("transports that fail or complete inside their start are reported like others")
   func insideStart() throws {
     let failing = try bench(
       transport: ScriptedTransport { $0.end(DispatchError(.connectFailed, phase: .connecting)) })
@@ -151,7 +152,7 @@ import Testing
       ])
   }
 
-  @Test("a redirect to the same end-point is another exchange; to another one it waits for that one's permit before")
+  @Test("a redirect to the same end-point is another exchange; to another it waits for that one's permit first")
   func redirects() throws {
     let bench = try bench()
     bench.send(try bench.request("/1"), into: responses)
@@ -172,7 +173,7 @@ import Testing
     #expect(request.end?.request.endPoint.host == "b")
   }
 
-  @Test("a retry rests and waits for a permit again; a cancel may come while it rests")
+  @Test("a retry pauses and waits for a permit again; a cancellation may come during the pause")
   func retries() throws {
     let bench = try bench()
     var request = try bench.request()
@@ -191,7 +192,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an exchange without a head has no status, whatever came before it")
+  @Test("an exchange without a final head has no status")
   func noStatus() throws {
     let bench = try bench()
     bench.send(try bench.request(), into: responses)
@@ -203,7 +204,7 @@ import Testing
     #expect(recording.requests[0].end?.statusCode == nil)
   }
 
-  @Test("a credential is another exchange under the same permit")
+  @Test("a credential causes another exchange under the same permit")
   func credential() async throws {
     let bench = try bench(requests: 1)
     let guest = Guest()
@@ -217,7 +218,7 @@ import Testing
       ])
   }
 
-  @Test("the end of a dispatcher ends what waits and what runs, and what is submitted after it")
+  @Test("the end of a dispatcher ends waiting and running requests, and later submissions")
   func shutDown() throws {
     let bench = try bench(requests: 1)
     for _ in 0..<2 { bench.send(try bench.request(), into: responses) }
@@ -228,7 +229,7 @@ import Testing
     #expect(try calls(2) == ["+waiting", "-waiting shut_down", "-request shut_down"])
   }
 
-  @Test("a dispatcher that shares its gate ends a request that was never brought to the gate with no wait at all")
+  @Test("a dispatcher with a shared gate ends a request that never reached the gate without a wait")
   func sharedGate() throws {
     let bench = try bench()
     let other = URLDispatcher(

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What is left of a dispatcher that closes, counted by many threads.
+/// The remaining operations of a closing dispatcher, counted by many threads.
 @Suite struct OperationCountTests {
-  @Test("a count of nothing closes the transport at once, and ends when that has closed")
+  @Test("with a count of zero the transport closes at once, and the end waits for it")
   func nothing() {
     let (count, seen) = (OperationCount(), Seen())
     count.whenLast { seen.add("transport") }
@@ -51,7 +51,7 @@ import Testing
     #expect(seen.all == ["ended"])
   }
 
-  @Test("threads that come and go while it closes: the end comes once, and not before the last")
+  @Test("threads that come and go during the close: the end comes once, and not before the last")
   func threads() {
     for _ in 0..<200 {
       let (count, seen) = (OperationCount(), Seen())
@@ -67,7 +67,7 @@ import Testing
         for turn in 0..<40 {
           if thread == 4, turn == 20 { count.close() }
           count.add()
-          // As an operation does that came too late: it is counted, looks, and ends.
+          // As an operation that came too late: it is counted, checks, and ends.
           guard !count.isClosed else { return count.remove() }
           inside.add(1, ordering: .sequentiallyConsistent)
           inside.subtract(1, ordering: .sequentiallyConsistent)

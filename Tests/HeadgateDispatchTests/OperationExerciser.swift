@@ -4,8 +4,8 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// Those who carry one request (gate, transport, timers, consumer, interceptors), in one value: each step is one event for the
-/// operation's state, and any step may come between two others.
+/// All parties to one request (gate, transport, timers, consumer, interceptors) as one value. Each step is an event for
+/// the operation's state, and any step may come between two others.
 struct OperationExerciser {
   private static let followed = FollowedRedirect(url: "http://a/", statusCode: 307)
 
@@ -15,7 +15,7 @@ struct OperationExerciser {
     var phase: DispatchError.Phase { .awaitingHead }
   }
 
-  /// What one of them is about to do.
+  /// The next step of a party.
   private enum Step {
     case bring, accept(Ticket), grant(Ticket), prepare
     case start(Launch), started(Int), transport, leave(resumes: Int, isPausing: Bool), resume, answer
@@ -32,13 +32,13 @@ struct OperationExerciser {
   private var generation: UInt32 = 0
   private(set) var violations: [String] = []
   private(set) var seen: Set<String> = []
-  // By the books of those who carry it.
+  // The state by the parties' own records.
   private var permits: Set<UInt32> = []
   private var expectations = 0
   private var outcomes = 0
   private var isExchangeOpen = false
   private var isPlayingKept = false
-  // What came was cut short: no response is whole by it.
+  // The response was cut short, so it must not be reported as complete.
   private var isCut = false
 
   init(isIntercepted: Bool) throws {
@@ -54,7 +54,7 @@ struct OperationExerciser {
     _ = state.keep(deadline, for: .deadline)
   }
 
-  /// One step of somebody's, chosen at random.
+  /// A random step of one party.
   mutating func step(_ random: inout SeededRandom) {
     clock.advance(by: .milliseconds(1))
     guard !steps.isEmpty else { return }
@@ -63,7 +63,7 @@ struct OperationExerciser {
     check()
   }
 
-  /// Something from outside: a cancel, a limit on time, a shutdown, a change of lane.
+  /// An event from outside: a cancellation, a time limit, a shutdown, a change of lane.
   mutating func meddle(_ random: inout SeededRandom) {
     switch Int.random(in: 0..<6, using: &random) {
     case 0:
@@ -87,13 +87,13 @@ struct OperationExerciser {
     }
   }
 
-  /// All that is left to be done is done.
+  /// All remaining steps are done.
   mutating func finish(_ random: inout SeededRandom) {
     fail()
     for _ in 0..<200 where !steps.isEmpty { step(&random) }
     if outcomes != 1 { violations.append("it ended \(outcomes) times") }
-    if !permits.isEmpty { violations.append("a permit was not given back") }
-    if expectations != 0 { violations.append("the gate expects it still") }
+    if !permits.isEmpty { violations.append("a permit was not returned") }
+    if expectations != 0 { violations.append("the gate still expects it") }
     if clock.pendingCount != 0 { violations.append("a timer is left") }
     if !steps.isEmpty { violations.append("\(steps) go on") }
   }
@@ -110,7 +110,7 @@ struct OperationExerciser {
       expect()
       perform(state.expected(for: .preparation(GateApproach(reason: .submission)), at: clock.now))
     case .start(let launch):
-      // What was prepared may be out of date.
+      // The preparation may be outdated.
       if isIntercepted, case .starting = state.stage, Int.random(in: 0..<8, using: &random) == 0 {
         seen.insert("outdated")
         return perform(state.outdated(at: clock.now))
@@ -130,7 +130,7 @@ struct OperationExerciser {
     case .resume: _ = state.resumed(at: clock.now)
     case .answer: answer(&random)
     case .wake(let timer):
-      // It fires, and is gone by that.
+      // The timer fires, and is gone.
       drop(timer)
       if let next = state.woke(at: clock.now) { perform(next) }
     case .yield(let work): yield(work, &random)
@@ -144,13 +144,13 @@ struct OperationExerciser {
     case .giveUp(let number):
       let fired = state.timers.idle
       guard let control = state.giveUpExchange(number, because: DispatchError(.idleTimedOut)) else { return }
-      if !(control is Control) { violations.append("a response that was kept is given up") }
+      if !(control is Control) { violations.append("a kept response is discarded") }
       if let fired { drop(fired) }
       seen.insert("given up")
     }
   }
 
-  /// The timer of the idle limit fires. What it finds may be over by the time that the exchange is given up.
+  /// The timer of the idle limit fires. The exchange may be over by the time that it is given up.
   private mutating func lookWhetherIdle() {
     let silence = state.silence(isHeld: false, lastSent: .distantPast, at: clock.now)
     let isLooking = steps.contains { if case .giveUp = $0 { true } else { false } }
@@ -160,7 +160,7 @@ struct OperationExerciser {
   private mutating func bring(_ random: inout SeededRandom) {
     generation += 1
     let ticket = Ticket(slot: 0, generation: generation)
-    // The submission takes what was expected.
+    // The submission ends the expectation.
     if isIntercepted { expectations -= 1 }
     if Bool.random(using: &random) { steps.append(.accept(ticket)) }
     steps.append(.grant(ticket))
@@ -184,7 +184,7 @@ struct OperationExerciser {
     if needsIdle { arm(.idle) }
   }
 
-  /// The transport brings something of an exchange.
+  /// The transport delivers an event of an exchange.
   private mutating func play(_ random: inout SeededRandom) {
     let failure = Bool.random(using: &random) ? DispatchError(.connectionLost) : nil
     switch Int.random(in: 0..<16, using: &random) {
@@ -237,7 +237,7 @@ struct OperationExerciser {
     perform(state.ended(ExchangeEnd(failure: failure), course, at: clock.now))
   }
 
-  /// A response that interceptors have seen is told.
+  /// A response that interceptors have reviewed is delivered.
   private mutating func playKept(_ random: inout SeededRandom) {
     switch Int.random(in: 0..<3, using: &random) {
     case 0: receive(.head(ResponseHead(statusCode: 401), asks: Bool.random(using: &random)), &random)
@@ -254,7 +254,7 @@ struct OperationExerciser {
       if case .abort = reception { isCut = true }
       return steps.append(.transport)
     }
-    if outcomes > 0 { violations.append("the consumer hears of something after the end") }
+    if outcomes > 0 { violations.append("the consumer is told something after the end") }
     if let timer { drop(timer) }
     if case .head(_, asks: true) = delivery {
       seen.insert("asked")
@@ -262,7 +262,7 @@ struct OperationExerciser {
     }
     let isPausing = Bool.random(using: &random)
     if isPausing { steps.append(.resume) }
-    // The transport goes on once the consumer has returned.
+    // The transport continues once the consumer has returned.
     steps.append(.leave(resumes: resumes, isPausing: isPausing))
   }
 
@@ -321,7 +321,7 @@ struct OperationExerciser {
     switch next {
     case .start(let launch): steps.append(.start(launch))
     case .move(let ticket, _, _):
-      // The permit goes back, and the ticket waits at the other end-point, unless it was withdrawn before.
+      // The permit is returned, and the ticket waits at the other end-point, unless it was withdrawn before.
       permits.remove(ticket.generation)
       if !state.isDecided { steps.append(.grant(ticket)) }
     case .rest(_, let claim):
@@ -338,7 +338,7 @@ struct OperationExerciser {
     case .deliver(let outcome):
       outcomes += 1
       seen.insert(outcome.error == nil ? "whole" : "failed")
-      if outcome.error == nil, isCut { violations.append("a response that was cut short is whole") }
+      if outcome.error == nil, isCut { violations.append("a response that was cut short is reported as complete") }
       outcome.timers.cancel(on: clock)
     }
   }
@@ -354,12 +354,12 @@ struct OperationExerciser {
       expectations -= 1
       if expectations < 0 { violations.append("the gate was told twice that it does not come") }
     case .permit(let ticket), .unusedPermit(let ticket):
-      if permits.remove(ticket.generation) == nil { violations.append("a permit was given back twice") }
-      if isExchangeOpen { violations.append("a permit was given back while the exchange was open") }
+      if permits.remove(ticket.generation) == nil { violations.append("a permit was returned twice") }
+      if isExchangeOpen { violations.append("a permit was returned while the exchange was open") }
     }
   }
 
-  /// Takes a place in the queue away.
+  /// Removes it from the queue.
   private mutating func withdraw(_ ticket: Ticket) {
     steps.removeAll { step in
       if case .grant(let granted) = step { return granted.generation == ticket.generation }
@@ -371,10 +371,10 @@ struct OperationExerciser {
 
   private func timer() -> TimerQueue.Key { clock.schedule(at: .distantFuture) {}.key }
 
-  /// A timer may fire, or its exchange may end, before it is kept.
+  /// A timer may fire, or its exchange may end, before the timer is stored.
   private mutating func arm(_ purpose: OperationTimers.Purpose) { steps.append(.keep(purpose, timer())) }
 
-  // One that has fired may be cancelled again.
+  // A timer that has fired may be cancelled again.
   private func drop(_ timer: TimerQueue.Key) { _ = clock.cancel(ScheduledTimer(service: clock, key: timer)) }
 
   // MARK: Rules
@@ -383,7 +383,7 @@ struct OperationExerciser {
     let isArming = steps.contains { if case .keep = $0 { true } else { false } }
     if case .running(let exchange, let control) = state.stage, control is Control, !isArming {
       if exchange.needsTimeout, state.timers.timeout == nil {
-        violations.append("an exchange runs without its time-out")
+        violations.append("an exchange runs without its timeout")
       }
       if exchange.fault == nil, state.timers.idle == nil {
         violations.append("an exchange runs without its idle limit")
@@ -391,8 +391,8 @@ struct OperationExerciser {
     }
     switch state.stage {
     case .resting, .intercepted, .waiting:
-      if state.timers.timeout != nil { violations.append("the time-out counts where nothing runs") }
-      if isExchangeOpen { violations.append("it rests, and its exchange is open") }
+      if state.timers.timeout != nil { violations.append("the timeout counts while nothing runs") }
+      if isExchangeOpen { violations.append("it is suspended, and its exchange is open") }
     case .over:
       if state.timers.isEmpty == false, outcomes > 0 { violations.append("a timer outlives the request") }
     default: break

@@ -3,18 +3,18 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The state of an operation as a value, with interceptors and without, under random events: whatever ends the request
-/// comes between any two steps of those who carry it.
+/// The state of an operation as a value, with and without interceptors, under random events. Every kind of end may come
+/// between any two steps of the parties.
 @Suite struct OperationStateRandomTests {
   @Test(
-    "D120 whatever comes when, each request ends once; its permit, its timers and what the gate expects come back once each",
+    "D120 in any order of events each request ends once; its permit, its timers and its expectation return once each",
     arguments: 0..<400)
   func anything(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     for round in 0..<25 {
       var exerciser = try OperationExerciser(isIntercepted: round % 4 != 0)
       for step in 0..<60 {
-        // Most are left alone for a while, so that they get far.
+        // Most are left alone for a while, so that they reach late stages.
         if step > 4, Int.random(in: 0..<25, using: &random) == 0 { exerciser.meddle(&random) }
         exerciser.step(&random)
         #expect(exerciser.violations == [], "seed \(seed), round \(round), step \(step)")
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("the random events reach every stage and every way", arguments: [true, false])
+  @Test("the random events reach every stage and every path", arguments: [true, false])
   func reach(isIntercepted: Bool) throws {
     var seen: Set<String> = []
     for seed in UInt64(0)..<600 {

@@ -3,7 +3,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What happens when more come than may wait.
+/// Behaviour when more requests are submitted than may wait.
 @Suite struct OverflowTests {
   private func send(
     _ paths: [(String, RequestPriority)], _ bench: Bench, into responses: Outcomes<String>
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test("dropOldest: whoever has waited longest gives way, to whatever comes")
+  @Test("dropOldest: the request that has waited longest gives way to any other")
   func dropOldest() async throws {
     let bench = try Bench(requests: 1, waiting: 2, overflow: .dropOldest)
     let ends = Outcomes<String>()
@@ -29,9 +29,9 @@ import Testing
     #expect(bench.isClean())
   }
 
-  /// A server that takes 10 ms for each of one request after another is sent one every 5 ms, with 50 ms to live.
+  /// A server that takes 10 ms per request, one after another, receives a request every 5 ms with a deadline of 50 ms.
   ///
-  /// - Returns: How the first two hundred ended, and how many of them.
+  /// - Returns: How the first two hundred ended, and the number of each outcome.
   private func overload(waiting: Int) async throws -> [String: Int] {
     let bench = try Bench(requests: 1, waiting: waiting, overflow: .dropOldest)
     let ends = Outcomes<String>()
@@ -52,7 +52,7 @@ import Testing
     return Dictionary(grouping: ends.values, by: \.self).mapValues(\.count)
   }
 
-  @Test("D52 dropOldest under twice the load: nobody who is served comes too late, where in a long queue nearly all do")
+  @Test("D52 dropOldest under twice the load: no served request is too late, while in a long queue nearly all are")
   func overloaded() async throws {
     let ends = try await overload(waiting: 3)
     #expect(ends["deadline_exceeded"] == nil)
@@ -63,7 +63,7 @@ import Testing
     #expect(late["deadline_exceeded"] ?? 0 >= 170)
   }
 
-  @Test("dropLowest: of the least urgent the youngest gives way; a newcomer that is no better is refused")
+  @Test("dropLowest: the youngest of the least urgent gives way; a newcomer of no higher rank is refused")
   func dropLowest() async throws {
     let bench = try Bench(requests: 1, waiting: 2, overflow: .dropLowest)
     let ends = Outcomes<String>()
@@ -76,7 +76,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("dropLowest: of two that are equally urgent by now the younger gives way, as is foretold", arguments: [0, 1])
+  @Test("dropLowest: of two that have become equally urgent the younger gives way, as predicted", arguments: [0, 1])
   func equallyUrgent(_ late: Int) async throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .dropLowest)
     let ends = Outcomes<String>()
@@ -93,7 +93,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the error of one that gave way says so and names its end-point")
+  @Test("the error of a request that gave way says so and names its end-point")
   func errorText() throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .dropOldest)
     let responses = Responses()
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "where none may wait a newcomer is refused, whoever is to give way",
+    "if none may wait a newcomer is refused under every policy",
     arguments: [
       OverflowPolicy.dropOldest, .dropLowest, .refuse,
     ])
@@ -119,7 +119,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a policy that changes while callers are held: the one that gives way goes on with its error")
+  @Test("the policy changes while callers are suspended: the request that gives way resumes with its error")
   func heldAndDropped() async throws {
     let bench = try Bench(requests: 1, waiting: 1, overflow: .wait)
     let request = try bench.request()

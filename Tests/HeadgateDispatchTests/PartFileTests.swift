@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateDispatch
 
 @Suite struct PartFileTests {
-  /// A folder, removed by name: an optimized build lets go of what is not used any more.
+  /// A folder that is removed explicitly: an optimized build releases objects after their last use.
   private final class Folder {
     let path: String
 
@@ -39,7 +39,7 @@ import Testing
     return try file.finish()
   }
 
-  @Test("A file is seen under its name only when it is whole")
+  @Test("A file appears under its name only when it is complete")
   func part() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -55,7 +55,7 @@ import Testing
     #expect(folder.text("a") == "one, two")
   }
 
-  @Test("A file with nothing in it is a file")
+  @Test("An empty file is a file")
   func empty() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -63,7 +63,7 @@ import Testing
     #expect(folder.text("a") == "")
   }
 
-  @Test("A large body is written whole")
+  @Test("A large body is written completely")
   func large() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -76,7 +76,7 @@ import Testing
     #expect(whole.suffix(1 << 20).elementsEqual(block))
   }
 
-  @Test("Numbered: what is there stays, the new file gets the next number")
+  @Test("Numbered: an existing file stays, the new file gets the next number")
   func numbered() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -89,7 +89,7 @@ import Testing
     #expect(try store("gap", .numbered(folder.path + "/a.txt")) == folder.path + "/a.txt.1")
   }
 
-  @Test("Numbered: a folder or a dangling link of that name stays as well")
+  @Test("Numbered: a folder or a dangling link of that name stays too")
   func numberedBesideOthers() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -99,7 +99,7 @@ import Testing
     #expect(folder.names == ["a", "a.1", "a.2"])
   }
 
-  @Test("Replacing: the old file stays until the new one is whole")
+  @Test("Replacing: the old file stays until the new one is complete")
   func replacing() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -112,7 +112,7 @@ import Testing
     #expect(folder.text("a") == "new")
   }
 
-  @Test("A discarded file leaves nothing, and nothing that was there changes", arguments: [false, true])
+  @Test("A discarded file leaves nothing, and existing files are unchanged", arguments: [false, true])
   func discard(replacing: Bool) throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -142,7 +142,7 @@ import Testing
     #expect(folder.text("a.1") == "first")
   }
 
-  @Test("What is no regular file is not replaced, and nothing is left behind; a link is")
+  @Test("Only regular files and links are replaced, and nothing is left behind")
   func noFile() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -157,7 +157,7 @@ import Testing
     #expect((folder.text("link"), folder.text("b")) == ("x", "mine"))
   }
 
-  @Test("Two at once that replace: the later end wins, whole")
+  @Test("Two at once that replace: the later end wins, completely")
   func twoReplacing() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -171,7 +171,7 @@ import Testing
     #expect(folder.text("a") == "first")
   }
 
-  @Test("Somebody's part file is not written into, nor is what a link of that name points to")
+  @Test("An existing part file is not written to, nor is the target of a link of that name")
   func exclusive() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -246,7 +246,7 @@ import Testing
     expectFailure(naming: path) { () throws(DispatchError) in try store("x", .numbered(path)) }
   }
 
-  @Test("A place that can't be replaced gives an error that names the path, and no part file is left")
+  @Test("A path that can't be replaced gives an error that names the path, and no part file is left")
   func folderInPlace() throws {
     let folder = try Folder()
     defer { folder.remove() }
@@ -257,7 +257,7 @@ import Testing
   }
 
   @Test(
-    "A part file that was taken away meanwhile is an error, not a file of somebody else's",
+    "A part file that was removed meanwhile is an error, and another file is not renamed",
     arguments: [false, true]
   )
   func takenAway(replacing: Bool) throws {

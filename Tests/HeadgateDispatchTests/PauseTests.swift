@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Whole end-points that pause, or sleep, with a dispatcher on the manual clock.
+/// Whole end-points that pause or sleep, with a dispatcher on the manual clock.
 @Suite struct PauseTests {
   private static let pauses = PausePolicy(jitter: 0)
   private static let retries = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
@@ -17,7 +17,7 @@ import Testing
     return started
   }
 
-  @Test("D102 a 429 stops its end-point and no other; then one goes alone, then two, then all that may")
+  @Test("D102 a 429 stops its end-point only; then one request runs alone, then two, then all that the limits allow")
   func pauses() throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)
     let responses = Responses()
@@ -41,7 +41,7 @@ import Testing
       atOnce.append(running.count)
       for one in running { one.respond() }
     }
-    // Fast answers alone do not open the way.
+    // Fast answers alone do not end the recovery.
     #expect(atOnce == [1, 2, 2, 2])
     running = started(bench)
     bench.clock.advance(by: .seconds(1))
@@ -53,7 +53,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("sixteen refusals at once, without a wish of the server, are a pause of one step")
+  @Test("sixteen refusals at once, without a wait from the server, are a pause of one step")
   func burst() throws {
     let bench = try Bench(requests: 16, pauses: Self.pauses)
     let responses = Responses()
@@ -68,7 +68,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a refused request returns to the queue with its age; a pause costs no budget, and those that wait no attempt")
+  @Test("a refused request returns to the queue with its age; a pause uses no budget, and waiting requests no attempt")
   func waitsInTheQueue() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
@@ -93,7 +93,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D106 whose deadline falls into the pause ends at once, and is told why")
+  @Test("D106 a request whose deadline falls into the pause ends at once, with the reason")
   func deadline() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
@@ -105,7 +105,7 @@ import Testing
     started(bench)[0].respond(429, [.retryAfter: "10"])
     #expect(responses.values.compactMap(\.code) == [.pausedUntil])
     #expect(responses.last?.error?.waitReason?.kind == .paused || responses.count == 2)
-    // One that comes now does not wait for nothing either.
+    // A new request does not wait in vain either.
     bench.send(soon, into: responses)
     #expect(responses.last?.code == .pausedUntil)
     bench.clock.advance(by: .seconds(10))
@@ -114,7 +114,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a probe that is cancelled makes room for the next one")
+  @Test("a cancelled probe makes room for the next one")
   func cancelledProbe() throws {
     let bench = try Bench(requests: 2, pauses: Self.pauses)
     let responses = Responses()
@@ -133,7 +133,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what can't be reached sleeps, tries once, and then all that wait end as unreachable")
+  @Test("an unreachable end-point sleeps, tries once, and then all waiting requests end as unreachable")
   func unreachable() throws {
     let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 3, sleeps: 1, jitter: 0))
     let responses = Responses()
@@ -145,7 +145,7 @@ import Testing
     bench.clock.advance(by: .seconds(1))
     started(bench)[0].end(DispatchError(.tlsFailed, phase: .securing))
     #expect(responses.count == 10 && responses.values.count { $0.code == .unreachable } == 6)
-    // While it sleeps again, who comes is refused; then one may try.
+    // While it sleeps again, new requests are refused. Then one may try.
     bench.send(try bench.request(), into: responses)
     #expect(responses.last?.code == .unreachable)
     bench.clock.advance(by: .seconds(2))
@@ -157,7 +157,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a request that runs out of time before its first byte counts as a failure to reach, a cancelled one does not")
+  @Test("a request that times out before its first byte counts as a failure to reach, a cancelled one does not")
   func silent() throws {
     let bench = try Bench(requests: 1, breaker: BreakerPolicy(failures: 2, sleeps: 9, jitter: 0))
     let responses = Responses()
@@ -177,7 +177,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a server's quota holds the next ones back until it is reset; a lie upwards changes nothing")
+  @Test("a server's quota delays later requests until its reset; an increase has no effect")
   func quota() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
@@ -195,7 +195,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a quota holds beside a rate, and counts those that run already as if the server did not know them")
+  @Test("a quota applies beside a rate, and counts running requests as if the server did not know them")
   func quotaBesideRate() throws {
     for rates in [[], [try Rate("1000/s")]] {
       let bench = try Bench(requests: 3, pauses: Self.pauses)
@@ -207,7 +207,7 @@ import Testing
       bench.clock.advance(by: .milliseconds(50))
       var running = started(bench)
       #expect(running.count == 3)
-      // Three are left for the server, which may not have heard of the other two that run.
+      // Three are left for the server, which may not know of the other two that run.
       running[0].respond(200, [remaining: "3", reset: "7"])
       bench.clock.advance(by: .milliseconds(50))
       running += started(bench)
@@ -225,7 +225,7 @@ import Testing
     }
   }
 
-  @Test("who was refused waits out a pause that is longer than the longest Retry-After it would wait for by itself")
+  @Test("a refused request waits out a pause that is longer than its own longest Retry-After")
   func longPause() throws {
     let bench = try Bench(requests: 1, pauses: Self.pauses)
     let responses = Responses()
@@ -251,7 +251,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("in a head as bytes the names of quota fields are found in any case, and no others")
+  @Test("in a raw head the names of quota fields are found in any case, and no others")
   func heads() {
     func tells(_ text: String) -> Bool { ResponseHead(statusCode: 200, block: Array(text.utf8)).mayTellQuotas }
     #expect(tells("HTTP/1.1 200 OK\r\nDate: x\r\nX-RateLimit-Limit: 5\r\n"))

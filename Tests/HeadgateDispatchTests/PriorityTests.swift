@@ -4,11 +4,11 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Section E of the cases: who goes first, and that nobody starves.
+/// Section E of the cases: the order of requests, and that none starves.
 @Suite struct PriorityTests {
   private func endPoint() throws -> EndPoint { try EndPoint(host: "a", port: 80) }
 
-  /// Submits behind one that runs, then finishes one after another. The items in the order of their starts.
+  /// Submits items behind a running one, then finishes one after another. Returns them in the order of their starts.
   private func order(
     _ arrivals: [(item: Int, priority: RequestPriority, second: Int)], ageing: Duration = .seconds(10)
   ) throws -> [Int] {
@@ -28,7 +28,7 @@ import Testing
     return Array(order.dropFirst())
   }
 
-  @Test("D48 whoever holds the permit, the more urgent goes next, and among equals whoever came first")
+  @Test("D48 the most urgent request goes next, and among equals the first one")
   func urgentFirst() throws {
     let order = try order([
       (1, .normal, 0), (2, .background, 0), (3, .urgent, 1), (4, .low, 1), (5, .high, 1), (6, .normal, 2),
@@ -37,21 +37,21 @@ import Testing
     #expect(order == [3, 7, 5, 1, 6, 4, 2])
   }
 
-  @Test("D46 under a steady load of urgent requests a background one waits for no more than forty seconds of them")
+  @Test("D46 under a steady load of urgent requests a background one waits for at most forty seconds of them")
   func ageing() throws {
     let urgent = (0..<100).map { (item: $0, priority: RequestPriority.urgent, second: $0) }
     let order = try order([(item: 1000, priority: .background, second: 0)] + urgent)
-    // Those of the seconds 0 to 39 are before it; that of second 40 has its rank and came later.
+    // Those of the seconds 0 to 39 precede it. The one of second 40 has the same rank and came later.
     let place = try #require(order.firstIndex(of: 1000))
     #expect((40...41).contains(place))
   }
 
-  @Test("of two that have come to be equally urgent, whoever waits longer goes first")
+  @Test("of two that have become equally urgent, the one that waited longer goes first")
   func equalRanks() throws {
     #expect(try order([(1, .background, 1), (2, .low, 11), (3, .normal, 21), (4, .urgent, 41)]) == [1, 2, 3, 4])
   }
 
-  @Test("of two that have become equally urgent the elder goes first, also where its priority was changed")
+  @Test("of two that have become equally urgent the older goes first, also after its priority was changed")
   func equalRanksReprioritised() throws {
     var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
     let start = Deadline(nanoseconds: 1)
@@ -62,7 +62,7 @@ import Testing
         item, to: try endPoint(), .short, priority: priority, at: start + .seconds(second))
       if case .accepted(let ticket) = submission { tickets.append(ticket) }
     }
-    // As urgent as the one of second 21 from now on, and no longer in line: behind it in its list stands a later one.
+    // As urgent as the one of second 21 from now on, and no longer in order: a later one stands behind it in its list.
     let isChanged = scheduler.setPriority(.low, of: tickets[1])
     #expect(isChanged)
     var order: [Int] = []
@@ -73,13 +73,13 @@ import Testing
     #expect(order == [0, 1, 2, 3])
   }
 
-  @Test("an ageing of nothing makes it first come, first served")
+  @Test("an ageing of zero makes it first come, first served")
   func noAgeing() throws {
     let order = try order([(1, .background, 0), (2, .urgent, 1), (3, .normal, 2)], ageing: .zero)
     #expect(order == [1, 2, 3])
   }
 
-  @Test("an ageing out of range is the nearest that is in range")
+  @Test("an ageing out of range is clamped")
   func ageingRange() throws {
     var limits = try GateLimits()
     limits.ageing = .seconds(-1)
@@ -89,7 +89,7 @@ import Testing
     #expect(try order([(1, .background, 0), (2, .urgent, 9)], ageing: .seconds(Int64.max)) == [2, 1])
   }
 
-  @Test("a clock that two threads read in the other order than they come makes nobody overtake")
+  @Test("when two threads read the clock in a different order than they arrive, neither overtakes")
   func clockRace() throws {
     var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
     for (item, moment) in [(0, 50), (1, 30), (2, 40), (3, 20)] {
@@ -103,7 +103,7 @@ import Testing
     #expect(order == [0, 1, 2, 3])
   }
 
-  @Test("a request that becomes urgent while it waits takes the place that it would have had; a running one goes on")
+  @Test("a request that becomes urgent while it waits takes the place that it would have had; a running one continues")
   func reprioritised() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -162,7 +162,7 @@ import Testing
     #expect(order.values == [.urgent, .normal, .low])
   }
 
-  @Test("priorities have names, and no other text names one", arguments: RequestPriority.allCases)
+  @Test("priorities have names, and no other text is accepted", arguments: RequestPriority.allCases)
   func names(priority: RequestPriority) {
     #expect(RequestPriority(priority.description) == priority)
     #expect(RequestPriority(priority.description.uppercased()) == nil)

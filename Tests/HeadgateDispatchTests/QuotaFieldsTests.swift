@@ -29,7 +29,7 @@ import Testing
     #expect(fields.quotas[1].partitionKey == "cHJvamVjdA==" && fields.quotas[1].remaining == 7)
     #expect(fields.quotas[2].unit == .other("content-bytes") && fields.quotas[3].unit == .concurrentRequests)
     #expect(fields.binding?.remaining == 7 && fields.binding?.reset == .seconds(3600))
-    // What is used up is bytes: a refusal waits for those.
+    // The exhausted quota is in bytes. A refusal waits for it.
     #expect(fields.wait == .seconds(9))
   }
 
@@ -51,7 +51,7 @@ import Testing
       read(["X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "Tue, 14 Nov 2023 22:13:30 GMT"]).wait == .seconds(10))
   }
 
-  @Test("Retry-After goes before quotas, and nothing, zero and the past ask for nothing")
+  @Test("Retry-After precedes quotas, and none, zero and the past ask for nothing")
   func retryAfter() {
     #expect(read(["Retry-After": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"]).wait == .seconds(3))
     #expect(read(["Retry-After": "0", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "9"]).wait == .seconds(9))
@@ -62,13 +62,13 @@ import Testing
     #expect(read([:]) == QuotaFields() && !QuotaFields.areIn([:]) && !QuotaFields.areIn([.retryAfter: "1"]))
   }
 
-  @Test("of the quotas on requests the one with least left binds, and of those the longest")
+  @Test("of the quotas on requests the one with the least left applies, and of equal ones the longest")
   func binding() {
     let fields = read(["RateLimit": #""a";r=5;t=1, "b";r=2;t=10, "c";r=2;t=30, "d";r=2;t=20, "e";r=0, "f";t=9"#])
     #expect(fields.binding?.remaining == 2 && fields.binding?.reset == .seconds(30))
   }
 
-  @Test("hostile values say nothing, or something bounded")
+  @Test("hostile values have no effect, or a bounded one")
   func hostile() {
     let long = String(repeating: "9", count: 1_000_000)
     let values = [

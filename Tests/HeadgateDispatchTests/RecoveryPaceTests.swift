@@ -4,16 +4,16 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Lists of requests for servers that count, from the first refusal to the last answer, in virtual time.
+/// Lists of requests for servers with limits, from the first refusal to the last answer, in virtual time.
 @Suite struct RecoveryPaceTests {
-  /// A server that refuses what is above its limit.
+  /// A server that refuses requests above its limit.
   private enum Server {
-    /// nginx's `limit_req` with `nodelay`: so many a second, and so many beyond that at once.
+    /// nginx's `limit_req` with `nodelay`: a rate per second, and a burst beyond it.
     case leaky(rate: Double, burst: Double, excess: Double = 0, last: Double = -1, wait: Double)
-    /// So many in each stretch of time, which begins with the clock's.
+    /// A number of requests in each fixed window, which begins with the clock's.
     case fixed(most: Int, window: Double, number: Int = -1, count: Int = 0)
 
-    /// The wait that it asks for; nil: it serves.
+    /// The wait that it asks for. Nil: it serves the request.
     mutating func refuses(at now: Double) -> Double? {
       switch self {
       case .leaky(let rate, let burst, let excess, let last, let wait):
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  /// 500 requests, 16 at once, each asked again until it is served.
+  /// 500 requests, 16 at once, each repeated until it is served.
   private func run(_ server: Server, seed: UInt64) throws -> VirtualRun {
     var (server, random) = (server, SeededRandom(seed: seed))
     var run = try VirtualRun(GateLimits(endPoint: EndPointLimits(requests: 16), total: 100), seed: seed)
@@ -44,7 +44,7 @@ import Testing
     #expect(run.served.count == 500 && run.scheduler.isEmpty)
     #expect(run.refused.count <= 16 + 2 * (run.sleeps.count - 1), "\(run.refused.count) in \(run.sleeps.count) pauses")
     for sleep in run.sleeps {
-      // Nothing starts in a pause, and the first one after it is alone until it is answered.
+      // Nothing starts in a pause, and the first request after it is alone until it is answered.
       let after = run.starts.filter { $0.second > sleep.began && $0.second < sleep.until + 0.001 }
       #expect(after.count <= 1 && after.allSatisfy { $0.second >= sleep.until })
     }
@@ -52,23 +52,23 @@ import Testing
   }
 
   @Test(
-    "20/s with Retry-After 5, 500 requests, 16 at once: over all pauses, who was under way and the probes are refused",
+    "20/s with Retry-After 5, 500 requests, 16 at once: only requests in flight and probes are refused",
     arguments: [0, 5, 20, 100, 400.0], 1...5)
   func leaky(burst: Double, seed: UInt64) throws {
     let run = try run(.leaky(rate: 20, burst: burst, wait: 5), seed: seed)
     #expect(run.sleeps.count <= 5)
-    // With a pause for each allowance that is used up it would be five seconds for each `burst` and a few.
+    // With a pause for each exhausted allowance it would take five seconds for each `burst` and a few.
     #expect(run.now < 200, "\(run.now)")
   }
 
-  @Test("100 a minute in windows that begin anew: few are refused at the end of each, and the windows are used")
+  @Test("100 a minute in fixed windows: few are refused at the end of each, and the windows are used")
   func fixed() throws {
     let run = try run(.fixed(most: 100, window: 60), seed: 1)
     #expect(run.sleeps.count <= 10 && run.now < 420, "\(run.sleeps.count) \(run.now)")
   }
 
   @Test(
-    "A distance is of what was taken between two refusals, doubles when it is refused, and wears off when it is not")
+    "an interval is derived from the requests served between two refusals, doubles on refusal, and fades without")
   func distance() {
     func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(seconds * 1e9)) }
     var pace = RecoveryPace()
@@ -80,7 +80,7 @@ import Testing
     #expect(pace.distance == 500_000_000)
     pace.started(at: at(25))
     #expect(pace.earliest == at(25.5))
-    // Probes that are refused change nothing, however many.
+    // Refused probes change nothing, in any number.
     for second in 26..<90 { pace.refused(at: at(Double(second)), pausesFor: 5_000_000_000) }
     #expect(pace.distance == 500_000_000)
     pace.refused(at: at(20), pausesFor: 5_000_000_000)
@@ -93,7 +93,7 @@ import Testing
     #expect(pace.distance == 800_000_000)
     for trial in 1...31 { pace.accepted(startedAt: at(36 + 5 * Double(trial))) }
     #expect(pace.distance == 0)
-    // Long after a pause nothing is learned of the time since.
+    // Long after a pause nothing is learned from the time since.
     pace.refused(at: at(1000), pausesFor: 1_000_000_000)
     #expect(pace.distance == 0)
     pace.accepted(startedAt: at(1001))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Which redirects are followed, and what goes along.
+/// Which redirects are followed, and which fields they carry.
 @Suite struct RedirectPolicyTests {
   private let responses = Responses()
 
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(
-    "unless told otherwise https leads to https, and http to both",
+    "by default https redirects to https, and http to both",
     arguments: [
       ("https://a/", "https://b:81/", true), ("https://a/", "http://a/", false), ("https://a/", "http://a:443/", false),
       ("https://a/", "//b/", true), ("http://a/", "http://b/", true), ("http://a/", "https://a/", true),
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "one origin is one scheme, host and port",
+    "an origin is a scheme, host and port",
     arguments: [
       ("/x", true), ("https://A.:443/x", true), ("https://u:p@a/", true), ("http://a:443/", false),
       ("https://a:444/", false),
@@ -62,7 +62,7 @@ import Testing
     #expect(error?.code == (isAllowed ? nil : .redirectRefused))
   }
 
-  @Test("a rule of the caller's sees from where to where, canonical and with no credentials, and decides alone")
+  @Test("a custom policy sees the canonical source and target without credentials, and decides alone")
   func custom() throws {
     let asked = LockedBox<[ProposedRedirect]>([])
     let policy = RedirectPolicy.custom { redirect in
@@ -78,7 +78,8 @@ import Testing
       ])
   }
 
-  @Test("a policy that follows none hands the redirect over; a refused one ends the request, and nothing is sent there")
+  @Test(
+    "the policy `none` delivers the redirect; a refused redirect ends the request, and nothing is sent to its target")
   func dispatched() throws {
     let bench = try Bench()
     var request = try bench.request()
@@ -95,7 +96,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a rule of the caller's must not block: blocking calls of the dispatcher are refused in it")
+  @Test("a custom policy must not block: blocking calls of the dispatcher are refused in it")
   func blockingRule() throws {
     let bench = try Bench()
     let dispatcher = bench.dispatcher
@@ -119,7 +120,7 @@ import Testing
   // MARK: Header fields
 
   @Test(
-    "a field that nobody knows goes to the same origin only", arguments: ["https://b/", "http://a/", "https://a:444/"])
+    "an unknown field is sent to the same origin only", arguments: ["https://b/", "http://a/", "https://a:444/"])
   func unknownFields(elsewhere: String) throws {
     var request = try DispatchRequest("https://a/")
     request.redirects = .all
@@ -134,7 +135,7 @@ import Testing
     #expect(there.headerFields.isEmpty)
   }
 
-  @Test("what says what is wanted goes anywhere, in its order; a condition stays one, a trace goes on")
+  @Test("negotiation fields are sent to any origin, in order; conditions and traces too")
   func harmlessFields() throws {
     var request = try DispatchRequest("https://a/")
     let names = [
@@ -148,7 +149,7 @@ import Testing
     #expect(there.headerFields == request.headerFields)
   }
 
-  @Test("what observers have set goes anywhere, but for a trace's baggage")
+  @Test("fields that observers set are sent to any origin, except for a trace's baggage")
   func observersFields() throws {
     let (span, baggage) = (try #require(HTTPField.Name("b3")), try #require(HTTPField.Name("baggage")))
     let observer = RecordingObserver(fields: [
@@ -167,7 +168,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what describes a body goes where that goes")
+  @Test("fields that describe a body go where the body goes")
   func bodyFields() throws {
     let names = try [
       "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Range", "Expect",
@@ -188,7 +189,7 @@ import Testing
   private static let guarded = RedirectPolicy.all.refusingPrivateAddresses
 
   @Test(
-    "a public server, and one that nobody knows, leads to no private address",
+    "a public server, or one at an unknown address, can't redirect to a private address",
     arguments: [
       "http://127.0.0.1/", "http://[::1]/", "http://[::ffff:10.0.0.1]/", "http://2130706433/",
       "http://169.254.169.254/latest",
@@ -205,7 +206,7 @@ import Testing
     #expect(refusal(Self.guarded, "http+unix://%2Fx/", to) == nil)
   }
 
-  @Test("what a public server leads to is dialled at public addresses only, over all that follows")
+  @Test("the target of a public server is connected at public addresses only, for all later redirects too")
   func sticky() throws {
     let bench = try Bench(transport: ScriptedTransport(capabilities: .addressRules))
     var request = try bench.request()
@@ -213,7 +214,7 @@ import Testing
     request.retry = RetryPolicy(attempts: 3, backoff: .constant(.seconds(1)), budget: nil)
     bench.send(request, into: responses)
     func exchange() throws -> ScriptedExchange { try #require(bench.transport.takeStarted()) }
-    // From private to private is nobody's business but theirs.
+    // A redirect from a private address to another is allowed.
     let first = try exchange()
     #expect(!first.exchange.refusesPrivateAddresses)
     first.respond(302, [.location: "http://10.0.0.1/"], isFromPrivateAddress: true)
@@ -230,7 +231,7 @@ import Testing
     bench.clock.advance(by: .seconds(1))
     let again = try exchange()
     #expect(again.exchange.refusesPrivateAddresses)
-    // Even where the transport thinks that the answer came from a private address.
+    // Even if the transport reports that the answer came from a private address.
     again.respond(302, [.location: "http://c/"], isFromPrivateAddress: true)
     let last = try exchange()
     #expect(last.exchange.refusesPrivateAddresses)
@@ -239,7 +240,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("it holds where interceptors prepare what follows")
+  @Test("this also applies if interceptors prepare the next request")
   func intercepted() async throws {
     let bench = try Bench(transport: ScriptedTransport(capabilities: .addressRules), interceptors: [Hooks()])
     var request = try bench.request()
@@ -256,7 +257,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a transport that does not know what it dials does not carry such a request")
+  @Test("a transport that does not know which address it connects to refuses such a request")
   func unsupported() throws {
     let bench = try Bench()
     var request = try bench.request()

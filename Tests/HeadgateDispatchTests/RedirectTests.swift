@@ -21,12 +21,13 @@ import Testing
     try Redirect.next(after: request, status: status, location: location)
   }
 
-  @Test("Five statuses send the client elsewhere, the others do not")
+  @Test("Five statuses are redirects, the others are not")
   func statuses() {
     #expect((0...999).filter { Redirect.isRedirect($0) } == [301, 302, 303, 307, 308])
   }
 
-  @Test("D71 a server behind a socket that thinks it is localhost stays there; nobody else leads to a socket")
+  @Test(
+    "D71 a server on a socket that redirects to localhost stays on the socket; no other server redirects to a socket")
   func sockets() throws {
     let there = try request("http+unix://%2Frun%2Fx.sock/b/c")
     #expect(try next(there, "d?e").url == "http+unix://%2Frun%2Fx.sock/b/d?e")
@@ -46,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "The method that follows, by status",
+    "The method after a redirect, by status",
     arguments: [
       (301, .get, .get), (301, .head, .head), (301, .post, .get), (301, .put, .put), (301, .delete, .delete),
       (302, .get, .get), (302, .head, .head), (302, .post, .get), (302, .patch, .patch), (302, .options, .options),
@@ -60,7 +61,7 @@ import Testing
   }
 
   @Test(
-    "The body and the fields that speak of it go where the method goes",
+    "The body and the fields that describe it follow the method",
     arguments: [
       (301, .post, false), (302, .post, false), (303, .post, false), (303, .put, false),
       (301, .put, true), (302, .put, true), (307, .post, true), (308, .post, true), (307, .put, true),
@@ -76,7 +77,7 @@ import Testing
     #expect(second.headerFields[.accept] == "text/html")
   }
 
-  @Test("D82 a body that may not be sent twice is an error where it would be, and none where it is dropped")
+  @Test("D82 a body that can't be sent twice is an error if it is needed again, and none if it is dropped")
   func bodyNotReplayable() throws {
     let body = RequestBody([1, 2], canBeSentAgain: false)
     for (status, method) in [(307, .post), (308, .post), (302, .put), (301, .patch)] as [(Int, HTTPRequest.Method)] {
@@ -158,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "Absolute and scheme-relative locations, and those with characters that a URL can't hold",
+    "Absolute and scheme-relative locations, and those with characters that are invalid in URLs",
     arguments: [
       ("http://b.example:8080/x?y#z", "http://b.example:8080/x?y"), ("//b.example", "http://b.example/"),
       ("HTTP://B.Example.", "http://b.example/"), ("/x y?\u{FC}=%20", "/x%20y?%C3%BC=%20"), ("/100%", "/100%25"),
@@ -171,7 +172,7 @@ import Testing
   }
 
   @Test(
-    "A location that is no http or https URL is refused",
+    "A location that is not an http or https URL is refused",
     arguments: [
       "file:///etc/passwd", "gopher://h/", "ftp://h/x", "scp://h/x", "javascript:alert(1)", "data:text/plain,x",
       "ws://h/",
@@ -187,7 +188,7 @@ import Testing
     #expect(error?.detail.isEmpty == false)
   }
 
-  @Test("Limits on time, size and hops go along")
+  @Test("Limits on time, size and redirects are kept")
   func limits() throws {
     var first = try request()
     first.timeout = .seconds(1)
@@ -214,7 +215,7 @@ import Testing
   }
 
   @Test(
-    "bytes of a location that are no UTF-8 are asked for as they are, percent-encoded",
+    "invalid UTF-8 in a location is percent-encoded unchanged",
     arguments: [
       ([0x2F, 0xFC, 0x62], "/%FCb"), (Array("/\u{FC}".utf8), "/%C3%BC"), ([0x2F, 0xC3, 0xBC, 0xFC], "/%C3%BC%FC"),
       (Array("/a%FCb".utf8), "/a%FCb"), ([0x2F, 0x3F, 0xFF, 0x20, 0x26], "/?%FF%20&"),
@@ -233,7 +234,7 @@ import Testing
     #expect(ResponseHead(statusCode: 302).location == nil)
   }
 
-  @Test("it is followed so by the dispatcher, and an error shows no password of it")
+  @Test("the dispatcher follows it in this form, and an error shows no password from it")
   func dispatched() throws {
     let bench = try Bench()
     let responses = Responses()

@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sequence of pieces that a test gives out, and that notes how it is used.
+/// A sequence of pieces that a test provides, and that records how it is used.
 final class PieceSource: Sendable {
   private struct State {
     var asked = 0
@@ -24,10 +24,10 @@ final class PieceSource: Sendable {
   /// Opened when a task that waited for a piece was cancelled.
   let cancelled = Gate()
 
-  /// - Parameter pieces: The piece of a number; nil after the last.
+  /// - Parameter pieces: Returns the piece of an index, or nil after the last.
   init(_ pieces: @escaping @Sendable (Int) async throws -> [UInt8]?) { self.pieces = pieces }
 
-  /// How many pieces were asked for, and how many sequences were made.
+  /// How many pieces were requested, and how many sequences were made.
   var asked: Int { state.withLock { $0.asked } }
   var made: Int { state.withLock { $0.made } }
 
@@ -66,7 +66,7 @@ final class PieceSource: Sendable {
   }
 }
 
-/// A file that goes with the test.
+/// A file that is removed with the test.
 final class BodyFileFixture {
   let path: String
 
@@ -82,7 +82,7 @@ final class BodyFileFixture {
 
 struct SourceBroke: Error, Equatable { let number: Int }
 
-/// Where a body comes from, and what becomes of it.
+/// The sources of a body, and their errors.
 @Suite struct RequestBodyTests {
   private func upload(_ bench: Bench, _ body: RequestBody?, path: String = "/") throws -> DispatchRequest {
     var request = try bench.request(path)
@@ -93,7 +93,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
 
   private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
 
-  @Test("a body from memory, a file, a range of one, a sequence: the transport reads the same bytes")
+  @Test("bodies from memory, a file, a range of one, a sequence: the transport reads the same bytes")
   func sameBytes() async throws {
     let bench = try Bench()
     let all = bytes(700_000)
@@ -182,7 +182,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("what is appended behind a range changes nothing")
+  @Test("data appended after a range has no effect")
   func appendedBehindRange() async throws {
     let bench = try Bench()
     let all = bytes(400_000)
@@ -194,7 +194,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     exchange.respond()
   }
 
-  @Test("a sequence is asked for a piece only while less than 64 KB wait")
+  @Test("a sequence is asked for a piece only while less than 64 KB are buffered")
   func backPressure() async throws {
     let bench = try Bench()
     let pieces = PieceSource { _ in [UInt8](repeating: 7, count: 40_000) }
@@ -203,7 +203,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(pieces.asked == 0, "nothing is asked for before the transport has room")
     #expect(exchange.takeBody(upTo: 1000).read == .wait)
     await pieces.asked(2)
-    // With the second piece it is 80,000 bytes, whenever that comes: the third is asked for once 14,465 of them are gone.
+    // The second piece makes 80,000 bytes. The third is requested once 14,465 of them are gone.
     var taken = 0
     while taken < 14_000 { taken += await exchange.nextBody(upTo: 1000)?.count ?? 0 }
     #expect(pieces.asked == 2)
@@ -213,7 +213,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("what a sequence throws fails the request, and is its underlying error")
+  @Test("an error of a sequence fails the request, and is its underlying error")
   func throwing() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -232,7 +232,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("too few bytes, too many bytes, a length below zero: an error that says both numbers", arguments: [5, 7, -1])
+  @Test("too few bytes, too many bytes, a negative length: an error with both numbers", arguments: [5, 7, -1])
   func wrongLength(_ length: Int64) async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -251,7 +251,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("a cancel ends the task that iterates, and nothing more is read")
+  @Test("a cancellation ends the task that iterates, and nothing more is read")
   func cancel() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -272,7 +272,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("a cancel while the file waits to be opened ends the request at once, and no exchange starts")
+  @Test("a cancellation while the file is being opened ends the request at once, and no exchange starts")
   func cancelWhileOpening() async throws {
     let bench = try Bench()
     let file = try BodyFileFixture([1, 2, 3])
@@ -285,7 +285,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(responses.last?.error?.phase == .sending)
     bench.send(try upload(bench, RequestBody(file: file.path), path: "/second"), into: responses)
     busy.open()
-    // Opened after the first one, whose opening came to nothing.
+    // Opened after the first one, whose opening had no effect.
     let exchange = await bench.transport.next()
     #expect(exchange.request.url.hasSuffix("/second"))
     #expect(await exchange.restOfBody() == [1, 2, 3])
@@ -294,7 +294,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("a final answer that is no success ends the sending; the response is delivered", arguments: [401, 413, 503])
+  @Test("a final status other than 2xx ends the upload; the response is delivered", arguments: [401, 413, 503])
   func earlyAnswer(_ status: Int) async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -318,7 +318,7 @@ struct SourceBroke: Error, Equatable { let number: Int }
     #expect(bench.isClean())
   }
 
-  @Test("a success that comes early ends nothing: the body may be what it answers to")
+  @Test("an early success ends nothing: the response may depend on the body")
   func earlySuccess() async throws {
     let bench = try Bench()
     let responses = Responses()

@@ -6,7 +6,7 @@ import Testing
 @testable import HeadgateDispatch
 
 @Suite struct RequestTests {
-  @Test("the short way through a URL and the long one lead to the same address")
+  @Test("the fast and the full URL parser agree")
   func plainAddresses() throws {
     var random = SeededRandom(seed: 7)
     let hosts = [
@@ -22,7 +22,7 @@ import Testing
       let text = [hosts, ports, paths].reduce(scheme) { $0 + ($1.randomElement(using: &random) ?? "") }
       guard let plain = RequestAddress(canonical: text) else { continue }
       short += 1
-      // With a fragment, which no request carries, it goes the long way.
+      // A fragment, which no request carries, requires the full parser.
       let long = try DispatchRequest(text + "#f")
       #expect(long.url == text)
       #expect((long.endPoint, long.isSecure) == (plain.endPoint, plain.isSecure))
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(
-    "The URL goes out with canonical host and port, without user information and fragment",
+    "The URL is sent with canonical host and port, without user information and fragment",
     arguments: [
       ("HTTP://Example.COM", "http://example.com/"),
       ("https://example.com.:443", "https://example.com/"),
@@ -53,12 +53,12 @@ import Testing
     #expect(request.url == sent)
     #expect(request.isSecure == sent.hasPrefix("https:"))
     #expect(request.endPoint == (try EndPoint(sent)))
-    // Canonical is canonical: a second time changes nothing.
+    // Canonicalizing twice changes nothing.
     #expect(try DispatchRequest(sent).url == sent)
   }
 
   @Test(
-    "Path, query and percent-encoding stay as they are given",
+    "Path, query and percent-encoding stay as given",
     arguments: [
       "http://h/a%2Fb", "http://h/a%2fb%7e~", "http://h/a/../b/./c", "http://h//a//", "http://h/?",
       "http://h/a?b=%20+c&d==e?f/g",
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "Characters that a URL can't hold are percent-encoded, what is encoded already is not encoded again",
+    "Characters that are invalid in a URL are percent-encoded, existing encodings are kept",
     arguments: [
       ("http://h/a b", "http://h/a%20b"),
       ("http://h/a%20b c", "http://h/a%20b%20c"),
@@ -103,19 +103,19 @@ import Testing
     #expect(request.url == "http://h/")
   }
 
-  @Test("Empty user information, or none, becomes no field", arguments: ["http://h/", "http://@h/", "http://:@h/"])
+  @Test("Empty or missing user information becomes no field", arguments: ["http://h/", "http://@h/", "http://:@h/"])
   func noBasic(url: String) throws {
     #expect(try DispatchRequest(url).headerFields.isEmpty)
   }
 
-  @Test("A field that was given goes before user information")
+  @Test("A given field precedes user information")
   func givenAuthorization() throws {
     let request = try DispatchRequest("http://u:p@h/", headerFields: [.authorization: "Bearer x"])
     #expect(request.headerFields[values: .authorization] == ["Bearer x"])
   }
 
   @Test(
-    "A URL that can't be used gives an error that says why",
+    "An unusable URL gives an error with a reason",
     arguments: [
       ("", "\"\""), ("example.com/a", "no scheme"), ("/a", "no scheme"), ("//h/a", "no scheme"),
       ("ftp://h/", "scheme ftp"), ("ws://h/", "scheme ws"), ("file:///etc/passwd", "scheme file"),
@@ -144,7 +144,7 @@ import Testing
     #expect(try DispatchRequest(relative).url == "https://example.com/x%20y")
   }
 
-  @Test("Unless set: GET, no body, 60 s to run, 30 s to connect, 64 MiB, 20 redirects, no other limit")
+  @Test("Defaults: GET, no body, 60 s to run, 30 s to connect, 64 MiB, 20 redirects, no other limit")
   func defaults() throws {
     let request = try DispatchRequest("http://h/")
     #expect(request.method == .get)
@@ -157,7 +157,7 @@ import Testing
     #expect(request.maxRedirects == 20)
   }
 
-  @Test("A body from text is its UTF-8, and may be sent again unless said otherwise")
+  @Test("A body from text is its UTF-8, and may be sent again by default")
   func body() throws {
     let request = try DispatchRequest("http://h/", method: .post, body: RequestBody("\u{FC}"))
     #expect(request.method == .post)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What a head tells of how its response came.
+/// What a head contains about its response.
 @Suite struct ResponseHeadTests {
   @Test(
-    "the version stands in the status line",
+    "the version is that of the status line",
     arguments: [
       ("HTTP/1.0 200 OK\r\n\r\n", ResponseHead.Version.http10), ("HTTP/1.1 200\r\n", .http11),
       ("HTTP/2 200 \r\n\r\n", .http2), ("HTTP/3 200\r\n", .http3), ("HTTP/4 200\r\n", nil), ("HTTP/1 200\r\n", nil),
@@ -18,7 +18,7 @@ import Testing
     #expect(ResponseHead(statusCode: 200, block: Array(block.utf8)).version == version)
   }
 
-  @Test("what the transport does not tell is not known")
+  @Test("values that the transport does not report are nil")
   func unknown() {
     let head = ResponseHead(statusCode: 200)
     #expect(head.version == nil && head.isConnectionReused == nil && head.redirects == [])
@@ -26,7 +26,7 @@ import Testing
     #expect((told.version, told.isConnectionReused, told.version?.description) == (.http2, true, "HTTP/2"))
   }
 
-  /// Answers `/0` with a redirect to another host, that with one back, and `/2`.
+  /// Answers `/0` with a redirect to another host, its target with one back, and then `/2`.
   private static func lead(_ exchange: ScriptedExchange) {
     switch exchange.request.url {
     case "http://a/0": exchange.respond(302, [.location: "http://b/1"])
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  @Test("a response names the redirects on the way to it, whoever it is told to")
+  @Test("a response lists the redirects before it, in every form of delivery")
   func redirects() async throws {
     let bench = try Bench(transport: ScriptedTransport { Self.lead($0) })
     let request = try bench.request("/0")
@@ -58,7 +58,7 @@ import Testing
     #expect(await bench.isCleanAtLast())
   }
 
-  @Test("a redirect that is not followed is none on the way")
+  @Test("a redirect that is not followed is not listed")
   func notFollowed() async throws {
     let bench = try Bench(transport: ScriptedTransport { Self.lead($0) })
     var request = try bench.request("/0")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Sending again what breaks off after its head: where the caller has seen nothing of it yet.
+/// Retries after a response head, while the caller has seen nothing of the response.
 @Suite struct RetryAfterHeadTests {
   private static let policy = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
   private let responses = Responses()
@@ -26,7 +26,7 @@ import Testing
     exchange.end(DispatchError(.connectionLost, phase: .receiving))
   }
 
-  @Test("a response that is gathered in memory and breaks off is sent again, and nothing of it is left")
+  @Test("a buffered response that breaks off is retried, and nothing of it is left")
   func gathered() throws {
     let bench = try Bench(requests: 1)
     let operation = bench.send(try request(bench), into: responses)
@@ -41,7 +41,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("it is sent as often as the policy says; then the failure is told, and no half of a response")
+  @Test("it is retried as often as the policy says; then the failure is reported, without a partial response")
   func exhausted() throws {
     let bench = try Bench()
     bench.send(try request(bench), into: responses)
@@ -54,7 +54,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an attempt without a head is not whole after one that broke off")
+  @Test("an attempt without a head is not complete after one that broke off")
   func failsThen() throws {
     let bench = try Bench()
     bench.send(try request(bench), into: responses)
@@ -65,7 +65,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("an attempt after one that broke off has its time-out")
+  @Test("an attempt after one that broke off has its timeout")
   func timeout() throws {
     let bench = try Bench()
     var request = try request(bench)
@@ -80,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "an attempt that is silent for too long is sent again, before its head and after it; the last one's silence is told"
+    "an attempt that is silent for too long is retried, before and after its head; the last silence is the error"
   )
   func idle() throws {
     let bench = try Bench()
@@ -102,7 +102,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("what still comes of an attempt that was given up for its silence is passed over, and its end begins the rest")
+  @Test("late data of an attempt given up for its silence is ignored, and its end begins the pause")
   func lateAfterIdle() throws {
     let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false))
     var request = try request(bench)
@@ -118,7 +118,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a cancel while it rests after the head ends it at once")
+  @Test("a cancellation during the pause after the head ends it at once")
   func cancelled() throws {
     let bench = try Bench()
     let operation = bench.send(try request(bench), into: responses)
@@ -128,7 +128,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the time-out of a long request, which ended with its head, begins anew with the next attempt")
+  @Test("the timeout of a long request, which ended with its head, restarts with the next attempt")
   func long() throws {
     let bench = try Bench()
     var request = try request(bench)
@@ -147,7 +147,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a download that breaks off begins its file anew")
+  @Test("a download that breaks off restarts its file")
   func download() async throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("headgate-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -156,7 +156,7 @@ import Testing
     let bench = try Bench()
     let files = Outcomes<Result<FileResponse, DispatchError>>()
     bench.dispatcher.dispatchShort(try request(bench), to: .numbered(path)) { files.add($0) }
-    // More than is gathered before the file is made, and some that is gathered.
+    // More than is buffered before the file is made, and some buffered data.
     let exchange = try #require(bench.transport.takeStarted())
     exchange.head(200)
     exchange.body([UInt8](repeating: 1, count: 300_000))
@@ -173,7 +173,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D82 what has been handed on is not sent again: a stream, and a delegate's response")
+  @Test("D82 delivered data is not sent again: a stream, and a delegate's response")
   func handedOn() async throws {
     let bench = try Bench()
     let request = try request(bench)

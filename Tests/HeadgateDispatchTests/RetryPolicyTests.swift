@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Section I of the cases: sending again. Steps on the manual clock.
+/// Section I of the cases: retries. Steps on the manual clock.
 @Suite struct RetryPolicyTests {
   private static let always = RetryPolicy(attempts: 3, backoff: .constant(.seconds(2)), budget: nil)
 
@@ -16,7 +16,7 @@ import Testing
     return request
   }
 
-  @Test("D79 a request that rests between two attempts holds no permit, and others run meanwhile")
+  @Test("D79 a request that pauses between two attempts holds no permit, and others run meanwhile")
   func releasesPermit() async throws {
     let bench = try Bench(requests: 1)
     let responses = Responses()
@@ -27,7 +27,7 @@ import Testing
     let other = try #require(bench.transport.takeStarted())
     #expect(other.request.url == "http://a/other")
     bench.clock.advance(by: .seconds(3))
-    // The permit is in use: the second attempt waits for it, as everybody does.
+    // The permit is in use, so the second attempt waits for it.
     #expect(bench.counts.waiting == 1)
     other.respond()
     (try #require(bench.transport.takeStarted())).respond(200, body: "x")
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "D80 what the network lost is sent again, though nothing else is left to do, as often as may be; then it fails",
+    "D80 network failures are retried up to the limit, even if nothing else is left to do; then the request fails",
     arguments: [
       DispatchError.Code.connectFailed, .connectionLost, .connectTimedOut, .nameNotResolved,
     ])
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "other failures are not sent again",
+    "other failures are not retried",
     arguments: [DispatchError.Code.tlsFailed, .badResponse, .bodyTooLarge, .cancelled])
   func finalFailures(code: DispatchError.Code) throws {
     let bench = try Bench()
@@ -83,7 +83,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("Retry-After is waited for, and one beyond the longest ends it")
+  @Test("Retry-After is kept, and one beyond the longest ends the retries")
   func retryAfter() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -97,7 +97,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("D82 what may not be repeated is not, unless told or marked")
+  @Test("D82 requests that may not be repeated are not, unless allowed or marked")
   func idempotency() throws {
     var marked = try Bench().request()
     marked.method = .post
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("D81 many that fail at once come back one by one, and no more of them than the budget has")
+  @Test("D81 many simultaneous failures return one by one, within the budget")
   func storm() throws {
     let bench = try Bench(requests: 20)
     let responses = Responses()
@@ -125,7 +125,7 @@ import Testing
     for _ in 0..<20 { bench.send(try request(bench, policy), into: responses) }
     for _ in 0..<20 { bench.transport.takeStarted()?.respond(429) }
     #expect(responses.count == 15)
-    // With full jitter they come back at moments of their own.
+    // With full jitter they return at different times.
     var moments = 0
     for _ in 0..<8000 {
       bench.clock.advance(by: .milliseconds(1))
@@ -141,7 +141,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the deadline holds for all attempts together: a rest that would outlast it is not begun")
+  @Test("the deadline covers all attempts: a pause that would exceed it is not begun")
   func deadline() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -155,7 +155,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the time-out counts what all attempts ran, and no rest")
+  @Test("the timeout counts the running time of all attempts, and no pause")
   func timeout() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -174,7 +174,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a cancel while it rests ends it at once, by its handle, its tag or its end-point")
+  @Test("a cancellation during the pause ends it at once, by its handle, its tag or its end-point")
   func cancel() throws {
     for way in 0..<3 {
       let bench = try Bench()
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test("a shutdown ends what rests", arguments: [ShutdownMode.drain, .graceful, .now])
+  @Test("a shutdown ends pauses", arguments: [ShutdownMode.drain, .graceful, .now])
   func shutdown(mode: ShutdownMode) async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -207,7 +207,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a shutdown ends what rests at a gate that goes on", arguments: [ShutdownMode.drain, .graceful, .now])
+  @Test("a shutdown ends pauses at a gate that stays open", arguments: [ShutdownMode.drain, .graceful, .now])
   func sharedShutdown(mode: ShutdownMode) async throws {
     let bench = try Bench()
     let transport = ScriptedTransport()
@@ -220,7 +220,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a cancel on the way into the rest leaves nothing behind")
+  @Test("a cancellation at the start of the pause leaves nothing behind")
   func cancelledOnTheWay() async throws {
     let clock = MeddlingClock()
     let transport = ScriptedTransport()
@@ -229,7 +229,7 @@ import Testing
     var request = try DispatchRequest("http://a/")
     request.retry = Self.always
     let operation = dispatcher.dispatchShort(request) { responses.add($0) }
-    // The exchange's limit on time is taken back before the rest begins.
+    // The exchange's time limit is removed before the pause begins.
     clock.meddle { operation.cancel() }
     (try #require(transport.takeStarted())).respond(503)
     #expect(responses.values.map(\.code) == [.cancelled])
@@ -238,7 +238,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("what fails once the dispatcher is closing is not sent again")
+  @Test("failures while the dispatcher is closing are not retried")
   func closesMeanwhile() async throws {
     let bench = try Bench()
     let responses = Responses()
@@ -252,7 +252,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a redirect is followed by attempts at where it led, and those by redirects")
+  @Test("a redirect is followed by attempts at its target, and those by redirects")
   func redirects() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -270,7 +270,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a transport that fails inside its start is asked as often as the policy says, with no stack for each")
+  @Test("a transport that fails inside its start is retried by the policy, without stack growth")
   func synchronousFailures() throws {
     let count = LockedBox(0)
     let transport = ScriptedTransport { exchange in
@@ -297,11 +297,11 @@ import Testing
       ("Sun, 06 Nov 1994 25:49:37 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
     ])
   func retryAfterValues(value: String, seconds: Int?) {
-    // The moment is Sun, 06 Nov 1994 08:49:00 GMT.
+    // The time is Sun, 06 Nov 1994 08:49:00 GMT.
     #expect(RetryAfter.wait(value, now: 784_111_740) == seconds.map { Duration.seconds($0) })
   }
 
-  @Test("without a policy nothing is sent again")
+  @Test("without a policy nothing is retried")
   func noPolicy() throws {
     let bench = try Bench()
     let responses = Responses()
@@ -312,7 +312,7 @@ import Testing
   }
 }
 
-/// A manual clock that does something of the test's when a timer is taken back, once.
+/// A manual clock that runs an action of the test when a timer is removed, once.
 private final class MeddlingClock: TimerService {
   let manual = ManualClock()
   private let action = Locked<(@Sendable () -> Void)?>(nil)
@@ -331,8 +331,7 @@ private final class MeddlingClock: TimerService {
   }
 }
 
-/// A clock whose timers are called before the one who arms them hears of it, if they are due: so it may be where another
-/// thread calls them.
+/// A clock that calls due timers before `schedule` returns, as may happen if another thread calls them.
 private final class EagerClock: TimerService {
   let inside = ManualClock()
 
@@ -348,7 +347,7 @@ private final class EagerClock: TimerService {
 }
 
 @Suite struct RetryWakeTests {
-  @Test("a request that comes back from a rest to a full queue is not refused, and has the age of its submission")
+  @Test("a request that returns from a pause to a full queue is not refused, and has the age of its submission")
   func fullQueue() throws {
     let bench = try Bench(requests: 1, waiting: 1)
     let responses = Responses()
@@ -373,7 +372,7 @@ private final class EagerClock: TimerService {
     #expect(bench.isClean())
   }
 
-  @Test("an attempt that begins before its wake-up is noted keeps its time-out, however often that happens")
+  @Test("an attempt that begins before its wake-up is recorded keeps its timeout, in any number of repetitions")
   func timeoutSurvives() throws {
     let (clock, transport) = (EagerClock(), ScriptedTransport())
     var limits = try GateLimits()

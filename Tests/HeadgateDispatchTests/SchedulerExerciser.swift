@@ -3,7 +3,7 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// Plays seeded random events to a scheduler and holds what comes out against a plain model of the rules.
+/// Plays seeded random events to a scheduler and compares the results with a simple model of the rules.
 struct SchedulerExerciser {
   private enum Stand { case waiting, running, ending }
 
@@ -14,7 +14,7 @@ struct SchedulerExerciser {
     var stand: Stand
     var age: UInt64
     var priority: RequestPriority
-    // Its age and what its priority put on top when it came or was changed.
+    // Its age, with the addition of its priority at submission or change.
     var rank: UInt64
   }
 
@@ -29,7 +29,7 @@ struct SchedulerExerciser {
   private var limits: GateLimits
   private let endPoints: [EndPoint]
   private var known: [Int: Known] = [:]
-  // The same items in an array, so that a random one is found at once.
+  // The same items in an array, for random choices.
   private var order: [Int] = []
   private var places: [Int: Int] = [:]
   private var running: [Int]
@@ -53,7 +53,7 @@ struct SchedulerExerciser {
     runningLong = running
   }
 
-  /// Plays events, then closes the gate in a random manner and sees everything end. Returns the first broken rule.
+  /// Plays events, then closes the gate in a random mode until everything has ended. Returns the first broken rule.
   mutating func play(_ count: Int) -> String? {
     for _ in 0..<count {
       events += 1
@@ -64,7 +64,7 @@ struct SchedulerExerciser {
 
   private mutating func step() -> String? {
     switch Int.random(in: 0..<100, using: &random) {
-    // Long phases of growing and of shrinking take turns, so that both full and empty states are met.
+    // Long phases of growth and of shrinking alternate, so that both full and empty states occur.
     case 0..<(events / 2000 % 2 == 0 ? 50 : 30): return submit()
     case 50..<75, 30..<50: return finish()
     case 75..<90: return withdraw()
@@ -92,13 +92,13 @@ struct SchedulerExerciser {
   private mutating func submit() -> String? {
     let item = nextItem
     nextItem += 1
-    // The clock of some threads is read earlier than it is brought here.
+    // Some threads read the clock earlier than they arrive.
     now += UInt64.random(in: 0..<100, using: &random)
     let moment = now - UInt64.random(in: 0..<50, using: &random)
     let newest = max(lastAge + 1, moment)
     let first = expected > 0 && Bool.random(using: &random) ? now - .random(in: 0..<5000, using: &random) : nil
     if first != nil { expected -= 1 }
-    // Of those that come with an age some were accepted before.
+    // Some of those that arrive with an age were accepted before.
     let wasAccepted = Int.random(in: 0..<4, using: &random) == 0
     let returning =
       first == nil && wasAccepted ? now - .random(in: 0..<5000, using: &random) : nil
@@ -122,7 +122,7 @@ struct SchedulerExerciser {
       item, to: endPoints[place], lane, priority: priority, at: Deadline(nanoseconds: moment),
       patience: needsPlace ? .needsLongPlace : .waits, mayBeHeld: true, mayStart: mayStart,
       as: first.map { .expected(age: $0, wasAccepted: wasAccepted) } ?? returning.map { .returning(age: $0) } ?? .new)
-    // What a request would meet is foretold for one that comes for its first time.
+    // The prediction is for a first submission.
     if first == nil, returning == nil, let broken = compare(outlook, submission) { return broken }
     if case .refused(.longLaneFull) = submission { return needsPlace ? nil : "a patient request was refused" }
     lastAge = newest
@@ -146,7 +146,7 @@ struct SchedulerExerciser {
       {
         return "the youngest was refused for an elder one"
       }
-      // The victim is the one whose turn would come last: here the newcomer.
+      // The one that gives way has the lowest rank: here the newcomer.
       if limits.overflow == .dropLowest, known.count < 600,
         known.values.contains(where: { $0.stand == .waiting && $0.rank > rank(age, priority) })
       {
@@ -157,7 +157,7 @@ struct SchedulerExerciser {
     return nil
   }
 
-  /// What was foretold of a submission, and what came of it. Nothing else is to be done: effects were drained before.
+  /// Compares the prediction for a submission with its result. No other effects exist, since they were drained before.
   private func compare(_ outlook: Scheduler<Int>.Outlook, _ submission: Scheduler<Int>.Submission) -> String? {
     let isRight =
       switch (submission, outlook) {
@@ -219,7 +219,7 @@ struct SchedulerExerciser {
   }
 
   private mutating func finish() -> String? {
-    // Most alive ones wait: look a few times for one that runs.
+    // Most of them wait, so look a few times for a running one.
     var found = anyone()
     for _ in 0..<12 where found?.1.stand == .waiting { found = anyone() }
     guard let (item, entry) = found, entry.stand != .waiting else { return nil }
@@ -261,7 +261,7 @@ struct SchedulerExerciser {
   private mutating func multiplex() -> String? {
     let place = Int.random(in: 0..<endPoints.count, using: &random)
     let multiplexes = Bool.random(using: &random)
-    // Where nobody was told so since there is no room but for as many as there are sockets.
+    // If none was told, the number of sockets leaves no more room.
     if multiplexes { multiplexing.insert(place) } else { multiplexing.remove(place) }
     scheduler.setMultiplexing(multiplexes, at: endPoints[place])
     return nil
@@ -323,7 +323,7 @@ struct SchedulerExerciser {
     }
   }
 
-  /// As a request does that is told that it will never run: it withdraws, in case it was on its way.
+  /// Withdraws, as a request does on a refusal, in case it was on its way.
   private mutating func isToldOfEnd(_ entry: Known) -> String? {
     if case .gone = scheduler.withdraw(entry.ticket) { nil } else { "someone who was taken out is still there" }
   }
@@ -347,7 +347,7 @@ struct SchedulerExerciser {
     if entry.lane == .long, runningLong.reduce(0, +) > max(1, limits.total / 2) {
       return "the long half of the total was exceeded"
     }
-    // Whoever has the lowest rank in its lane goes first. A scan, so only while few are alive.
+    // The request with the lowest rank in its lane goes first. A scan, so only while few are alive.
     if known.count < 200 {
       for (_, other) in known
       where other.stand == .waiting && other.endPoint == entry.endPoint && other.lane == entry.lane

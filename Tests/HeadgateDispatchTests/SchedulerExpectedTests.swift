@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Requests that are elsewhere for a while, and come back.
+/// Requests that leave the queue for a while, and return.
 @Suite struct SchedulerExpectedTests {
   private let place: EndPoint
   private var scheduler: Scheduler<Int>
@@ -29,7 +29,7 @@ import Testing
     return nil
   }
 
-  @Test("who comes back has the age of the first time, and goes before those who came since")
+  @Test("a returning request keeps its original age, and precedes later ones")
   func age() throws {
     var own = self
     let is1 = own.scheduler.expect(wasHere: false)
@@ -57,7 +57,7 @@ import Testing
     #expect(order == [2, 1, 3])
   }
 
-  @Test("a gate that drains waits for who is expected, takes that and nobody else")
+  @Test("a draining gate waits for expected requests, and accepts them only")
   func drains() {
     var own = self
     let is5 = own.scheduler.expect(wasHere: false)
@@ -70,11 +70,11 @@ import Testing
     #expect(!is6)
     let is7 = own.scheduler.expect(wasHere: false)
     #expect(!is7)
-    // What it needs to come may come before it.
+    // Requests needed for its return may come before it.
     guard
       case .started(let helper) = own.scheduler.submit(2, to: place, .short, mayStart: true, as: .onBehalf(age: 0))
     else {
-      Issue.record("nothing was taken for one that is expected")
+      Issue.record("a request for an expected one was not accepted")
       return
     }
     _ = own.scheduler.finish(helper)
@@ -84,10 +84,10 @@ import Testing
       case .started(let ticket) = own.scheduler.submit(
         3, to: place, .short, mayStart: true, as: .expected(age: 1))
     else {
-      Issue.record("one that was expected was not taken")
+      Issue.record("an expected request was not accepted")
       return
     }
-    // It may go away once more.
+    // It may leave once more.
     let is8 = own.scheduler.expect(wasHere: true)
     #expect(is8)
     _ = own.scheduler.finish(ticket)
@@ -96,16 +96,16 @@ import Testing
     own.scheduler.forgetExpected()
     #expect(own.scheduler.hasEffects)
     guard case .drained? = own.scheduler.next() else {
-      Issue.record("nobody was told that it is empty")
+      Issue.record("the empty gate was not reported")
       return
     }
     guard case .refused = own.scheduler.submit(4, to: place, .short, mayStart: true, as: .onBehalf(age: 0)) else {
-      Issue.record("an empty gate took one")
+      Issue.record("an empty gate accepted a request")
       return
     }
   }
 
-  @Test("a gate that ends what waits does not wait for who is expected, and refuses it", arguments: [1, 2])
+  @Test("a gate that ends waiting requests does not wait for expected ones, and refuses them", arguments: [1, 2])
   func ends(_ kind: Int) {
     var own = self
     let is9 = own.scheduler.expect(wasHere: false)
@@ -122,7 +122,7 @@ import Testing
     #expect(own.scheduler.expected == 0)
   }
 
-  @Test("one that comes back to an end-point that was stopped by hand ends with the gate that drains")
+  @Test("a request that returns to a stopped end-point ends with the draining gate")
   func paused() {
     var own = self
     let is12 = own.scheduler.expect(wasHere: false)

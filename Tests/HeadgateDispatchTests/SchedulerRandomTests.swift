@@ -20,7 +20,7 @@ import Glibc
       var exerciser = try SchedulerExerciser(seed: seed)
       let count = min(20_000, Self.events - played)
       let broken = exerciser.play(count)
-      // What was broken is said, and nothing is played after it.
+      // The broken rule is reported, and nothing more is played.
       try #require(broken == nil)
       played += count
       started += exerciser.started

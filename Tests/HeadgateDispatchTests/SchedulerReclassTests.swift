@@ -1,7 +1,7 @@
 import HeadgateDispatch
 import Testing
 
-/// The one event by which a running request changes its lane, and what can be asked of the scheduler.
+/// The event by which a running request changes its lane, and queries of the scheduler.
 @Suite struct SchedulerReclassTests {
   private let here: EndPoint
   private let there: EndPoint
@@ -17,7 +17,7 @@ import Testing
         endPoint: EndPointLimits(requests: requests, long: long), total: total, waiting: waiting))
   }
 
-  /// Submits one that runs at once.
+  /// Submits a request that runs at once.
   private func run(
     _ scheduler: inout Scheduler<Int>, _ item: Int, _ endPoint: EndPoint, _ lane: RequestLane = .short
   ) throws -> Ticket {
@@ -27,7 +27,7 @@ import Testing
     return ticket
   }
 
-  @Test("a running short request takes a place of the long lane, and gives it back at its end")
+  @Test("a running short request takes a place of the long lane, and returns it at its end")
   func moves() throws {
     var scheduler = try scheduler(4, long: 2)
     let first = try run(&scheduler, 1, here)
@@ -46,7 +46,7 @@ import Testing
     #expect(!scheduler.hasEffects)
   }
 
-  @Test("the long half of the total holds for it as well")
+  @Test("the long half of the total applies to it too")
   func total() throws {
     var scheduler = try scheduler(4, long: 2, total: 4)
     for item in 0..<2 { _ = try run(&scheduler, item, here, .long) }
@@ -54,7 +54,7 @@ import Testing
     #expect(scheduler.reclass(ticket) == .refused)
   }
 
-  @Test("one that waits, has been told to end, or has not been told of its start does not move")
+  @Test("a request that waits, has been told to end, or has not been told of its start does not move")
   func notRunning() throws {
     var scheduler = try scheduler(1, long: 1)
     let running = try run(&scheduler, 1, here)
@@ -68,24 +68,24 @@ import Testing
     #expect(scheduler.finish(ticket) == 2)
   }
 
-  @Test("with the lane's last place gone, one that waits for a place of another kind stands in nobody's way")
+  @Test("when the lane's last place is taken, a request that waits for a place of another kind blocks none")
   func turns() throws {
-    // The total is full; a long request waits for it at `here`, and a short one at `there`.
+    // The total is full. A long request waits for it at `here`, and a short one at `there`.
     var scheduler = try scheduler(3, long: 2, total: 3)
     let first = try run(&scheduler, 1, here)
     _ = try run(&scheduler, 2, there)
     let third = try run(&scheduler, 3, there)
     guard case .accepted = scheduler.submit(4, to: here, .long) else { throw Unexpected() }
     guard case .accepted = scheduler.submit(5, to: there, .short) else { throw Unexpected() }
-    // Of the total's one long place the first takes what the fourth waits for: it is refused at its own end-point only
-    // when that lane is full, which it is not.
+    // The first takes the total's only long place, which the fourth waits for. The fourth is refused only if the lane
+    // of its own end-point is full, which it is not.
     #expect(scheduler.reclass(first) == .moved)
     #expect(scheduler.finish(third) == 3)
     guard case .start(5, _) = scheduler.next() else { throw Unexpected() }
     #expect(!scheduler.hasEffects)
   }
 
-  @Test("the outlook is what a submission then meets")
+  @Test("the outlook predicts the result of a submission")
   func outlook() throws {
     var scheduler = try scheduler(2, long: 1, total: 3, waiting: 1)
     #expect(scheduler.outlook(for: here, .long) == .runs)

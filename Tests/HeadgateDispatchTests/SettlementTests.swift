@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// How the true weight of a request is told without its operation.
+/// Settling the true weight of a request without its operation.
 @Suite struct SettlementTests {
   private let bench: Bench
   private let cost: HTTPField.Name
@@ -37,7 +37,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a response settles its request, in memory and as a stream; one without a weight settles nothing")
+  @Test("a response settles its request, buffered or streamed; a response without a weight settles nothing")
   mutating func byResponse() async throws {
     let (dispatcher, request) = (bench.dispatcher, request)
     let first = Task { try await dispatcher.data(for: request) }

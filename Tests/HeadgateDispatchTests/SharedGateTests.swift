@@ -3,7 +3,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Several dispatchers behind one gate, and several gates before one end-point.
+/// Several dispatchers with one gate, and several gates for one end-point.
 @Suite struct SharedGateTests {
   private func pair(requests: Int) throws -> (Bench, URLDispatcher, ScriptedTransport) {
     let bench = try Bench(requests: requests)
@@ -11,7 +11,7 @@ import Testing
     return (bench, URLDispatcher(transport: transport, sharing: bench.dispatcher.gate), transport)
   }
 
-  @Test("D74 dispatchers that share a gate, each over a transport of its own, share its limit, first come first served")
+  @Test("D74 dispatchers with a shared gate and separate transports share its limit, first come, first served")
   func oneLimit() async throws {
     let (bench, second, transport) = try pair(requests: 2)
     let responses = Responses()
@@ -31,7 +31,7 @@ import Testing
     await bench.dispatcher.shutDown()
   }
 
-  @Test("a dispatcher that shares its gate drains: what waits for an end-point that was stopped by hand ends")
+  @Test("a dispatcher with a shared gate drains: requests that wait for a stopped end-point end")
   func drainsBesidePause() async throws {
     let (bench, second, _) = try pair(requests: 1)
     let responses = Responses()
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(
-    "a dispatcher that shares its gate ends by itself: the gate and the others go on",
+    "a dispatcher with a shared gate ends by itself: the gate and the others continue",
     arguments: [
       ShutdownMode.drain, .graceful, .now,
     ])
@@ -71,7 +71,7 @@ import Testing
     await bench.dispatcher.shutDown()
   }
 
-  @Test("one with nothing to do closes its transport at once, and a second shutdown changes nothing")
+  @Test("an idle dispatcher closes its transport at once, and a second shutdown changes nothing")
   func idle() async throws {
     let (bench, second, transport) = try pair(requests: 1)
     await second.shutDown()
@@ -80,7 +80,7 @@ import Testing
     await bench.dispatcher.shutDown()
   }
 
-  @Test("one that is let go finishes what it has accepted")
+  @Test("a released dispatcher finishes the requests that it has accepted")
   func letGo() async throws {
     let bench = try Bench(requests: 1)
     let transport = ScriptedTransport()
@@ -109,7 +109,7 @@ import Testing
     await second.shutDown(.now)
   }
 
-  @Test("a second gate that is busy at the same end-point is told of, once, and not where the gate is shared")
+  @Test("a second gate that is busy at the same end-point is reported once, and a shared gate is not")
   func twoGates() throws {
     let book = LogBook()
     let clock = ManualClock()
@@ -133,7 +133,7 @@ import Testing
     for permit in permits.values { permit.release() }
   }
 
-  @Test("a second gate is told of by a submission from inside a delivery too")
+  @Test("a second gate is also reported by a submission inside a delivery")
   func insideDelivery() throws {
     let book = LogBook()
     let clock = ManualClock()
@@ -152,7 +152,7 @@ import Testing
     for permit in permits.values { permit.release() }
   }
 
-  @Test("a gate that is gone is no second gate")
+  @Test("a released gate is not a second gate")
   func gateIsGone() throws {
     let book = LogBook()
     let endPoint = try EndPoint(host: "gone.example", port: 80)
@@ -165,7 +165,7 @@ import Testing
     #expect(book.lines.count == 0)
   }
 
-  @Test("gates that go while others look round at the same end-point are left in peace")
+  @Test("gates may be released while others check the same end-point")
   func gatesThatGo() throws {
     let endPoint = try EndPoint(host: "crowd.example", port: 80)
     let threads = try (0..<4).map { number in

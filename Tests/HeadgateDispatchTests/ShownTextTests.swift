@@ -3,10 +3,10 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What comes from outside is shown and does nothing.
+/// Text from outside is shown without effects.
 @Suite struct ShownTextTests {
   @Test(
-    "what commands a terminal, ends a line, turns the direction or is not seen is shown as an escape",
+    "control characters, line separators, bidirectional controls and invisible characters are shown as escapes",
     arguments: [
       ("a\u{1B}[2Jb", "a\\u{1B}[2Jb"), ("a\r\nb\tc", "a\\u{D}\\u{A}b\\u{9}c"),
       ("\0\u{7F}\u{9B}", "\\u{0}\\u{7F}\\u{9B}"),
@@ -18,16 +18,16 @@ import Testing
     ])
   func escapes(text: String, shown: String) {
     #expect(ShownText.of(text) == shown)
-    // Once is enough.
+    // Escaping twice changes nothing.
     #expect(ShownText.of(shown) == shown)
   }
 
   @Test(
-    "what people write stays as it is",
+    "ordinary text is unchanged",
     arguments: ["", "GET /x?y=%20 \\u{1B} ~", "B\u{FC}cher \u{4F8B}\u{1F600} \u{627}"])
   func plain(text: String) { #expect(ShownText.of(text) == text) }
 
-  @Test("a text without end is cut, once and for all")
+  @Test("an endless text is cut, once and for all")
   func cut() {
     let long = String(repeating: "x", count: 10_000)
     let shown = ShownText.of(long)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(
-    "a URL is shown without its password, be it a URL or not",
+    "a URL is shown without its password, valid or not",
     arguments: [
       ("http://h/a@b", "http://h/a@b"), ("http://user:secret@h/x", "http://user:***@h/x"),
       ("http://secret@h/x", "http://***@h/x"), ("http://u:se@cret@h", "http://u:***@h"), ("//u:secret@h", "//u:***@h"),
@@ -53,7 +53,7 @@ import Testing
     ])
   func passwords(url: String, shown: String) { #expect(ShownText.withoutPassword(url) == shown) }
 
-  @Test("the detail of an error is shown text, whoever made it, and stays so")
+  @Test("the detail of an error is escaped text from every source, and stays so")
   func detail() {
     let error = DispatchError(.badResponse, detail: "Server: \u{1B}]0;owned\u{7}\n")
     #expect(error.detail == "Server: \\u{1B}]0;owned\\u{7}\\u{A}")
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("paths that are shown are shown text: of a socket, of a file")
+  @Test("displayed paths are escaped: of a socket, of a file")
   func paths() throws {
     #expect(try EndPoint(unixSocket: "/run/\u{1B}x").description == "unix:/run/\\u{1B}x")
     let error = #expect(throws: LimitError.self) { try HostPattern("\u{1B}[2J:1") }

@@ -6,11 +6,11 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Section N of the cases: the end, whatever is under way.
+/// Section N of the cases: the end, in any state.
 @Suite struct ShutdownRaceTests {
   private static let policy = RetryPolicy(attempts: 5, backoff: .constant(.seconds(1)), budget: nil)
 
-  /// What fails rests before another attempt, what hangs has an idle limit, what redirects waits at another end-point.
+  /// Failures pause before another attempt, hanging requests have an idle limit, redirects wait at another end-point.
   private static func transport() -> ScriptedTransport {
     ScriptedTransport { exchange in
       switch exchange.request.url.utf8.last.map(Unicode.Scalar.init) {
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "D118 a shutdown amid submissions, rests, idle limits and redirects ends each request once, and leaves nothing",
+    "D118 a shutdown amid submissions, pauses, idle limits and redirects ends each request once, and leaves nothing",
     arguments: [ShutdownMode.drain, .graceful, .now])
   func race(mode: ShutdownMode) async throws {
     for round in 0..<25 {
@@ -54,10 +54,10 @@ import Testing
       await bench.dispatcher.shutDown(mode)
       isOver.open()
       for thread in threads { thread.join() }
-      // Those that came after the shutdown were refused at once.
+      // Submissions after the shutdown were refused at once.
       #expect(responses.count == 80)
       let codes = Set(responses.values.map(\.code))
-      // The clock runs as fast as its thread: any limit may have passed.
+      // The clock runs as fast as its thread, so any limit may have passed.
       let limits: Set<DispatchError.Code?> = [.idleTimedOut, .timedOut, .deadlineExceeded]
       #expect(codes.subtracting(limits).isSubset(of: [nil, .shutDown, .connectionLost]))
       #expect(bench.isClean())

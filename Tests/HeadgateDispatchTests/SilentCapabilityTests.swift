@@ -3,7 +3,7 @@ import HeadgateDispatch
 import HeadgateTesting
 import Testing
 
-/// What a request asks for by its settings is done or refused.
+/// A request's settings are either honoured or refused.
 @Suite struct SilentCapabilityTests {
   private func code(_ transport: ScriptedTransport, _ change: (inout DispatchRequest) -> Void) async throws
     -> DispatchError?
@@ -21,7 +21,7 @@ import Testing
 
   private func plain() -> ScriptedTransport { ScriptedTransport { $0.respond() } }
 
-  @Test("a connectTimeout that was set is refused where it can't be kept; the one that a request has anyway is not")
+  @Test("an explicit connectTimeout is refused if it can't be kept; the default is not")
   func connectTimeout() async throws {
     #expect(try await code(plain()) { _ in } == nil)
     #expect(try await code(plain()) { $0.connectTimeout = nil } == nil)
@@ -32,7 +32,7 @@ import Testing
     #expect(try await code(able) { $0.connectTimeout = .seconds(3) } == nil)
   }
 
-  @Test("a server that is to be asked first is asked, or the request is refused; one without a body has nothing to ask")
+  @Test("Expect: 100-continue is sent, or the request is refused; a request without a body has nothing to ask")
   func expectsContinue() async throws {
     #expect(try await code(plain()) { $0.expectsContinue = true } == nil)
     func post(_ request: inout DispatchRequest, _ asks: Bool?) {

@@ -3,7 +3,7 @@ import HeadgateTesting
 import Testing
 
 @Suite struct SnapshotTests {
-  @Test("a snapshot has each end-point where something runs or waits, or that was stopped, and reads as a table")
+  @Test("a snapshot has each end-point that is stopped or has running or waiting requests, and prints as a table")
   func snapshot() async throws {
     let bench = try Bench(requests: 2, long: 1, total: 50)
     let responses = Responses()
@@ -36,7 +36,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("the limit on connections is shown where it is below that on requests")
+  @Test("the limit on connections is shown if it is below that on requests")
   func connections() throws {
     let bench = try Bench()
     try bench.dispatcher.updateLimits { $0.endPoint = try EndPointLimits(requests: 100, connections: 2) }
@@ -50,7 +50,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a scope that requests name has a line of its own, with what keeps them")
+  @Test("a scope has its own line, with the reason of its waits")
   func scopes() throws {
     let bench = try Bench(requests: 4)
     try bench.dispatcher.updateLimits { $0.scopes[.key("x")] = try ScopeLimits(requests: 1) }
@@ -73,7 +73,7 @@ import Testing
     bench.dispatcher.dispose()
   }
 
-  @Test("a gate with nothing to do says so in a line")
+  @Test("the snapshot of an idle gate is a single line")
   func idle() throws {
     let bench = try Bench(total: 7)
     #expect(bench.dispatcher.gate.snapshot().description == "running 0 of 7, waiting 0")

@@ -3,7 +3,7 @@ import HeadgateDispatch
 import Testing
 
 @Suite struct SocketAddressTests {
-  @Test("D71 a path of a Unix-domain socket is an end-point, and two paths are two")
+  @Test("D71 the path of a Unix-domain socket is an end-point, and two paths are two")
   func endPoints() throws {
     let one = try EndPoint(unixSocket: "/run/one.sock")
     #expect(one == (try EndPoint("http+unix://%2Frun%2Fone.sock/any?path=x")))
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(
-    "D71 what is no socket's path is an error that says so",
+    "D71 an invalid socket path is an error that says so",
     arguments: [
       "", "relative", "/", "/" + String(repeating: "x", count: 103), "/a\0b",
     ])
@@ -28,7 +28,7 @@ import Testing
     #expect(error?.description.contains("socket") == true)
   }
 
-  @Test("D71 the URL is kept in one spelling, its target goes over the wire to localhost")
+  @Test("D71 the URL is kept in one spelling, and its target is sent to localhost")
   func requests() throws {
     let request = try DispatchRequest("HTTP+Unix://%2frun%2fx.sock/a b?c=d#e")
     #expect(request.url == "http+unix://%2Frun%2Fx.sock/a%20b?c=d")

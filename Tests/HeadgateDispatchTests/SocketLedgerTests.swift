@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// The sockets of a gate, without sockets: a model of holders that keep idle connections plays with a ledger.
+/// The sockets of a gate, without sockets: model holders that keep idle connections use a ledger.
 @Suite struct SocketLedgerTests {
   private let endPoints: [EndPoint]
 
@@ -13,7 +13,7 @@ import Testing
     try GateLimits(endPoint: EndPointLimits(requests: connections), total: total)
   }
 
-  @Test("who is refused waits, first come, first served; what becomes free is kept for the first")
+  @Test("refused holders wait, first come, first served; freed sockets are reserved for the first")
   func order() throws {
     let limits = try limits(1)
     let route = SocketRoute(to: endPoints[0])
@@ -27,7 +27,7 @@ import Testing
     #expect(ledger.mustClose(route, of: holders[0], limits))
     ledger.giveBack(route, of: holders[0], limits)
     #expect(ledger.takeEffects() == [.reserved(holders[1], route)])
-    // Neither a newcomer nor the next in line gets what is reserved.
+    // Neither a newcomer nor the next in line gets a reserved socket.
     #expect(ledger.lease(route, for: holders[3], waits: false, limits) != .leased)
     #expect(ledger.lease(route, for: holders[2], waits: true, limits) != .leased)
     ledger.stopWaiting(route, holders[1], limits)
@@ -38,7 +38,7 @@ import Testing
     #expect(ledger.lease(route, for: holders[2], waits: true, limits) == .gone)
   }
 
-  @Test("a lowered limit asks for idle connections, and takes back what was reserved under the old one")
+  @Test("a lowered limit requests idle connections back, and cancels reservations under the old one")
   func lowered() throws {
     let route = SocketRoute(to: endPoints[0])
     var ledger = SocketLedger()
@@ -59,7 +59,7 @@ import Testing
     #expect(!ledger.mustClose(route, of: first, limits))
   }
 
-  @Test("a tunnel counts at its proxy and at the end-point behind it, and at the total once")
+  @Test("a tunnel counts at its proxy and at the end-point behind it, and once at the total")
   func tunnels() throws {
     let limits = try limits(1, total: 3)
     var ledger = SocketLedger()
@@ -76,12 +76,12 @@ import Testing
     #expect(
       ledger.lease(SocketRoute(toProxy: proxy, atMost: 2), for: holder, waits: false, limits)
         == .full(.endPoint(proxy, isProxy: true)))
-    // As an end-point that is asked directly, the proxy has its own limit.
+    // As an end-point that is requested directly, the proxy has its own limit.
     #expect(ledger.lease(SocketRoute(to: proxy), for: holder, waits: false, limits) == .leased)
     #expect(ledger.lease(SocketRoute(to: endPoints[2]), for: holder, waits: false, limits) == .full(.total))
   }
 
-  @Test("random events: never above a limit, nobody waits beside room, nothing is left at the end")
+  @Test("random events: never above a limit, no waiter beside free room, nothing is left at the end")
   func randomEvents() throws {
     for seed in UInt64(1)...40 {
       var script = try SocketScript(seed: seed, endPoints)
@@ -92,7 +92,7 @@ import Testing
   }
 }
 
-/// Holders with connections in use and idle ones, as a transport has them.
+/// Holders with connections in use and idle ones, as in a transport.
 private struct SocketScript {
   private struct Model {
     var used: [SocketRoute: Int] = [:]
@@ -109,7 +109,7 @@ private struct SocketScript {
   private var models: [SocketLedger.Holder: Model] = [:]
   private let endPoints: [EndPoint]
   private let routes: [SocketRoute]
-  // What was open when a limit was lowered: it may only fall until it fits.
+  // The open connections when a limit was lowered. Their number may only fall until it fits.
   private var ceiling: [EndPoint: Int] = [:]
   private var totalCeiling = 0
 
@@ -144,7 +144,7 @@ private struct SocketScript {
     switch Int.random(in: 0..<20, using: &random) {
     case 0..<8: want(route, holder)
     case 8..<15:
-      // An exchange ends: its connection becomes idle, or goes to the next that waits for it.
+      // An exchange ends: its connection becomes idle, or is passed to the next waiter.
       guard let used = models[holder]?.used.keys.sorted(by: { "\($0)" < "\($1)" }).randomElement(using: &random) else {
         return
       }
@@ -154,7 +154,7 @@ private struct SocketScript {
     case 15..<17:
       // A server closes an idle connection.
       if let idle = models[holder]?.idle.keys.sorted(by: { "\($0)" < "\($1)" }).first { close(idle, holder) }
-    case 17:  // One that waits is cancelled.
+    case 17:  // A waiter is cancelled.
       guard models[holder]?.wanting[route] != nil else { return }
       decrement(\.wanting, route, holder)
       if models[holder]?.wanting[route] == nil { ledger.stopWaiting(route, holder, limits) }
@@ -189,8 +189,8 @@ private struct SocketScript {
     retry(route, holder)
   }
 
-  /// One of the exchanges that wait tries: over an idle connection, or a new one, for which the holder's own idle ones make
-  /// room.
+  /// A waiting exchange tries again: over an idle connection, or over a new one, for which the holder's own idle
+  /// connections make room.
   private mutating func retry(_ route: SocketRoute, _ holder: SocketLedger.Holder) {
     guard models[holder]?.wanting[route] != nil else { return ledger.stopWaiting(route, holder, limits) }
     if models[holder]?.idle[route] != nil {
@@ -236,7 +236,7 @@ private struct SocketScript {
     models[holder]?[keyPath: path][route] = count > 1 ? count - 1 : nil
   }
 
-  /// Does what the ledger says, until it says nothing more.
+  /// Follows the ledger's instructions until there are none.
   private mutating func follow() {
     while true {
       let effects = ledger.takeEffects()
@@ -264,7 +264,7 @@ private struct SocketScript {
     if ledger.count(at: endPoints[5], isProxy: true) > 2 { return "too many at the proxy" }
     for (holder, model) in models {
       for route in model.wanting.keys {
-        // Nobody waits beside room, or beside what somebody keeps idle in the way.
+        // No waiter is left beside free room, or beside an idle connection that blocks it.
         if ledger.bound(of: route, limits) == nil { return "one waits beside room for \(route)" }
         if model.idle[route] != nil { return "one waits beside its own idle connection" }
         for (other, otherModel) in models where other != holder {

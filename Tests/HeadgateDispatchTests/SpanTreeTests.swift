@@ -8,12 +8,12 @@ import Testing
 
 /// The tree as a value, and whole dispatchers under random events.
 @Suite struct SpanTreeTests {
-  @Test("whatever comes in whatever order, each start has one end, in the order of the tree", arguments: 0..<200)
+  @Test("in any order of events, each start has one end, in the order of the tree", arguments: 0..<200)
   func anything(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let request = ObservedRequest(try DispatchRequest("http://a/"), .short, id: seed)
     let other = ObservedRequest(try DispatchRequest("http://b/"), .short, id: seed)
-    // Of the request that is sent, or was sent last; and of those whose exchanges have begun.
+    // Of the request that was sent last, and of those whose exchanges have begun.
     var (present, sent) = (request.url(), [String]())
     let begin = Deadline(nanoseconds: 1_000_000)
     let recorded = RecordedRequest(RequestStart(request, at: begin))
@@ -23,7 +23,7 @@ import Testing
     var wasLast = false
     let times = DispatchTimes(queued: .zero, total: .zero, exchange: ExchangeTimes())
     for step in 0..<60 {
-      // Moments that go back, as those of two threads may.
+      // Times that go back, as those of two threads may.
       let moment = begin.advanced(byNanoseconds: Int64(step) + Int64.random(in: -5...5, using: &random))
       let failure = Bool.random(using: &random) ? error : nil
       let event: SpanTree.Event
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "a dispatcher under random requests, answers, cancels and ends tells of each request by the rules",
+    "under random requests, answers, cancellations and ends a dispatcher reports each request by the rules",
     arguments: 0..<40)
   func dispatcher(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
@@ -119,7 +119,7 @@ import Testing
     case 1: exchange.respond(503)
     case 2: exchange.respond(302, [.location: "http://\(["a", "b", "c"].randomElement(using: &random) ?? "a")/"])
     case 3:
-      // The head alone: the rest comes later, or never.
+      // Only the head: the rest comes later, or never.
       exchange.head(200)
       return
     default: exchange.respond(200, body: "x")

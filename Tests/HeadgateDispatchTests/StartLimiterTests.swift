@@ -7,7 +7,7 @@ import Testing
 @Suite struct StartLimiterTests {
   private func at(_ milliseconds: Int) -> Deadline { Deadline(nanoseconds: UInt64(milliseconds) * 1_000_000) }
 
-  @Test("starts are spaced, and a late one is not caught up with")
+  @Test("starts are spaced, and a late start is not caught up")
   func spaced() throws {
     var limiter = StartLimiter(rates: [try Rate("10/s")])
     let rate = try Rate("10/s")
@@ -18,7 +18,7 @@ import Testing
     #expect(limiter.earliest(at: at(501)).moment == at(602))
   }
 
-  @Test("the latest of several rates, of a least distance and of what the server has left decides, and is told")
+  @Test("the latest of several rates, a minimum interval and the server's quota applies, and is the reason")
   func binding() throws {
     var limiter = StartLimiter(rates: [try Rate("10/s"), try Rate("2/min")], minimumInterval: .milliseconds(300))
     let first = limiter.take(at: at(0))
@@ -32,12 +32,12 @@ import Testing
   }
 
   @Test(
-    "D103 at the boundary of a window no more come than in any: a burst at its end is followed by none at the next one's"
+    "D103 no window exceeds the limit: a burst at a window's end is followed by none at the next one's start"
   )
   func boundary() throws {
     var limiter = StartLimiter(rates: [try .rolling(10, per: .seconds(60))])
     var moments: [Deadline] = []
-    // Nine late in a minute, the tenth and all others as soon as they may.
+    // Nine late in a minute, the tenth and all others as soon as possible.
     for number in 0..<50 {
       let now = max(Deadline(nanoseconds: 59_000_000_000 + UInt64(number)), limiter.earliest(at: .distantPast).moment)
       _ = limiter.take(at: now)
@@ -46,7 +46,7 @@ import Testing
     for (first, last) in zip(moments, moments.dropFirst(10)) { #expect(last - first >= .seconds(60)) }
   }
 
-  @Test("what never started is given back, in every form")
+  @Test("a start that never happened is returned, in every form")
   func givenBack() throws {
     let tokens = try Budget("tokens", units: 10, per: .seconds(60))
     var limiter = StartLimiter(
@@ -61,7 +61,7 @@ import Testing
     #expect(limiter.windows[0].used(at: at(1100)) == 3)
   }
 
-  @Test("unused units go back to the window they came from, and excess is owed from now on")
+  @Test("unused units are returned to their window, and an excess is owed from now on")
   func settled() throws {
     let tokens = try Budget("tokens", units: 100, per: .seconds(50))
     var limiter = StartLimiter(budgets: [tokens])
@@ -72,15 +72,15 @@ import Testing
     #expect(limiter.earliest(["tokens": 60], at: at(10)).moment == at(10))
     let second = limiter.take(["tokens": 60], at: at(10))
     limiter.settle(second, actual: ["tokens": 90], at: at(20))
-    // 40 and 60 and 30 owed: the first two have to leave before 71 fit.
+    // 40 and 60 and a debt of 30: the first two must leave before 71 fit.
     #expect(limiter.earliest(["tokens": 10], at: at(20)).moment == at(51_000))
     #expect(limiter.earliest(["tokens": 71], at: at(20)).moment == at(51_020))
-    // Its window is over: there is nothing to go back to.
+    // Its window is over, so the units are not returned.
     limiter.settle(first, actual: ["tokens": 0], at: at(60_000))
     #expect(limiter.earliest(["tokens": 100], at: at(60_000)).moment == at(60_000))
   }
 
-  @Test("a weight above the whole budget is told by its name, and names without a budget weigh nothing")
+  @Test("a weight above the whole budget is reported by its name, and names without a budget have no effect")
   func tooHeavy() throws {
     let limiter = StartLimiter(budgets: [try Budget("tokens", units: 10, per: .seconds(1))])
     #expect(limiter.budgetTooSmall(for: ["tokens": 11])?.name == "tokens")
@@ -102,7 +102,7 @@ import Testing
     #expect(limiter.earliest(["tokens": 1], at: at(2000)).cause == nil)
   }
 
-  @Test("a server's word only tightens: more than is known changes nothing, less does, until its window ends")
+  @Test("the server's quota only tightens: more than known has no effect, less does, until its window ends")
   func quota() {
     var limiter = StartLimiter()
     #expect(limiter.isUnlimited)
@@ -123,7 +123,7 @@ import Testing
     #expect(limiter.earliest(at: at(2000)).cause == nil)
   }
 
-  /// What a limiter may know, kept whole: each start with its moment and what it weighs by now.
+  /// The complete knowledge of a limiter: each start with its time and its current weight.
   private struct Model {
     struct Unit {
       let moment: UInt64
@@ -144,7 +144,7 @@ import Testing
     }
   }
 
-  @Test("random starts, cancels and settlements beside a model that remembers everything", arguments: 1...30)
+  @Test("random starts, cancellations and settlements beside a model that remembers everything", arguments: 1...30)
   func randomEvents(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
     let rates = [
@@ -153,7 +153,7 @@ import Testing
     ]
     let spaced = try Rate.spaced(Int.random(in: 100...1000, using: &random), per: .seconds(1))
     let budget = try Budget("t", units: Int.random(in: 10...100, using: &random), per: .milliseconds(200))
-    // What is spaced remembers only the last two: beside cancels it may be stricter than the model.
+    // Spaced rates remember only the last two starts, so with cancellations they may be stricter than the model.
     let cancels = seed % 2 == 0
     let all = cancels ? rates : rates + [spaced]
     var limiter = StartLimiter(rates: all, budgets: [budget])
@@ -187,7 +187,7 @@ import Testing
           all.allSatisfy { model.fits($0, at: now) }
           && (weight == 0 || model.used(window, at: now) + weight <= budget.units)
         #expect((moment == present) == mayStart && (cause == nil) == mayStart, "seed \(seed)")
-        // Not a nanosecond before, and then.
+        // Not a nanosecond before, and exactly then.
         let then = moment.nanoseconds
         for (moment, fits) in [(then - 1, false), (then, true)] where !mayStart {
           let mayThen =
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  @Test("the jitter of a least interval only adds, by its part at most, and is the same however often it is asked for")
+  @Test("the jitter of a minimum interval only adds, up to its fraction, and is stable over repeated queries")
   func intervalJitter() {
     var limiter = StartLimiter(minimumInterval: .milliseconds(20), jitter: 0.5)
     var now = Deadline(nanoseconds: 1_000_000_000)

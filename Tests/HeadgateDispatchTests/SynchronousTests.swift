@@ -23,7 +23,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a synchronous request takes no body above its cap")
+  @Test("a synchronous request accepts no body above its cap")
   func cap() async throws {
     let bench = try Bench(requests: 1)
     var request = try bench.request()
@@ -36,7 +36,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a synchronous request refuses inside a task")
+  @Test("a synchronous request inside a task is refused")
   func inTask() async throws {
     let bench = try Bench()
     let request = try bench.request()
@@ -58,17 +58,17 @@ import Testing
     } catch { codes.add(error.code) }
   }
 
-  @Test("D54 a synchronous request from any callback of the same dispatcher is refused instead of hanging")
+  @Test("D54 a synchronous request in a callback of the same dispatcher is refused instead of hanging")
   func inCallback() async throws {
     let bench = try Bench(requests: 1)
     let (dispatcher, codes) = (bench.dispatcher, Outcomes<DispatchError.Code?>())
     let request = try bench.request()
-    // A delegate's calls, on threads that may block as far as they themselves are concerned.
+    // A delegate's calls, on threads that may otherwise block.
     let listener = Listener { _, _ in Self.attempt(dispatcher, codes) }
     dispatcher.dispatchShort(request, delegate: listener)
     await bench.transport.next().respond(body: "x")
     await codes.wait(for: 3)
-    // A completion, on whatever thread the transport calls.
+    // A completion, on a thread of the transport.
     dispatcher.dispatchShort(request) { _ in Self.attempt(dispatcher, codes) }
     let exchange = await bench.transport.next()
     try WorkerThread(name: "transport") { exchange.respond() }.join()
@@ -89,7 +89,7 @@ import Testing
     try WorkerThread(name: "releaser") { held.release() }.join()
     await codes.wait(for: 7)
     #expect(codes.values.allSatisfy { $0 == .wouldBlock })
-    // What a target is handed a call by.
+    // A delegate target's call.
     let target = Delivery.submitting { call in
       Self.attempt(dispatcher, codes)
       Task { call() }
@@ -105,7 +105,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("from a callback of one dispatcher a synchronous request of another goes through")
+  @Test("a synchronous request of one dispatcher works in a callback of another")
   func otherDispatcher() async throws {
     let (one, other) = (try Bench(), try Bench(transport: ScriptedTransport { $0.respond(body: "ok") }))
     let codes = Outcomes<DispatchError.Code?>()
@@ -118,7 +118,7 @@ import Testing
     #expect(one.isClean() && other.isClean())
   }
 
-  @Test("D54 it is refused as well from another dispatcher's callback that comes inside one of its own")
+  @Test("D54 it is also refused in another dispatcher's callback that is nested inside one of its own")
   func nestedCallbacks() async throws {
     let one = try Bench(transport: ScriptedTransport { $0.respond() })
     let other = try Bench(transport: ScriptedTransport { $0.respond() })
@@ -134,7 +134,7 @@ import Testing
     #expect(one.isClean() && other.isClean())
   }
 
-  @Test("a thread is free to block again when a callback has returned")
+  @Test("a thread may block again when a callback has returned")
   func afterCallback() async throws {
     let bench = try Bench(transport: ScriptedTransport { $0.respond() })
     let request = try bench.request()
@@ -146,7 +146,7 @@ import Testing
     #expect(result.code == nil)
   }
 
-  @Test("cancelling the thread that waits cancels its request")
+  @Test("cancelling the waiting thread cancels its request")
   func cancelledThread() async throws {
     let bench = try Bench(requests: 1)
     let request = try bench.request()
@@ -162,7 +162,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a synchronous request that is held back under the policy wait keeps its place, and runs in its turn")
+  @Test("a synchronous request that is suspended under the policy `wait` keeps its place, and runs in its turn")
   func held() async throws {
     let bench = try Bench(requests: 1, waiting: 0, overflow: .wait)
     let request = try bench.request()

@@ -4,14 +4,14 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// Which token there is and who waits, as a value.
+/// The current token and its waiters, as a value.
 @Suite struct TokenStateTests {
-  @Test("under random events one fetch is under way at most, and everybody who waits is told once", arguments: 0..<200)
+  @Test("under random events at most one fetch is in progress, and every waiter gets one result", arguments: 0..<200)
   func anything(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var state = TokenState<Int>(nil, leeway: .seconds(1))
     var now = Deadline(nanoseconds: 1_000_000)
-    // By the waiters' own numbers: where they wait, and by which number they are known there.
+    // By the waiters' own numbers: where they wait, and their numbers there.
     var waiting: [Int: (fetch: Int, number: Int)] = [:]
     var current: Int?
     var fetches: [Int: Canceller] = [:]
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test("the old token is there for the fetch, also after one that failed")
+  @Test("the old token is available to the fetch, also after a failed one")
   func old() {
     var state = TokenState<Int>(BearerToken("old"), leeway: .zero)
     let now = Deadline(nanoseconds: 1)

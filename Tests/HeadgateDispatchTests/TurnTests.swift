@@ -3,8 +3,8 @@ import Testing
 
 /// How end-points share the total.
 @Suite struct TurnTests {
-  /// Starts `count` requests one after another under a total, with every lane full all the time; how many each
-  /// end-point got.
+  /// Starts `count` requests one after another under a total, with every lane always full. Returns the number of starts
+  /// at each end-point.
   private func shares(_ weights: [Int], total: Int, count: Int) throws -> [Int] {
     let endPoints = try weights.indices.map { try EndPoint(host: "h\($0)", port: 80) }
     var limits = try GateLimits(endPoint: EndPointLimits(requests: total, long: nil), total: total)
@@ -47,7 +47,7 @@ import Testing
     #expect(shares.allSatisfy { abs($0 - 1_000) <= 2 })
   }
 
-  @Test("D50 where nobody has had anything yet, turns go round in the order of joining, not by names")
+  @Test("D50 at the start, turns follow the order of joining, not names")
   func firstTurns() throws {
     let hosts = ["z", "b", "y", "a"]
     var scheduler = Scheduler<String>(limits: try GateLimits(endPoint: EndPointLimits(requests: 2), total: 1))
@@ -59,11 +59,11 @@ import Testing
       starts.append(host)
       _ = scheduler.finish(ticket)
     }
-    // The first of all found nobody to take turns with.
+    // The first one had no others to take turns with.
     #expect(starts == ["z"] + ["z", "b", "y", "a"] + ["b", "y", "a"])
   }
 
-  @Test("D30 what is cancelled while it waits takes none of its end-point's turns")
+  @Test("D30 a request that is cancelled while it waits uses none of its end-point's turns")
   func cancelledTurns() throws {
     let endPoints = try ["a", "b"].map { try EndPoint(host: $0, port: 80) }
     var scheduler = Scheduler<Int>(limits: try GateLimits(endPoint: EndPointLimits(requests: 1), total: 1))
@@ -83,7 +83,7 @@ import Testing
     #expect(shares == [50, 50])
   }
 
-  @Test("a weight holds nobody up who alone has something to do")
+  @Test("a weight does not slow the only busy end-point")
   func alone() throws {
     var limits = try GateLimits(endPoint: EndPointLimits(requests: 100), total: 10)
     limits.endPoint = try EndPointLimits(requests: 100, weight: 3)

@@ -4,7 +4,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A file sent by one request a chunk.
+/// A file sent with one request per chunk.
 @Suite struct UploadChunksTests {
   private let file: BodyFileFixture
   private let all = (0..<250_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -57,7 +57,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the permit is given back between chunks: whoever waits goes first, and the priority stays")
+  @Test("the permit is returned between chunks: the next waiter goes first, and the priority stays")
   func permits() async throws {
     let bench = try Bench(requests: 1)
     var template = try bench.request("/up")
@@ -79,7 +79,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("the first failure ends it and says how far it came; from there it goes on", arguments: [507, 0])
+  @Test("the first failure ends the upload with its offset, from where it can continue", arguments: [507, 0])
   func resume(_ status: Int) async throws {
     let bench = try Bench()
     let task = sending(bench, try bench.request("/up"))
@@ -103,7 +103,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("a 308 without a place to go to means that the chunk was taken; with one it is a redirect")
+  @Test("a 308 without a location means that the chunk was accepted; with one it is a redirect")
   func resumeIncomplete() async throws {
     let bench = try Bench()
     let task = sending(bench, try bench.request("/up"), size: 200_000)
@@ -116,7 +116,7 @@ import Testing
     #expect(try await task.value.get() == 250_000)
   }
 
-  @Test("a request can be made otherwise, and what its making throws ends the upload")
+  @Test("the request can be customized, and an error while making it ends the upload")
   func ownRequests() async throws {
     let bench = try Bench()
     let task = sending(bench, try bench.request("/up"), size: 200_000) { request, chunk in
@@ -134,7 +134,7 @@ import Testing
     #expect(error?.underlyingError as? SourceBroke == SourceBroke(number: 1))
   }
 
-  @Test("a cancel, a file that is gone or shrinks, arguments out of range: each its own error with the offset")
+  @Test("a cancellation, a file that is gone or shrinks, arguments out of range: each its own error with the offset")
   func faults() async throws {
     let bench = try Bench()
     let request = try bench.request("/up")

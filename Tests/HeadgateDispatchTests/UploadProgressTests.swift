@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadgateDispatch
 
-/// What is told of a body on its way.
+/// The progress of an upload.
 @Suite struct UploadProgressTests {
   private func request(_ bench: Bench, _ body: RequestBody, _ told: Outcomes<TransferProgress>) throws
     -> DispatchRequest
@@ -17,7 +17,9 @@ import Testing
     return request
   }
 
-  @Test("told after 64 KB or a hundredth, and at the end; never twice the same", arguments: [1_000_000, 10_000_000])
+  @Test(
+    "progress is reported after 64 KB or a hundredth, and at the end; never twice the same",
+    arguments: [1_000_000, 10_000_000])
   func steps(_ size: Int) async throws {
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
@@ -33,7 +35,7 @@ import Testing
     exchange.respond()
   }
 
-  @Test("a body of unknown length has a total at its end, an empty one is told of once")
+  @Test("a body of unknown length has a total at its end, an empty one is reported once")
   func unknownLength() async throws {
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
@@ -53,7 +55,7 @@ import Testing
     second.respond()
   }
 
-  @Test("D83 a body that is sent again counts once: it is told of where it goes beyond what was sent before")
+  @Test("D83 a body that is sent again counts once: it is reported only beyond what was sent before")
   func again() async throws {
     let bench = try Bench()
     let told = Outcomes<TransferProgress>()
@@ -72,7 +74,7 @@ import Testing
     second.respond()
   }
 
-  @Test("a call that blocks on the dispatcher is refused inside")
+  @Test("a blocking call of the dispatcher inside the listener is refused")
   func noBlocking() async throws {
     let bench = try Bench()
     let codes = Outcomes<DispatchError.Code?>()
@@ -88,7 +90,7 @@ import Testing
     exchange.respond()
   }
 
-  // Not in an async context: this is what a closure of a caller does.
+  // Not in an async context, as in a caller's closure.
   private static func blocked(_ dispatcher: URLDispatcher, _ request: DispatchRequest) -> DispatchError.Code? {
     do throws(DispatchError) {
       _ = try dispatcher.dispatchSynchronously(request)
@@ -98,7 +100,7 @@ import Testing
     }
   }
 
-  /// Hears of progress, slowly.
+  /// A slow progress listener.
   private final class Slow: URLDispatchDelegate {
     let calls = Outcomes<String>()
     let isInside = Gate()
@@ -117,7 +119,7 @@ import Testing
     func dispatchOperationDidFinish(_ operation: URLDispatchOperation) { calls.add("finished") }
   }
 
-  @Test("a delegate is told in the order of its other calls, and only of the latest while it is busy")
+  @Test("a delegate is told in the order of its other calls, and only of the latest value while it is busy")
   func delegate() async throws {
     let bench = try Bench()
     let slow = Slow()
@@ -137,7 +139,7 @@ import Testing
     #expect(bench.isClean())
   }
 
-  @Test("nothing is told once the request has ended")
+  @Test("nothing is reported once the request has ended")
   func afterTheEnd() async throws {
     let bench = try Bench(transport: ScriptedTransport(endsWhenCancelled: false))
     let told = Outcomes<TransferProgress>()
@@ -153,7 +155,7 @@ import Testing
     exchange.end(DispatchError(.cancelled, phase: .awaitingHead))
   }
 
-  @Test("the idle limit counts from what was sent last, and rests while the body itself is not there")
+  @Test("the idle limit counts from the last sent bytes, and is suspended while the body has no data")
   func idle() async throws {
     let bench = try Bench()
     let responses = Responses()

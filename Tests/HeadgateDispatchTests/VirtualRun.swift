@@ -3,14 +3,14 @@ import HeadgateThreads
 
 @testable import HeadgateDispatch
 
-/// Requests through a scheduler to one end-point whose server is a closure, in virtual time.
+/// Requests through a scheduler to one end-point with a closure as its server, in virtual time.
 struct VirtualRun {
-  /// How a server takes a request that arrives.
+  /// How a server answers a request.
   struct Answer {
     var seconds: Double
     var status = 200
     var wait: Duration?
-    /// What the request turns out to weigh when it ends.
+    /// The true weight of the request when it ends.
     var weighed: [String: Int]?
   }
 
@@ -22,7 +22,7 @@ struct VirtualRun {
   let endPoint: EndPoint
   private(set) var scheduler: Scheduler<Int>
   private(set) var now = 1.0
-  /// Refused ones come back, as those with a retry policy do.
+  /// Refused requests return, as with a retry policy.
   private(set) var refused: [Int] = []
   private(set) var served: [(item: Int, second: Double)] = []
   private(set) var sleeps: [(began: Double, until: Double)] = []
@@ -39,7 +39,7 @@ struct VirtualRun {
 
   static func deadline(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(seconds * 1e9)) }
 
-  /// Sends requests until all are served, or until a moment.
+  /// Sends requests until all are served, or until a given time.
   mutating func serve(
     _ items: Range<Int>, needs: (Int) -> StartNeeds? = { _ in nil }, until end: Double = .infinity,
     by server: (_ item: Int, _ now: Double) -> Answer
