@@ -68,7 +68,7 @@ import Testing
     // Not by ==: what differs would be worked out for minutes.
     #expect(fetched.output.suffix(others.count).elementsEqual(others))
     #expect(fetched.output.count < 401_000)
-    #expect(fetched.messages.contains("headgate: \(large): bodies that wait"))
+    #expect(fetched.messages.contains("headgate: \(large): bodies waiting"))
     #expect(fetched.messages.contains("more than 1.0 MiB of disk; write files with -P DIR, or raise --max-held"))
     #expect(fetched.record(large)?.error == "file_failed")
   }
