@@ -1,8 +1,8 @@
 /// The long part of `headgate call --help`.
 enum CallHelp {
   static let text = """
-    {name} inserts a field of the row, in --url, -H, --json, --data and --idempotency-key. {address.city} is a field of \
-    an object, {items.0} an item of an array, and {"First name"} a field with any other name. In --url, values are \
+    {name} inserts a field of the row, in --url, -H, --json, --data and --idempotency-key. {address.city} is a field \
+    of an object, {items.0} an item of an array, and {"First name"} a field with any other name. In --url, values are \
     percent-encoded and can't leave the path or the query. In --json a field becomes its JSON value, or text within a \
     string. {name:url} is percent-encoded text. {name:json} parses a text as JSON, such as a number from CSV. {{ is a \
     literal brace. A row that lacks a field is an error and is not sent.

@@ -48,8 +48,8 @@ struct RequestOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The maximum size of a response body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an error. "
-        + "(default: 64M)",
+      "The maximum size of a response body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an "
+        + "error. (default: 64M)",
       valueName: "size"
     ),
     transform: OptionValue.size

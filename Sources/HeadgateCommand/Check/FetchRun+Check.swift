@@ -2,17 +2,17 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-// The status of a URL: by HEAD where a server answers that as it would answer GET, else by GET.
+// Requests the status of a URL: by HEAD, or by GET if the server does not answer HEAD as it would answer GET.
 
 extension FetchRun {
-  /// Brings a URL to the queue whose status alone is asked for, and returns when it has a place there.
+  /// Queues a URL whose status is requested. Returns once it is queued.
   func startCheck(_ job: FetchJob) async {
-    // Throws for a cancelled task only, and this one never is.
+    // Throws only for a cancelled task. This one is never cancelled.
     try? await nameRoom.wait()
     Task { [job] in
       let job = await named(job)
       report.ended(job, await check(job))
-      // Nobody reads them: what is still to come is of no use.
+      // The statuses have no reader any more, so the rest is of no use.
       if report.hasLostStatuses { outputBroke() }
       nameRoom.signal()
       ended(job)
@@ -28,8 +28,8 @@ extension FetchRun {
       guard HeadAnswer.isUseless(answer, retries: options.retries), !isStopping else { return outcome(answer) }
       if HeadAnswer.isOfServer(answer) { headless.add(request.endPoint) }
       request = job.request
-      // Before others that wait for this host: some servers close every connection that has a HEAD, and hosts that do so
-      // again and again are given up.
+      // Ahead of other requests for this host. Some servers close every connection after a HEAD, and a host that does
+      // so repeatedly is given up.
       request.priority = .high
       request.deadline = timeLeft
     }
@@ -39,10 +39,10 @@ extension FetchRun {
   private func ask(_ request: DispatchRequest) async -> Result<StreamedResponse, DispatchError> {
     do throws(DispatchError) {
       let response = try await dispatcher.stream(for: request)
-      // The head says all. To read a body to its end could take forever.
+      // The head is enough. Reading the body to its end could take forever.
       if request.method != .head { response.body.cancel() }
       var iterator = response.body.makeAsyncIterator()
-      // Up to the end, which the times come with.
+      // Reads to the end, where the times become available.
       while (try? await iterator.next()) != nil {}
       return .success(response)
     } catch {

@@ -1,13 +1,13 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What is made of the answer to a HEAD.
+/// Evaluates the answer to a HEAD request.
 enum HeadAnswer {
   typealias Answer = Result<StreamedResponse, DispatchError>
 
-  /// Whether GET may bring another status: many servers refuse HEAD, hide what it asks for, or close.
+  /// Whether GET may give a different status. Many servers refuse HEAD, hide its target, or close the connection.
   ///
-  /// - Parameter retries: HEAD is sent once; what it loses is asked for again by GET, as often as that says.
+  /// - Parameter retries: The number of retries by GET after a failure. HEAD is sent once.
   static func isUseless(_ answer: Answer, retries: Int) -> Bool {
     switch answer {
     case .success(let response):
@@ -18,7 +18,7 @@ enum HeadAnswer {
     }
   }
 
-  /// Whether the server says so of HEAD itself, so that it need not be asked for its other URLs.
+  /// Whether the server refuses HEAD in general, so that its other URLs skip it.
   static func isOfServer(_ answer: Answer) -> Bool {
     switch answer {
     case .success(let response): [405, 501].contains(response.statusCode)
@@ -31,7 +31,7 @@ enum HeadAnswer {
   }
 }
 
-/// End-points that don't answer HEAD.
+/// End-points that don't support HEAD.
 final class HeadlessEndPoints: Sendable {
   private let all = Locked(Set<EndPoint>())
 

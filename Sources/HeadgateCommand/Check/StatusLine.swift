@@ -1,9 +1,9 @@
 import HeadgateDispatch
 
-/// What `--check` says of a URL on the standard output.
+/// The line that `--check` writes to standard output for a URL.
 enum StatusLine {
-  /// The status or an error's word, the URL, and the URL that it was redirected to if it was, with tabs in between. Nil
-  /// for a URL that was not asked for.
+  /// The status or the error's code, the URL, and the redirect target if any, separated by tabs. Nil for a URL that was
+  /// not requested.
   static func of(_ job: FetchJob, _ outcome: FetchOutcome) -> String? {
     switch outcome {
     case .checked(let head, let url, _), .refused(let head, let url, _, _):

@@ -1,5 +1,5 @@
-/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces. It identifies outside data, such as rows and URLs, by its content.
-/// With a weaker hash, one row could be made to pass for another, which would then never be sent.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces. It identifies outside data, such as rows and URLs, by its
+/// content. With a weaker hash, one row could be made to pass for another, which would then never be sent.
 struct SHA256 {
   /// The digest of the bytes, 32 bytes long.
   static func sum(_ message: some Collection<UInt8>) -> [UInt8] {
@@ -23,10 +23,10 @@ struct SHA256 {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
 
-  // The beginning of a block that is not whole yet.
+  // The beginning of an incomplete block.
   private var partial: [UInt8] = []
   private var count: UInt64 = 0
-  // The message schedule, whose memory serves one block after another.
+  // The message schedule, whose memory is reused for all blocks.
   private var words = [UInt32](repeating: 0, count: 64)
 
   /// Adds bytes.
@@ -47,7 +47,7 @@ struct SHA256 {
     partial += bytes[start...]
   }
 
-  /// The sum of all bytes that were added.
+  /// The digest of all bytes that were added.
   consuming func finish() -> [UInt8] {
     let bits = count &* 8
     var end: [UInt8] = [0x80]

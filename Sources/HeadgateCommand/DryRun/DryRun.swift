@@ -1,8 +1,8 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// What `--dry-run` does: reads the lists as a run would, and tells what that would fetch. Nothing is sent, and no file is
-/// written, made or changed.
+/// Implements `--dry-run`: reads the lists as a run would, and reports what it would fetch. It sends nothing, and
+/// creates and changes no file.
 struct DryRun {
   private let options: FetchOptions
   private let lists: [InputReader<NumberedLine>]
@@ -14,7 +14,7 @@ struct DryRun {
   private var asked: Set<String> = []
   private var hosts = HostCounts()
 
-  /// - Throws: ``FetchProblem`` for what a run could not read either.
+  /// - Throws: ``FetchProblem`` for anything that a run could not read either.
   init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
     try options.readSecrets()
@@ -36,7 +36,7 @@ struct DryRun {
     self.options = options
   }
 
-  /// Tells all. Returns the exit status: that of the list alone.
+  /// Reports everything. Returns the exit status, which depends on the list alone.
   mutating func run() async -> ExitStatus {
     for (index, url) in options.urls.enumerated() where !report.hasLostStatuses {
       await take(NumberedLine(number: index + 1, line: .url(url)), of: "argument")

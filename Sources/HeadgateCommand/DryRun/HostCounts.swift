@@ -1,10 +1,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// How many URLs each host would be asked for.
+/// Counts the URLs that would be requested from each host.
 struct HostCounts {
   private var counts: [EndPoint: Int] = [:]
-  /// URLs that no host would be asked for.
+  /// URLs that would not be requested.
   var there = 0
 
   var count: Int { counts.count }
@@ -12,9 +12,9 @@ struct HostCounts {
 
   mutating func add(_ endPoint: EndPoint) { counts[endPoint, default: 0] += 1 }
 
-  /// A line for each host with the limits that would hold there, the most URLs first.
+  /// A line for each host with its limits, sorted by the number of URLs, the largest first.
   ///
-  /// - Parameter sparesLoopback: Whether starts at this machine keep no distance.
+  /// - Parameter sparesLoopback: Whether the spacing of starts does not apply to this machine.
   func lines(_ limits: GateLimits, sparesLoopback: Bool) -> [String] {
     let hosts = counts.sorted { ($1.value, $0.key.description) < ($0.value, $1.key.description) }
     return hosts.map { endPoint, count in

@@ -1,15 +1,15 @@
 import HeadgateDispatch
 
-/// What would become of a URL.
+/// The plan for a URL.
 struct PlannedURL {
-  /// What would be done, the URL, and the file; tabs in between. Where bodies go to no files there is none.
+  /// The action, the URL and the file, separated by tabs. The file is omitted if bodies do not go to files.
   let line: String
-  /// Whether nothing would be asked for.
+  /// Whether nothing would be requested.
   let isThere: Bool
 
   /// - Parameters:
-  ///   - plan: What a session has planned; nil: there is none.
-  ///   - claim: Gives a name to a file.
+  /// - plan: The session's plan. Nil without a session.
+  /// - claim: Assigns the name of a file.
   init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: (String) -> String) {
     var (word, name, offset) = (target == .statuses ? "check" : "fetch", String?.none, Int?.none)
     switch plan {

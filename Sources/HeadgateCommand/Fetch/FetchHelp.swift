@@ -3,8 +3,8 @@ enum FetchHelp {
   static let text = """
     Without -P or -O all bodies are written to standard output, one after another in the order of the list. With one \
     of them each body becomes a file, named after the last part of its URL's path and its query. The file is called \
-    name.part until it is complete. Files with the same name are numbered in the order of the list. A status other than \
-    2xx, after redirects, is an error, and its body is not kept.
+    name.part until it is complete. Files with the same name are numbered in the order of the list. A status other \
+    than 2xx, after redirects, is an error, and its body is not kept.
 
     A list may name anything that this machine can reach: its own servers, private networks and, as http+unix URLs, \
     sockets. Take lists from trusted sources only, or filter them. Redirects from public servers don't lead there, \
@@ -22,8 +22,8 @@ enum FetchHelp {
     host, until it refuses almost nothing.
 
     With --session a run can end at any moment, and the same command continues it. A complete file is not requested \
-    again. A partial file is continued if the server still has the same version. URLs identify the entries, so the list \
-    may have changed.
+    again. A partial file is continued if the server still has the same version. URLs identify the entries, so the \
+    list may have changed.
 
     CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR set the certificate authorities to trust, as with curl.
 

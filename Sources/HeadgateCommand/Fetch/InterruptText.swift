@@ -10,6 +10,7 @@ enum InterruptText {
     var places = busy.prefix(mostNamed).map { "\($0.count) at \($0.endPoint)" }
     if busy.count > mostNamed { places.append("others at \(busy.count - mostNamed) more") }
     return "waiting for \(count) running request\(count == 1 ? "" : "s") to finish "
-      + "(\(places.joined(separator: ", "))), for as long as they take; the rest is skipped; interrupt again to stop at once"
+      + "(\(places.joined(separator: ", "))), for as long as they take; the rest is skipped; "
+      + "interrupt again to stop at once"
   }
 }

@@ -47,8 +47,8 @@ struct PaceOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Learn from 429, 503 and 403 what each host accepts, and reduce concurrent requests or the rate accordingly. Starts "
-        + "with one request per host. --per-host, --limit and --rate remain the upper bounds."))
+      "Learn from 429, 503 and 403 what each host accepts, and reduce concurrent requests or the rate accordingly. "
+        + "Starts with one request per host. --per-host, --limit and --rate remain the upper bounds."))
   var adaptive = false
 
   @Option(

@@ -1,6 +1,6 @@
-/// A set of digests of URLs: between 22 and 43 bytes for each.
+/// A set of digests of URLs. It takes between 22 and 43 bytes for each.
 ///
-/// In parts, of which each grows alone: a whole set has twice its memory while it grows.
+/// It is divided into parts that grow separately, since a single set would need twice its memory while it grows.
 struct DigestSet: Sendable {
   private static let count = 256
 

@@ -1,20 +1,20 @@
 import HeadgateCurl
 
-/// Unpacks gzip piece by piece: however small the packed bytes are, one piece of text is in memory.
+/// Unpacks gzip piece by piece. It holds one piece of text in memory, at any compression ratio.
 final class GzipInput {
   enum Step {
     case bytes([UInt8])
     case needsMore
-    /// The packed data are whole, and the input has ended.
+    /// The compressed data is complete, and the input has ended.
     case end
-    /// The input has ended before the packed data did.
+    /// The input has ended before the compressed data.
     case tooShort
     case broken
   }
 
   private let gzip: GzipBody
   private var packed: ArraySlice<UInt8> = []
-  // Whether the last step brought text: then the next one may bring more without further bytes.
+  // Whether the last step produced text. Then the next may produce more without further bytes.
   private var mayHaveMore = false
   private var hasEnded = false
 
@@ -24,7 +24,7 @@ final class GzipInput {
     self.gzip = gzip
   }
 
-  /// Adds packed bytes; none: they have ended. To be called when ``next()`` needs more.
+  /// Adds compressed bytes. An empty array means that they have ended. Call it when ``next()`` needs more.
   func add(_ bytes: [UInt8]) {
     packed = bytes[...]
     (mayHaveMore, hasEnded) = (true, bytes.isEmpty)

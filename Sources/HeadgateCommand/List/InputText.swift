@@ -1,19 +1,19 @@
-/// What comes next of an input.
+/// The next piece of an input.
 enum InputPiece<Item: Sendable>: Sendable {
   case items([Item])
-  /// Nothing more: its end, or the stop signal.
+  /// The end of the input, or the stop signal.
   case end
-  /// It is no text, and compressed in a way that is not read here.
+  /// The input is compressed in a format that is not supported here.
   case compressed(Compression)
-  /// What follows can't be read: why, and up to where it was.
+  /// The rest can't be read. The text has the reason, and up to where the input was read.
   case broken(String)
 }
 
-/// Makes items of the bytes of an input, which gzip may have packed. In memory are the bytes of one piece, and what one
-/// piece of the unpacked text has.
+/// Converts the bytes of an input, which may be gzip, into items. It holds the bytes of one piece in memory, and the
+/// text of one unpacked piece.
 struct InputText<Item: Sendable> {
   private var cutter: any InputCutter<Item>
-  // The first byte of all gzip, which no text begins with: alone it tells nothing yet.
+  // The first byte of gzip data, which no text begins with. It is not conclusive alone.
   private var first: [UInt8] = []
   private var isFirst = true
   private var gzip: GzipInput?
@@ -21,7 +21,7 @@ struct InputText<Item: Sendable> {
 
   init(_ cutter: any InputCutter<Item>) { self.cutter = cutter }
 
-  /// What is there already; nil: more bytes are needed.
+  /// The next piece, if it is available. Nil: more bytes are needed.
   mutating func next() -> InputPiece<Item>? {
     if isAtEnd { return .end }
     guard let gzip else { return nil }
@@ -36,7 +36,7 @@ struct InputText<Item: Sendable> {
     }
   }
 
-  /// Takes bytes that were read; none: the input has ended.
+  /// Adds bytes of the input. An empty array means that the input has ended.
   mutating func take(_ bytes: [UInt8]) -> InputPiece<Item> {
     if let gzip {
       gzip.add(bytes)
@@ -74,6 +74,6 @@ struct InputText<Item: Sendable> {
     return .broken(reason)
   }
 
-  // A line that is not whole is not used: the beginning of a URL is another URL.
+  // An incomplete line is not used, since the beginning of a URL is a different URL.
   private var extent: String { "it was read up to line \(cutter.lines), and nothing after that is used" }
 }

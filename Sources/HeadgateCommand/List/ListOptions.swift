@@ -1,25 +1,26 @@
 import ArgumentParser
 
-/// Options about what is done with the URLs of lists.
+/// Options that select and treat the URLs of lists.
 struct ListOptions: ParsableArguments {
   @Flag(
     help: ArgumentHelp(
-      "Ask only what status each URL has, and keep no bodies: by HEAD, and by GET, cut off after the head, where that is "
-        + "answered with 403, 404, 405 or 501 or not at all. The standard output has a line for each URL as it ends: the "
-        + "status or an error's word, the URL, and where it was redirected to, with tabs in between."))
+      "Request only the status of each URL: by HEAD, or by GET, cut off after the head, if HEAD is answered with "
+        + "403, 404, 405 or 501 or not at all. Standard output has a line for each URL: the status or the error's "
+        + "code, the URL, and the redirect target if any, separated by tabs."))
   var check = false
 
   @Flag(
     help: ArgumentHelp(
-      "Fetch a URL once that the list names again; the last line counts the others. The same are URLs that differ in "
-        + "nothing but the case of scheme and host, a default port, or an empty path. Takes some 40 bytes of memory for "
-        + "each."))
+      "Fetch each URL once, even if the lists repeat it; the summary counts the duplicates. URLs are equal if they "
+        + "differ only in the case of scheme and host, a default port, or an empty path. Takes about 40 bytes of "
+        + "memory per URL."
+    ))
   var dedupe = false
 
   @Option(
     help: ArgumentHelp(
-      "Fetch only the I-th of N parts of the list: 1/3, 2/3 and 3/3 on three machines fetch all of it. A URL is in the same "
-        + "part on every machine, whatever the order of the list.",
+      "Fetch only the I-th of N parts of the list: 1/3, 2/3 and 3/3 on three machines fetch all of it. A URL is in "
+        + "the same part on every machine, in any order of the list.",
       valueName: "i/n"),
     transform: { text in try Shard(text) }
   )
@@ -27,12 +28,12 @@ struct ListOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Send nothing and write no file: tell of each URL what would be done (fetch, check; with --session also resume, renew "
-        + "or there) and its file, with tabs in between, and of each host how many URLs it has and its limits."))
+      "Send nothing and write no file. For each URL, show the action (fetch, check; with --session also resume, "
+        + "renew or there) and its file, separated by tabs; for each host, its number of URLs and its limits."))
   var dryRun = false
 }
 
-/// What is done with the URLs of lists.
+/// The treatment of the URLs of lists.
 struct ListRules: Sendable {
   var isCheck = false
   var isDryRun = false
@@ -41,12 +42,12 @@ struct ListRules: Sendable {
 }
 
 extension ListOptions {
-  /// The same, checked.
+  /// The options, after validation.
   var rules: ListRules { ListRules(isCheck: check, isDryRun: dryRun, dedupes: dedupe, shard: shard) }
 }
 
 extension FetchCommand {
-  /// Refuses what the options about lists can't be given with.
+  /// Refuses options that can't be combined with these.
   func checkListOptions() throws {
     guard list.check else { return }
     let others: [(Bool, String)] = [
@@ -55,11 +56,12 @@ extension FetchCommand {
       (amounts.speedLimit != nil, "--speed-limit"), (amounts.speedTime != nil, "--speed-time"),
     ]
     if let other = others.first(where: \.0) {
-      throw ValidationError("--check keeps no bodies, and \(other.1) is about bodies: leave out one of the two.")
+      throw ValidationError(
+        "--check and \(other.1) can't be combined, since --check keeps no bodies; give one of them.")
     }
     guard log != "-" else {
       throw ValidationError(
-        "--check has a line for each URL on the standard output: give a file for the log, or - without --check.")
+        "--check writes a line for each URL to standard output; give a file for the log.")
     }
   }
 }

@@ -1,6 +1,6 @@
 import HeadgateDispatch
 
-/// Which URLs of the lists are this run's: those of its part, each once.
+/// Selects the URLs of this run: those of its shard, without duplicates if requested.
 struct ListSelection: Sendable {
   enum Verdict { case taken, repeated, elsewhere }
 
@@ -8,14 +8,14 @@ struct ListSelection: Sendable {
   private var seen: DigestSet?
 
   /// - Parameters:
-  ///   - shard: The part; nil: all.
-  ///   - dedupes: Whether each URL is taken once.
+  /// - shard: The shard. Nil: all URLs.
+  /// - dedupes: Whether duplicates are skipped.
   init(shard: Shard?, dedupes: Bool) {
     self.shard = shard
     seen = dedupes ? DigestSet() : nil
   }
 
-  /// What becomes of the next URL.
+  /// The decision for the next URL.
   mutating func judge(_ url: String) throws(DispatchError) -> Verdict {
     guard shard != nil || seen != nil else { return .taken }
     let digest = try URLDigest(url)

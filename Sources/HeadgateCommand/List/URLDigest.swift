@@ -1,12 +1,12 @@
 import HeadgateDispatch
 
-/// What stands for a URL of a list, where only the same one matters: the first half of its SHA-256.
+/// Identifies a URL of a list for comparison: the first half of its SHA-256.
 struct URLDigest: Hashable, Sendable {
   let high: UInt64
   private let low: UInt64
 
-  /// Of a URL whose scheme and host are in small letters, that has no default port, and `/` in place of an empty path. All
-  /// else is as it was written: what a server takes for the same is its own matter.
+  /// The digest of a URL with scheme and host in lower case, without a default port, and with `/` in place of an empty
+  /// path. The rest is not normalized, since only the server knows which URLs are equivalent.
   ///
   /// - Throws: `invalidURL`.
   init(_ url: String) throws(DispatchError) { self.init(text: try Self.canonical(url)) }
@@ -20,7 +20,7 @@ struct URLDigest: Hashable, Sendable {
   static func canonical(_ url: String) throws(DispatchError) -> String {
     let sent = try DispatchRequest(url).url
     let bytes = url.utf8
-    // Neither is part of what the transport gets, but both are of the URL.
+    // The request contains neither of these, but both belong to the URL.
     let fragment = bytes.firstIndex(of: UInt8(ascii: "#")).map { String(url[$0...]) } ?? ""
     guard let user = user(of: bytes), let start = sent.utf8.firstRange(of: Array("://".utf8))?.upperBound else {
       return sent + fragment
@@ -28,7 +28,7 @@ struct URLDigest: Hashable, Sendable {
     return sent[..<start] + user + sent[start...] + fragment
   }
 
-  /// Name and password with the `@`; nil where there are none.
+  /// User name and password with the `@`. Nil if there are none.
   private static func user(of url: String.UTF8View) -> String? {
     guard let start = url.firstRange(of: Array("://".utf8))?.upperBound else { return nil }
     let authority = url[start...].prefix { !"/?#".utf8.contains($0) }

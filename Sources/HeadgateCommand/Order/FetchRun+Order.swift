@@ -56,8 +56,8 @@ extension FetchRun {
     } catch {
       if case .disk(let error) = error, !storeHasFailed.exchange(true) {
         report.remark(
-          "lines of the list can't be stored in a temporary file: \(error); the list is read only as fast as the queue has "
-            + "room, and a list sorted by host may take longer. Set TMPDIR to use another folder.")
+          "lines of the list can't be stored in a temporary file: \(error); the list is read only as fast as the "
+            + "queue has room, and a list sorted by host may take longer. Set TMPDIR to use another folder.")
       }
       backlog.withLock { backlog in
         for batch in batches { backlog.refused(batch.count, at: batch.endPoint) }

@@ -32,8 +32,8 @@ struct ReportCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue. It has "
-        + "at most \(HARFile.mostEntries) entries.",
+      "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue. "
+        + "It has at most \(HARFile.mostEntries) entries.",
       valueName: "file.har|-"
     )
   )
@@ -101,7 +101,7 @@ struct ReportCommand: AsyncParsableCommand {
     run.finish()
     guard !run.records.isEmpty else {
       throw FetchProblem(
-        "\(log == "-" ? "standard input" : log) has no records of URLs; give a log written by headgate fetch --log FILE",
+        "\(log == "-" ? "standard input" : log) has no records of URLs; give a log of headgate fetch --log FILE",
         status: .usage)
     }
     return run

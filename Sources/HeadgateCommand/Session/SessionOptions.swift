@@ -4,9 +4,9 @@ import ArgumentParser
 struct SessionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Keep a journal in this file, and continue the run that it describes: after an interrupt, a kill or a power cut, the "
-        + "same command fetches only what is missing. The list may have changed. A missing file is created, for its owner "
-        + "alone. It contains URLs, without their passwords.",
+      "Keep a journal in this file, and continue the run that it describes: after an interrupt, a kill or a power "
+        + "cut, the same command fetches only what is missing. The list may have changed. A missing file is created, "
+        + "for its owner alone. It contains URLs, without their passwords.",
       valueName: "file"
     )
   )
@@ -27,7 +27,8 @@ struct SessionOptions: ParsableArguments {
     guard session != "" else { throw ValidationError("--session needs the name of a file.") }
   }
 
-  /// Refuses what is of no use without a journal. Not in `validate`: other options are refused with better reasons first.
+  /// Refuses what is of no use without a journal. Not in `validate`: other options are refused with better reasons
+  /// first.
   func checkUse() throws {
     guard session != nil || !retryFailed else {
       throw ValidationError("--retry-failed needs a session; give --session FILE too.")

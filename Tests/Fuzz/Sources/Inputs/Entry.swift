@@ -12,11 +12,12 @@ private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
 private let chosen = {
   let name = ProcessInfo.processInfo.environment["HEADGATE_FUZZ"] ?? ""
   guard let input = inputs[name] else {
-    fatalError("HEADGATE_FUZZ is to name one of: \(inputs.keys.sorted().joined(separator: ", "))")
+    fatalError("HEADGATE_FUZZ must name one of: \(inputs.keys.sorted().joined(separator: ", "))")
   }
   return input
 }()
 
+/// The function that libFuzzer calls with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   chosen(UnsafeRawBufferPointer(start: start, count: count))
