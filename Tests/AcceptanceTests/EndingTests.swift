@@ -39,8 +39,7 @@ extension AcceptanceTests {
     @Test(
       "A run ends with its exit status and with a last line that counts what became of the URLs", arguments: Ending.all)
     func ending(_ ending: Ending) async throws {
-      var variables = ["ORIGIN": origin.url("")]
-      variables["ORIGIN"]?.removeLast()
+      var variables = ["ORIGIN": "http://127.0.0.1:\(origin.port)"]
       variables["TLS"] = try await secureServer(for: ending)
       let line = try ShellLine(ending.line, in: folder, variables: variables, hasReader: ending.hasReader)
       if !ending.signals.isEmpty { try await interrupt(line, by: ending.signals) }

@@ -69,7 +69,7 @@ import Testing
     #expect(lines(fetched) == ["fetch\thttp://ada:***@127.0.0.1:9/x"])
     #expect(
       fetched.lines == [
-        "headgate: standard input:1: \"foo\" has no scheme",
+        "headgate: standard input:1: \"foo\" has no scheme; URLs begin with https:// or http://",
         "headgate: 127.0.0.1:9: 1 URL, at most 6 at once, 2.00 s apart", "would fetch 1  failed 1  hosts 1",
       ])
     #expect(try await plan("-q", "-i", "-", input: list).lines.count == 1)

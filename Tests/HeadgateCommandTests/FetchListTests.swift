@@ -22,8 +22,12 @@ import Testing
     let fetched = try await fetch("-i", "@/list", "-P", "@/out", "--log", "@/log", in: folder)
     #expect(fetched.status == 2)
     #expect(folder.names(in: "out") == ["1", "2"])
-    #expect(fetched.messages.contains("headgate: \(folder.file("list")):3: \"foo\" has no scheme\n"))
-    #expect(fetched.messages.contains("list:5: \"ftp://x/\": the scheme ftp is not supported\n"))
+    #expect(
+      fetched.messages.contains(
+        "headgate: \(folder.file("list")):3: \"foo\" has no scheme; URLs begin with https:// or http://\n"))
+    #expect(
+      fetched.messages.contains(
+        "list:5: \"ftp://x/\": the scheme ftp is not supported; URLs begin with https:// or http://\n"))
     #expect(fetched.messages.contains("ok 2  failed 2  "))
     #expect(fetched.record("foo")?.error == "invalid_url")
     #expect(fetched.records.count == 4)

@@ -70,10 +70,15 @@ import Testing
   }
 
   @Test func `A bad URL is named once`() {
-    #expect(BadURL.message("foo", "\"foo\" has no scheme") == "\"foo\" has no scheme")
+    #expect(
+      BadURL.message("foo", "\"foo\" has no scheme") == "\"foo\" has no scheme; URLs begin with https:// or http://")
+    #expect(
+      BadURL.message("h.example/x", "\"h.example/x\" has no scheme")
+        == "\"h.example/x\" has no scheme; write https://h.example/x")
     #expect(BadURL.message("foo", "\"foo\"") == "\"foo\" is not a URL; write it as http://host/path")
     #expect(
-      BadURL.message("ftp://x", "the scheme ftp is not supported") == "\"ftp://x\": the scheme ftp is not supported"
+      BadURL.message("ftp://x", "the scheme ftp is not supported")
+        == "\"ftp://x\": the scheme ftp is not supported; URLs begin with https:// or http://"
     )
   }
 

@@ -95,7 +95,7 @@ final class CallRun: Sendable {
         let cutter: any InputCutter<RawRow> = isCSV ? CSVCutter() : NDJSONCutter()
         lists.append(try InputReader(path, standardInput: input, cutter: cutter, stop: stop))
       } catch {
-        throw FetchProblem("the rows \(path) can't be read: \(error)")
+        throw InputProblem.of("rows", path, error)
       }
     }
     for path in [options.results, options.session].compactMap({ $0 }) where lists.contains(where: { $0.reads(path) }) {

@@ -59,6 +59,12 @@ struct NDJSONCutter: InputCutter {
     partial += bytes.prefix(room)
   }
 
+  /// The advice if the input as a whole is not NDJSON.
+  private func advice(_ bytes: [UInt8]) -> String {
+    guard line == 1, bytes.first != UInt8(ascii: "{") else { return "" }
+    return "; give --csv for CSV, and use headgate fetch for a list of URLs"
+  }
+
   mutating func finish() -> [RawRow] {
     defer { (partial, isTooLong) = ([], false) }
     var bytes = partial
@@ -72,7 +78,7 @@ struct NDJSONCutter: InputCutter {
       }
       return [RawRow(line: line, size: bytes.count, value)]
     } catch {
-      return [RawRow(line: line, unreadable: bytes, "it is not JSON: \(error)")]
+      return [RawRow(line: line, unreadable: bytes, "it is not JSON: \(error)" + advice(bytes))]
     }
   }
 }

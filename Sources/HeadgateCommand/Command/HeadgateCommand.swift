@@ -50,11 +50,22 @@ public enum HeadgateCommandLine {
 
   private static func end(with error: any Error, _ arguments: [String]) -> Int32 {
     let code = RootCommand.exitCode(for: error)
-    let message = withoutPasswords(RootCommand.fullMessage(for: error), arguments)
     let isGood = code == .success
+    let said = isGood ? nil : adviceOnSubcommand(arguments)
+    let message = withoutPasswords(
+      said ?? OptionAdvice.added(to: RootCommand.fullMessage(for: error)), arguments)
     if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
     // The status for misuse in sysexits.h is 64; shells and most tools use 2.
     return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
+  }
+
+  /// The message if the first argument is not a subcommand; nil if it is one.
+  private static func adviceOnSubcommand(_ arguments: [String]) -> String? {
+    guard let first = arguments.first, first != "help" else { return nil }
+    let names = RootCommand.configuration.subcommands.map { $0.configuration.commandName }
+    guard !names.contains(first) else { return nil }
+    return "headgate: \"\(first)\" is not a subcommand; begin with one, such as headgate fetch -i FILE or "
+      + "headgate fetch URL; see headgate --help"
   }
 
   /// A message of the parser, which quotes arguments, with passwords in URLs, values of header fields and passphrases

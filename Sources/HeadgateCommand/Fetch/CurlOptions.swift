@@ -69,14 +69,16 @@ struct CurlOptions: ParsableArguments {
         "-o is not supported: give -P DIR or -O to write one file per URL, named after it; or > FILE for all bodies "
           + "in the order of the list."
       ),
-      (proxy != nil, "-x is not supported: give --proxy URL."),
+      (proxy != nil, "-x is not supported: give --proxy URL for a proxy, --per-host N for connections to a host."),
       (tries != nil, "--tries is not supported: give --retry N, which does not count the first attempt."),
       (parallelMax != nil, "--parallel-max is not supported: give -j N for all hosts, or --per-host N for each host."),
       (parallelMaxHost != nil, "--parallel-max-host is not supported: give --per-host N."),
       (location, "-L is not needed: up to --max-redirs redirects are followed. Leave it out."),
       (fail, "-f is not needed: a status other than 2xx is always an error. Leave it out."),
       (silent, "-s is not supported: give -q, which still reports failures."),
-      (goOn, "-c is not supported: give --session FILE, which continues an earlier run."),
+      (
+        goOn, "-c is not supported: give --session FILE to continue an earlier run, --cookie-jar FILE to keep cookies."
+      ),
       (netrc, "-n is not supported: give --netrc."),
       (parallel, "-Z is not needed: URLs are fetched concurrently, up to --per-host for each host. Leave it out."),
     ]

@@ -136,7 +136,7 @@ struct FetchCommand: AsyncParsableCommand {
       do throws(DispatchError) {
         _ = try options.request(url)
       } catch {
-        throw FetchProblem(BadURL.message(url, error.detail), status: .usage)
+        throw FetchProblem(BadURL.message(argument: url, error.detail, here: here), status: .usage)
       }
     }
   }

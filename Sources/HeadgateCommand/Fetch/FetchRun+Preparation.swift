@@ -24,7 +24,7 @@ extension FetchRun {
       do throws(SystemError) {
         lists.append(try InputReader(path, standardInput: input, cutter: LineSplitter(), stop: stop))
       } catch {
-        throw FetchProblem("the list \(path) can't be read: \(error)")
+        throw InputProblem.of("list", path, error)
       }
     }
     return (stop, lists)
@@ -34,10 +34,14 @@ extension FetchRun {
     do throws(SystemError) {
       try Descriptor.makeFolder(folder)
     } catch {
-      throw FetchProblem("the folder \(folder) can't be made: \(error)")
+      let isFile = error.errno == ENOTDIR && access(folder, F_OK) == 0
+      throw FetchProblem(
+        isFile
+          ? "\(folder) is a file, but -P needs a folder; give another name"
+          : "the folder \(folder) can't be made: \(error); give another one with -P")
     }
     guard access(folder, W_OK | X_OK) == 0 else {
-      throw FetchProblem("the folder \(folder) can't be written to: \(SystemError.last)")
+      throw FetchProblem("the folder \(folder) can't be written to: \(SystemError.last); give another one with -P")
     }
   }
 
@@ -85,6 +89,8 @@ extension FetchRun {
         configuration: options.connection?.configuration(cookies) ?? CurlTransport.Configuration())
     } catch let problem as FetchProblem {
       throw problem
+    } catch let error as DispatchError where error.code == .proxyFailed {
+      throw FetchProblem("\(error.detail); correct it, or give --proxy URL, or --proxy '' for none", status: .usage)
     } catch {
       throw FetchProblem("\(error)")
     }

@@ -22,7 +22,8 @@ enum ListLine: Equatable, Sendable {
       return
     }
     guard let text = String(validating: trimmed, as: UTF8.self) else {
-      self = .bad(ListLine.shown(String(decoding: trimmed, as: UTF8.self)), reason: "it is not UTF-8")
+      self = .bad(
+        ListLine.shown(String(decoding: trimmed, as: UTF8.self)), reason: "it is not UTF-8; save the list as UTF-8")
       return
     }
     guard !trimmed.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {

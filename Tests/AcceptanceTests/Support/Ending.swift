@@ -75,14 +75,14 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "ok 0  failed 2  bytes 0 B  ", says: "/status/404: status 404\n"),
     Ending(
       "a list with bad lines", "printf '%s\\nfoo\\n' $ORIGIN/bytes/1 > list; headgate fetch -i list -P out", 2,
-      "ok 1  failed 1  bytes 1 B  ", says: "headgate: list:2: \"foo\" has no scheme\n"),
+      "ok 1  failed 1  bytes 1 B  ", says: "headgate: list:2: \"foo\" has no scheme; "),
     Ending(
       "a list that is missing", "headgate fetch -i list -P out", 3,
-      "headgate: the list list can't be read: No such file or directory"),
+      "headgate: the list list can't be read: No such file or directory; looked for in /"),
     Ending(
       "a folder that can't be written to",
       "mkdir out; chmod 500 out; \(unprivileged)headgate fetch $ORIGIN/bytes/1 -P out", 3,
-      "headgate: the folder out can't be written to: Permission denied"),
+      "headgate: the folder out can't be written to: Permission denied; give another one with -P"),
     Ending(
       "a full disk, for the output", "headgate fetch $ORIGIN/bytes/1 $ORIGIN/bytes/2 > /dev/full", 3,
       "ok 0  failed 1  skipped 1  bytes 0 B  ", says: "headgate: standard output: No space left on device\n"),
