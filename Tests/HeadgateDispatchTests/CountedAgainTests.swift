@@ -136,6 +136,32 @@ import Testing
     bench.dispatcher.dispose()
   }
 
+  @Test("a request that is cancelled while it waits for a socket is not counted, unless it got the socket meanwhile")
+  func abandoned() throws {
+    for getsSocket in [false, true] {
+      let bench = try Bench(requests: 4, transport: ScriptedTransport(endsWhenCancelled: false))
+      try bench.dispatcher.setLimits(
+        EndPointLimits(requests: 4, rates: [.rolling(1, per: .seconds(60))]),
+        for: bench.request().endPoint)
+      let first = bench.send(try bench.request("/a"), into: responses)
+      bench.send(try bench.request("/b"), into: responses)
+      let exchange = try #require(started(bench).first)
+      exchange.waitForSocket()
+      first.cancel()
+      if getsSocket { exchange.goOn() }
+      #expect(started(bench).isEmpty)
+      exchange.end(DispatchError(.cancelled, phase: .connecting))
+      if getsSocket {
+        #expect(started(bench).isEmpty)
+        bench.clock.advance(by: .seconds(62))
+      }
+      let next = started(bench)
+      #expect(next.map(\.request.url) == ["http://a/b"], "got a socket: \(getsSocket)")
+      next.first?.respond()
+      #expect(bench.isClean())
+    }
+  }
+
   @Test("removing a policy ends its pauses")
   func noPauses() throws {
     let bench = try Bench(requests: 4, pauses: Self.pauses)

@@ -10,6 +10,8 @@ struct ExchangeState {
   /// What the gate counts the request as: a permit, or, for a response delivered after interceptors have reviewed it,
   /// an expected request.
   let claim: OperationState.Claim
+  /// Whether it is the first exchange under its permit.
+  var isFirst = false
   /// Whether it repeats an exchange that met a closed connection.
   var isRepeat = false
   /// What happens to the response.
@@ -48,6 +50,10 @@ struct ExchangeState {
   var isHeld: Bool { !holds.isEmpty }
 
   var needsTimeout: Bool { !isPastTimeout && !isHeld }
+
+  /// What is returned if it is abandoned now. While the first exchange under a permit waits for a socket, nothing was
+  /// sent.
+  var abandonedClaim: OperationState.Claim { isFirst && holds.contains(.socket) ? claim.unused : claim }
 
   /// Why an exchange waits. A waiting exchange does not run, and its timeout stops.
   struct Holds: OptionSet {
@@ -259,6 +265,8 @@ extension OperationState {
   /// The exchange continues. Returns its number and the running time of the request if the timeout must be armed again.
   /// An exchange that is being started arms it itself.
   mutating func wentOn(from reason: ExchangeState.Holds, at now: Deadline) -> (number: Int, ran: Int64)? {
+    // An abandoned exchange that gets a socket before its cancellation reaches the transport may be sent.
+    if reason.contains(.socket), case .closing(let claim) = stage { stage = .closing(claim.used) }
     guard leave(reason, at: now), case .running(let exchange, _) = stage, exchange.needsTimeout else { return nil }
     return (exchange.number, account.counted(at: now))
   }

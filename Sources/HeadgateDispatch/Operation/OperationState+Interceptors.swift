@@ -62,15 +62,13 @@ extension OperationState {
     switch stage {
     case .starting(let exchange):
       interceptions?.latePreparations += 1
-      return yield(.preparation(.init(reason: .interceptor)), Self.unused(exchange.claim), at: now)
+      return yield(.preparation(.init(reason: .interceptor)), exchange.claim.unused, at: now)
     case .closing(let claim):
       stage = .over
-      return Action(released: Self.unused(claim), next: deliver())
+      return Action(released: claim.unused, next: deliver())
     default: return Action()
     }
   }
-
-  private static func unused(_ claim: Claim) -> Claim { claim.ticket.map { .unusedPermit($0) } ?? claim }
 
   /// It is prepared. The driver submits it to the gate, which expects it until then. Returns false if it was decided.
   mutating func prepared(_ request: DispatchRequest, at now: Deadline) -> Bool {

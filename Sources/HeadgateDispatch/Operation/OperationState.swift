@@ -58,6 +58,9 @@ struct OperationState {
       case .expectation: nil
       }
     }
+
+    var unused: Claim { ticket.map { .unusedPermit($0) } ?? self }
+    var used: Claim { ticket.map { .permit($0) } ?? self }
   }
 
   /// What the driver does, with no lock held and in this order.
@@ -181,7 +184,7 @@ struct OperationState {
     }
     account.turn(to: .running, at: now)
     if request.fields.hasWeights { weighedTicket = ticket }
-    return launch(ExchangeState(number: exchanges, claim: .permit(ticket)), at: now)
+    return launch(ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: true), at: now)
   }
 
   /// A request that has waited for all but a hundredth of its deadline (10 ms at most) could not end in time, and would
@@ -207,17 +210,18 @@ struct OperationState {
   /// - Parameter phase: The phase of the exchange, as reported by the transport.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
     guard decision == nil else { return nil }
+    let abandonedClaim = exchange?.abandonedClaim
     leave([.socket, .memory], at: now)
     decide(by: error, phase: phase, at: now)
     var action = Action()
     switch stage {
     case .waiting(let ticket): action.withdrawn = ticket
     case .starting(let exchange):
-      stage = .closing(exchange.claim)
+      stage = .closing(abandonedClaim ?? exchange.claim)
       action.next = deliver()
       return action
     case .running(let exchange, let control):
-      stage = .closing(exchange.claim)
+      stage = .closing(abandonedClaim ?? exchange.claim)
       action.exchange = control
       action.next = deliver()
       return action
