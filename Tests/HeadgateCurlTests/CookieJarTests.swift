@@ -5,12 +5,12 @@ import HeadgateOrigin
 import HeadgateThreads
 import Testing
 
-/// Cookies, which are kept by choice.
+/// Cookies, which are kept only with a jar.
 @Suite struct CookieJarTests {
   private let origin: Origin
 
   init() throws {
-    // Sets a cookie named after the path, and answers with those that it got.
+    // Sets a cookie named after the path, and answers with the received cookies.
     origin = try Origin(
       endPoints: 2,
       script: OriginScript { request in
@@ -39,12 +39,12 @@ import Testing
   }
 
   @Test(
-    "with a jar they come back, from every loop and to every transport that has it; and are gone when it is emptied")
+    "a jar returns cookies on every loop and to every transport that shares it; they are gone when it is emptied")
   func jar() async throws {
     let jar = try CookieJar()
     let (first, second) = (try dispatcher(jar, loops: 3), try dispatcher(jar))
     #expect(try await text(first, "/cookie1") == "none")
-    // Cookies know no ports.
+    // Cookies do not depend on ports.
     #expect(try await text(first, "/cookie2", endPoint: 1) == "c1=1")
     #expect(Set(try await text(second, "/cookie1").split(separator: "; ")) == ["c1=1", "c2=1"])
     #expect(jar.lines.count == 2)
@@ -72,7 +72,7 @@ import Testing
     for dispatcher in dispatchers { await dispatcher.shutDown(.drain) }
   }
 
-  @Test("a jar's file is one of Netscape's, and what it holds is read again; what is no cookie is passed over")
+  @Test("a jar's file is in Netscape format, and its contents are read again; invalid lines are skipped")
   func files() throws {
     let folder = try TemporaryFolder()
     let jar = try CookieJar()

@@ -7,7 +7,7 @@ import Testing
 /// The bound on the memory of all bodies over sockets.
 @Suite struct CurlBodyMemoryTests {
   @Test(
-    "large bodies all arrive whole however little memory they have together, plain and compressed",
+    "large bodies all arrive completely within little common memory, plain and compressed",
     arguments: [0, 1 << 20])
   func arrive(memory: Int) async throws {
     let (first, second) = (try Origin(), try Origin())
@@ -25,10 +25,10 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  /// Pauses after each piece, until the test lets it go on.
+  /// Pauses after each piece, until the test resumes it.
   private final class Sipping: ExchangeEvents {
     let pieces = LockedBox<[Int]>([])
-    /// Each piece, and nil for the end.
+    /// Each piece, and nil at the end.
     let (news, tell) = AsyncStream.makeStream(of: Int?.self)
     let failure = LockedBox<DispatchError?>(nil)
 
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(
-    "a compressed body that is paused is inflated piece by piece: no more comes until it goes on, and then the rest")
+    "a paused compressed body is inflated piece by piece: no more data arrives until it resumes, and then the rest")
   func pausedInflating() async throws {
     let origin = try Origin()
     let transport = try CurlTransport()

@@ -5,9 +5,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// The classic ways in, over libcurl, as counted by the server.
+/// The classic interfaces, over libcurl, as counted by the server.
 @Suite struct CurlDelegateTests {
-  /// Takes so many bytes of each operation, then cancels it; stays in its first call for as long as it is told to.
+  /// Receives a number of bytes of each operation, then cancels it. Stays in its first call for a given time.
   private final class Taker: URLDispatchDelegate {
     private struct State {
       var taken: [URLDispatchOperation: Int] = [:]
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "The classic third test, D53: of twenty short requests, each cancelled after 10,000 bytes, all are served, four at a time"
+    "The classic third test, D53: twenty short requests, each cancelled after 10,000 bytes, all run, four at a time"
   )
   func classicThirdTest() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))
@@ -71,7 +71,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("D58 a delegate that takes its time stops its own transfer at the socket; others go on; then all of it arrives")
+  @Test("D58 a slow delegate stops its own transfer at the socket; others continue; then everything arrives")
   func slowDelegate() async throws {
     let origin = try Origin()
     let dispatcher = try dispatcher(.classic)
@@ -89,7 +89,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("threads that call synchronously share the limit, and each gets its own response")
+  @Test("threads with synchronous requests share the limit, and each gets its own response")
   func synchronous() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 2))
     let dispatcher = try dispatcher(EndPointLimits(requests: 2))
@@ -130,7 +130,7 @@ import Testing
     }
   }
 
-  @Test("a server that asks for a credential gets it on the same connection, and after a long question on a new one")
+  @Test("a server that asks for a credential gets it on the same connection, and after a long challenge on a new one")
   func credentials() async throws {
     for (size, connections) in [(0, 1), (100, 1), (1_000_000, 2)] {
       let origin = try Origin(
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test("a stream moves to the long lane under way, and goes on")
+  @Test("a running stream moves to the long lane, and continues")
   func move() async throws {
     let origin = try Origin()
     let dispatcher = try dispatcher(.classic)

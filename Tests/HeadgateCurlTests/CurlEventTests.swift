@@ -6,7 +6,7 @@ import Testing
 
 /// Server-sent events over libcurl.
 @Suite struct CurlEventTests {
-  @Test("events come one by one while the stream is open; the second connection tells where the first one ended")
+  @Test("events arrive one by one while the stream is open; the second connection reports where the first one ended")
   func events() async throws {
     let (steps, requests) = ([Gate(), Gate()], LockedBox<[String]>([]))
     let server = try RawServer { connection in

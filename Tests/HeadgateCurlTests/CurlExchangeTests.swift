@@ -12,7 +12,7 @@ import Darwin
 import Glibc
 #endif
 
-/// What goes over the wire and what comes back.
+/// The data sent and received.
 @Suite struct CurlExchangeTests {
   private let origin: Origin
   private let dispatcher: URLDispatcher
@@ -49,7 +49,7 @@ import Glibc
     #expect(response.times.total >= response.times.exchange.total)
   }
 
-  @Test("the client's name and what it can inflate are said once, and a request's own words stand in for them")
+  @Test("the client's name and its encodings are sent once, and a request's own fields replace them")
   func ownFields() async throws {
     func echoed(_ name: HTTPField.Name, _ fields: HTTPFields) async throws -> [String] {
       let response = try await dispatcher.data(
@@ -57,7 +57,7 @@ import Glibc
       return response.headerFields[values: try #require(HTTPField.Name("X-Echo-\(name.rawName)"))]
     }
     let (plain, own): (HTTPFields, HTTPFields) = ([:], [.userAgent: "mine", .acceptEncoding: "identity"])
-    // The same handle serves one after the other.
+    // The same handle serves one request after the other.
     for fields in [plain, own, plain, [.accept: "text/x"]] {
       let agent = fields[.userAgent] ?? CurlTransport.Configuration().userAgent
       #expect(try await echoed(.userAgent, fields) == [agent])
@@ -67,7 +67,7 @@ import Glibc
     }
   }
 
-  @Test("without compression servers are not asked for it, and a compressed body comes as it is")
+  @Test("without compression servers are not asked for it, and a compressed body is delivered unchanged")
   func withoutCompression() async throws {
     var configuration = CurlTransport.Configuration()
     configuration.acceptsCompression = false
@@ -81,7 +81,7 @@ import Glibc
     await plain.shutDown(.drain)
   }
 
-  @Test("method, fields and body arrive as they were given", arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
+  @Test("method, fields and body arrive unchanged", arguments: ["POST", "PUT", "PATCH", "DELETE", "QUERY"])
   func upload(method: String) async throws {
     var request = try DispatchRequest(origin.url("/echo"))
     request.method = try #require(HTTPRequest.Method(rawValue: method))
@@ -94,7 +94,7 @@ import Glibc
     #expect(response.headerFields[name] == method)
     #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-Accept"))] == "text/x")
     #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-X-Empty"))] == "")
-    // More than a megabyte: the server is asked first.
+    // For more than a megabyte the client sends Expect: 100-continue.
     #expect(response.headerFields[try #require(HTTPField.Name("X-Echo-Expect"))] == "100-continue")
   }
 
@@ -122,14 +122,14 @@ import Glibc
     #expect(response.body.isEmpty)
   }
 
-  @Test("a compressed body is inflated, and one that inflates beyond the cap is an error, not memory")
+  @Test("a compressed body is inflated, and one that inflates beyond the cap is an error, without using the memory")
   func bomb() async throws {
     #expect(try await dispatcher.data(for: origin.url("/gzip?bytes=1000000")).body.count == 1_000_000)
     let error = try await failure("/gzip?bytes=1000000000") { $0.maxBodyBytes = 2_000_000 }
     #expect(error?.code == .bodyTooLarge)
   }
 
-  @Test("a body over the cap, a head over the cap, what is no HTTP, a reset, a short body: each its own error")
+  @Test("a body over the cap, a head over the cap, invalid HTTP, a reset, a short body: each its own error")
   func faults() async throws {
     #expect(try await failure("/bytes/2000") { $0.maxBodyBytes = 1_999 }?.code == .bodyTooLarge)
     #expect(try await failure("/bytes/2000") { $0.maxBodyBytes = 2_000 } == nil)
@@ -137,7 +137,7 @@ import Glibc
     #expect(try await failure("/garbage")?.code == .badResponse)
     #expect(try await failure("/torn")?.code == .badResponse)
     #expect(try await dispatcher.data(for: origin.url("/spaced")).statusCode == 200)
-    // A stream's caller waits for a head: it must hear that none came.
+    // A stream's caller waits for a head, so it must be told that none came.
     await #expect(throws: DispatchError.self) {
       _ = try await dispatcher.stream(for: DispatchRequest(origin.url("/torn")))
     }
@@ -153,7 +153,7 @@ import Glibc
     #expect(dispatcher.gate.counts.running == 0)
   }
 
-  @Test("D39 the time-out holds against a server that is silent and one that trickles")
+  @Test("D39 the timeout applies to a server that is silent and one that trickles")
   func timeouts() async throws {
     let silent = try await failure("/silence") { $0.timeout = .milliseconds(200) }
     #expect(silent?.code == .timedOut)
@@ -171,9 +171,9 @@ import Glibc
     var request = try DispatchRequest(origin.url("/bytes/\(size)"))
     request.timeout = nil
     let response = try await dispatcher.stream(for: request)
-    // Others are served meanwhile, for longer than the body would take if somebody took it.
+    // Others are served meanwhile, for longer than the body would take with a reader.
     for _ in 0..<300 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
-    // The server may learn of the last short one's end a moment later; the stream is still being sent.
+    // The server may notice the last short request's end a moment later. The stream is still being sent.
     #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
     #expect(origin.counts().served == 300)
     var position = 0
@@ -204,7 +204,7 @@ import Glibc
     #expect(transport.openSockets(to: try EndPoint(host: "127.0.0.1", port: Int(origin.port))) == 0)
   }
 
-  @Test("a file is written, named when whole, and a status of an error leaves none")
+  @Test("a file is written, and named when complete; an error status leaves none")
   func download() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/name"
@@ -222,7 +222,7 @@ import Glibc
     #expect(folder.names == ["name", "name.1"])
     do throws(DispatchError) {
       _ = try await dispatcher.download(for: request, to: .numbered("/nowhere/at/all"))
-      Issue.record("a file in no folder")
+      Issue.record("a file in a missing folder")
     } catch {
       #expect(error.code == .fileFailed)
     }
@@ -230,7 +230,7 @@ import Glibc
     #expect(dispatcher.gate.counts.running == 0)
   }
 
-  @Test("the callback form writes files too, and one that is cancelled leaves nothing")
+  @Test("the callback form writes files too, and a cancelled request leaves nothing")
   func downloadWithCallback() async throws {
     let folder = try TemporaryFolder()
     let (whole, cancelled) = (Gate(), Gate())
@@ -252,7 +252,7 @@ import Glibc
     await cancelled.wait()
     #expect(try outcomes.withLock { $0["whole"] }?.get().bytes == 300_000)
     guard case .failure(let error) = outcomes.withLock({ $0["cancelled"] }) else {
-      Issue.record("a silent server was heard")
+      Issue.record("a silent server has answered")
       return
     }
     #expect(error.code == .cancelled)

@@ -6,10 +6,10 @@ import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
-/// Names whose IPv6 address does not answer. Real time passes: half a second of connecting.
+/// Names whose IPv6 address does not answer. Uses real time: half a second of connecting.
 @Suite struct CurlFallbackTests {
   @Test(
-    "an IPv6 address that does not answer gives way to IPv4 within half of the time for connecting, one socket at a time"
+    "an IPv6 address that does not answer gives way to IPv4 within half of the connect timeout, one socket at a time"
   )
   func fallback() async throws {
     let origin = try Origin()
@@ -27,7 +27,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a name that has no IPv4 address either ends with the time for connecting, and says so")
+  @Test("a name without a reachable IPv4 address ends with the connect timeout, and the error says so")
   func noOtherAddress() async throws {
     let origin = try Origin()
     guard let silence = Silence(port: origin.port) else { return }
@@ -36,7 +36,7 @@ import Testing
     request.connectTimeout = .milliseconds(500)
     do throws(DispatchError) {
       _ = try await dispatcher.data(for: request)
-      Issue.record("there is nobody to answer")
+      Issue.record("the request was answered")
     } catch {
       #expect(error.code == .connectTimedOut)
       #expect(error.phase == .connecting)
@@ -47,11 +47,11 @@ import Testing
   }
 }
 
-/// A port of ::1 where nobody answers: its backlog is full, so that the kernel drops whoever knocks.
+/// A port of ::1 without a server: its backlog is full, so the kernel drops new connections.
 private struct Silence {
   private var descriptors: [Int32] = []
 
-  /// Nil where the machine has no IPv6.
+  /// Nil if the machine has no IPv6.
   init?(port: UInt16) {
     var address = sockaddr_in6()
     address.sin6_family = sa_family_t(AF_INET6)

@@ -4,9 +4,9 @@ import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
-/// What libcurl's responses tell of how they came, and what it does not do in silence.
+/// What libcurl's responses report about the connection, and which settings it refuses.
 @Suite struct CurlHeadTests {
-  @Test("a response tells its version and whether its connection had been in use")
+  @Test("a response reports its version and whether its connection was reused")
   func connection() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(
@@ -18,7 +18,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("what is long or may be held can't go by HTTP/2, and is refused where it must")
+  @Test("long requests and requests with back-pressure can't use HTTP/2, and are refused if they must")
   func http2() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: try CurlTransport())

@@ -6,9 +6,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Interceptors over the wire, before a server that counts.
+/// Interceptors over sockets, with a counting server.
 @Suite struct CurlInterceptorTests {
-  /// A server that wants a token, and gives one for each request to `/token`.
+  /// A server that requires a token, and issues one for each request to `/token`.
   private final class Guard: Sendable {
     let fetches = LockedBox(0)
     private let good = LockedBox("fresh")
@@ -51,7 +51,7 @@ import Testing
     server.stop()
   }
 
-  @Test("an upload that is refused early is sent whole once there is a token, and a stream that goes through stays one")
+  @Test("an upload that is refused early is resent completely with a token, and an accepted stream stays a stream")
   func uploadAndStream() async throws {
     let gatekeeper = Guard()
     let server = try Origin(

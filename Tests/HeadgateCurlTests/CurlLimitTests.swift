@@ -47,7 +47,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a server that serves four and leaves the fifth unanswered refuses nobody under a limit of four")
+  @Test("a server that serves four and never answers a fifth causes no failure under a limit of four")
   func classicProblem() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))
     let dispatcher = try dispatcher(4)
@@ -68,13 +68,13 @@ import Testing
     await dispatcher.shutDown(.drain)
   }
 
-  @Test("D73 names of one machine are end-points of their own; a total holds for all that runs there")
+  @Test("D73 names of one machine are separate end-points; a total covers all of them")
   func oneMachine() async throws {
     let origin = try Origin()
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 2), total: 3)
     let dispatcher = URLDispatcher(transport: try CurlTransport(), limits: limits)
     for number in 0..<8 {
-      // libcurl itself (7.85 and later) knows that all names below localhost are this machine's (RFC 6761, section 6.3).
+      // libcurl itself (7.85 and later) resolves all names below localhost to this machine (RFC 6761, section 6.3).
       let url = origin.url("/hold").replacing("127.0.0.1", with: "n\(number % 4).localhost")
       dispatcher.dispatchShort(try DispatchRequest(url)) { _ in }
     }
@@ -86,7 +86,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("the same server does refuse a client with a limit of eight: the count can tell")
+  @Test("the same server refuses a client with a limit of eight: the count is sensitive")
   func theCountCanTell() async throws {
     let origin = try Origin(script: OriginScript(connectionLimit: 4))
     let dispatcher = try dispatcher(8)
@@ -144,7 +144,7 @@ import Testing
     #expect(dispatcher.gate.counts.running == 0)
   }
 
-  @Test("a crowd of streams and the short requests beside it keep to one limit on sockets")
+  @Test("many streams and the short requests beside them keep to one limit on sockets")
   func crowdOfStreams() async throws {
     let origin = try Origin()
     let dispatcher = try dispatcher(100, long: 96)
@@ -169,8 +169,8 @@ import Testing
     #expect(origin.counts().peakRequests > 96)
     #expect(origin.counts().peakSockets <= 100)
     for stream in endless { stream.body.cancel() }
-    // Those that were cancelled may hold their permits for a moment more: the second crowd waits for them. The connections
-    // of those that end become idle, and give way to others.
+    // Cancelled requests may hold their permits for a moment more, and the second group waits for them. Connections of
+    // ended requests become idle, and are closed for others.
     for stream in try await streams("/stream?chunks=2&every=1&size=10", .enqueue) {
       var bytes = 0
       for try await chunk in stream.body { bytes += chunk.count }
@@ -182,7 +182,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("D63 streams at the cap of their lane leave short requests their permits")
+  @Test("D63 streams at the limit of their lane leave short requests their permits")
   func shortBesideStreams() async throws {
     let origin = try Origin()
     let dispatcher = try dispatcher(4, long: 2)

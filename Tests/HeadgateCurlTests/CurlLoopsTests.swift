@@ -7,7 +7,7 @@ import Testing
 
 /// A transport on several threads.
 @Suite struct CurlLoopsTests {
-  @Test("with several loops each end-point keeps to its limit, new limits reach all, and all of them end")
+  @Test("with several loops each end-point keeps to its limit, new limits reach all loops, and all of them end")
   func limits() async throws {
     let origin = try Origin(endPoints: 8, script: OriginScript(delay: .milliseconds(2)))
     let transport = try CurlTransport(loops: 4)
@@ -37,7 +37,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("none, or more than there may be, is an error", arguments: [0, -1, 65])
+  @Test("a number of loops out of range is an error", arguments: [0, -1, 65])
   func number(loops: Int) {
     let error = #expect(throws: DispatchError.self) { try CurlTransport(loops: loops) }
     #expect(error?.code == .transportFailed)

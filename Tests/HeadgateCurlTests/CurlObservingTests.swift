@@ -7,12 +7,12 @@ import Testing
 
 /// What observers are told of exchanges over libcurl.
 @Suite struct CurlObservingTests {
-  /// Whether a name was looked up, a connection made, TLS spoken.
+  /// Whether a name was resolved, a connection made, and a TLS handshake performed.
   private func connecting(_ report: ExchangeReport) -> [Bool] {
     [report.times.name, report.times.connect, report.times.tls].map { $0 > .zero }
   }
 
-  @Test("the parts of connecting are told for a new connection, and none for one that was open already")
+  @Test("the phases of connecting are reported for a new connection, and none for a reused one")
   func connections() async throws {
     let origin = try Origin()
     let recording = RecordingObserver()
@@ -27,7 +27,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a connection that nobody accepts is told as far as it came")
+  @Test("a connection that is not accepted is reported as far as it came")
   func refused() async throws {
     let origin = try Origin()
     let url = origin.url("/")

@@ -7,9 +7,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A name look-up that stalls. It stands in the way of nobody.
+/// A stalled name look-up, which must not block others.
 @Suite(.serialized) struct CurlResolverTests {
-  @Test("a stalled name look-up delays nobody else, and cancelling it takes effect at once")
+  @Test("a stalled name look-up delays no other request, and cancelling it takes effect at once")
   func stalledLookUp() async throws {
     stalling_resolver_arm()
     let origin = try Origin()
@@ -17,7 +17,7 @@ import Testing
     let outcome = LockedBox<DispatchError?>(nil)
     let ended = Gate()
     var request = try DispatchRequest("http://a.stall.test:\(origin.port)/")
-    // It stalls for as long as this test takes, which on a busy machine may be longer than any limit on connecting.
+    // It stalls for the duration of this test, which on a busy machine may be longer than any connect timeout.
     request.connectTimeout = nil
     request.timeout = nil
     let operation = dispatcher.dispatchShort(request) { result in
@@ -55,7 +55,7 @@ import Testing
     }
     #expect(dispatcher.gate.counts.running == 8)
     #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 30_000) } == 1)
-    // One of another name is looked up beside it, after the eight have come to the transport.
+    // Another name is looked up beside it, after the eight have reached the transport.
     let other = dispatcher.dispatchShort(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
     #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 30_000) } == 1)
     other.cancel()
@@ -67,7 +67,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a request that waited for its name tells how long")
+  @Test("a request that waited for its name reports how long")
   func timesOfALookUp() async throws {
     stalling_resolver_arm()
     let origin = try Origin()
@@ -99,7 +99,7 @@ import Testing
     await dispatcher.shutDown(.now)
   }
 
-  @Test("the limit on connecting ends a look-up that stalls, and the error names the phase")
+  @Test("the connect timeout ends a stalled look-up, and the error names the phase")
   func connectTimeoutInLookUp() async throws {
     stalling_resolver_arm()
     let dispatcher = URLDispatcher(transport: try CurlTransport())
@@ -107,7 +107,7 @@ import Testing
     request.connectTimeout = .milliseconds(50)
     do throws(DispatchError) {
       _ = try await dispatcher.data(for: request)
-      Issue.record("there is nobody to answer")
+      Issue.record("the request was answered")
     } catch {
       #expect(error.code == .connectTimedOut || error.code == .nameNotResolved)
       #expect(error.phase == .name)
@@ -117,7 +117,7 @@ import Testing
   }
 }
 
-/// Runs a blocking call on a thread of its own.
+/// Runs a blocking call on a separate thread.
 func offTheCooperativeThreads<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
   await withContinuation { continuation in
     do {

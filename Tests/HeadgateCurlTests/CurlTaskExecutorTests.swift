@@ -16,7 +16,7 @@ import Testing
     return URLDispatcher(transport: try CurlTransport(loops: loops), limits: limits)
   }
 
-  /// The thread that responses come on.
+  /// The thread of the responses.
   private func transportThread(_ dispatcher: URLDispatcher, endPoint: Int = 0) async throws -> ThreadHandle {
     let thread = LockedBox<ThreadHandle?>(nil)
     let isDone = Gate()
@@ -28,7 +28,7 @@ import Testing
     return try #require(thread.withLock { $0 })
   }
 
-  @Test("a task runs on the transport's thread from its start to its end, whatever it waits for")
+  @Test("a task runs on the transport's thread from start to end, through all of its waits")
   func thread() async throws {
     let dispatcher = try dispatcher()
     let thread = try await transportThread(dispatcher)
@@ -51,7 +51,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a thousand requests of a group keep to the limit, and every task goes on where its response came")
+  @Test("a thousand requests of a group keep to the limit, and every task resumes on the thread of its response")
   func group() async throws {
     let dispatcher = try dispatcher()
     let thread = try await transportThread(dispatcher)
@@ -69,7 +69,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("jobs that enqueue jobs for ever keep no exchange waiting")
+  @Test("jobs that enqueue jobs endlessly do not delay exchanges")
   func yieldsForEver() async throws {
     let dispatcher = try dispatcher()
     let isOver = Gate()
@@ -89,7 +89,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a transport ends under jobs that go on for ever; they and later ones run elsewhere")
+  @Test("a transport ends under endless jobs; they and later ones run elsewhere")
   func shutDown() async throws {
     let dispatcher = try dispatcher()
     let executor = try #require(dispatcher.taskExecutor)
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("with several loops a task goes on where its response came, and begins on the first of them")
+  @Test("with several loops a task resumes on the loop of its response, and begins on the first of them")
   func loops() async throws {
     let dispatcher = try dispatcher(loops: 2)
     var threads: [ThreadHandle] = []
@@ -134,7 +134,7 @@ import Testing
             let before = ThreadHandle.here
             guard threads.contains(before) || before == first else { return nil }
             guard (try? await dispatcher.data(for: url).statusCode) == 200 else { return nil }
-            // A task whose response is there before it has gone to sleep stays where it is.
+            // A task whose response is available before it suspends stays on its thread.
             let after = ThreadHandle.here
             return after == thread || after == before ? after != before : nil
           }
@@ -146,7 +146,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("cancelled inside, a request ends with its task: while it runs, while it waits, before it begins")
+  @Test("a request ends with its cancelled task: while it runs, while it waits, before it begins")
   func cancel() async throws {
     let dispatcher = try dispatcher(requests: 1)
     var request = try DispatchRequest(origin.url("/hold"))
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  @Test("a hop to an actor with an executor of its own leads there and back")
+  @Test("a hop to an actor with its own executor leads there and back")
   func actor() async throws {
     let dispatcher = try dispatcher()
     let thread = try await transportThread(dispatcher)
@@ -209,7 +209,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("preferences nest: the inner one holds inside, the outer one after it")
+  @Test("preferences nest: the inner one applies inside, the outer one after it")
   func nested() async throws {
     let (outer, inner) = (try dispatcher(), try dispatcher())
     let (outerThread, innerThread) = (try await transportThread(outer), try await transportThread(inner))
@@ -226,7 +226,7 @@ import Testing
     await inner.shutDown()
   }
 
-  @Test("what blocks is refused there")
+  @Test("blocking calls are refused there")
   func blocking() async throws {
     let dispatcher = try dispatcher()
     let request = try DispatchRequest(origin.url("/bytes/1"))
@@ -277,6 +277,6 @@ import Testing
 }
 
 extension ThreadHandle {
-  // A function of its own, so that it is asked anew after each suspension.
+  // A separate function, so that it is evaluated anew after each suspension.
   @inline(never) fileprivate static var here: ThreadHandle { ManagedThread.current }
 }

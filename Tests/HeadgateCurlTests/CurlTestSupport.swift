@@ -10,7 +10,7 @@ import Darwin
 import Glibc
 #endif
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 final class TemporaryFolder {
   let path: String
 
@@ -28,7 +28,7 @@ final class TemporaryFolder {
     (try? FileManager.default.attributesOfItem(atPath: path + "/" + name))?[.size] as? Int
   }
 
-  /// A file of so many zeros that takes no room on the disk.
+  /// A sparse file of zeros, which takes no room on the disk.
   func sparseFile(of size: Int) throws -> String {
     let path = path + "/sparse"
     guard FileManager.default.createFile(atPath: path, contents: nil), truncate(path, off_t(size)) == 0 else {

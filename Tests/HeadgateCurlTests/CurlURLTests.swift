@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCurl
 
-/// The URL of a handle, one after another.
+/// The URL of a handle, set repeatedly.
 @Suite struct CurlURLTests {
   private func text(_ handle: OpaquePointer) -> String? {
     var text: UnsafeMutablePointer<CChar>?
@@ -13,7 +13,7 @@ import Testing
     return String(cString: text)
   }
 
-  @Test("whatever URL was there before, the next one is as libcurl reads it by itself")
+  @Test("after any other URL, the next one equals libcurl's own parsing of it")
   func sequences() throws {
     let origins = [
       "http://a.example", "http://a.example:8080", "https://a.example", "http://a.example:80", "http://[::1]:81",
@@ -32,14 +32,14 @@ import Testing
       let alone = try #require(curl_url())
       defer { curl_url_cleanup(alone) }
       let isReadable = curl_url_set(alone, CURLUPART_URL, whole, 0) == CURLUE_OK
-      // Outside of the macro, which would copy.
+      // Outside the macro, which would copy.
       let isSet = url.set(whole)
       #expect(isSet == isReadable)
       if isReadable, text(url.handle) != text(alone) { Issue.record("\(whole) became \(text(url.handle) ?? "")") }
     }
   }
 
-  @Test("what libcurl can't read is refused, and the next URL is read as if nothing had been there")
+  @Test("a URL that libcurl can't read is refused, without an effect on the next one")
   func unreadable() {
     guard var url = CurlURL() else { return #expect(Bool(false), "no memory") }
     for _ in 0..<2 {

@@ -18,16 +18,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Large bodies, and many.
+/// Large bodies, and many of them.
 @Suite(.serialized) struct CurlUploadLoadTests {
   #if os(Linux)
-  /// Bytes of memory that the process has in use.
+  /// Bytes of memory in use by the process.
   private static var resident: Int {
     let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ")
     return (pages.flatMap { $0.count > 1 ? Int($0[1]) : nil } ?? 0) * 4096
   }
 
-  /// The address sanitizer keeps what was freed, to see whether anybody touches it: memory tells nothing then.
+  /// The address sanitizer keeps freed memory to detect later accesses, so memory usage has no meaning with it.
   private static let keepsFreedMemory = dlsym(nil, "__asan_init") != nil
 
   @Test(
@@ -57,7 +57,7 @@ import Foundation
     request.onUploadProgress = { _ in most.withLock { $0 = max($0, Self.resident) } }
     #expect(try await dispatcher.data(for: request).text == "\(size)")
     let growth = most.withLock { $0 } - before
-    // A hundredth of a second of it held would be more than what is allowed to wait.
+    // Holding a hundredth of a second of it would exceed the bound on buffered data.
     #expect(growth < 60_000_000, "\(growth) bytes more")
     #expect(most.withLock { $0 } > 0)
     await dispatcher.shutDown()

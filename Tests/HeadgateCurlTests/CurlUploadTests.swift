@@ -6,7 +6,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A request's body over libcurl: when the server is asked first, and what comes of an answer before the end.
+/// A request's body over libcurl: when Expect: 100-continue is sent, and early responses.
 @Suite struct CurlUploadTests {
   private let origin: Origin
   private let dispatcher: URLDispatcher
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Pieces of a size, counted as they are asked for.
+  /// Pieces of a given size, counted as they are requested.
   private struct Pieces {
     let asked = LockedBox(0)
     let body: RequestBody
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test("the server is asked first for more than a megabyte, for what has no length, and when the request says so")
+  @Test("100-continue is expected for more than a megabyte, for an unknown length, and on request")
   func expects() async throws {
     let name = try #require(HTTPField.Name("X-Echo-Expect"))
     let cases: [(RequestBody, Bool?, Bool)] = [
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "a server that was asked and says no gets nothing, and the sequence is not touched", arguments: [401, 413, 503])
+    "a server that refuses the expectation gets no body, and the sequence is not read", arguments: [401, 413, 503])
   func refused(_ status: Int) async throws {
     let pieces = Pieces(10, of: 100_000)
     let response = try await dispatcher.data(for: request("/early?status=\(status)", pieces.body))
@@ -89,7 +89,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  /// Gives a credential, and hears of the end.
+  /// Answers with a credential, and records the end.
   private final class Member: URLDispatchDelegate {
     let ended = Gate()
     let code = LockedBox(0)
@@ -106,7 +106,7 @@ import Testing
     func dispatchOperation(_ operation: URLDispatchOperation, didFailWith error: DispatchError) { ended.open() }
   }
 
-  @Test("a sequence that can be had once goes with the credential that a server asked for before it took any")
+  @Test("a sequence that can be read once is sent with the credential that a server requested before it read any")
   func credential() async throws {
     origin.setScript(
       OriginScript { request in
@@ -123,7 +123,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a server that knows nothing of the question (417) gets the request without it", arguments: [true, false])
+  @Test("a server that rejects the expectation (417) gets the request without it", arguments: [true, false])
   func expectationFailed(closes: Bool) async throws {
     origin.setScript(
       OriginScript { request in
@@ -147,7 +147,7 @@ import Testing
   }
 
   @Test(
-    "D05 an answer in the middle of the body ends the sending: delivered whole, and the connection not used again",
+    "D05 an answer in the middle of the body ends the upload: it is delivered whole, and the connection not reused",
     arguments: [307, 401, 413, 503])
   func early(_ status: Int) async throws {
     let size = 200_000_000
@@ -166,7 +166,7 @@ import Testing
   }
 
   @Test(
-    "D05 an early answer that takes its time is delivered whole, whether its length and the body's are known or not",
+    "D05 a slow early answer is delivered whole, with known and unknown lengths of it and of the body",
     arguments: [true, false], [true, false])
   func slowAnswer(isDeclared: Bool, hasLength: Bool) async throws {
     for staysOpen in [false, true] {
@@ -193,7 +193,7 @@ import Testing
   }
 
   @Test(
-    "D05 a server that answers and resets: the answer is delivered whole, or the error says how to get it",
+    "D05 a server that answers and resets: the answer is delivered whole, or the error has advice",
     arguments: [200, 413])
   func abrupt(_ status: Int) async throws {
     let body = RequestBody([UInt8](repeating: 1, count: 20_000_000))
@@ -202,7 +202,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  /// The server breaks the connection behind its answer: that is delivered whole, or the error says how to get it.
+  /// The server breaks the connection after its answer. The answer is delivered whole, or the error has advice.
   private func expect(_ request: DispatchRequest, _ status: Int, _ text: String) async {
     do throws(DispatchError) {
       let response = try await dispatcher.data(for: request)
@@ -213,7 +213,7 @@ import Testing
     }
   }
 
-  @Test("D05 a success that comes early with the connection's end is delivered, and the rest not sent")
+  @Test("D05 an early success with the end of the connection is delivered, and the rest not sent")
   func earlySuccess() async throws {
     let pieces = Pieces(200, of: 1_000_000, isReplayable: true)
     let response = try await dispatcher.data(for: request("/early?after=100000&status=200", pieces.body))
@@ -224,7 +224,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("D05 a success that comes early with the connection's end does not wait for a body that is not there")
+  @Test("D05 an early success with the end of the connection does not wait for a body without data")
   func earlySuccessWhileWaiting() async throws {
     let (never, number) = (Gate(), LockedBox(0))
     let waiting = AsyncStream<[UInt8]> {
@@ -243,7 +243,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("D05 a success that comes early, and then the end of the connection without a word of it")
+  @Test("D05 an early success, and then an unannounced end of the connection")
   func earlySuccessThenEnd() async throws {
     origin.setScript(
       OriginScript { _ in .text("enough").early(after: 100_000, stayingOpen: true, abruptly: true) })
@@ -251,7 +251,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a server that is asked again on a connection which it has closed gets the body from its start")
+  @Test("a request resent after a closed connection sends the body from its start")
   func staleConnection() async throws {
     let number = LockedBox(0)
     origin.setScript(
@@ -278,7 +278,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a server that reads no further: the time-out says that the body was being sent")
+  @Test("a server that reads no further: the timeout error says that the body was being sent")
   func stuck() async throws {
     var request = try request("/sink?pause=1000", RequestBody([UInt8](repeating: 1, count: 30_000_000)))
     request.timeout = .milliseconds(500)
@@ -290,7 +290,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a cancel while the body waits for its sequence, and one while it is sent: the connection closes")
+  @Test("a cancellation while the body waits for its sequence, and one while it is sent: the connection closes")
   func cancel() async throws {
     let never = Gate()
     let waiting = AsyncStream<[UInt8]> {
@@ -313,7 +313,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a body and a response at the same time: both flow, and a reader that rests stops neither for good")
+  @Test("a body and a response at the same time: both flow, and a pausing reader stops neither for good")
   func bothWays() async throws {
     let pieces = Pieces(40, of: 100_000)
     var request = try request("/echo", pieces.body)
@@ -325,7 +325,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a file in chunks arrives whole, by as many requests over one connection")
+  @Test("a file in chunks arrives completely, by as many requests over one connection")
   func chunks() async throws {
     let folder = try TemporaryFolder()
     let path = try folder.sparseFile(of: 2_500_000)

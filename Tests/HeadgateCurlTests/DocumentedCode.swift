@@ -4,12 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The code that a document of docs/ shows: the lines of its blocks, and what stands in its text between backticks.
+/// The code of a document in docs/: the lines of its code blocks, and the code spans of its text.
 struct DocumentedCode {
   private(set) var lines: [String] = []
   private(set) var spans: [Substring] = []
 
-  /// - Parameter document: Its name in docs/, of a checkout in which this file stands.
+  /// - Parameter document: Its name in docs/, in the checkout of this file.
   init(_ document: String) throws {
     let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
@@ -26,13 +26,13 @@ struct DocumentedCode {
     }
   }
 
-  /// The lines that a source file has not.
+  /// The lines that are missing in a source file.
   func lines(missingIn file: String) throws -> [String] {
     let code = Set(try Self.code(of: file))
     return lines.filter { !code.contains($0) }
   }
 
-  /// The lines of a source file, without what they are indented by.
+  /// The lines of a source file, without indentation.
   static func code(of file: String) throws -> [String] {
     try lines(of: URL(fileURLWithPath: file).resolvingSymlinksInPath())
   }

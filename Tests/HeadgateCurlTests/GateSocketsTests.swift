@@ -9,13 +9,13 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// One limit on sockets for all that share a gate, as counted by the server.
+/// One limit on sockets for all dispatchers of a gate, as counted by the server.
 @Suite struct GateSocketsTests {
   private func limits(_ requests: Int, total: Int? = nil) throws -> GateLimits {
     try GateLimits(endPoint: EndPointLimits(requests: requests), total: total)
   }
 
-  /// So many requests at once; returns how many were answered with 200.
+  /// Sends a number of requests at once. Returns how many were answered with 200.
   private func ask(_ dispatcher: URLDispatcher, _ url: String, times: Int = 40) async -> Int {
     await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<times {
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("two dispatchers on one gate: idle connections of the one make room for the other")
+  @Test("two dispatchers on one gate: idle connections of one make room for the other")
   func twoDispatchers() async throws {
     let origin = try Origin()
     let first = URLDispatcher(transport: try CurlTransport(), limits: try limits(4))
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "a shared dispatcher that was disposed of and the next one keep to one limit, also before the old one has closed")
+    "a disposed shared dispatcher and its successor keep to one limit, even before the old one has closed")
   func disposeShared() async throws {
     let origin = try Origin()
     for _ in 0..<3 {
@@ -85,7 +85,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("the total bounds sockets too: idle connections of all loops give way", arguments: [1, 4])
+  @Test("the total bounds sockets too: idle connections of all loops are closed for others", arguments: [1, 4])
   func totalBoundsSockets(loops: Int) async throws {
     let origin = try Origin(endPoints: 12)
     let dispatcher = URLDispatcher(transport: try CurlTransport(loops: loops), limits: try limits(2, total: 4))
@@ -103,7 +103,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("limits that the gate, or another dispatcher, is given reach every transport: raised ones are used")
+  @Test("limits set at the gate, or by another dispatcher, reach every transport: raised ones are used")
   func raisedLimits() async throws {
     let origin = try Origin()
     let endPoint = try EndPoint(host: "127.0.0.1", port: Int(origin.port))
@@ -127,7 +127,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("limits that the gate, or another dispatcher, lowers close idle connections of every transport")
+  @Test("limits lowered at the gate, or by another dispatcher, close idle connections of every transport")
   func loweredLimits() async throws {
     let origin = try Origin()
     let endPoint = try EndPoint(host: "127.0.0.1", port: Int(origin.port))
@@ -149,7 +149,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("two threads set limits at once: what transports obey is what the gate says afterwards")
+  @Test("two threads set limits at once: transports obey the limits that the gate reports afterwards")
   func settersAtOnce() async throws {
     let origin = try Origin()
     let first = URLDispatcher(transport: try CurlTransport(), limits: try limits(4))
@@ -174,7 +174,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("attempts to connect that fail, and a dispatcher that ends, leave no socket counted")
+  @Test("failed connection attempts, and a dispatcher that ends, leave no socket counted")
   func nothingIsLeft() async throws {
     let origin = try Origin()
     let gone = try Origin()
@@ -194,7 +194,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("limits change from everywhere while 2,000 requests run: the server never counts more than is in force")
+  @Test("limits change from many threads while 2,000 requests run: the server never counts more than allowed")
   func storm() async throws {
     let origin = try Origin(endPoints: 2)
     let endPoints = try origin.ports.map { try EndPoint(host: "127.0.0.1", port: Int($0)) }
@@ -236,7 +236,7 @@ import Testing
       for (most, change) in steps {
         try change(try EndPointLimits(requests: most))
         for index in 0..<2 {
-          // Of sockets that were leased before, the server may not have seen all yet: the gate counts those.
+          // The server may not have seen all sockets that were leased before. The gate counts those.
           let endPoint = endPoints[index]
           #expect(
             await origin.waitUntil(
@@ -261,7 +261,7 @@ import Testing
     origin.stop()
   }
 
-  /// One request of many kinds; returns how it ended.
+  /// Sends one request of many kinds. Returns how it ended.
   private static func play(_ number: Int, _ dispatcher: URLDispatcher, _ origin: Origin) async -> String {
     let here = number / 7 % 2
     let there = origin.url("/bytes/300", endPoint: 1 - here)
@@ -291,9 +291,9 @@ import Testing
   }
 }
 
-/// A request over a socket of its own, sent and answered while the call lasts.
+/// Sends a request over a separate socket within this call.
 enum RawRequest {
-  /// True: it was answered with 200.
+  /// True if it was answered with 200.
   static func send(_ path: String, port: Int) -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     defer { close(descriptor) }

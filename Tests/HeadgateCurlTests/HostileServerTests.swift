@@ -8,14 +8,14 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What a server that lies, breaks off or says too much can do.
+/// Servers that lie, break off or send too much.
 @Suite struct HostileServerTests {
   private func dispatcher(_ requests: Int = 1) throws -> URLDispatcher {
     URLDispatcher(
       transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: requests)))
   }
 
-  /// What comes of one request that is answered with some bytes, after which the connection is closed.
+  /// The result of one request that is answered with given bytes, after which the connection is closed.
   private func outcome(
     of answer: [UInt8], _ change: (inout DispatchRequest) -> Void = { _ in }
   ) async throws -> Result<DispatchResponse, DispatchError> {
@@ -44,8 +44,8 @@ import Testing
     if case .failure(let error) = try await outcome(of: answer) { error.code } else { nil }
   }
 
-  // libcurl 7.83 to 8.0 write into memory that was freed (see CurlVersion).
-  @Test("a head whose first field begins with a space corrupts nothing, over however many requests")
+  // libcurl 7.83 to 8.0 write into freed memory (see CurlVersion).
+  @Test("a head whose first field begins with a space corrupts nothing, over any number of requests")
   func foldedFirst() async throws {
     let server = try RawServer { connection in
       while let request = connection.request() {
@@ -55,11 +55,11 @@ import Testing
     }
     let dispatcher = try dispatcher(4)
     for _ in 0..<400 {
-      // Its handle serves the next one, and has kept fields of it.
+      // Its handle serves the next request, and has kept fields of it.
       #expect(try await dispatcher.data(for: DispatchRequest(server.url("/whole"))).text == "1")
       do throws(DispatchError) {
         _ = try await dispatcher.data(for: DispatchRequest(server.url("/folded")))
-        Issue.record("such a head is no valid HTTP")
+        Issue.record("such a head is not valid HTTP")
       } catch {
         #expect(error.code == .badResponse)
       }
@@ -78,7 +78,7 @@ import Testing
     #expect(response.headerFields[.contentLength] == "1")
   }
 
-  @Test("trailers are no part of the body")
+  @Test("trailers are not part of the body")
   func trailers() async throws {
     let name = try #require(HTTPField.Name("X-Sum"))
     let response = try await outcome(
@@ -88,7 +88,7 @@ import Testing
     #expect(response.trailers[name] == "one")
   }
 
-  // libcurl shows a line to the one callback in pieces of 16 KB, and to the other whole.
+  // libcurl passes a line to one callback in pieces of 16 KB, and to the other whole.
   @Test("a first field of many kilobytes may have a space anywhere")
   func longFirstField() async throws {
     let name = try #require(HTTPField.Name("X-Long"))
@@ -102,7 +102,7 @@ import Testing
     }
   }
 
-  @Test("the fields of interim answers, of an answer to HEAD and of a proxy are none of a body")
+  @Test("the fields of interim responses, of an answer to HEAD and of a proxy describe no body")
   func interim() async throws {
     let response = try await outcome(
       of: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1"
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(
-    "a length that is none, or of which there are two, is no valid HTTP",
+    "an invalid length, or two different ones, is not valid HTTP",
     arguments: [
       "Content-Length: 0x10", "Content-Length: 1\r\nContent-Length: 2", "Content-Length: +1", "Content-Length: 1, 2",
       "Content-Length:", "Content-Length: 99999999999999999999999", "Content-Length: -1", "Content-Length:\r\n 1",
@@ -124,14 +124,14 @@ import Testing
     #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1") == .badResponse)
   }
 
-  @Test("a length that is said twice, and both times the same, is that length")
+  @Test("a length that is repeated with the same value is valid")
   func lengthTwice() async throws {
     for fields in ["Content-Length: 1\r\ncontent-length: 1", "Content-Length: 1, 1"] {
       #expect(try await outcome(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1").get().body.count == 1)
     }
   }
 
-  @Test("a size of a chunk that is none is no valid HTTP, and no lost connection")
+  @Test("an invalid chunk size is not valid HTTP, and not a lost connection")
   func chunkSize() async throws {
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     let answer = try await outcome(of: head + "xyz\r\nabc\r\n0\r\n\r\n")
@@ -146,7 +146,7 @@ import Testing
     func add(_ number: UInt32, bytes count: Int) {
       for place in 0..<count { bytes.append(UInt8(truncatingIfNeeded: number >> (8 * UInt32(place)))) }
     }
-    // Two stored blocks, each with its length and that inverted; then the sum and the length of all.
+    // Two stored blocks, each with its length and the inverted length; then the checksum and the total length.
     for isLast in [false, true] {
       bytes.append(isLast ? 1 : 0)
       add(5000, bytes: 2)
@@ -176,7 +176,7 @@ import Testing
     if case .failure(let error) = result { error.code } else { nil }
   }
 
-  @Test("a compressed body comes whole or not at all")
+  @Test("a compressed body is delivered whole or not at all")
   func truncatedGzip() async throws {
     let whole = Self.compressed
     #expect(try await gzip(whole).get().body.count == 10_000)
@@ -184,7 +184,7 @@ import Testing
     #expect(try await gzip([]).get().body.isEmpty)
     #expect(code(try await gzip(Array(whole.prefix(6000)))) == .badResponse)
     #expect(code(try await gzip(Array(whole.dropLast(4)))) == .badResponse)
-    // Without a length nobody can tell a body that ends early from a connection that does.
+    // Without a length a body that ends early can't be distinguished from a complete one.
     #expect(code(try await gzip(Array(whole.prefix(6000)), length: false)) == .connectionLost)
     var broken = whole
     broken[5000] ^= 1
@@ -192,7 +192,7 @@ import Testing
     #expect(code(try await gzip(whole + [1, 2, 3])) == .badResponse)
   }
 
-  @Test("a compressed answer that comes before the request's body is sent has to be whole as well")
+  @Test("a compressed answer that arrives before the request's body is sent must be complete too")
   func truncatedEarlyAnswer() async throws {
     let part = Array(Self.compressed.prefix(600))
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 600\r\nConnection: close\r\n\r\n"
@@ -208,7 +208,7 @@ import Testing
     request.expectsContinue = false
     do throws(DispatchError) {
       _ = try await dispatcher.data(for: request)
-      Issue.record("it is a part only")
+      Issue.record("it is only a part")
     } catch {
       #expect(error.code == .badResponse)
     }
@@ -216,13 +216,13 @@ import Testing
     server.stop()
   }
 
-  @Test("what a server compresses in a way that it was not asked for is refused, and not handed on")
+  @Test("a body in an encoding that was not requested is refused, and not delivered")
   func otherEncoding() async throws {
     #expect(
       try await code(of: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 3\r\n\r\nabc") == .badResponse)
   }
 
-  @Test("an answer that nobody asked for is not the next request's")
+  @Test("an unrequested response is not that of the next request")
   func unsolicited() async throws {
     let sent = Gate()
     let server = try RawServer { connection in
@@ -237,7 +237,7 @@ import Testing
     }
     let dispatcher = try dispatcher()
     let first = try await dispatcher.data(for: DispatchRequest(server.url()))
-    // The client closes the connection by itself: that is what is waited for.
+    // The test waits until the client closes the connection by itself.
     await sent.wait()
     let second = try await dispatcher.data(for: DispatchRequest(server.url()))
     #expect((first.text, second.text) == ("first", "first"))
@@ -246,10 +246,10 @@ import Testing
     server.stop()
   }
 
-  @Test("an answer that nobody asked for is not the next request's either where that waits for the first to end")
+  @Test("an unrequested response is not that of the next request either if that waits for the first to end")
   func unsolicitedBeforeQueued() async throws {
     let planted = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nplanted"
-    // Behind libcurl's first read of 16 KB, which the first answer fills.
+    // After libcurl's first read of 16 KB, which the first answer fills.
     let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Fill: "
     let tail = "\r\n\r\n5\r\nfirst\r\n0\r\n\r\n"
     let filled = head + String(repeating: "a", count: 16384 - head.utf8.count - tail.utf8.count) + tail
@@ -263,14 +263,14 @@ import Testing
       return await group.reduce(into: []) { $0.append($1) }
     }
     #expect(texts.allSatisfy { $0 == "first" })
-    // Nothing was sent where the planted one was met, so that each request has a connection of its own.
+    // Nothing was sent where the planted response was found, so each request has its own connection.
     #expect(server.accepted == 60)
     await dispatcher.shutDown(.drain)
     server.stop()
   }
 
   @Test(
-    "a transfer coding that nobody asked for, and a length beside chunks, are no valid HTTP",
+    "an unrequested transfer coding, and a length beside chunks, are not valid HTTP",
     arguments: [
       "Transfer-Encoding: gzip, chunked", "Transfer-Encoding: gzip",
       "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
@@ -281,7 +281,7 @@ import Testing
     #expect(try await code(of: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n1\r\na\r\n0\r\n\r\n") == .badResponse)
   }
 
-  @Test("a head without an end is too large: of interim answers, of blank lines", arguments: [true, false])
+  @Test("an endless head is too large: interim responses, blank lines", arguments: [true, false])
   func endlessHead(isInterim: Bool) async throws {
     let server = try RawServer { connection in
       guard connection.request() != nil else { return }
@@ -300,7 +300,7 @@ import Testing
     server.stop()
   }
 
-  @Test("a method that has a body says that it has none", arguments: ["POST", "PUT", "PATCH"])
+  @Test("a method with a body declares an empty one", arguments: ["POST", "PUT", "PATCH"])
   func emptyBody(_ method: String) async throws {
     let seen = LockedBox("")
     let server = try RawServer { connection in
@@ -315,7 +315,7 @@ import Testing
     server.stop()
   }
 
-  @Test("the lines of a head count as words of the server, and so do interim answers")
+  @Test("the lines of a head count as signs of life, and so do interim responses")
   func slowHead() async throws {
     let server = try RawServer { connection in
       guard connection.request() != nil else { return }
@@ -336,7 +336,7 @@ import Testing
     server.stop()
   }
 
-  @Test("a name for the client with a line break in it is refused, and puts no field into requests")
+  @Test("a client name with a line break is refused, and adds no field to requests")
   func userAgent() throws {
     var configuration = CurlTransport.Configuration()
     configuration.userAgent = "a\r\nX-Planted: yes"

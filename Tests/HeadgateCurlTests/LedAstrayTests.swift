@@ -6,9 +6,9 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Where a server can't lead its client, and what of one server another one never sees.
+/// Redirects that a server can't force on its client, and data that stays with one server.
 @Suite struct LedAstrayTests {
-  /// Answers everything, and notes what it was asked.
+  /// Answers every request, and records it.
   private static func server(
     socket path: String? = nil, _ seen: LockedBox<[String]>, _ answer: String
   ) throws -> RawServer {
@@ -22,9 +22,9 @@ import Testing
 
   private static let fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-  // The public server is behind a proxy, which keeps its address from being known.
+  // The public server is behind a proxy, so its address is unknown.
   @Test(
-    "a redirect of a public server to a name of a private address is refused, over a connection that stands too",
+    "a redirect from a public server to the name of a private address is refused, even over an open connection",
     arguments: [false, true])
   func privateAddress(isConnected: Bool) async throws {
     let asked = LockedBox<[String]>([])
@@ -48,7 +48,7 @@ import Testing
     }
     #expect(asked.withLock { $0.count } == (isConnected ? 1 : 0))
     #expect(inside.accepted == (isConnected ? 1 : 0))
-    // Unless it is said, it is followed.
+    // With the option, it is followed.
     request.redirects = .noDowngrade
     #expect(try await dispatcher.data(for: request).statusCode == 200)
     await dispatcher.shutDown(.drain)
@@ -56,7 +56,7 @@ import Testing
     proxy.stop()
   }
 
-  @Test("a server of this machine may lead to another one of it")
+  @Test("a server on this machine may redirect to another one on it")
   func amongPrivateAddresses() async throws {
     let there = try Self.server(LockedBox([]), Self.fine)
     let here = try Self.server(
@@ -70,7 +70,7 @@ import Testing
     there.stop()
   }
 
-  @Test("D71 a jar's cookies stay away from sockets, also after a TCP request, and none come from there")
+  @Test("D71 a jar's cookies are not sent to sockets, also after a TCP request, and none are accepted from there")
   func cookiesAndSockets() async throws {
     let folder = try TemporaryFolder()
     let (overTCP, overSocket) = (LockedBox<[String]>([]), LockedBox<[String]>([]))

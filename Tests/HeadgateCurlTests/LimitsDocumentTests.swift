@@ -55,7 +55,7 @@ import Testing
     #expect(rows.value == 2)
   }
 
-  // Only compiled: no server knows its way to tokens.
+  // Only compiled, since no server here issues tokens.
   private func settle(_ request: DispatchRequest, _ dispatcher: URLDispatcher) async throws {
     var request = request
     request.settlement = { head in head[.contentLength].flatMap { Int($0) }.map { ["tokens": $0] } }
@@ -89,7 +89,7 @@ import Testing
     #expect(rows.value == 1)
   }
 
-  @Test("limits that learn, and what they have learned")
+  @Test("learned limits, and what they have learned")
   func learning() async throws {
     let dispatcher = try URLDispatcher()
     var limits = dispatcher.limits
@@ -103,14 +103,14 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("the document shows only code that is compiled here, and names every limit that there is")
+  @Test("the document shows only code that is compiled here, and names every limit")
   func document() throws {
     let shown = try DocumentedCode("limits.md")
     #expect(try shown.lines(missingIn: #filePath) == [])
     #expect(shown.lines.count > 15)
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    // What their errors have is no limit.
+    // The properties of their errors are not limits.
     let others: Set<Substring> = ["description", "codeName"]
     for type in ["EndPointLimits", "GateLimits"] {
       let source = try DocumentedCode.code(of: root.path + "/Sources/HeadgateDispatch/Limits/\(type).swift")

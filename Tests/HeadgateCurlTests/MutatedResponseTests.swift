@@ -7,7 +7,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// A server that says anything, again and again: `HEADGATE_MUTATIONS` responses, 3,000 unless set. In a process of its own,
+/// A server that sends arbitrary responses: `HEADGATE_MUTATIONS` of them, 3,000 by default. In a separate process,
 /// whose descriptors and memory are counted; under the address sanitizer in `.ci/run`.
 @Suite struct MutatedResponseTests {
   @Test("responses changed at random: every request ends, and nothing is left behind", .timeLimit(.minutes(5)))
@@ -24,14 +24,14 @@ import Testing
   }
 
   private static func run(_ count: Int, seed: UInt64) async throws -> [String] {
-    // What is made once for the process is there before it is counted.
+    // Objects that are made once for the process must exist before the count.
     _ = try await round(min(count, 1000), seed: seed)
     let (descriptors, memory) = (descriptors(), resident())
     var problems = try await round(count, seed: seed + 1)
-    // The transport's thread lets go of its own descriptors a moment after it has told of its end.
+    // The transport's thread releases its own descriptors a moment after it has reported its end.
     for _ in 0..<5000 where Self.descriptors() > descriptors { usleep(1000) }
     if Self.descriptors() > descriptors { problems.append("\(Self.descriptors()) descriptors, \(descriptors) before") }
-    // A sanitizer keeps what was freed for a while.
+    // A sanitizer keeps freed memory for a while.
     let grown = resident() - memory
     if getenv("ASAN_OPTIONS") == nil, getenv("TSAN_OPTIONS") == nil, grown > 24 << 20 {
       problems.append("\(grown >> 20) MiB more than before")
@@ -39,7 +39,7 @@ import Testing
     return problems
   }
 
-  /// Has a server answer so many requests, of which each has to end.
+  /// Has a server answer a number of requests, each of which must end.
   private static func round(_ count: Int, seed: UInt64) async throws -> [String] {
     let responses = LockedBox(MutatedResponses(seed: seed))
     let server = try RawServer { connection in
@@ -90,7 +90,7 @@ import Testing
 }
 
 extension RawServer.Connection {
-  /// The client is given up that says nothing for 20 ms.
+  /// A client that sends nothing for 20 ms is disconnected.
   fileprivate func limitSilence() {
     var time = timeval(tv_sec: 0, tv_usec: 20_000)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))

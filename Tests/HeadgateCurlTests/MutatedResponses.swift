@@ -1,12 +1,12 @@
 import HeadgateTesting
 
-/// Responses that are almost HTTP: well-formed ones, changed at random.
+/// Almost valid responses: well-formed ones, changed at random.
 struct MutatedResponses {
   private var random: SeededRandom
 
   init(seed: UInt64) { random = SeededRandom(seed: seed) }
 
-  /// The next one: one to four changes to one of the models.
+  /// The next response: one of the models with one to four changes.
   mutating func next() -> [UInt8] {
     var bytes = Self.models.randomElement(using: &random) ?? []
     for _ in 0..<Int.random(in: 0...4, using: &random) { change(&bytes) }
@@ -23,7 +23,7 @@ struct MutatedResponses {
     case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
     case 4: bytes.removeSubrange(place...)
     case 5: bytes += Self.models.randomElement(using: &random) ?? []
-    // Where lines end, most of all behind the status line.
+    // The ends of lines, most of all after the status line.
     case 6:
       let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }.prefix(12)
       let start = (ends.randomElement(using: &random) ?? -1) + 1

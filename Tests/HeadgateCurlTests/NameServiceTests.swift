@@ -6,12 +6,12 @@ import Testing
 
 @testable import HeadgateCurl
 
-/// Look-ups on threads, with a resolver that a test answers for.
+/// Look-ups on threads, with a resolver that the test controls.
 @Suite struct NameServiceTests {
-  /// A resolver whose answers come when they are let go.
+  /// A resolver whose answers the test releases.
   private final class Resolver: Sendable {
     let asked = BlockingQueue<String>()
-    // The library's own waits refuse to block a thread that others depend on, as they should.
+    // The library's own waits refuse to block a thread that others depend on.
     private let answers = DispatchSemaphore(value: 0)
 
     func lookUp(_ name: String) -> NameAnswer {
@@ -38,7 +38,7 @@ import Testing
     #expect(resolver.asked.count == 0)
   }
 
-  @Test func `No more names are looked up at once than there are threads for`() async throws {
+  @Test func `No more names are looked up at once than there are threads`() async throws {
     let resolver = Resolver()
     let service = NameService(lookUp: resolver.lookUp)
     let count = NameService.atOnce + 10
@@ -48,7 +48,7 @@ import Testing
         await offTheCooperativeThreads {
           var asked: Set<String> = []
           while asked.count < NameService.atOnce, let name = try? resolver.asked.take() { asked.insert(name) }
-          // All threads are in the resolver: a further name is asked for when one comes back, and not before.
+          // All threads are in the resolver. Another name is looked up only when one returns.
           #expect(resolver.asked.count == 0)
           resolver.answer(count)
         }
@@ -57,7 +57,7 @@ import Testing
     for number in 0..<count { #expect(service.answer(for: "\(number).test") != nil) }
   }
 
-  @Test func `Tasks go on when nobody wants to wait any more, and the look-up does no harm later`() async throws {
+  @Test func `Tasks resume when waiting is stopped, and the look-up does no harm later`() async throws {
     let resolver = Resolver()
     let service = NameService(lookUp: resolver.lookUp)
     async let waiting = service.waitForAnswer("a.test")
@@ -68,7 +68,7 @@ import Testing
     resolver.answer()
   }
 
-  @Test func `A task waits no longer than a look-up may take, and the answer that comes later is known`() async throws {
+  @Test func `A task waits no longer than a look-up may take, and a late answer is kept`() async throws {
     let resolver = Resolver()
     let service = NameService(lookUp: resolver.lookUp)
     #expect(await !service.waitForAnswer("a.test", within: .milliseconds(1)))
@@ -78,9 +78,9 @@ import Testing
     #expect(service.answer(for: "a.test") == .addresses(["192.0.2.1"]))
   }
 
-  @Test func `The system's resolver tells a name that does not exist from one with addresses`() {
+  @Test func `The system's resolver distinguishes a missing name from one with addresses`() {
     #expect(NameLookup.answer(for: "127.0.0.1") == .addresses(["127.0.0.1"]))
-    // Reserved by RFC 6761. Without a network the resolver may say that it does not know.
+    // Reserved by RFC 6761. Without a network the result may be unknown.
     guard case .failed(let failure) = NameLookup.answer(for: "nowhere.invalid") else {
       Issue.record("a name below invalid has an address")
       return

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateCurl
 
-/// The names that were asked for, as a value.
+/// The names that were requested, as a value.
 @Suite struct NameTableTests {
   private static let found = NameAnswer.addresses(["192.0.2.1", "2001:db8::1"])
   private static let absent = NameAnswer.failed(NameFailure(detail: "no such name", isAuthoritative: true))
@@ -24,7 +24,7 @@ import Testing
     return nil
   }
 
-  @Test func `One look-up for each name, and one answer for all that wait`() {
+  @Test func `One look-up per name, and one answer for all waiters`() {
     var table = NameTable<Int>(atOnce: 2)
     #expect(begins(table.ask("a", 1, at: start)))
     #expect(!begins(table.ask("a", 2, at: start)))
@@ -63,7 +63,7 @@ import Testing
     #expect(table.count == 10)
     #expect(table.answer(for: "99", at: start) == Self.found)
     #expect(table.answer(for: "0", at: start) == nil)
-    // Those that are too old give way to the next answer.
+    // Expired answers are replaced by the next one.
     _ = table.ask("x", 0, at: after(61))
     _ = table.answered("x", Self.found, at: after(61))
     #expect(table.count == 1)
@@ -107,7 +107,7 @@ import Testing
         end(name)
       }
       #expect(running.count == table.running && running.count <= 3)
-      // Where there is room, nothing waits for its look-up.
+      // While there is room, no name waits for its look-up.
       #expect(running.count == 3 || running.count == waiting.count)
     }
     while let name = running.first { end(name) }

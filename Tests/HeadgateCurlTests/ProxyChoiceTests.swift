@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateCurl
 
-/// Which request goes through which proxy.
+/// Which request uses which proxy.
 @Suite struct ProxyChoiceTests {
   private func choice(_ environment: [String: String]) throws -> ProxyChoice {
     try ProxyChoice(environment: { environment[$0] })
@@ -13,7 +13,7 @@ import Testing
     try choice(environment).proxy(for: DispatchRequest(url))?.description
   }
 
-  @Test("the environment is read as curl documents: http_proxy in small letters only")
+  @Test("the environment is read as curl documents: http_proxy in lower case only")
   func environment() throws {
     #expect(try proxy([:], "http://h/") == nil)
     #expect(try proxy(["http_proxy": "p:81"], "http://h/") == "http://p:81")
@@ -25,14 +25,14 @@ import Testing
     #expect(try proxy(["all_proxy": "socks5h://p"], "http://h/") == "socks5h://p:1080")
     #expect(try proxy(["ALL_PROXY": "https://p"], "https://h/") == "https://p:443")
     #expect(try proxy(["all_proxy": "p:81", "https_proxy": "p:82"], "https://h/") == "http://p:82")
-    // One that is empty stands for none, and keeps the next from being asked.
+    // An empty variable stands for no proxy, and stops the search.
     #expect(try proxy(["all_proxy": "p:81", "http_proxy": ""], "http://h/") == nil)
     #expect(try proxy(["all_proxy": "p:81"], "http+unix://%2Fx/") == nil)
     #expect(try choice([:]).isEmpty)
   }
 
   @Test(
-    "no_proxy names hosts, all below them, addresses and ranges",
+    "no_proxy lists hosts, domains, addresses and ranges",
     arguments: [
       ("example.com", "http://example.com/", true), ("example.com", "http://a.b.example.com:81/", true),
       ("example.com", "http://notexample.com/", false), (".example.com", "http://example.com/", true),
@@ -50,7 +50,7 @@ import Testing
     #expect((try ProxyChoice(rule).proxy(for: DispatchRequest(url)) == nil) == isDirect)
   }
 
-  @Test("a proxy's URL: scheme, credentials, IPv6, the port that it has if none is given")
+  @Test("a proxy's URL: scheme, credentials, IPv6, the default port")
   func urls() throws {
     let proxy = try CurlProxy("HTTP://a%40b:c:d@[::1]:3128/ignored")
     #expect((proxy.user, proxy.password) == ("a@b", "c:d"))
@@ -65,7 +65,7 @@ import Testing
     #expect(throws: DispatchError.self) { try CurlProxy("p", maxConnections: 0) }
   }
 
-  @Test("a proxy of the environment that can't be one is an error that names the variable, and not its password")
+  @Test("an invalid proxy in the environment is an error that names the variable, and not its password")
   func badEnvironment() {
     let error = #expect(throws: DispatchError.self) {
       try ProxyChoice(environment: { $0 == "https_proxy" ? "ftp://me:secret@p" : nil })

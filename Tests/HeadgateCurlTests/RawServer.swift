@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import HeadgateThreads
 
-/// A server that says exactly what a test has it say: bytes on sockets of 127.0.0.1, one thread for each connection.
+/// A server that sends exactly the bytes of a test, on sockets of 127.0.0.1, with one thread for each connection.
 final class RawServer: Sendable {
   /// One connection, on its own thread. It is closed when the test's function returns.
   struct Connection: Sendable {
@@ -11,7 +11,7 @@ final class RawServer: Sendable {
     /// Counted from 0, in the order of arrival.
     let number: Int
 
-    /// The next request with its body, as far as it declares a length; nil at the end of the connection.
+    /// The next request with its body, as far as it declares a length. Nil at the end of the connection.
     func request() -> String? {
       var bytes: [UInt8] = []
       while true {
@@ -28,7 +28,7 @@ final class RawServer: Sendable {
       }
     }
 
-    /// False: the client is gone.
+    /// False if the client has closed the connection.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Bool {
       var rest = bytes[...]
@@ -45,13 +45,13 @@ final class RawServer: Sendable {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// Blocks until the client has closed its side, reading nothing before; 5 s at most.
+    /// Blocks until the client has closed its side, without reading, for at most 5 s.
     func waitForEnd() {
       var wanted = pollfd(fd: descriptor, events: Self.peerHasClosed, revents: 0)
       while poll(&wanted, 1, 5000) < 0, errno == EINTR {}
     }
 
-    // POLLRDHUP, which Swift's module of glibc leaves out.
+    // POLLRDHUP, which Swift's module of glibc lacks.
     private static let peerHasClosed = Int16(0x2000)
 
     /// Whether the client has closed its side, or reset the connection.
@@ -66,9 +66,9 @@ final class RawServer: Sendable {
   private let state = LockedBox((accepted: 0, peak: 0, open: [Int32: Connection](), isOver: false, isClosed: false))
 
   /// - Parameters:
-  ///   - socket: The path of a Unix-domain socket to listen on; nil: a port of 127.0.0.1.
-  ///   - receiveBuffer: The size of the sockets' buffers for what they receive, in bytes; nil: the system's.
-  ///   - serve: What a connection does.
+  /// - socket: The path of a Unix-domain socket to listen on. Nil: a port of 127.0.0.1.
+  /// - receiveBuffer: The size of the sockets' receive buffers in bytes. Nil: the system's default.
+  /// - serve: Handles a connection.
   init(
     socket path: String? = nil, receiveBuffer: Int32? = nil, _ serve: @escaping @Sendable (Connection) -> Void
   ) throws {
@@ -84,10 +84,10 @@ final class RawServer: Sendable {
     Thread.detachNewThread { [self] in accept(serve) }
   }
 
-  /// Connections that were made.
+  /// The number of connections made.
   var accepted: Int { state.withLock { $0.accepted } }
 
-  /// The most connections that the client had open when it made another, that one included.
+  /// The greatest number of connections that the client had open when it made another, including that one.
   var peak: Int { state.withLock { $0.peak } }
 
   func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -126,7 +126,7 @@ final class RawServer: Sendable {
       }
       Thread.detachNewThread { [self] in
         serve(connection)
-        // Under the lock: afterwards the number may be another socket's.
+        // Under the lock, since afterwards the number may belong to another socket.
         state.withLock { state in
           state.open[descriptor] = nil
           close(descriptor)

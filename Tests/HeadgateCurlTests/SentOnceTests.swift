@@ -8,15 +8,15 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// Nothing is sent again that the dispatcher did not decide to send again; and what was cancelled is gone from the server
-/// before the next one comes.
+/// Nothing is resent without a decision of the dispatcher, and a cancelled request is gone from the server before the
+/// next one arrives.
 @Suite struct SentOnceTests {
-  /// Answers the first request of each connection, reads the second one and closes; counts what it was sent.
+  /// Answers the first request of each connection, reads the second one and closes. Counts received requests.
   private final class ForgetfulServer: Sendable {
     let requests = LockedBox<[String]>([])
     let server: RawServer
 
-    /// - Parameter answered: The requests that are answered on each connection.
+    /// - Parameter answered: How many requests are answered on each connection.
     init(answered: Int = 1) throws {
       server = try RawServer { [requests] connection in
         for number in 0... {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test("a body that is cut short is sent again by the policy where it is gathered, and the whole one is the response")
+  @Test("a body that is cut short is retried by the policy if it is buffered, and the complete one is the response")
   func cutShort() async throws {
     let server = try RawServer { connection in
       guard connection.request() != nil else { return }
@@ -61,13 +61,13 @@ import Testing
     server.stop()
   }
 
-  @Test("a POST on a kept connection that breaks is not sent again", arguments: ["POST", "PATCH"])
+  @Test("a POST on a kept connection that breaks is not resent", arguments: ["POST", "PATCH"])
   func unsafeMethods(_ name: String) async throws {
     let server = try ForgetfulServer()
     let dispatcher = try dispatcher()
     _ = try await dispatcher.data(for: DispatchRequest(server.server.url()))
     let method = try #require(HTTPRequest.Method(name))
-    // It could be sent again: the method is what forbids it.
+    // It could be resent: only the method forbids it.
     let body = RequestBody("hello")
     let error = await failure(try DispatchRequest(server.server.url(), method: method, body: body), dispatcher)
     #expect(error?.code == .connectionLost)
@@ -84,15 +84,15 @@ import Testing
       let response = try await dispatcher.data(for: DispatchRequest(server.server.url()))
       #expect(response.statusCode == 200)
     }
-    // Each but the first meets a connection that is closed under it.
+    // Each except the first meets a closed connection.
     #expect(server.count("GET") == 39)
     await dispatcher.shutDown(.drain)
     server.server.stop()
   }
 
-  @Test("attempts are what is sent: those on connections that break count too")
+  @Test("attempts count every send, including those on broken connections")
   func attempts() async throws {
-    // Closes without an answer, always.
+    // Always closes without an answer.
     let seen = LockedBox(0)
     let server = try RawServer { connection in
       guard connection.request() != nil else { return }
@@ -118,7 +118,7 @@ import Testing
   @Test("500 GETs from a server that drops kept connections: none is lost")
   func noneIsLost() async throws {
     let server = try RawServer { connection in
-      // Closes without a word after one to four answers, while the client may be about to send.
+      // Closes silently after one to four answers, while the client may be about to send.
       for _ in 0...(connection.number % 4) {
         guard connection.request() != nil else { return }
         connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -137,15 +137,15 @@ import Testing
     server.stop()
   }
 
-  @Test("an upload that ends early is gone from the server before its permit goes on", arguments: [false, true])
+  @Test("an upload that ends early is gone from the server before its permit moves on", arguments: [false, true])
   func unfinishedUploads(timesOut: Bool) async throws {
     let operations = LockedBox<[URLDispatchOperation]>([])
     let submitted = Gate()
-    // Reads a byte only: what is sent beyond fills the buffers on both sides.
+    // Reads only one byte. Further data fills the buffers on both sides.
     let server = try RawServer(receiveBuffer: 4096) { connection in
       var byte = UInt8(0)
       _ = recv(connection.descriptor, &byte, 1, 0)
-      // One at a time, in the order that they were submitted in.
+      // One at a time, in the order of submission.
       _ = submitted.wait(until: .after(.seconds(20)))
       if !timesOut { operations.withLock { $0[connection.number] }.cancel() }
       connection.waitForEnd()

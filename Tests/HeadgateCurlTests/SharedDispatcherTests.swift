@@ -2,9 +2,10 @@ import Headgate
 import HeadgateOrigin
 import Testing
 
-/// The dispatcher of the process, and the next one after its end.
+/// The dispatcher of the process, and its successor after its end.
 @Suite struct SharedDispatcherTests {
-  @Test("the end of the shared dispatcher ends nothing of the next one, which may be made by a completion of the first")
+  @Test(
+    "the end of the shared dispatcher does not affect its successor, which may be made by a completion of the first")
   func nextShared() async throws {
     let origin = try Origin()
     let answers = LockedBox<[Int?]>([])
@@ -23,7 +24,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("the gate that shared dispatchers have in common starts afresh, and calls nobody under a lock")
+  @Test("the common gate of shared dispatchers starts afresh, and makes no calls under a lock")
   func sharedAfresh() throws {
     let gate = URLDispatcher.shared.gate
     URLDispatcher.disposeShared()

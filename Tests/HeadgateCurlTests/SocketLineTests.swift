@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateCurl
 
-/// The line before an end-point's sockets, without sockets.
+/// The line for an end-point's sockets, without sockets.
 @Suite struct SocketLineTests {
   private func takeAll(_ line: inout SocketLine<Int>) -> [Int] {
     var taken: [Int] = []
@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(
-    "D88 the first who offers HTTP/2 goes on, the others wait for its handshake; who needs a socket of its own does not"
+    "D88 the first request with HTTP/2 proceeds, others wait for its handshake; one with its own socket does not"
   )
   func probe() {
     var line = SocketLine<Int>()
@@ -27,7 +27,7 @@ import Testing
     #expect(line.arrive(5, offers: true) == true)
   }
 
-  @Test("one for whom a socket is reserved goes before the others, which keep their order")
+  @Test("a request with a reserved socket precedes the others, which keep their order")
   func promoted() {
     var line = SocketLine<Int>()
     #expect(line.arrive(1, offers: false) == true)
@@ -45,7 +45,7 @@ import Testing
     #expect(takeAll(&line) == [2])
   }
 
-  @Test("a first one that is cancelled hands its part on; one that fails lets all others go")
+  @Test("a first one that is cancelled hands its role on; one that fails releases all others")
   func probeEnds() {
     var line = SocketLine<Int>()
     for member in 1...4 { _ = line.arrive(member, offers: true) }
@@ -55,7 +55,7 @@ import Testing
     #expect(takeAll(&line) == [3, 4])
   }
 
-  @Test("with HTTP/1.1 nobody waits for anybody's handshake; what was learned last counts")
+  @Test("with HTTP/1.1 none waits for another's handshake; the latest knowledge counts")
   func learned() {
     var line = SocketLine<Int>()
     _ = line.arrive(1, offers: true)
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "with HTTP/2 one connection is made at a time; who is refused a socket waits in front, and is tried when something changes"
+    "with HTTP/2 one connection is made at a time; a refused request waits in front, and tries again on a change"
   )
   func refusal() {
     var line = SocketLine<Int>()
@@ -86,7 +86,7 @@ import Testing
     #expect(takeAll(&line) == [])
     line.connected(2)
     #expect(takeAll(&line) == [3])
-    // Until it has its connection or none, nobody else is tried.
+    // Until it has its connection or has failed, no other one is tried.
     line.socketsChanged()
     #expect(takeAll(&line) == [])
     #expect(line.mayOpen(3, offers: true, hasRoom: false) == false)
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "a hundred thousand random events: never more sockets than there may be, and nobody is left in the line",
+    "a hundred thousand random events: never more sockets than allowed, and none is left in the line",
     arguments: 0..<50)
   func random(seed: UInt64) {
     var exerciser = SocketLineExerciser(seed: seed)
@@ -144,7 +144,7 @@ private struct SocketLineExerciser {
     for _ in 0..<count {
       if let broken = step(Int.random(in: 0..<100, using: &random)) { return broken }
     }
-    // No more come, and those who are under way end: the line empties itself.
+    // No more arrive, and running ones end, so the line empties.
     for _ in 0..<100_000 where !stands.isEmpty {
       if let broken = step(Int.random(in: 45..<97, using: &random)) { return broken }
       if stands.allSatisfy({ if case .waiting = $0.value { true } else { false } }), !stands.isEmpty {
@@ -206,10 +206,10 @@ private struct SocketLineExerciser {
     line.connected(member)
   }
 
-  /// Something happens to one of those who are under way.
+  /// An event for one of the requests in progress.
   private mutating func advance() {
     let active = stands.filter { if case .waiting = $0.value { false } else { true } }.keys.sorted()
-    // Now and then somebody who waits is cancelled.
+    // Sometimes a waiter is cancelled.
     let isForWaiting = active.isEmpty || Int.random(in: 0..<10, using: &random) == 0
     let candidates = isForWaiting ? stands.keys.sorted() : active
     guard let member = candidates.randomElement(using: &random), let stand = stands[member] else { return }

@@ -52,7 +52,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("how it is connected again")
+  @Test("reconnection")
   func reconnection() async throws {
     let server = try server()
     let dispatcher = try URLDispatcher()
@@ -65,7 +65,7 @@ import Testing
     await dispatcher.shutDown(.now)
   }
 
-  @Test("the document shows nothing else")
+  @Test("the document shows no other code")
   func document() throws {
     let shown = try DocumentedCode("streams.md")
     #expect(!shown.lines.isEmpty)

@@ -7,7 +7,7 @@ import Testing
 // What docs/testing.md shows, as it stands there.
 
 @Suite struct TestingDocumentTests {
-  @Test("a transport that the test plays")
+  @Test("a transport that the test controls")
   func transport() async throws {
     let transport = ScriptedTransport()
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
@@ -22,7 +22,7 @@ import Testing
     #expect(statuses == [200, 404] && transport.violations.isEmpty)
   }
 
-  @Test("a clock that the test moves")
+  @Test("a clock that the test controls")
   func clock() async throws {
     let clock = ManualClock()
     let transport = ScriptedTransport()
@@ -38,7 +38,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a server that counts")
+  @Test("a counting server")
   func server() async throws {
     let server = try Origin(script: OriginScript(connectionLimit: 2))
     let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
@@ -47,9 +47,9 @@ import Testing
     #expect(responses.count == 20 && server.counts().refused == 0 && server.counts().peakSockets <= 2)
   }
 
-  @Test("the document shows nothing else")
+  @Test("the document shows no other code")
   func document() throws {
-    // But for the lines of a manifest.
+    // Except the lines of a manifest.
     let manifest = Set(["name:", "dependencies:", ".testTarget(", ".product(name:", "])"])
     let missing = try DocumentedCode("testing.md").lines(missingIn: #filePath)
     #expect(missing.filter { line in !manifest.contains { line.hasPrefix($0) } } == [])

@@ -2,9 +2,10 @@ import Headgate
 import HeadgateOrigin
 import Testing
 
-/// What `import Headgate` brings: with members visible only by their module's import, this file is the proof.
+/// The contents of `import Headgate`. Members are visible only through their module's import, so this file is the
+/// proof.
 @Suite struct UmbrellaTests {
-  @Test("a program that imports the umbrella alone can name fields and methods, and say how to retry")
+  @Test("a program that imports only the umbrella can name fields and methods, and configure retries")
   func oneImport() async throws {
     let origin = try Origin()
     let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 1)))

@@ -34,7 +34,7 @@ import Testing
     dispatcher = URLDispatcher(transport: try CurlTransport())
   }
 
-  @Test("a file is sent, and progress is told")
+  @Test("a file is sent, with progress")
   func file() async throws {
     let folder = try TemporaryFolder()
     let path = try folder.sparseFile(of: 3_000_000)
@@ -69,7 +69,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a response's body is sent on as it comes")
+  @Test("a response's body is forwarded as it arrives")
   func passedOn() async throws {
     let incoming = try await dispatcher.stream(for: DispatchRequest(server.url("/bytes/2000000")))
     var request = try DispatchRequest(server.url("/sink"), method: .put)
@@ -79,7 +79,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("in chunks, and on from where they stopped")
+  @Test("in chunks, and resumed where they stopped")
   func chunks() async throws {
     let folder = try TemporaryFolder()
     let path = try folder.sparseFile(of: 250_000)
