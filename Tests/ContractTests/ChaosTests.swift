@@ -8,10 +8,11 @@ import HeadgateThreads
 import HeadgateURLSession
 import Testing
 
-/// Everything at once, over each transport, in a process of its own; the server counts. `make soak` runs it for minutes.
+/// Everything at once, over each transport, in a separate process, with counts at the server. `make soak` runs it for
+/// minutes.
 @Suite struct ChaosTests {
   @Test(
-    "chaos: the server never counts more than the limits, everything ends once, and nothing is left",
+    "chaos: the server never counts more than the limits, every request ends once, and nothing is left",
     arguments: TransportOnTrial.all)
   func chaos(_ trial: TransportOnTrial) async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
@@ -27,7 +28,7 @@ import Testing
     print("\(summary) over \(trial.testDescription)")
   }
 
-  /// A short storm, so that what is made once for the process is there, then the one that counts. What was wrong, line by
+  /// A short storm, so that objects made once for the process exist, then the counted one. Reports violations line by
   /// line, and a summary.
   private static func chaos(over trial: TransportOnTrial, seconds: Int) async throws -> [String] {
     try callRelief()
@@ -36,7 +37,7 @@ import Testing
     // The record of a long storm would fill the memory.
     let (problems, requests) = try await round(trial, .seconds(seconds), seed: 2, isRecorded: seconds <= 30)
     lines += problems
-    // Allocators keep some, and so do types met for the first time.
+    // Allocators keep some memory, and so do types on first use.
     let mostBytes = before.bytes + trial.keptBytes * requests + 1 << 19
     func isClean(_ now: ProcessCensus) -> Bool {
       now.threads <= before.threads && now.descriptors <= before.descriptors
@@ -48,7 +49,8 @@ import Testing
     return lines + ["chaos: \(requests) requests in \(seconds) s; \(states)"]
   }
 
-  /// More starts at once than one caller delivers: has the process make the thread that takes the rest over, which a short
+  /// Starts more requests than one caller delivers. The process then makes the thread that takes over deliveries, which
+  /// a long storm needs and a short one may not.
   /// storm may not need and a long one does.
   private static func callRelief() throws {
     let gate = EndPointGate()
@@ -80,7 +82,7 @@ import Testing
     let recording = RecordingObserver()
     var limits = try GateLimits(
       endPoint: EndPointLimits(requests: Storm.highestLimit), total: 60, waiting: 500, overflow: .wait)
-    // Its servers say 503 all the time: with pauses there would hardly be a storm.
+    // Its servers answer 503 all the time. With pauses there would hardly be a storm.
     limits.pauses = nil
     weak var ended: URLDispatcher?
     let requests: Int
@@ -121,14 +123,14 @@ import Testing
   }
 }
 
-/// What is known of those beneath a transport, and said in docs/transports.md.
+/// Known properties of the libraries under a transport, documented in docs/transports.md.
 extension TransportOnTrial {
-  /// Faults of a server that the process does not survive: Foundation on Linux stops it when a head breaks off.
+  /// Faults of a server that crash the process: Foundation on Linux traps when a head breaks off.
   fileprivate var spared: Set<String> { testDescription == "URLSession" ? ["/torn"] : [] }
 
-  /// What may stay of each request, in bytes. Over libcurl less than anything weighs that is lost with each of them, be it
-  /// the dispatcher's or the transport's. Foundation keeps 100 to 300 of each, async-http-client some hundred of each
-  /// connection that breaks off (590 of a request, in this weather), both in programs without Headgate too.
+  /// How many bytes each request may leave. Over libcurl the bound is smaller than any leaked object of the dispatcher
+  /// or the transport. Foundation keeps 100 to 300 bytes per request, async-http-client some hundred for each broken
+  /// connection (590 per request in this test), both in programs without Headgate too.
   fileprivate var keptBytes: Int {
     switch testDescription {
     case "URLSession": 320
@@ -139,14 +141,14 @@ extension TransportOnTrial {
 }
 
 extension ProcessCensus {
-  /// The census after two seconds: threads that were told to end need a while.
+  /// The census after two seconds, since ending threads need a while.
   fileprivate static func settled() async -> ProcessCensus {
     try? await Task.sleep(for: .seconds(2))
     return now
   }
 
-  /// The census once it is as it should be, or after half a minute. A thread of libdispatch's ends when it has had nothing
-  /// to do for five seconds, and each look gives one of them something: so later looks are farther apart than that.
+  /// The census once it is as expected, or after half a minute. A libdispatch thread ends when it has been idle for
+  /// five seconds, and each look wakes one of them, so later looks are farther apart than that.
   fileprivate static func settled(_ isEnough: (ProcessCensus) -> Bool) async -> ProcessCensus {
     for pause in Array(repeating: Duration.milliseconds(50), count: 40) + Array(repeating: .seconds(7), count: 4) {
       let census = now

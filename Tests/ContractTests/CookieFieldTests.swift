@@ -3,9 +3,9 @@ import HeadgateDispatch
 import HeadgateOrigin
 import Testing
 
-/// Cookies that a request carries itself.
+/// Cookies in a request's own fields.
 @Suite struct CookieFieldTests {
-  @Test("several cookies of a request go in one field, as servers read them", arguments: TransportOnTrial.all)
+  @Test("several cookies of a request are sent in one field, as servers read them", arguments: TransportOnTrial.all)
   func cookies(_ trial: TransportOnTrial) async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: try trial.make())

@@ -13,13 +13,13 @@ import Testing
 
   init() throws {
     origin = try Origin()
-    // As many as the losers and the winner need: what comes after them shows that their permits are free.
+    // As many as the losers and the winner need, so that later requests prove that their permits are free.
     let limits = try GateLimits(endPoint: EndPointLimits(requests: 3))
     dispatcher = URLDispatcher(transport: try CurlTransport(), limits: limits)
   }
 
-  /// A request that begins when the server holds as many as that: a loser which is cancelled before the server has seen
-  /// it would be counted by nobody.
+  /// A request that begins when the server holds a given number. A loser cancelled before the server has seen it would
+  /// not be counted.
   private func get(_ path: String, after held: Int = 0) throws -> @Sendable () async throws -> Int {
     var request = try DispatchRequest(origin.url(path))
     request.timeout = nil
@@ -40,7 +40,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("all have to succeed: the first failure comes with its type, and the rest are cancelled")
+  @Test("all must succeed: the first failure is thrown with its type, and the rest are cancelled")
   func allOrNothing() async throws {
     let error = await #expect(throws: FlowError.self) {
       try await allSucceed([get("/hold"), get("/reset", after: 2), get("/hold")]) { try await $0() }
@@ -54,7 +54,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("all failed: one error carries each, in order")
+  @Test("all failed: one error contains each, in order")
   func allFailed() async throws {
     let functions = try [get("/reset"), get("/short?declared=10&sent=1"), get("/garbage")]
     let error = await #expect(throws: FlowError.self) { try await firstToSucceed(functions) { try await $0() } }
@@ -64,7 +64,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("retry: each attempt is a request of its own, and the last error is told with its type")
+  @Test("retry: each attempt is a separate request, and the last error is reported with its type")
   func retries() async throws {
     let reset = try get("/reset")
     let error = await #expect(throws: FlowError.self) { try await retry(attempts: 3, backoff: .none, reset) }
@@ -75,7 +75,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("from threads: all of several by callbacks, blocking; a loser's hook cancels its request")
+  @Test("from threads: several requests by callbacks, blocking; a loser's hook cancels its request")
   func blocking() async throws {
     let (dispatcher, origin) = (dispatcher, origin)
     let count = try await ThreadPool.blocking { () -> Int in
@@ -97,21 +97,21 @@ import Testing
 
   // MARK: Every combinator
 
-  /// What all of them are asked to do: two requests that the server holds, and one that it answers.
+  /// The inputs of all of them: two requests that the server holds, and one that it answers.
   enum Combinator: String, CaseIterable {
     case firstToSucceed, race, quorum, firstMatching, allSucceed, allSettled, mapConcurrently, stream, hedged,
       withDeadline, fixedNumber, retry, sendChunks
   }
 
   @Test(
-    "every combinator: whatever it cancels is closed, and its permit is free at once: three requests run next",
+    "every combinator: cancelled requests are closed, and their permits free at once: three requests run next",
     arguments: Combinator.allCases)
   func permits(_ combinator: Combinator) async throws {
     let hold = try get("/hold")
     let aborted =
       switch combinator {
       case .retry, .sendChunks: 0
-      // What its time ends may not have reached the server.
+      // Requests that time out may not have reached the server.
       case .withDeadline: 0
       case .fixedNumber: 1
       default: 2
@@ -132,7 +132,7 @@ import Testing
         try await allSucceed([hold, fail, hold]) { try await $0() }
       }
     case .allSettled:
-      // No end of one cancels another here: what cancels is the task.
+      // Here no end of one cancels another: the task cancels.
       let told = Gate()
       let answered = { @Sendable () async throws in
         let count = try await answer()

@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(
-    "data arrives whole over every transport, a part of other data too, and again after a redirect",
+    "data arrives whole over every transport, slices of data too, and again after a redirect",
     arguments: TransportOnTrial.all)
   func data(_ trial: TransportOnTrial) async throws {
     let origin = try Origin()
@@ -31,7 +31,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a body from data is copied slice by slice, and begins anew when it is sent again")
+  @Test("a body from data is copied slice by slice, and restarts when it is sent again")
   func slices() async throws {
     let transport = ScriptedTransport()
     let dispatcher = URLDispatcher(transport: transport)
@@ -49,7 +49,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a value goes out as JSON and comes back")
+  @Test("a value is sent as JSON and returns")
   func json() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: URLSessionTransport())

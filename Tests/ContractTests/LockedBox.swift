@@ -1,10 +1,10 @@
 import Foundation
 
-// The library has one of its own, for itself. These tests are built by another package too (Tests/TraitTest), which sees
-// only what is public; and Synchronization's `Mutex` is nothing that the thread sanitizer understands.
+// The library's own is internal. These tests are also built by another package (Tests/TraitTest), which sees only
+// public symbols, and the thread sanitizer does not understand Synchronization's `Mutex`.
 
 /// A locked value that closures can share.
-// Unchecked: `value` is touched while `lock` is held only.
+// Unchecked: `value` is accessed only while `lock` is held.
 final class LockedBox<Value: ~Copyable>: @unchecked Sendable {
   private let lock = NSLock()
   private var value: Value

@@ -4,7 +4,7 @@ import HeadgateTesting
 import HeadgateThreads
 import Testing
 
-/// What observers are told is the same over every transport.
+/// Observers are told the same over every transport.
 @Suite struct ObserverContractTests {
   private let origin: Origin
   private let recording = RecordingObserver()
@@ -45,7 +45,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a cancel before the head, and a stream that is let go", arguments: TransportOnTrial.all)
+  @Test("a cancellation before the head, and a released stream", arguments: TransportOnTrial.all)
   func cancels(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let operation = dispatcher.dispatchShort(try DispatchRequest(origin.url("/silence"))) { _ in }

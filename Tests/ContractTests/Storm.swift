@@ -6,8 +6,8 @@ import HeadgateTesting
 import HeadgateThreads
 import Synchronization
 
-/// Requests of every form from threads and tasks to many end-points at once, with faults, cancels, limits that change,
-/// redirects, retries and uploads.
+/// Requests of every form from threads and tasks to many end-points at once, with faults, cancellations, changing
+/// limits, redirects, retries and uploads.
 final class Storm: Sendable {
   static let endPoints = 20
   static let threads = 8
@@ -22,7 +22,7 @@ final class Storm: Sendable {
   private let submissions = Atomic<Int>(0)
   private let ends = Atomic<Int>(0)
 
-  /// - Parameter spared: Paths that are not asked for.
+  /// - Parameter spared: Paths that are not requested.
   init(_ origin: Origin, _ dispatcher: URLDispatcher, until end: Deadline, seed: UInt64, sparing spared: Set<String>) {
     self.origin = origin
     self.dispatcher = dispatcher
@@ -34,10 +34,10 @@ final class Storm: Sendable {
 
   /// Requests that began.
   var submitted: Int { submissions.load(ordering: .relaxed) }
-  /// Ends that were told: a request that ends twice counts twice.
+  /// Ends that were reported. A request that ends twice counts twice.
   var ended: Int { ends.load(ordering: .relaxed) }
 
-  /// The limit of an end-point; every second one keeps it, the others' change all the time up to the highest.
+  /// The limit of an end-point. Every second one keeps it. The others' change all the time, up to the highest.
   static func limit(of place: Int) -> Int { place % 2 == 0 ? 1 + place / 2 % highestLimit : highestLimit }
 
   func run() async {
@@ -52,7 +52,7 @@ final class Storm: Sendable {
       for number in 0..<Self.tasks {
         group.addTask { [self] in
           var random = SeededRandom(seed: seed &+ UInt64(number))
-          // At least a few, however late the task gets its turn: none would prove nothing.
+          // At least a few, even if the task is scheduled late. None would prove nothing.
           var played = 0
           while played < 3 || .now < end {
             played += 1
@@ -151,7 +151,7 @@ final class Storm: Sendable {
       let operation = dispatcher.dispatchShort(request, delegate: listener)
       if Int.random(in: 0..<3, using: &random) == 0 { operation.cancel() }
       await listener.over.wait()
-      // A delegate that goes away has its request cancelled, and hears of nothing.
+      // A released delegate cancels its request, and gets no calls.
       withExtendedLifetime(listener) {}
     case 4:
       let listener = EndListener { [self] in told() }
@@ -163,7 +163,7 @@ final class Storm: Sendable {
     }
   }
 
-  // MARK: What changes meanwhile
+  // // MARK: Concurrent changes
 
   private func changes() async {
     var random = SeededRandom(seed: seed &+ 20_000)
@@ -202,7 +202,7 @@ final class Storm: Sendable {
   }
 }
 
-/// Hears of a request's end, by whatever name.
+/// Records a request's end, under any name.
 private final class EndListener: URLDispatchDelegate {
   let over = Gate()
   private let told: @Sendable () -> Void

@@ -11,12 +11,12 @@ import Testing
 import HeadgateAsyncHTTPClient
 #endif
 
-/// A transport on trial, and what it says of itself that it can't do.
+/// A transport under test, and the capabilities that it lacks.
 struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let make: @Sendable () throws -> any Transport
 
-  /// What it says that it can do.
+  /// The capabilities that it declares.
   var capabilities: TransportCapabilities { (try? make().capabilities) ?? [] }
 
   static let all: [TransportOnTrial] = {
@@ -31,7 +31,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }()
 }
 
-/// What every transport does alike, seen through a dispatcher and counted by the origin.
+/// The common behaviour of all transports, seen through a dispatcher and counted by the origin.
 @Suite struct TransportContractTests {
   private let origin: Origin
 
@@ -42,7 +42,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     return URLDispatcher(transport: try trial.make(), limits: limits)
   }
 
-  /// A request that a test holds, with no limit on its time.
+  /// A request that a test holds, without time limits.
   private func patient(_ path: String) throws -> DispatchRequest {
     var request = try DispatchRequest(origin.url(path))
     request.timeout = nil
@@ -62,7 +62,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   private static let features: [TransportCapabilities] = (0..<14).map { TransportCapabilities(rawValue: 1 << $0) }
 
   @Test(
-    "what a transport can't do ends a request that needs it, unsent and with an error that says so; the rest goes through",
+    "a missing capability ends a request that needs it, unsent and with an error that says so; others are sent",
     arguments: TransportOnTrial.all, features)
   func capabilities(_ trial: TransportOnTrial, feature: TransportCapabilities) async throws {
     #expect(!feature.description.isEmpty)
@@ -70,7 +70,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     var request = try DispatchRequest(origin.url("/"))
     request.requires = feature
     let error = await failure(dispatcher, request)
-    // The origin speaks plain http, over which nobody offers HTTP/2.
+    // The origin speaks plain http, where HTTP/2 is not offered.
     if trial.capabilities.contains(feature), feature != .http2 {
       #expect(error == nil, "\(String(describing: error))")
     } else {
@@ -82,7 +82,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }
 
   @Test(
-    "a Unix-domain socket is asked, or the request ends with an error that says so", arguments: TransportOnTrial.all)
+    "a request goes to a Unix-domain socket, or ends with an error that says so", arguments: TransportOnTrial.all)
   func unixSocket(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let error = await failure(dispatcher, try DispatchRequest("http+unix://%2Fnowhere%2Fx.sock/"))
@@ -104,7 +104,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }
 
   @Test(
-    "tasks that prefer the dispatcher's executor, where it has one, get what others get",
+    "tasks that prefer the dispatcher's executor, if it has one, get the same results",
     arguments: TransportOnTrial.all)
   func taskExecutor(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
@@ -119,7 +119,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("statuses come as they are, 401 and 503 too", arguments: TransportOnTrial.all, [204, 304, 401, 404, 503])
+  @Test("all statuses are delivered, 401 and 503 too", arguments: TransportOnTrial.all, [204, 304, 401, 404, 503])
   func statuses(_ trial: TransportOnTrial, status: Int) async throws {
     let dispatcher = try dispatcher(trial)
     #expect(try await dispatcher.data(for: origin.url("/status/\(status)")).statusCode == status)
@@ -127,7 +127,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }
 
   @Test(
-    "method, fields and body arrive as they were given", arguments: TransportOnTrial.all, ["POST", "PUT", "DELETE"])
+    "method, fields and body arrive unchanged", arguments: TransportOnTrial.all, ["POST", "PUT", "DELETE"])
   func upload(_ trial: TransportOnTrial, method: String) async throws {
     let dispatcher = try dispatcher(trial)
     var request = try DispatchRequest(origin.url("/echo"))
@@ -169,7 +169,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
       }
       for try await status in group { #expect(status == 200) }
     }
-    // The last answer may be here before the origin has counted it.
+    // The last answer may arrive before the origin has counted it.
     #expect(await origin.waitUntil({ $0.served == 60 }, until: .after(.seconds(60))))
     let counts = origin.counts()
     #expect(counts.peakRequests == 3)
@@ -177,7 +177,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("a limit that is raised while it runs is used", arguments: TransportOnTrial.all)
+  @Test("a limit raised during the run is used", arguments: TransportOnTrial.all)
   func raised(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 2)
     let requests = try (0..<12).map { _ in try patient("/hold") }
@@ -195,7 +195,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("a redirect is the dispatcher's, by the permit of where it leads", arguments: TransportOnTrial.all)
+  @Test("the dispatcher follows redirects, with the permit of the target", arguments: TransportOnTrial.all)
   func redirect(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let target = origin.url("/bytes/10", endPoint: 1)
@@ -208,7 +208,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("a body comes in pieces while it is sent, and is held by who reads it", arguments: TransportOnTrial.all)
+  @Test("a body is delivered in pieces while it is sent, and waits for its reader", arguments: TransportOnTrial.all)
   func stream(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let size = trial.capabilities.contains(.backPressure) ? 30_000_000 : 3_000_000
@@ -226,11 +226,11 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("a body that nobody reads for a while is sent once, and comes whole", arguments: TransportOnTrial.all)
+  @Test("a body without a reader for a while is sent once, and arrives whole", arguments: TransportOnTrial.all)
   func unread(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let response = try await dispatcher.stream(for: patient("/stream?chunks=30&every=2&size=10000"), lane: .long)
-    // More than is kept for a reader, and what goes beyond has room in the socket.
+    // More than is kept for a reader. The rest fits into the socket's buffers.
     #expect(await origin.waitUntil({ $0.served + $0.aborted == 1 }, until: .after(.seconds(60))))
     #expect(try await response.body.collect(upTo: 1_000_000).count == 300_000)
     let counts = origin.counts()
@@ -238,7 +238,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("cancelling one that runs closes its connection, and its permit goes on", arguments: TransportOnTrial.all)
+  @Test("cancelling a running request closes its connection, and its permit moves on", arguments: TransportOnTrial.all)
   func cancel(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 1)
     let held = try patient("/hold")
@@ -251,14 +251,14 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("a cancel that meets a redirect ends the request, and nothing but that", arguments: TransportOnTrial.all)
+  @Test("a cancellation that meets a redirect ends this request only", arguments: TransportOnTrial.all)
   func cancelAtRedirect(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 1)
     let redirect = try patient("/redirect?to=" + origin.url("/", endPoint: 1))
     for round in 1...200 {
       let over = Gate()
       let operation = dispatcher.dispatchShort(redirect) { _ in over.open() }
-      // The redirect is on its way back by now, and meets the cancel sooner or later.
+      // The redirect is on its way back by now, and meets the cancellation sooner or later.
       #expect(await origin.waitUntil({ $0.received >= round }, until: .after(.seconds(60))))
       for _ in 0..<round % 20 { await Task.yield() }
       operation.cancel()
@@ -279,7 +279,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   }
 
   @Test(
-    "a reset, a short body, nobody there: each an error, and the dispatcher goes on", arguments: TransportOnTrial.all)
+    "a reset, a short body, no server: each an error, and the dispatcher continues", arguments: TransportOnTrial.all)
   func failures(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 1)
     for path in ["/reset", "/reset?after=1000", "/short?declared=5000&sent=1000"] {
@@ -295,7 +295,7 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
     await dispatcher.shutDown()
   }
 
-  @Test("the time-out counts from the permit and ends a silent server's request", arguments: TransportOnTrial.all)
+  @Test("the timeout counts from the permit and ends a silent server's request", arguments: TransportOnTrial.all)
   func timeout(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 1)
     var request = try patient("/silence")

@@ -10,11 +10,11 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// The classic library's currency: URLRequest in, Data and URLResponse out.
+/// The types of the classic library: URLRequest in, Data and URLResponse out.
 @Suite struct URLRequestTests {
   private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-  @Test("address, method, fields and body go along")
+  @Test("address, method, fields and body are kept")
   func parts() throws {
     var classic = URLRequest(url: try url("http://h:8080/a?b=c"))
     classic.httpMethod = "PUT"
@@ -28,7 +28,7 @@ import FoundationNetworking
   }
 
   @Test(
-    "timeoutInterval is the limit from the permit on; none and more than a century are no limit",
+    "timeoutInterval is the limit from the permit on; zero and more than a century are no limit",
     arguments: [
       (60, Duration.seconds(60)), (0.25, .milliseconds(250)), (0, nil), (-1, nil), (.infinity, nil),
       (.greatestFiniteMagnitude, nil),
@@ -41,7 +41,7 @@ import FoundationNetworking
     #expect(request.deadline == nil)
   }
 
-  @Test("what can't be sent is an error that says why")
+  @Test("an unsupported request is an error with a reason")
   func refused() throws {
     var streamed = URLRequest(url: try url("http://h/"))
     streamed.httpBodyStream = InputStream(data: Data([1]))
@@ -53,7 +53,7 @@ import FoundationNetworking
     }
   }
 
-  @Test("data and response come back as Foundation's")
+  @Test("data and response are returned as Foundation's types")
   func roundTrip() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: URLSessionTransport())

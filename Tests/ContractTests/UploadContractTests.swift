@@ -18,7 +18,7 @@ import Darwin
 import Glibc
 #endif
 
-/// Bodies of requests over every transport, seen by the origin.
+/// Request bodies over every transport, as seen by the origin.
 @Suite struct UploadContractTests {
   private struct Broken: Error, Equatable {}
 
@@ -86,7 +86,7 @@ import Glibc
     await dispatcher.shutDown()
   }
 
-  @Test("progress rises to the whole", arguments: TransportOnTrial.all)
+  @Test("progress rises to the total", arguments: TransportOnTrial.all)
   func progress(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let told = LockedBox<[TransferProgress]>([])
@@ -106,7 +106,7 @@ import Glibc
     await dispatcher.shutDown()
   }
 
-  @Test("a body that can't be had is the request's failure, and the permit goes on", arguments: TransportOnTrial.all)
+  @Test("a body that can't be provided fails the request, and the permit moves on", arguments: TransportOnTrial.all)
   func faults(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let broken = AsyncThrowingStream<[UInt8], any Error> { continuation in
@@ -127,13 +127,14 @@ import Glibc
       #expect((error?.underlyingError as? RequestBodyError)?.code == code)
     }
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
-    // What was begun was broken off: the origin never saw a whole one.
+    // The started request was broken off, so the origin never saw a whole one.
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.served == 1 }, until: .after(.seconds(60))))
     await dispatcher.shutDown()
   }
 
   @Test(
-    "D05 an answer before the body was sent is delivered whole, and its permit goes on", arguments: TransportOnTrial.all
+    "D05 an answer before the body was sent is delivered whole, and its permit moves on",
+    arguments: TransportOnTrial.all
   )
   func early(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
@@ -148,7 +149,7 @@ import Glibc
     await dispatcher.shutDown()
   }
 
-  @Test("D82 a 307 before the body was sent takes it to where it points, whole", arguments: TransportOnTrial.all)
+  @Test("D82 a 307 before the body was sent resends it to the target, whole", arguments: TransportOnTrial.all)
   func earlyRedirect(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let target = origin.url("/sink", endPoint: 1)
@@ -162,7 +163,7 @@ import Glibc
     await dispatcher.shutDown()
   }
 
-  @Test("a cancel in the middle closes the connection, and the permit goes on", arguments: TransportOnTrial.all)
+  @Test("a cancellation in the middle closes the connection, and the permit moves on", arguments: TransportOnTrial.all)
   func cancel(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial)
     let held = try request("/sink?pause=100000", RequestBody([UInt8](repeating: 1, count: 30_000_000)))
@@ -170,14 +171,14 @@ import Glibc
     #expect(await origin.waitUntil({ $0.bodyBytes >= 100_000 }, until: .after(.seconds(60))))
     task.cancel()
     #expect(await task.value?.code == .cancelled)
-    // What the system has taken stands before the end.
+    // The data that the system has accepted precedes the end.
     origin.release()
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted == 1 }, until: .after(.seconds(60))))
     await dispatcher.shutDown()
   }
 
-  @Test("URLSession gathers up to its cap and says so beyond it")
+  @Test("URLSession buffers up to its cap and reports an excess")
   func cap() async throws {
     let dispatcher = URLDispatcher(transport: URLSessionTransport())
     let most = URLSessionTransport.mostGathered

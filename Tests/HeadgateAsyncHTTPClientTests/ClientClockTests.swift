@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// Limits on time that the transport keeps itself. Real time passes here.
+/// Time limits of the transport itself. Real time passes here.
 @Suite struct ClientClockTests {
   private func failure(_ dispatcher: URLDispatcher, _ request: DispatchRequest) async -> DispatchError? {
     do throws(DispatchError) {
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("connectTimeout ends a request whose handshake nobody answers, each after its own time")
+  @Test("connectTimeout ends a request whose handshake is not answered, each after its own time")
   func handshake() async throws {
     let silent = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(
       host: "127.0.0.1", port: 0
@@ -43,7 +43,7 @@ import Testing
     try await silent.close().get()
   }
 
-  @Test("connectTimeout is over when the request is on its way, however long the answer takes")
+  @Test("connectTimeout ends once the request is sent, however long the answer takes")
   func slowAnswer() async throws {
     let origin = try Origin()
     let dispatcher = URLDispatcher(transport: try AsyncHTTPClientTransport())
@@ -54,7 +54,7 @@ import Testing
     origin.stop()
   }
 
-  @Test("a name that there is not, nobody at the port: an error at once, and not when the time to connect is over")
+  @Test("an unknown name, no server at the port: an error at once, and not after the connect timeout")
   func nobody() async throws {
     var configuration = AsyncHTTPClientTransport.Configuration()
     configuration.connectTimeout = .seconds(3600)

@@ -9,9 +9,9 @@ import Testing
 
 @testable import HeadgateAsyncHTTPClient
 
-/// The client's errors in the dispatcher's words, and requests in the client's.
+/// The client's errors as the dispatcher's, and requests in the client's types.
 @Suite struct ClientFailureTests {
-  @Test("errors come with what happened and in which phase")
+  @Test("errors have a code and a phase")
   func codes() {
     let reset = IOError(errnoCode: 104, reason: "read")
     let cases: [(any Error, Bool, DispatchError.Code, DispatchError.Phase)] = [
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "D69 the host is named as it must be: brackets round IPv6 and no zone, no standard port, no user, localhost for a path",
+    "D69 the host is written for the wire: brackets around IPv6 and no zone, no default port, no user, localhost for a path",
     arguments: [
       ("http://h/", "h"), ("http://h:80/", "h"), ("https://h:80/", "h:80"), ("https://h:443/", "h"),
       ("http://[::1]:8080/", "[::1]:8080"), ("http://[FE80::1%251]/", "[fe80::1]"), ("http://a:b@h:81/x", "h:81"),
@@ -59,7 +59,7 @@ import Testing
     ])
   func host(url: String, host: String) throws { #expect(try headers(url)["Host"] == [host]) }
 
-  @Test("what a request says itself stands; what belongs to the exchange is left out")
+  @Test("a request's own fields are kept; fields of the exchange are omitted")
   func fields() throws {
     var fields: HTTPFields = [.userAgent: "mine", .acceptEncoding: "br", .contentLength: "5", .connection: "close"]
     fields[.transferEncoding] = "chunked"
@@ -75,7 +75,7 @@ import Testing
     for name in ["Content-Length", "Connection", "Transfer-Encoding"] { #expect(headers[name] == []) }
   }
 
-  @Test("the client's fields come over in their order")
+  @Test("the client's fields keep their order")
   func responseFields() throws {
     let fields = HTTPFields(HTTPHeaders([("A", "1"), ("b", "2"), ("not a name", "3"), ("a", "4")]))
     #expect(fields.map(\.value) == ["1", "2", "4"])

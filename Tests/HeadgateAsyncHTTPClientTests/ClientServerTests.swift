@@ -10,8 +10,8 @@ import NIOHTTP1
 import NIOSSL
 import Testing
 
-/// The transport over async-http-client against a server that does what the origin does not: TLS, trailers, sockets by
-/// path, answers that come before their time, connections that end when they are used again.
+/// The transport over async-http-client against a server with features that the origin lacks: TLS, trailers,
+/// Unix-domain sockets, early answers, and connections that end when they are reused.
 @Suite struct ClientServerTests {
   private func dispatcher(
     _ configuration: AsyncHTTPClientTransport.Configuration = .init(), requests: Int = 1
@@ -54,7 +54,7 @@ import Testing
     return configuration
   }
 
-  @Test("TLS by an authority of one's own; its times tell of the handshake once, and no more on the same connection")
+  @Test("TLS with a custom authority; its times include the handshake once, and none on a reused connection")
   func ownAuthority() async throws {
     let server = try await ScriptedServer(tls: serverTLS()) { _ in .respond(.ok, body: "secret") }
     let dispatcher = try dispatcher(trusting())
@@ -70,7 +70,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a certificate that nobody vouches for ends the request in TLS, unless verification is switched off by name")
+  @Test("an untrusted certificate ends the request in TLS, unless verification is disabled by name")
   func verification() async throws {
     let server = try await ScriptedServer(tls: serverTLS()) { _ in .respond(.ok, body: "secret") }
     let request = try DispatchRequest("https://localhost:\(server.port)/")
@@ -88,7 +88,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a server that wants the client's certificate gets it, and refuses who has none")
+  @Test("a server that requires the client's certificate gets it, and refuses clients without one")
   func clientCertificate() async throws {
     let server = try await ScriptedServer(tls: serverTLS(asksClient: true)) { _ in .respond(.ok, body: "secret") }
     let request = try DispatchRequest("https://localhost:\(server.port)/")
@@ -106,7 +106,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a file of authorities that is missing is found out when the transport is made")
+  @Test("a missing file of authorities is detected when the transport is made")
   func missingFile() {
     var configuration = AsyncHTTPClientTransport.Configuration()
     configuration.tls.trustRoots = .file("/nonexistent/authority.pem")
@@ -114,7 +114,7 @@ import Testing
     #expect(error?.code == .tlsFailed)
   }
 
-  @Test("a server that speaks no TLS ends the request in TLS")
+  @Test("a server without TLS ends the request in TLS")
   func noTLS() async throws {
     let server = try await ScriptedServer { _ in .respond(.ok) }
     let dispatcher = try dispatcher()
@@ -124,9 +124,9 @@ import Testing
     await server.stop()
   }
 
-  // MARK: What comes after the body, and sockets by path
+  // // MARK: Trailers, and sockets by path
 
-  @Test("trailers come with the response, also with one that has no body")
+  @Test("trailers are delivered with the response, also without a body")
   func trailers() async throws {
     let server = try await ScriptedServer { request in
       .respond(.ok, body: request.head.uri == "/empty" ? "" : "body", trailers: ["X-Sum": "seven", "x-sum": "eight"])
@@ -146,7 +146,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a Unix-domain socket is asked by its path, as localhost")
+  @Test("a Unix-domain socket is requested by its path, as localhost")
   func unixSocket() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "hg-\(UUID().uuidString.prefix(8)).sock").path
     let server = try await ScriptedServer(unixSocket: path) { _ in .respond(.ok, body: "here") }
@@ -159,9 +159,9 @@ import Testing
     await server.stop()
   }
 
-  // MARK: Connections that end
+  // // MARK: Connections that end
 
-  @Test("D122 a connection that ends when it is used again: what may be repeated goes to another, the rest fails")
+  @Test("D122 a connection that ends when it is reused: repeatable requests go to another, the rest fails")
   func idleConnection() async throws {
     let server = try await ScriptedServer { $0.number == 1 ? .respond(.ok, body: "\($0.connection)") : .close }
     let dispatcher = try dispatcher()
@@ -171,7 +171,7 @@ import Testing
     var put = try DispatchRequest(url, method: .put, body: RequestBody([UInt8](repeating: 1, count: 1000)))
     #expect(try await dispatcher.data(for: put).text == "3")
     #expect(server.requests.last?.bytes == 1000)
-    // A body that can't be had again is not sent again.
+    // A body that can't be read again is not resent.
     put.body = RequestBody(
       AsyncStream<[UInt8]> {
         $0.yield([1]); $0.finish()
@@ -185,7 +185,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a body that was half sent on such a connection goes whole over another")
+  @Test("a body that was half sent on such a connection is sent whole over another")
   func bodyAgain() async throws {
     let server = try await ScriptedServer(at: .atHead) { $0.number == 1 ? .respond(.ok) : .close }
     let dispatcher = try dispatcher()
@@ -213,9 +213,9 @@ import Testing
     await server.stop()
   }
 
-  // MARK: Answers before their time
+  // // MARK: Early answers
 
-  /// Pieces that tell when nobody holds them any more.
+  /// Pieces that report when they have been released.
   private struct Pieces: AsyncSequence, Sendable {
     private final class Token: Sendable {
       let gone: Gate
@@ -247,7 +247,7 @@ import Testing
   }
 
   @Test(
-    "D05 a refusal while the upload is stuck is delivered whole, closes the connection, and nothing of the upload is left",
+    "D05 a refusal while the upload is stuck is delivered whole, closes the connection, and leaves nothing of the upload",
     arguments: ["no", ""])
   func refusal(_ body: String) async throws {
     let server = try await ScriptedServer(at: .unread) { _ in .respond(.payloadTooLarge, body: body) }
@@ -261,7 +261,7 @@ import Testing
     await server.stop()
   }
 
-  @Test("a success that comes before the body was sent does not end the sending")
+  @Test("a success before the body was sent does not end the upload")
   func earlySuccess() async throws {
     let answered = Gate()
     let server = try await ScriptedServer(at: .atHead) { _ in

@@ -11,8 +11,8 @@ import NIOPosix
 import Synchronization
 import Testing
 
-/// What is special about the transport over async-http-client, counted by the origin. What all transports do alike is in
-/// the contract suite.
+/// The specifics of the transport over async-http-client, counted by the origin. The common behaviour of transports is
+/// tested in the contract suite.
 @Suite struct ClientTransportTests {
   private final class Asked: Sendable {
     let requests = Mutex<[OriginRequest]>([])
@@ -75,11 +75,11 @@ import Testing
       #expect(!clients.headers.contains { $0.name.lowercased().hasPrefix("headgate") })
     }
     #expect(requests[5].header("Accept-Encoding") == "gzip, deflate")
-    // What may be held must come as it is.
+    // A response with back-pressure must arrive unchanged.
     #expect(requests[9].header("Accept-Encoding") == "identity")
   }
 
-  @Test("a body without bytes is sent too, and its progress told")
+  @Test("an empty body is sent too, with its progress")
   func emptyBody() async throws {
     let told = Told()
     let dispatcher = try dispatcher()
@@ -90,11 +90,11 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a body that its consumer holds stays at the server, and goes on when it is read")
+  @Test("a body that its consumer does not read stays at the server, and resumes when it is read")
   func backPressure() async throws {
     let dispatcher = try dispatcher()
     let response = try await dispatcher.stream(for: patient("/bytes/200000000"), lane: .long)
-    // The server has written what fits between it and a reader who does not read: far from all.
+    // The server has written what fits between it and an idle reader: far from all.
     #expect(try await dispatcher.data(for: origin.url("/bytes/10")).body.count == 10)
     #expect(origin.counts().served <= 1)
     var count = 0
@@ -103,7 +103,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("a cancel is heard in every place: on the way, held by the server, in the body, at rest", arguments: 0..<4)
+  @Test("a cancellation works in every state: sending, held by the server, in the body, idle", arguments: 0..<4)
   func cancels(_ place: Int) async throws {
     let dispatcher = try dispatcher(requests: 1)
     switch place {
@@ -124,14 +124,14 @@ import Testing
       #expect(response?.statusCode == 200)
       response = nil
     }
-    // The permit has come back, and with it the connection has gone.
+    // The permit is back, and the connection is closed.
     #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200)
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.sockets <= 1 }, until: .after(.seconds(60))))
     #expect(origin.counts().peakRequests <= 1)
     await dispatcher.shutDown()
   }
 
-  @Test("requests and cancels in a crowd: never more at once than the limit, each with one end")
+  @Test("many requests and cancellations: never more at once than the limit, each with one end")
   func crowd() async throws {
     let dispatcher = try dispatcher(requests: 3)
     let ends = await withTaskGroup(of: Bool.self) { group in
@@ -141,7 +141,7 @@ import Testing
             number % 6]
           guard var request = try? DispatchRequest(origin.url(path)) else { return false }
           if number % 6 == 4 { request.body = RequestBody([UInt8](repeating: 1, count: 100_000)) }
-          // What is held ends by its time-out, a cancel from another thread.
+          // Held requests end by their timeout, or by a cancellation from another thread.
           request.timeout = number % 6 == 3 ? .milliseconds(3) : .seconds(60)
           _ = await failure(dispatcher, request)
           return true
@@ -156,7 +156,7 @@ import Testing
     await dispatcher.shutDown()
   }
 
-  @Test("new limits close the idle connections of the old, and end nothing that is under way")
+  @Test("new limits close the idle connections of the old, and end no running request")
   func limitsChange() async throws {
     let dispatcher = try dispatcher(requests: 3)
     let held = try patient("/hold")
@@ -167,13 +167,13 @@ import Testing
     #expect(try await dispatcher.data(for: origin.url("/bytes/1")).body.count == 1)
     origin.release()
     #expect(try await first.value == 200)
-    // The one connection of the new limit is left.
+    // The single connection of the new limit is left.
     #expect(await origin.waitUntil({ $0.sockets == 1 }, until: .after(.seconds(60))))
     await dispatcher.shutDown()
     #expect(await origin.waitUntil({ $0.sockets == 0 }, until: .after(.seconds(60))))
   }
 
-  @Test("the shutdown closes every connection, and leaves the event loops to whom they belong")
+  @Test("the shutdown closes every connection, and leaves the event loops to their owner")
   func shutDown() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let transport = try AsyncHTTPClientTransport(group: group)
@@ -194,7 +194,7 @@ import Testing
     try await group.shutdownGracefully()
   }
 
-  @Test("a transport that is let go of unused, or in use, closes what it has")
+  @Test("a transport that is released unused, or in use, closes what it has")
   func letGo() async throws {
     _ = try AsyncHTTPClientTransport()
     let ended = Gate()

@@ -9,10 +9,10 @@ import Testing
 
 @testable import HeadgateAsyncHTTPClient
 
-/// What reaches the server of a request that comes to its connection: nothing, unless its exchange still wants it. Its
-/// permit may be another's by then.
+/// The server receives nothing of a request that reaches its connection late, unless its exchange still wants it. Its
+/// permit may have been passed to another by then.
 @Suite struct ConnectionTapTests {
-  /// How an exchange may be when its request comes.
+  /// The state of an exchange when its request arrives.
   enum Condition: CaseIterable { case wanted, cancelled, over, forgotten }
 
   @Test(
@@ -55,7 +55,7 @@ import Testing
   }
 }
 
-/// Hears of an exchange that nobody asks about.
+/// A listener for an exchange without an observer.
 private final class Ignored: ExchangeEvents {
   func received(_ head: ResponseHead) -> BodyFlow { .more }
   func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { .more }

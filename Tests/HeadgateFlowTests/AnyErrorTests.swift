@@ -2,7 +2,7 @@ import HeadgateFlow
 import HeadgateThreads
 import Testing
 
-/// Functions whose errors have no one type, one type, or none at all: each comes as it was thrown.
+/// Functions whose errors have different types, one type, or none at all: each is thrown unchanged.
 @Suite struct AnyErrorTests {
   private static func function(_ number: Int) -> @Sendable () async throws -> String {
     { @Sendable in
@@ -23,7 +23,7 @@ import Testing
 
   private func numbers(_ error: FlowError?) -> [Int] { error?.oopses.map(\.number) ?? [] }
 
-  @Test("All failed: each error comes as it was thrown", arguments: [Losers.join, .abandon])
+  @Test("All failed: each error is reported unchanged", arguments: [Losers.join, .abandon])
   func first(losers: Losers) async throws {
     let error = await #expect(throws: FlowError.self) {
       try await firstToSucceed(Self.functions([-1, -2, -3]), losers: losers, call)
@@ -32,7 +32,7 @@ import Testing
     #expect(try await firstToSucceed(Self.functions([-1, 2, -3]), losers: losers, call) == "text number 2")
   }
 
-  @Test("Settled, race, quorum, match, retry, hedge, map: errors come as they were thrown")
+  @Test("Settled, race, quorum, match, retry, hedge, map: errors are reported unchanged")
   func others() async throws {
     let ends = try await allSettled(Self.functions([1, -2]), call)
     #expect(try ends[0].get() == "text number 1")
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(
-    "An array of functions whose errors have a type, or none, where nothing says which",
+    "An array of functions whose errors have a type, or none, without an annotation",
     arguments: [Losers.join, .abandon])
   func typed(_ losers: Losers) async throws {
     let typed = [Self.typed(-1), Self.typed(2)]
@@ -68,7 +68,7 @@ import Testing
     #expect(try await allSucceed(sound, losers: losers) { await $0() } == [1, 2])
   }
 
-  @Test("Inputs of any kind: the function is told its input, and a method will do")
+  @Test("Inputs of any kind: the function receives its input, and may be a method")
   func inputs() async throws {
     struct Mirror: Sendable {
       let name: String

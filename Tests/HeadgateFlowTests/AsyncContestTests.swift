@@ -16,7 +16,7 @@ import Testing
     { () async throws in throw Oops(number: number) }
   }
 
-  @Test("P94 without functions: an empty result where that is one, else noInput", arguments: forms)
+  @Test("P94 without functions: an empty result if that is valid, else noInput", arguments: forms)
   func empty(_ form: Form) async {
     let result = await Self.result { try await form.run(.max, .join, nil, []) }
     switch form.name {
@@ -35,7 +35,7 @@ import Testing
     #expect(flowError(failed)?.inputs == [0])
   }
 
-  @Test("A limit of less than one is refused, and nothing is run", arguments: forms, losers)
+  @Test("A limit below one is refused, and nothing is run", arguments: forms, losers)
   func badLimit(_ form: Form, _ losers: Losers) async {
     let ran = Record<Int>()
     let function: AsyncFunction<Int> = { () async throws in
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test("P91 all fail: one error that carries each in the order of the functions, whoever failed first")
+  @Test("P91 all fail: one error that contains each in the order of the functions, whichever failed first")
   func allFail() async {
     let hand = Hand<Int>()
     let running = Task { try await firstToSucceed(hand.asyncs(3), call) }
@@ -73,7 +73,7 @@ import Testing
     #expect(error?.operation == "firstToSucceed of 3")
   }
 
-  @Test("P92 the first success wins and the rest is cancelled and waited for; each late success is discarded")
+  @Test("P92 the first success wins and the rest is cancelled and awaited; each late success is discarded")
   func firstWins() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task {
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(
-    "With abandon the result is there while a loser that ignores its cancellation runs on; it is counted and discarded")
+    "With abandon the result is returned while a loser ignores its cancellation; it is counted and discarded")
   func abandons() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task {
@@ -108,7 +108,7 @@ import Testing
     #expect(discarded.events == [20])
   }
 
-  @Test("allSucceed: the first failure cancels the rest, and what had succeeded is discarded")
+  @Test("allSucceed: the first failure cancels the rest, and earlier successes are discarded")
   func allOrFirstFailure() async {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task { try await allSucceed(hand.asyncs(3), discard: { discarded.add($0) }, call) }
@@ -138,7 +138,7 @@ import Testing
     #expect(started.events == (form.name == "race" ? [0] : Array(0..<20)))
   }
 
-  @Test("No more run at a time than the limit says, and they start in their order", arguments: losers)
+  @Test("No more run at a time than the limit, and they start in their order", arguments: losers)
   func limit(_ losers: Losers) async throws {
     let hand = Hand<Int>()
     let running = Task { try await allSucceed(hand.asyncs(4), atMost: 2, losers: losers, call) }
@@ -154,7 +154,7 @@ import Testing
     #expect(try await running.value == [0, 1, 2, 3])
   }
 
-  @Test("race: a failure that comes first decides")
+  @Test("race: the first end decides, even a failure")
   func raceLost() async {
     let hand = Hand<Int>()
     let running = Task { try await race(hand.asyncs(2), call) }
@@ -165,7 +165,8 @@ import Testing
     #expect(error?.inputs == [1])
   }
 
-  @Test("quorum: the successes in the order of the functions; missed as soon as too few are left; bad numbers refused")
+  @Test(
+    "quorum: the successes in the order of the functions; missed as soon as too few are left; invalid numbers refused")
   func quorums() async throws {
     let hand = Hand<Int>()
     let running = Task { try await quorum(2, of: hand.asyncs(3), call) }
@@ -194,7 +195,7 @@ import Testing
     }
   }
 
-  @Test("firstMatching: the first that matches; if none does, the last to end, success or failure")
+  @Test("firstMatching: the first match; if none matches, the last to end, success or failure")
   func matching() async throws {
     let discarded = Record<Int>()
     #expect(
@@ -211,7 +212,7 @@ import Testing
     #expect(error?.inputs == [0, 2])
   }
 
-  @Test("allSettled: each end at its place, and no failure cancels another")
+  @Test("allSettled: each end at its index, and no failure cancels another")
   func settled() async throws {
     let results = try await allSettled([Self.number(1), Self.failing(2), Self.number(3)], call)
     #expect(results.map { try? $0.get() } == [1, nil, 3])
@@ -220,7 +221,7 @@ import Testing
 
   // MARK: Cancellation
 
-  @Test("P93 cancelled before: nothing is run", arguments: forms, losers)
+  @Test("P93 cancelled in advance: nothing is run", arguments: forms, losers)
   func cancelledBefore(_ form: Form, _ losers: Losers) async {
     let (hand, start) = (Hand<Int>(), Gate())
     let running = Task {
@@ -233,7 +234,7 @@ import Testing
     #expect(hand.started.events.isEmpty)
   }
 
-  @Test("P93 cancelled while all run: they are cancelled, none is started any more", arguments: forms, losers)
+  @Test("P93 cancelled while all run: they are cancelled, and no other is started", arguments: forms, losers)
   func cancelledMeanwhile(_ form: Form, _ losers: Losers) async {
     let hand = Hand<Int>()
     let running = Task { try await form.run(2, losers, nil, hand.asyncs(4)) }
@@ -244,7 +245,7 @@ import Testing
     #expect(hand.started.events.sorted() == [0, 1])
   }
 
-  @Test("Once it is decided no function is called any more, also of those that were to run at the same time")
+  @Test("Once it is decided no function is called any more, including those about to run")
   func noneAfterTheDecision() async throws {
     let started = Record<Int>()
     let loop = try ThreadLoop(name: "one at a time")
@@ -264,7 +265,7 @@ import Testing
   }
 
   @Test(
-    "P93 cancelled after some have ended: what was there is discarded", arguments: ["allSucceed", "quorum"], losers)
+    "P93 cancelled after some have ended: their results are discarded", arguments: ["allSucceed", "quorum"], losers)
   func cancelledLater(_ name: String, _ losers: Losers) async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let form = try #require(Self.forms.first { $0.name == name })
@@ -303,7 +304,7 @@ import Testing
     #expect(isOver.events == [2])
   }
 
-  @Test("P92 results that must be destroyed: none outlives its use, in whatever way it is lost", arguments: losers)
+  @Test("P92 results with a deinit: none outlives its use, in whichever way it is lost", arguments: losers)
   func destroyed(_ losers: Losers) async throws {
     let (census, hand) = (Census(), Hand<Census.Token>())
     do {

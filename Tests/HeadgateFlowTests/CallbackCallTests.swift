@@ -3,9 +3,9 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// One call of a callback function, whatever the function does.
+/// One call of a callback function, for every behaviour of the function.
 @Suite struct CallbackCallTests {
-  /// A call with a count of its own.
+  /// A call with its own count.
   private struct Bench {
     let discarded = Record<Int>()
     let abandoned = AbandonedCount()
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  /// What the one who waits finds, in a word.
+  /// The outcome of the waiter as a word.
   private static func heard(_ call: CallbackCall<Int>) -> String? {
     switch call.leave() {
     case .success(let value): "\(value)"
@@ -39,7 +39,7 @@ import Testing
     #expect(bench.discarded.events == [2, 3, 4])
   }
 
-  @Test("P90 never answered: letting go of the last copy ends the call, and only that")
+  @Test("P90 never answered: releasing the last copy ends the call, and only that")
   func never() {
     let bench = Bench()
     let call = bench.call()
@@ -66,7 +66,7 @@ import Testing
     #expect(bench.discarded.events == [1])
   }
 
-  @Test("P90 given up and then let go of: it does not count any more")
+  @Test("P90 given up and then released: it does not count any more")
   func lateAndSilent() {
     let bench = Bench()
     let call = bench.call()
@@ -87,7 +87,7 @@ import Testing
     #expect(bench.abandoned.value == 0)
   }
 
-  @Test("P95 hooks run once, in order, none after the end; an error of one stops nothing")
+  @Test("P95 hooks run once, in order, none after the end; an error of one does not stop the others")
   func hooks() {
     let bench = Bench()
     let ran = Record<Int>()
@@ -118,7 +118,7 @@ import Testing
     #expect(ran.events == [1, 2, 3, 4])
   }
 
-  @Test("A hook that answers keeps those behind it from running")
+  @Test("A hook that answers keeps later ones from running")
   func answerInHook() {
     let bench = Bench()
     let ran = Record<Int>()
@@ -131,7 +131,7 @@ import Testing
     #expect(ran.events.isEmpty)
   }
 
-  @Test("Hooks and what they hold are let go of at the answer")
+  @Test("Hooks and their captures are released at the answer")
   func hooksLetGo() {
     let (bench, census) = (Bench(), Census())
     let completion = Completion(bench.call())

@@ -49,7 +49,7 @@ import Testing
     #expect(discarded.events == [7], "what it answers late is discarded")
   }
 
-  @Test("S25 joined if asked for: the answer of the one that was told is waited for")
+  @Test("S25 joined on request: it waits for the answer of the cancelled one")
   func joined() async throws {
     let hand = Hand<Int>()
     let isOver = Record<Int>()
@@ -65,14 +65,14 @@ import Testing
     #expect(flowError(await running.result)?.oopses == [Oops(number: 1)])
   }
 
-  @Test("P94 without functions: an empty result where that is one, else noInput", arguments: forms)
+  @Test("P94 without functions: an empty result if that is valid, else noInput", arguments: forms)
   func empty(_ form: Form) async throws {
     let result = try await onThread { Result { try Self.block(form, .join, []) } }
     #expect(code(of: result) == (form.givesAll ? nil : .noInput))
     #expect((try? result.get()) == (form.givesAll ? [] : nil))
   }
 
-  @Test("One function: its success, its failure, let go of", arguments: forms, losers)
+  @Test("One function: its success, its failure, released", arguments: forms, losers)
   func one(_ form: Form, _ losers: Losers) async throws {
     #expect(try await onThread { try Self.block(form, losers, [Self.number(7)]) } == [7])
     let failed = try await onThread { Result { try Self.block(form, losers, [Self.failing(3)]) } }
@@ -85,7 +85,7 @@ import Testing
   @Test("P98 a hundred thousand functions that answer inside their starts need the stack of one", arguments: forms)
   func many(_ form: Form) async throws {
     let count = 100_000
-    // A stack that a recursion of so many would overflow at once.
+    // A stack that a recursion of this depth would overflow.
     let thread = try ManagedThread.spawn(ThreadAttributes(name: "small", stackSize: 256 << 10)) {
       Result { try Self.block(form, .join, (0..<count).map { Self.number($0) }, atMost: 1) }
     }
@@ -138,7 +138,7 @@ import Testing
     for number in [0, 2] { hand.drop(number) }
   }
 
-  @Test("The deadline: what runs is told and abandoned, and the wait ends", arguments: losers)
+  @Test("The deadline: running functions are told and abandoned, and the wait ends", arguments: losers)
   func deadline(_ losers: Losers) async throws {
     let hand = Hand<Int>()
     let code = try await codeOnThread {
@@ -150,7 +150,9 @@ import Testing
     for number in hand.started.events { hand.drop(number) }
   }
 
-  @Test("P93 the blocked thread is cancelled: it ends at once, and all that run are told", arguments: forms, losers)
+  @Test(
+    "P93 the blocked thread is cancelled: it ends at once, and all running functions are told", arguments: forms, losers
+  )
   func threadCancelled(_ form: Form, _ losers: Losers) async throws {
     let hand = Hand<Int>()
     let waiting = try startThread { try Self.block(form, losers, (0..<2).map { hand.awaited($0) }) }
@@ -172,7 +174,7 @@ import Testing
     #expect(flowError(result)?.failures.map { EndCode($0) } == [.wouldDeadlock])
     #expect(hand.cancelled.events == [1])
     hand.drop(1)
-    // Once the thread is free it is an ordinary place.
+    // Once the thread is free it has no special role.
     let answer = Task { try await awaitCallback { $0.answers(on: .loop(loop)).succeed(3) } }
     #expect(try await answer.value == 3)
     loop.stop()
@@ -186,7 +188,7 @@ import Testing
     #expect(hand.started.events.isEmpty)
   }
 
-  @Test("Combinators are parts of others; a cancellation goes down to the last of them")
+  @Test("Combinators nest; a cancellation reaches the innermost")
   func nested() async {
     let hand = Hand<Int>()
     let running = Task {

@@ -4,15 +4,15 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// Every combinator over several functions, cancelled from outside at whatever step it has come to, among functions that
-/// heed it, ignore it, or have hooks that throw; with results that must be destroyed.
+/// Every combinator over several functions, cancelled from outside at every step, with functions that heed it, ignore
+/// it, or have hooks that throw, and with results that must be destroyed.
 @Suite struct CancelledContestTests {
   typealias Token = Census.Token
 
   static let losers: [Losers] = [.join, .abandon]
   static let asyncForms = AsyncForm<Token>.all { $0.number.isMultiple(of: 2) }
 
-  /// What is done to a contest, and what the rules say about it.
+  /// The actions on a contest, and what the rules require.
   private struct Script {
     let count: Int
     let atMost: Int
@@ -40,7 +40,8 @@ import Testing
       while running.count < atMost, let index = contest.start() { running.append(index) }
     }
 
-    /// The next to end before the cancellation, and whether by a success; nil: it is time for that, or all is decided.
+    /// The next to end before the cancellation, and whether by a success. Nil: the cancellation is due, or all is
+    /// decided.
     mutating func next(_ random: inout SeededRandom) -> (index: Int, isSuccess: Bool)? {
       guard contest.started - running.count < steps, contest.verdict == nil, !running.isEmpty else { return nil }
       let index = running.remove(at: Int.random(in: 0..<running.count, using: &random))
@@ -68,7 +69,7 @@ import Testing
       }
       var made = 0
       func end(_ index: Int, _ isSuccess: Bool) {
-        // One that heeds its cancellation may have ended.
+        // A function that heeds its cancellation may have ended.
         if hand.end(index, isSuccess ? .success(census.token(index)) : .failure(Oops(number: index))), isSuccess {
           made += 1
         }
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "P93 P95 by callbacks from a thread that is cancelled at every step, with hooks that answer and throw: no success is lost",
+    "P93 P95 by callbacks from a thread cancelled at every step, with hooks that answer and throw: no success is lost",
     arguments: asyncForms)
   func blocking(_ form: AsyncForm<Token>) async throws {
     for seed in 0..<10 {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ContestTests {
   private typealias Verdict = Contest<Int>.Verdict
 
-  /// The verdict as the documentation says it, worked out anew from all that happened before it.
+  /// The verdict according to the documentation, computed anew from everything before it.
   private static func expected(
     _ count: Int, _ needed: Int, _ events: [(index: Int, counts: Bool)], _ isCancelled: Bool
   ) -> Verdict? {
@@ -16,7 +16,7 @@ import Testing
     return isCancelled ? .cancelled : nil
   }
 
-  @Test("Random ends and cancellations: the verdict is what the documentation says, and no rule is ever broken")
+  @Test("Random ends and cancellations: the verdict is that of the documentation, and no rule is broken")
   func random() {
     for seed in 0..<4000 {
       var random = SeededRandom(seed: UInt64(seed))
@@ -64,7 +64,7 @@ import Testing
     if contest.verdict == .won { #expect(values.count == needed, comment) }
   }
 
-  @Test("P94 none needed: won before anything has started; one that is cancelled then stays won")
+  @Test("P94 none needed: won before anything has started; a later cancellation does not change it")
   func none() {
     for count in [0, 3] {
       var contest = Contest<Int>(count: count, needed: 0)
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test("A success that does not count is dropped, but for the last to end")
+  @Test("A success that does not count is dropped, except for the last to end")
   func uncounted() {
     var contest = Contest<Int>(count: 2, needed: 1)
     for index in 0..<2 { #expect(contest.start() == index) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// Where the functions of a contest have their turns.
+/// Where the functions of a contest are scheduled.
 @Suite struct ContestTurnsTests {
   private actor Caller {
     let loop: ThreadLoop
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("While the caller's actor is busy, functions end and others start: it is needed for the outcome only")
+  @Test("While the caller's actor is busy, functions end and others start: only the outcome needs it")
   func busyCaller() async throws {
     let loop = try ThreadLoop(name: "caller")
     let (hand, isBusy, mayGoOn) = (Hand<Int>(), Gate(), Gate())
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("Functions that never suspend, one after another: what else waits for their thread has its turn in between")
+  @Test("Functions that never suspend, one after another: other work for their thread runs in between")
   func turns() async throws {
     let loop = try ThreadLoop(name: "narrow")
     let turns = Record<Int>()
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "Nothing that has not begun is called after a cancellation", arguments: ["hedged", "retry", "withDeadline", "map"])
+    "No function is called after a cancellation", arguments: ["hedged", "retry", "withDeadline", "map"])
   func noneAfterACancel(_ form: String) async throws {
     let loop = try ThreadLoop(name: "narrow")
     let started = Record<Int>()
@@ -89,7 +89,7 @@ import Testing
       case "withDeadline":
         try await withDeadline(.after(.seconds(60)), losers: .join, on: clock, function)
       default:
-        // A source that does not heed the cancellation.
+        // A source that ignores the cancellation.
         try await Endless(cancel).forEachConcurrently(limit: 3) { _ in started.add(1) }
       }
     }
@@ -101,7 +101,7 @@ import Testing
     loop.stop()
   }
 
-  /// Calls something before it gives each of its elements.
+  /// Calls a closure before each of its elements.
   private struct Endless: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private let call: @Sendable () -> Void
 
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  /// A clock at which a task is cancelled between the start of a function's child task and its first turn.
+  /// A clock that cancels a task between the start of a function's child task and its first turn.
   private final class CancellingClock: TimerService {
     private let cancel: @Sendable () -> Void
 
@@ -131,7 +131,7 @@ import Testing
     func cancel(_ timer: ScheduledTimer) -> Bool { false }
   }
 
-  @Test("A decided contest cancels those that run at a limit, and starts none in their place", arguments: [2, 3])
+  @Test("A decided contest cancels functions that run at a limit, and starts none in their place", arguments: [2, 3])
   func decidedAtALimit(_ atMost: Int) async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let running = Task {
@@ -142,7 +142,7 @@ import Testing
     hand.end(0, .failure(Oops(number: 0)))
     await hand.started.wait(for: atMost + 1)
     hand.end(1, .success(10))
-    // Those that run, among them the one that a child has taken up after its first.
+    // The running ones, including the one that a child has taken after its first.
     await hand.cancelled.wait(for: atMost - 1)
     for number in 2...atMost { hand.end(number, .success(number * 10)) }
     #expect(try await running.value == 10)

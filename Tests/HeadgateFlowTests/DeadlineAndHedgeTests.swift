@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// A function with a deadline, and one that is tried a second time after a while.
+/// A function with a deadline, and one with hedged attempts.
 @Suite struct DeadlineAndHedgeTests {
   // MARK: Deadlines
 
@@ -44,10 +44,10 @@ import Testing
     }
   }
 
-  @Test("A deadline that has passed ends it at once; none never does")
+  @Test("A past deadline ends it at once; none never does")
   func edges() async throws {
     for losers in [Losers.join, .abandon] {
-      // One each: what was cancelled before ends at once when it is called again, perhaps before the deadline is seen.
+      // One each: a call in a cancelled task ends at once, perhaps before the deadline is seen.
       let hand = Hand<Int>()
       let error = await #expect(throws: FlowError.self) {
         try await withDeadline(.distantPast, losers: losers, hand.async(0))
@@ -57,7 +57,7 @@ import Testing
     #expect(try await withDeadline(.distantFuture) { () async throws in 1 } == 1)
   }
 
-  @Test("P93 cancelled: the function is cancelled; what it throws then is no failure of its own")
+  @Test("P93 cancelled: the function is cancelled; the error it throws then is not its failure")
   func cancelled() async {
     let hand = Hand<Int>()
     let running = Task { try await withDeadline(.distantFuture, hand.async(0)) }
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test("A first attempt that is quick is the only one", arguments: [Losers.join, .abandon])
+  @Test("A quick first attempt is the only one", arguments: [Losers.join, .abandon])
   func quick(_ losers: Losers) async throws {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let running = Self.hedge(clock, hand, losers: losers)
@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  @Test("A failure brings the next attempt on at once; all failed: each failure")
+  @Test("A failure starts the next attempt at once; all failed: each failure")
   func failures() async {
     for losers in [Losers.join, .abandon] {
       let (clock, hand) = (ManualClock(), Hand<Int>())
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test("A failure brings the next attempt on at once, also when the one that failed was started by its time")
+  @Test("A failure starts the next attempt at once, also if the failed one was started by its time")
   func failsAfterItsTime() async throws {
     for losers in [Losers.join, .abandon] {
       let (clock, hand) = (ManualClock(), Hand<Int>())
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("P93 cancelled during the delay: at once, and no further attempt; no attempts are refused")
+  @Test("P93 cancelled during the delay: at once, and no further attempt; zero attempts are refused")
   func cancelledHedge() async {
     for losers in [Losers.join, .abandon] {
       let (clock, hand) = (ManualClock(), Hand<Int>())
@@ -177,7 +177,7 @@ import Testing
     attempts.events.first?.fail(Oops())
   }
 
-  @Test("Random failures and moments: no attempt before its turn but for a failure, none after the last, each once")
+  @Test("Random failures and times: no attempt before its time except by a failure, none after the last, each once")
   func random() {
     for seed in 0..<2000 {
       var random = SeededRandom(seed: UInt64(seed))
@@ -185,7 +185,7 @@ import Testing
       let start = Deadline(nanoseconds: 1_000)
       var hedge = Hedge(attempts: attempts, delay: .nanoseconds(delay), start: start)
       var (now, running, failed, started) = (start, [Int](), 0, 0)
-      // What a failure brings on is no attempt's own turn.
+      // An attempt started by a failure has no time of its own.
       var brought = 1
       while !hedge.isOver {
         while let index = hedge.next(at: now) {
@@ -206,7 +206,7 @@ import Testing
     }
   }
 
-  @Test("P98 a hundred thousand attempts as tasks, each brought on by the failure before")
+  @Test("P98 a hundred thousand attempts as tasks, each started by the failure before")
   func manyHedgedTasks() async throws {
     let left = Locked(100_000)
     let value = try await hedged(after: .seconds(1), attempts: 100_000, losers: .join, on: ManualClock(), discard: nil)
@@ -221,7 +221,7 @@ import Testing
     #expect(value == 7)
   }
 
-  @Test("P93 a hedge is cancelled at every step: between the attempts and with all of them under way", arguments: 1...3)
+  @Test("P93 a hedge is cancelled at every step: between the attempts and while all of them run", arguments: 1...3)
   func cancelledHedges(_ step: Int) async {
     for losers in [Losers.join, .abandon] {
       let (clock, hand) = (ManualClock(), Hand<Int>())
@@ -239,7 +239,7 @@ import Testing
     }
   }
 
-  @Test("P92 results that must be destroyed: of hedges that lose, of what a deadline has passed over")
+  @Test("P92 results with a deinit: of losing hedges, and of functions past their deadline")
   func destroyed() async throws {
     for losers in [Losers.join, .abandon] {
       let (clock, hand, census) = (ManualClock(), Hand<Census.Token>(), Census())

@@ -65,7 +65,7 @@ import Dispatch
     pool.dispose()
   }
 
-  @Test("A failure comes to the main actor from the step where it happened, among several that run at once")
+  @Test("A failure reaches the main actor from the step where it happened, among several that run at once")
   func failureOfStep() async {
     let (heard, hand) = (Record<String>(), Hand<Int>())
     startTask(on: .mainActor) {
@@ -79,13 +79,13 @@ import Dispatch
     }
     await hand.started.wait(for: 2)
     hand.fail(1)
-    // The other one has no end before: it could be told first.
+    // The other one has not ended before, or it could be reported first.
     await heard.wait(for: 1)
     hand.drop(0)
     #expect(heard.events == ["upload at [1]"])
   }
 
-  @Test("A place that takes nothing any more: told once, as undeliverable, and a success is discarded")
+  @Test("A target that accepts nothing any more: reported once, as undeliverable, and a success is discarded")
   func gone() async throws {
     let loop = try ThreadLoop(name: "delivery")
     loop.stop()
@@ -109,7 +109,7 @@ import Dispatch
     #expect(discarded.events == [0, 1, 2, 3])
   }
 
-  @Test("A loop that stops with the answer in its inbox, a pool that drops it: told, not lost")
+  @Test("A loop that stops with the answer in its inbox, a pool that drops it: reported, not lost")
   func dropped() async throws {
     let loop = try ThreadLoop(name: "delivery")
     let pool = try ThreadPool(name: "delivery", size: 1)
@@ -147,7 +147,7 @@ import Dispatch
     #expect(onPool.events == ["undeliverable there"])
   }
 
-  @Test("A full pool refuses at once instead of holding the one who answers")
+  @Test("A full pool refuses at once instead of blocking the answering thread")
   func fullPool() async throws {
     let pool = try ThreadPool(name: "full", size: 1, queueBound: 0)
     let (inside, release) = (Gate(), Gate())
@@ -164,7 +164,7 @@ import Dispatch
   }
 
   @Test(
-    "P97 delivery on the main actor is refused to a wait of the main thread; duties are those of the thread asked about"
+    "P97 delivery on the main actor is refused to a wait of the main thread; duties are those of the given thread"
   )
   func duties() async throws {
     let main = await MainActor.run { ThreadDuties.current }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// Functions that are written out side by side, also with different results.
+/// Functions as separate arguments, also with different results.
 @Suite struct FixedNumberTests {
   private static let text: @Sendable () async -> String = { "text" }
   private static let number: @Sendable () async throws(Oops) -> Int = { () async throws(Oops) in 7 }
@@ -28,7 +28,7 @@ import Testing
     #expect(throws: Oops(number: 2)) { try failed.get() }
   }
 
-  @Test("firstToSucceed and race: functions whose errors have any type, or none, written out side by side")
+  @Test("firstToSucceed and race: functions with errors of any type, or none, as separate arguments")
   func first() async throws {
     let typed: @Sendable () async throws(Oops) -> Int = { () async throws(Oops) in throw Oops(number: 1) }
     #expect(try await firstToSucceed(typed, Self.number) == 7)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test("P92 results that must be destroyed: none outlives its use, though an abandoned loser runs on")
+  @Test("P92 results with a deinit: none outlives its use, though an abandoned loser runs on")
   func destroyed() async throws {
     let (census, hand, stubborn) = (Census(), Hand<Census.Token>(), Hand<String>())
     let running = Task {

@@ -4,7 +4,7 @@ import Testing
 
 /// The one error.
 @Suite struct FlowErrorTests {
-  @Test("It says what was done, what ended it, whose failures there were, after how long, and what to do")
+  @Test("It has the operation, what ended it, the failures, the duration, and advice")
   func descriptions() {
     let some = FlowError(
       .allFailed, failures: [Oops(number: 1), Oops(number: 2)], inputs: [0, 3], operation: "firstToSucceed of 4",
@@ -23,7 +23,7 @@ import Testing
     #expect(cause.description.contains("its source failed (Oops(number: 7))"))
   }
 
-  @Test("Codes are equal by name, and each has one of its own")
+  @Test("Codes are equal by name, and each name is unique")
   func codes() {
     let codes: [FlowError.Code] = [
       .failed, .allFailed, .quorumMissed, .unanswered, .timedOut, .noInput, .invalidArgument, .attemptsExhausted,

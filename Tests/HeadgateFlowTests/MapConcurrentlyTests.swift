@@ -8,7 +8,7 @@ import Testing
 @Suite struct MapConcurrentlyTests {
   // MARK: The rules
 
-  @Test("Random events: never more under way than the limit, every result given once, in its order")
+  @Test("Random events: never more in progress than the limit, every result delivered once, in order")
   func window() {
     for seed in 0..<2000 {
       var random = SeededRandom(seed: UInt64(seed))
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("What was taken keeps no place, though there is always something left to take", arguments: [true, false])
+  @Test("Delivered results occupy no place, though there is always something left to take", arguments: [true, false])
   func places(_ isOrdered: Bool) {
     var window = MapWindow<Int>(limit: 8, isOrdered: isOrdered)
     for _ in 0..<8 { _ = window.pull() }
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Arrays
 
-  @Test("The results stand in the order of the elements, whoever ends first", arguments: [true, false])
+  @Test("The results are in the order of the elements, whichever ends first", arguments: [true, false])
   func ordered(_ isAsync: Bool) async throws {
     let hand = Hand<Int>()
     let running = Task {
@@ -85,7 +85,7 @@ import Testing
     #expect(try await running.value == [0, 10, 20])
   }
 
-  @Test("P94 no elements; one; a hundred thousand; a bad limit")
+  @Test("P94 no elements; one; a hundred thousand; an invalid limit")
   func counts() async throws {
     let transform: @Sendable (Int) async throws -> Int = { number in number + 1 }
     for count in [0, 1, 100_000] {
@@ -109,7 +109,7 @@ import Testing
     #expect(try await iterator.next() == nil)
   }
 
-  /// A source that tells how far it was read, and can fail or wait.
+  /// A source that reports how far it was read, and can fail or wait.
   private struct Source: AsyncSequence, Sendable {
     let count: Int
     let read = Record<Int>()
@@ -183,7 +183,7 @@ import Testing
     #expect(source.read.events == [0, 1])
   }
 
-  @Test("forEachConcurrently does something with each element, and stops at the first failure")
+  @Test("forEachConcurrently processes each element, and stops at the first failure")
   func forEach() async throws {
     let done = Record<Int>()
     try await (0..<5).forEachConcurrently(limit: 2) { number in done.add(number) }
@@ -200,7 +200,7 @@ import Testing
     #expect(done.events.suffix(2) == [100, 101])
   }
 
-  @Test("From a thread: results are taken as they come, and a failure ends it, over a function with a callback")
+  @Test("From a thread: results in order of completion, and a failure ends it, over a callback function")
   func fromAThread() async throws {
     let seen = Record<Int>()
     let result = try await onThread {
@@ -219,7 +219,7 @@ import Testing
 
   // MARK: Streams
 
-  @Test("Back-pressure: the source is read only as far as the results are taken, and not before the first is asked for")
+  @Test("Back-pressure: the source is read only as far as results are taken, and not before the first is requested")
   func backPressure() async throws {
     let source = Source(count: 100)
     let stream = source.mapConcurrently(limit: 3, yielding: .inOrder) { number in number }
@@ -233,7 +233,7 @@ import Testing
     _ = consume iterator
   }
 
-  @Test("As completed: whoever ends first is given first; in order: a slow one holds back the others")
+  @Test("As completed: results in order of completion; in order: a slow one delays the others")
   func orders() async throws {
     for order in [ResultOrder.asCompleted, .inOrder] {
       let hand = Hand<Int>()
@@ -256,7 +256,7 @@ import Testing
     }
   }
 
-  @Test("P92 the iterator is let go of: all is cancelled, results that nobody takes are discarded")
+  @Test("P92 the iterator is released: all is cancelled, results that are not taken are discarded")
   func letGo() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let stream = (0..<10).mapConcurrently(limit: 3, yielding: .asCompleted, discard: { discarded.add($0) }) {
@@ -277,7 +277,7 @@ import Testing
     await hand.ended.wait(for: 3)
   }
 
-  @Test("P93 a cancelled taker is told so, and nothing is pulled any more")
+  @Test("P93 a cancelled consumer is told so, and nothing is pulled any more")
   func takerCancelled() async {
     let hand = Hand<Int>()
     let running = Task {

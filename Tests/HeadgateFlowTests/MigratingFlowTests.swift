@@ -99,7 +99,7 @@ import Dispatch
     #expect(heard.withLock { $0 } == ["first page", "second page", "third page"])
   }
 
-  @Test("Results of different types, results as they come, trying again, a second call, pieces of a file")
+  @Test("Results of different types, results as they complete, retries, hedges, pieces of a file")
   func recipes() async throws {
     let (load, count) = (Self.load, Self.count)
     let names = ["first", "second", "third"]
@@ -154,7 +154,7 @@ import Dispatch
     #expect(shown.events == ["first page"])
   }
 
-  @Test("dispatch_apply and dispatch_after: many at a time, and a limit on time")
+  @Test("dispatch_apply and dispatch_after: many at a time, and a time limit")
   func others() async throws {
     let (site, names, limit) = (Site(), ["first", "second", "third"], Deadline.after(.seconds(60)))
     let pages = try await names.mapConcurrently(limit: 4) { name in try await site.page(name) }

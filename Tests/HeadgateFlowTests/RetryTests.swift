@@ -8,7 +8,7 @@ import Testing
 @Suite struct RetryTests {
   // MARK: Back-off
 
-  @Test("P96 the wait grows by the factor to the maximum, and no further, also after billions of attempts")
+  @Test("P96 the wait grows by the factor to the maximum, and no further, even after billions of attempts")
   func longest() {
     let backoff = Backoff(first: .milliseconds(100), factor: 2, maximum: .seconds(1))
     #expect(
@@ -21,7 +21,7 @@ import Testing
     #expect(Backoff.constant(.seconds(2)).longest(after: 7) == .seconds(2))
   }
 
-  @Test("P96 jitter: evenly between the bounds, and never beyond them")
+  @Test("P96 jitter: evenly distributed between the bounds, and never beyond them")
   func jitter() {
     var random = SeededRandom(seed: 4)
     for jitter in [0, 0.25, 1.0] {
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("Numbers out of range are taken for the nearest in it")
+  @Test("Numbers out of range are clamped")
   func outOfRange() {
     let backoff = Backoff(first: .seconds(-1), factor: .nan, maximum: .seconds(-1), jitter: 7)
     #expect(backoff.first == .zero && backoff.factor == 1 && backoff.maximum == .zero && backoff.jitter == 1)
@@ -50,10 +50,10 @@ import Testing
 
   // MARK: Budget
 
-  @Test("P96 waits without end, and numbers that were set out of range later, never trap and are never negative")
+  @Test("P96 infinite waits, and numbers set out of range later, never trap and are never negative")
   func endless() {
-    // Seeded, so that a failure can be repeated; and the address of a generator without a size is no address at all,
-    // which the thread sanitizer looks up and crashes on.
+    // Seeded, so that a failure can be repeated. The address of a generator without a size is not valid, and the thread
+    // sanitizer would look it up and crash.
     var random = SeededRandom(seed: 96)
     #expect(Backoff.constant(.seconds(10_000_000_000)).delay(after: 1, using: &random) == .nanoseconds(Int64.max))
     for jitter in [0, .leastNonzeroMagnitude, 0.5, 1, 7, -7, .nan, .infinity, -.infinity] as [Double] {
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("A budget: a reserve at first, then a tenth of the first attempts, never more than is saved up")
+  @Test("A budget: a reserve at first, then a tenth of the first attempts, never more than the maximum")
   func budget() {
     let budget = RetryBudget(ratio: 0.1, reserve: 2, limit: 3)
     #expect(budget.withdraw() && budget.withdraw() && !budget.withdraw())
@@ -83,7 +83,7 @@ import Testing
     #expect(RetryBudget(ratio: -1, reserve: -5, limit: -5).available == 0)
   }
 
-  @Test("Many threads at once take no more from a budget than there is")
+  @Test("Many threads at once take no more from a budget than it has")
   func budgetThreads() async throws {
     let budget = RetryBudget(ratio: 0.5, reserve: 100, limit: 1000)
     let taken = LockedBox(0)
@@ -109,7 +109,7 @@ import Testing
     RetryPlan(attempts: attempts, backoff: .constant(.seconds(1)), budget: budget, deadline: deadline)
   }
 
-  @Test("P96 what follows a failure: another attempt after the wait, or the end, with its reason")
+  @Test("P96 after a failure: another attempt after the wait, or the end, with its reason")
   func verdicts() {
     var random = SeededRandom(seed: 1)
     func verdict(_ plan: inout RetryPlan, retryable: Bool = true, asked: Duration? = nil)
@@ -141,7 +141,7 @@ import Testing
     #expect(kept.available == 1, "nothing is taken for an attempt that is not made")
   }
 
-  @Test("Of endless attempts the last failures are kept, with their numbers")
+  @Test("Of unlimited attempts the last failures are kept, with their numbers")
   func kept() {
     var random = SeededRandom(seed: 1)
     var plan = Self.plan(attempts: .max)
@@ -156,7 +156,7 @@ import Testing
 
   // MARK: Async
 
-  /// Fails so often, then succeeds.
+  /// Fails a number of times, then succeeds.
   private static func failing(_ times: Int, _ ran: Record<Int>) -> AsyncFunction<Int> {
     { () async throws in
       ran.add(ran.events.count)
@@ -168,7 +168,7 @@ import Testing
   private static func all(_: any Error) -> Bool { true }
   private static func unasked(_: any Error) -> Duration? { nil }
 
-  @Test("P96 it is tried again until it succeeds; the attempts run out with all failures")
+  @Test("P96 it is retried until it succeeds; the attempts run out with all failures")
   func again() async throws {
     #expect(try await retry(backoff: .none, Self.failing(2, Record())) == 3)
     let ran = Record<Int>()
@@ -201,7 +201,7 @@ import Testing
     #expect(value == 1)
   }
 
-  @Test("The wait between attempts is the back-off's, or what the failure asks for")
+  @Test("The wait between attempts is that of the back-off, or the one that the failure requests")
   func waits() async throws {
     let (clock, ran) = (ManualClock(), Record<Int>())
     let running = Task {
@@ -243,7 +243,7 @@ import Testing
     #expect(hand.started.events.count == 1)
   }
 
-  @Test("The deadline cancels the attempt that runs, and waits for it")
+  @Test("The deadline cancels the running attempt, and waits for it")
   func deadline() async {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let running = Task {
@@ -260,7 +260,7 @@ import Testing
 
   // MARK: At every step
 
-  @Test("P93 cancelled at every step: in each attempt, whether that heeds it or not, and in each wait")
+  @Test("P93 cancelled at every step: in each attempt, whether it heeds that or not, and in each wait")
   func cancelledAtEveryStep() async {
     for step in 0..<6 {
       for heeds in [true, false] {
@@ -270,7 +270,7 @@ import Testing
             of: Self.plan(attempts: 9), on: clock, while: Self.all, delay: Self.unasked, hand.async(0, heeds: heeds))
         }
         await hand.started.wait(for: 1)
-        // Even steps stand in an attempt, odd ones in the wait behind it.
+        // Even steps are in an attempt, odd ones in the wait after it.
         for number in 0..<(step + 1) / 2 {
           hand.end(0, .failure(Oops(number: number)))
           await clock.timers(1)
@@ -290,7 +290,7 @@ import Testing
     }
   }
 
-  @Test("P92 a success after the deadline is discarded; over a callback function one beside the answer, too")
+  @Test("P92 a success after the deadline is discarded; over a callback function also a surplus one")
   func lateSuccess() async throws {
     let (clock, hand, census, discarded) = (ManualClock(), Hand<Census.Token>(), Census(), Record<Int>())
     let running = Task {

@@ -15,7 +15,7 @@ import Testing
     flight = SingleFlight { joined.add($0) }
   }
 
-  /// A caller in a task of its own, whose work waits at a gate, and fails if it was cancelled there.
+  /// A caller in its own task, whose work waits at a gate, and fails if it was cancelled there.
   private func call(_ key: String = "k", at gate: Gate, bringing value: Int = 1) -> Task<Int, any Error> {
     Task { [flight, begun] in
       try await flight.run(key) {
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("all who ask for a key meanwhile get the one result")
+  @Test("all callers of a key during the work get the one result")
   func once() async throws {
     let gate = Gate()
     let calls = (0..<10).map { call(at: gate, bringing: $0) }
@@ -80,7 +80,7 @@ import Testing
     #expect(try await calls[0].value == 1)
   }
 
-  @Test("a caller that is cancelled leaves at once, be it the one that began; the others get the result")
+  @Test("a cancelled caller leaves at once, even the first one; the others get the result")
   func oneCancelled() async throws {
     let gate = Gate()
     let calls = (0..<3).map { _ in call(at: gate) }
@@ -94,7 +94,7 @@ import Testing
     #expect(begun.events.count == 1)
   }
 
-  @Test("the last cancel cancels the work, and who asks then begins it anew, though the old work has not ended")
+  @Test("the last cancellation cancels the work, and the next caller begins it again, before the old work has ended")
   func lastCancelled() async throws {
     let (cancelled, ended, gate) = (Gate(), Gate(), Gate())
     let calls = (0..<2).map { _ in
@@ -124,7 +124,7 @@ import Testing
     await ended.wait()
   }
 
-  @Test("a caller that was cancelled before begins nothing")
+  @Test("a caller that was cancelled in advance begins nothing")
   func cancelledBefore() async throws {
     let gate = Gate()
     let call = Task { [flight, begun] in
@@ -140,7 +140,7 @@ import Testing
     #expect(begun.events.isEmpty && joined.events.isEmpty)
   }
 
-  @Test("work that asks for its own key is refused, also through other work and in a task that it begins")
+  @Test("work that requests its own key is refused, also through other work and in a task that it begins")
   func itself() async throws {
     for way in 0..<3 {
       let flight = flight
@@ -152,7 +152,7 @@ import Testing
           default: try await Task { try await flight.run("k") { 1 } }.value
           }
         }
-        Issue.record("it is taken")
+        Issue.record("it is accepted")
       } catch let error as FlowError {
         #expect(error.code == .wouldDeadlock)
       }
@@ -160,7 +160,7 @@ import Testing
     #expect(flight.count == 0)
   }
 
-  @Test("work may ask for other keys; a task that it leaves behind may ask for its key once it has ended")
+  @Test("work may request other keys; a task that it leaves behind may request its key once it has ended")
   func others() async throws {
     let (flight, gate) = (flight, Gate())
     let task = LockedBox<Task<Int, any Error>?>(nil)
@@ -178,7 +178,7 @@ import Testing
     #expect(try await task.withLock { $0 }?.value == 2)
   }
 
-  @Test("after `forget` new work begins; those who wait get the old result")
+  @Test("after `forget` new work begins; current waiters get the old result")
   func forget() async throws {
     let (old, new) = (Gate(), Gate())
     #expect(!flight.forget("k"))
@@ -228,7 +228,7 @@ import Testing
     #expect(try await second.value == 1)
   }
 
-  @Test("callers that come and go on many tasks: each gets its key's value or its cancellation, and nothing is left")
+  @Test("many tasks with callers: each gets its key's value or its cancellation, and nothing is left")
   func storm() async throws {
     let flight = SingleFlight<Int, Int>()
     let counts = LockedBox((results: 0, cancelled: 0, runs: 0))

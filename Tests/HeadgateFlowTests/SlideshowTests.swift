@@ -16,7 +16,7 @@ import Testing
       queue.close()
     }
     for shown in 0..<50 {
-      // Ten wait in the queue, and the next one is in the producer's hands until there is room.
+      // Ten wait in the queue, and the producer holds the next one until there is room.
       await loaded.wait(for: min(shown + 11, 50))
       #expect(loaded.events.count <= shown + 11)
       #expect(try await queue.take() == shown)

@@ -14,7 +14,7 @@ import Musl
 
 /// Named steps, and sources that are sent piece by piece.
 @Suite struct StepAndChunksTests {
-  /// A file that goes with its test.
+  /// A file that is removed with its test.
   private final class TemporaryFile: Sendable {
     let path: String
 
@@ -76,7 +76,7 @@ import Musl
     }
   }
 
-  @Test("A callback function in a step: its failure has the name; one that lets go of its completion, too")
+  @Test("A callback function in a step: its failure has the name, and so does a released completion")
   func callbackStep() async {
     for function: CallbackFunction<Int> in [{ $0.fail(Oops(number: 4)) }, { _ in }] {
       let error = await #expect(throws: StepError.self) { try await step("load") { try await awaitCallback(function) } }
@@ -87,7 +87,7 @@ import Musl
 
   // MARK: Files
 
-  @Test("A file is sent in order, in pieces of the size but for the last; progress tells of each")
+  @Test("A file is sent in order, in pieces of the size except for the last; progress is reported for each")
   func file() async throws {
     for (count, sizes) in [(0, []), (1, [1]), (10, [10]), (25, [10, 10, 5])] {
       let file = try TemporaryFile(Self.bytes(count))
@@ -113,7 +113,7 @@ import Musl
     #expect(count == 100_000 && sent.events.count == 10)
   }
 
-  @Test("It stops at the first failure with the offset that was reached, and goes on from there")
+  @Test("It stops at the first failure with the offset reached, and resumes from there")
   func resume() async throws {
     let file = try TemporaryFile(Self.bytes(25))
     let sent = Record<Chunk>()
@@ -136,7 +136,7 @@ import Musl
     #expect(rest.events.map(\.offset) == [5, 15])
   }
 
-  @Test("Bad sizes and offsets are refused; the end of the file is as good as any other place")
+  @Test("Invalid sizes and offsets are refused; the end of the file is a valid offset")
   func arguments() async throws {
     let file = try TemporaryFile(Self.bytes(5))
     let source = AsyncSequenceAdapter(base: [Self.bytes(5)])
@@ -155,7 +155,7 @@ import Musl
     #expect(try await sendChunks(of: source, from: 5, send) == 5)
   }
 
-  @Test("A file that grows meanwhile is sent as long as it was; one that shrinks ends with the offset that was reached")
+  @Test("A file that grows meanwhile is sent at its old length; one that shrinks ends with the offset reached")
   func changes() async throws {
     let growing = try TemporaryFile(Self.bytes(20))
     let sent = try await sendChunks(ofFile: growing.path, size: 10) { chunk async throws in
@@ -171,7 +171,7 @@ import Musl
     #expect(error?.code == .sourceShrank && error?.offset == 10)
   }
 
-  @Test("A file that is not there, a source that fails: said so, with what it failed with")
+  @Test("A missing file, a source that fails: an error with the underlying one")
   func sourceFails() async throws {
     let error = await #expect(throws: FlowError.self) {
       try await sendChunks(ofFile: "/nowhere/at/all") { _ async throws in }
@@ -190,7 +190,7 @@ import Musl
     #expect(later?.offset == 8 && sent.events == [4, 4])
   }
 
-  /// Sends 35 bytes in tens: of a file, a source, by their length. The first piece may be deaf to a cancel.
+  /// Sends 35 bytes in tens: of a file, of a source, or by length. The first piece may ignore a cancellation.
   private static func sending(_ form: Int, _ file: TemporaryFile, _ hand: Hand<Void>, heeds: Bool = true) -> Task<
     Int, any Error
   > {
@@ -211,7 +211,7 @@ import Musl
     }
   }
 
-  @Test("P93 cancelled while a piece is being sent, which it is to its end: no other is sent", arguments: 0..<3)
+  @Test("P93 cancelled while a piece is being sent, which is finished: no other is sent", arguments: 0..<3)
   func cancelled(_ form: Int) async throws {
     let (file, hand) = (try TemporaryFile(Self.bytes(35)), Hand<Void>())
     let running = Self.sending(form, file, hand, heeds: false)
@@ -260,7 +260,7 @@ import Musl
     hand.drop(step * 10)
   }
 
-  @Test("By its length alone: ranges in order, the failure's offset, and on from there; bad numbers are refused")
+  @Test("By length only: ranges in order, the failure's offset, and the rest from there; invalid numbers are refused")
   func ranges() async throws {
     let (sent, progress) = (Record<Range<Int>>(), Record<ChunkProgress>())
     let error = await #expect(throws: FlowError.self) {
@@ -297,9 +297,9 @@ import Musl
     #expect(try await sendChunks(ofLength: 100_000, size: 1) { _ async throws in } == 100_000)
   }
 
-  @Test("Constant memory: of a file or a source no more is read than the piece that is being sent")
+  @Test("Constant memory: of a file or a source no more is read than the current piece")
   func constantMemory() async throws {
-    // Longer than any memory; it has no blocks.
+    // Longer than any memory. It is sparse.
     let file = try TemporaryFile([])
     try file.shorten(to: 1 << 40)
     let error = await #expect(throws: FlowError.self) {
@@ -319,7 +319,7 @@ import Musl
     #expect(read.events.count == 1000)
   }
 
-  @Test("A piece that is being sent at the deadline is cancelled and waited for")
+  @Test("A piece that is being sent at the deadline is cancelled and awaited")
   func deadline() async throws {
     let file = try TemporaryFile(Self.bytes(30))
     let hand = Hand<Void>()
@@ -336,7 +336,7 @@ import Musl
 
   // MARK: Cutting
 
-  @Test("Bytes are cut anew, however they came; nothing is lost, no piece is empty")
+  @Test("Bytes are cut into new pieces, regardless of the old ones; nothing is lost, no piece is empty")
   func chunked() async throws {
     for seed in 0..<200 {
       var random = SeededRandom(seed: UInt64(seed))

@@ -8,10 +8,10 @@ import Testing
 import Glibc
 #endif
 
-/// What goes on when a call has returned, and what it holds while it waits: counted in processes of their own, in which
+/// What continues after a call has returned, and what it holds while it waits: counted in separate processes, in which
 /// nothing else runs.
 @Suite(.timeLimit(.minutes(3))) struct TasksLeftTests {
-  /// Waits until so many are counted; whoever ends takes itself from the count a moment after the test has seen it.
+  /// Waits until the count has this value. Functions leave the count a moment after the test has seen their end.
   private static func comesTo(_ count: Int) async -> Bool {
     let limit = Deadline.after(.seconds(60))
     while Losers.abandonedCount != count {
@@ -21,7 +21,7 @@ import Glibc
     return true
   }
 
-  /// A function that is a new one each time that it is called.
+  /// A function that is a new one for each call.
   private static func numbered(_ hand: Hand<Int>, from first: Int, heeds: Bool = true) -> AsyncFunction<Int> {
     let next = Locked(first)
     return { () async throws in
@@ -32,7 +32,7 @@ import Glibc
     }
   }
 
-  @Test("Joined: when a form of tasks returns all of them have ended, and none is counted")
+  @Test("Joined: when a task form returns all of its tasks have ended, and none is counted")
   func joined() async {
     await #expect(processExitsWith: .success) {
       for form in AsyncContestTests.forms {
@@ -81,7 +81,7 @@ import Glibc
     }
   }
 
-  @Test("Abandoned: each that runs on is counted until it ends, and no other")
+  @Test("Abandoned: each running one is counted until it ends, and no other")
   func abandoned() async {
     await #expect(processExitsWith: .success) {
       for form in AsyncContestTests.forms {
@@ -152,7 +152,7 @@ import Glibc
   }
 
   #if canImport(Glibc)
-  @Test("The blocking bridge holds exactly its caller's thread, however many functions it waits for")
+  @Test("The blocking bridge holds exactly its caller's thread, for any number of functions")
   func blockingThreads() async {
     await #expect(processExitsWith: .success) {
       func threads(callers: Int, functions: Int) async throws -> Int {
@@ -170,7 +170,7 @@ import Glibc
         for thread in waiting { _ = try await thread.value() }
         return count
       }
-      // One that ends may be seen yet, and the cooperative threads come one by one.
+      // An ending one may still be visible, and the cooperative threads start one by one.
       let slack = sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2
       let few = try await threads(callers: 1, functions: 10)
       let many = try await threads(callers: 21, functions: 200)

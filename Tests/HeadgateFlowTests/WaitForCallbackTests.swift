@@ -22,7 +22,7 @@ import Testing
     #expect(try await waiting.value().get() == 2)
   }
 
-  @Test("A failure comes as it is")
+  @Test("A failure is thrown unchanged")
   func failed() async throws {
     let result = try await onThread {
       Result { try waitForCallback { (completion: Completion<Int>) in completion.fail(Oops(number: 3)) } }
@@ -30,7 +30,7 @@ import Testing
     #expect(error(of: result) as? Oops == Oops(number: 3))
   }
 
-  @Test("P90 never answered and let go of: known at once, with no deadline")
+  @Test("P90 never answered and released: known at once, without a deadline")
   func unanswered() async throws {
     let code = try await codeOnThread { try waitForCallback { (_: Completion<Int>) in } }
     #expect(code == .unanswered)
@@ -50,7 +50,7 @@ import Testing
     #expect(discarded.events == [5])
   }
 
-  @Test("An answer that is there when the deadline has passed counts; a deadline in the past still calls the function")
+  @Test("An answer that is available when the deadline has passed counts; a past deadline still calls the function")
   func answeredAtDeadline() async throws {
     let value = try await onThread {
       try waitForCallback(until: .distantPast) { (completion: Completion<Int>) in completion.succeed(1) }
@@ -58,7 +58,7 @@ import Testing
     #expect(value == 1)
   }
 
-  @Test("What a hook answers at the deadline is late: the wait timed out")
+  @Test("A hook's answer at the deadline is late: the wait timed out")
   func answerInHook() async throws {
     let discarded = Record<Int>()
     let kept = Locked<Completion<Int>?>(nil)
@@ -93,7 +93,7 @@ import Testing
     #expect(hand.started.events.isEmpty)
   }
 
-  @Test("P97 on a loop that would have to deliver: refused at the start, or as soon as the function says so")
+  @Test("P97 on a loop that would have to deliver: refused at the start, or as soon as the function reports it")
   func loop() async throws {
     let loop = try ThreadLoop(name: "deliver")
     let other = try ThreadLoop(name: "other")
@@ -115,7 +115,7 @@ import Testing
         completion.answers(on: .loop(loop))
       }
     }
-    // Another loop's delivery is no reason.
+    // Delivery on another loop is no reason.
     let delivered = flowValue {
       try waitForCallback(until: generous) { (completion: Completion<Int>) in
         completion.answers(on: .loop(other)).succeed(4)
@@ -127,7 +127,7 @@ import Testing
     ]
   }
 
-  @Test("P97 a refused wait says so, also if the function's cancel hook answers, and a success of that is discarded")
+  @Test("P97 a refused wait says so, even if the function's cancel hook answers, and its success is discarded")
   func refusedWithAnAnswer() async throws {
     let loop = try ThreadLoop(name: "waiting")
     let discarded = Record<Int>()
@@ -168,7 +168,7 @@ import Testing
 
   // MARK: Async
 
-  @Test("The async form: at once, later, a failure, let go of")
+  @Test("The async form: at once, later, a failure, released")
   func suspended() async throws {
     #expect(try await awaitCallback { (completion: Completion<Int>) in completion.succeed(1) } == 1)
     let hand = Hand<Int>()
@@ -199,7 +199,7 @@ import Testing
     #expect(discarded.events == [1])
   }
 
-  @Test("P93 in a task that is cancelled already nothing is called")
+  @Test("P93 in a cancelled task nothing is called")
   func cancelledBefore() async {
     let hand = Hand<Int>()
     let start = Gate()
@@ -213,7 +213,7 @@ import Testing
     #expect(hand.started.events.isEmpty)
   }
 
-  @Test("The async form ends at its deadline, by the clock it is given")
+  @Test("The async form ends at its deadline, by the given clock")
   func deadline() async {
     let (clock, hand) = (ManualClock(), Hand<Int>())
     let waiting = Task {
@@ -226,7 +226,7 @@ import Testing
     hand.drop(0)
   }
 
-  @Test("Joined: a cancelled wait goes on until the function has answered; what it succeeds with is the result")
+  @Test("Joined: a cancelled wait continues until the function has answered; its success is the result")
   func joined() async throws {
     for succeeds in [true, false] {
       let hand = Hand<Int>()
@@ -259,6 +259,6 @@ import Testing
     #expect(sum == 4_999_950_000)
   }
 
-  /// A blocking call made from async code, as a program might by way of a synchronous function.
+  /// A blocking call in async code, as a program might make through a synchronous function.
   private static func blocking<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// What runs on a loop of its own.
+/// Runs on its own loop.
 @globalActor actor LoopActor {
   static let loop = Result { try ThreadLoop(name: "actor") }
   static let shared = LoopActor()
@@ -14,9 +14,9 @@ import Testing
   }
 }
 
-/// The way back: async functions as callback functions, and as blocking calls.
+/// The opposite direction: async functions as callback functions, and as blocking calls.
 @Suite struct WaitForTaskTests {
-  @Test("An async function is waited for: its result, its failure")
+  @Test("An async function is awaited: its result, its failure")
   func ends() async throws {
     #expect(try await onThread { try waitForTask(until: generous) { () async throws in 1 } } == 1)
     let result = try await onThread {
@@ -25,7 +25,7 @@ import Testing
     #expect(error(of: result) as? Oops == Oops(number: 2))
   }
 
-  @Test("At the deadline the task is cancelled and abandoned, and what it returns is discarded")
+  @Test("At the deadline the task is cancelled and abandoned, and its result is discarded")
   func deadline() async throws {
     let (hand, discarded) = (Hand<Int>(), Record<Int>())
     let code = try await codeOnThread {
@@ -50,7 +50,7 @@ import Testing
     flowCode { try waitForTask { @MainActor () async throws in 1 } }
   }
 
-  @Test("P97 isolated to an actor of a loop, on that loop: refused; on another one it is waited for")
+  @Test("P97 isolated to an actor of a loop, on that loop: refused; on another one it is awaited")
   func actorOfLoop() async throws {
     let (loop, other) = (try LoopActor.loop.get(), try ThreadLoop(name: "other"))
     let wait: @Sendable () -> Result<Int, any Error> = {
@@ -64,13 +64,13 @@ import Testing
     other.stop()
   }
 
-  @Test("Isolated to the main actor, on another thread: waited for")
+  @Test("Isolated to the main actor, on another thread: awaited")
   func mainActorElsewhere() async throws {
     let value = try await onThread { try waitForTask(until: generous) { @MainActor () async throws in 1 } }
     #expect(value == 1)
   }
 
-  @Test("Started: its end is told, and a cancellation goes down to it")
+  @Test("Started: its end is reported, and a cancellation reaches it")
   func started() async {
     let (hand, ends) = (Hand<Int>(), Record<Int?>())
     startTask(hand.async(0)) { ends.add(try? $0.get()) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// However a function answers one who waits, there is one outcome, and nothing is left of the call.
+/// For every behaviour of a function there is one outcome, and nothing is left of the call.
 @Suite struct WaitOutcomesTests {
   typealias Token = Census.Token
 
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  /// A function that has that manner, holds a token itself, and keeps completions that are to be used late.
+  /// A function with that behaviour, which holds a token, and keeps completions for late use.
   private static func function(
     _ manner: Manner, _ census: Census, _ kept: LockedBox<Completion<Token>?>
   ) -> CallbackFunction<Token> {
@@ -105,7 +105,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("P95 a hook that throws at the deadline of a wait, and at its cancellation: they end all the same")
+  @Test("P95 a hook that throws at the deadline of a wait, and at its cancellation: they end anyway")
   func hooks() async throws {
     let hand = Hand<Int>()
     let timedOut = try await codeOnThread {
@@ -135,7 +135,7 @@ import Testing
     #expect(try await thread.value() == 4_999_950_000)
   }
 
-  @Test("P93 a thread that was cancelled before: the function is called, told at once, and not waited for")
+  @Test("P93 a cancelled thread: the function is called, told at once, and not awaited")
   func cancelledBefore() async throws {
     let hand = Hand<Int>()
     let waiting = try startThread {
@@ -147,9 +147,9 @@ import Testing
     hand.drop(0)
   }
 
-  // MARK: The way back
+  // // MARK: The opposite direction
 
-  @Test("P93 P97 waitForTask: a cancelled thread cancels the task, whose end is not waited for; refused in a task")
+  @Test("P93 P97 waitForTask: a cancelled thread cancels the task, and does not wait for its end; refused in a task")
   func tasks() async throws {
     let hand = Hand<Int>()
     let discarded = Record<Int>()
@@ -168,7 +168,7 @@ import Testing
     #expect(refused == .onCooperativeThread && hand.started.events == [0])
   }
 
-  @Test("P97 retries, hedges and all others fail at once where they would have to be answered by the thread that waits")
+  @Test("P97 retries, hedges and all others fail at once if the waiting thread itself would have to answer")
   func others() async throws {
     let hand = Hand<Int>()
     let loop = try ThreadLoop(name: "waiting")

@@ -6,9 +6,9 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A server of one socket, over TCP, TLS or a Unix-domain socket, that answers as a test says.
+/// A server with one socket, over TCP, TLS or a Unix-domain socket, with scripted answers.
 final class ScriptedServer: Sendable {
-  /// A request as it came, and its place on its connection.
+  /// A request as received, and its position on its connection.
   struct Request: Sendable {
     let head: HTTPRequestHead
     let bytes: Int
@@ -19,9 +19,9 @@ final class ScriptedServer: Sendable {
 
   /// When a request is answered.
   enum Moment: Sendable {
-    /// When it is whole.
+    /// When it is complete.
     case atEnd
-    /// With its head; the body is read all the same.
+    /// With its head. The body is read anyway.
     case atHead
     /// With its head, after a while in which nothing of the body is read, and nothing after it.
     case unread
@@ -29,7 +29,7 @@ final class ScriptedServer: Sendable {
 
   enum Answer: Sendable {
     case respond(HTTPResponseStatus, body: String = "", trailers: HTTPHeaders? = nil)
-    /// The end of the connection, without a word.
+    /// The end of the connection, unannounced.
     case close
   }
 
@@ -68,7 +68,7 @@ final class ScriptedServer: Sendable {
     self.box = box
   }
 
-  /// What has come so far.
+  /// The data received so far.
   var requests: [Request] { box.counts.withLock { $0.requests } }
   var connections: Int { box.counts.withLock { $0.connections } }
 

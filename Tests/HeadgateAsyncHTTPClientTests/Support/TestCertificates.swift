@@ -1,5 +1,4 @@
-/// A throw-away authority, and a certificate that it signed for this machine, good until 2120: for these tests, and for
-/// nothing else.
+/// A throw-away authority, and a certificate signed by it for this machine, valid until 2120. Only for these tests.
 enum TestCertificates {
   static let authority = """
     -----BEGIN CERTIFICATE-----

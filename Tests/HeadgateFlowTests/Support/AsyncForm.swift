@@ -5,25 +5,25 @@ import Testing
 
 typealias AsyncFunction<Success> = @Sendable () async throws -> Success
 
-/// What the combinators do with functions as inputs.
+/// How the combinators treat functions as inputs.
 @Sendable func call<Success: Sendable>(_ function: AsyncFunction<Success>) async throws -> Success {
   try await function()
 }
 
-/// A combinator brought to one shape, so that a rule is tested for all of them.
+/// A combinator in a common form, so that a rule is tested for all of them.
 struct AsyncForm<Success: Sendable>: Sendable, CustomTestStringConvertible {
   let name: String
-  /// How many successes, or (`settles`) ends, decide among so many.
+  /// How many successes, or (`settles`) ends, of a number of functions decide.
   let needed: @Sendable (Int) -> Int
   let settles: Bool
   let run: @Sendable (Int, Losers, (@Sendable (Success) -> Void)?, [AsyncFunction<Success>]) async throws -> [Success]
 
   var testDescription: String { name }
 
-  /// Whether all results are given, and without functions an empty one.
+  /// Whether all results are returned, and without functions an empty result.
   var givesAll: Bool { needed(2) == 2 }
 
-  /// - Parameter matches: What `firstMatching` looks for.
+  /// - Parameter matches: The condition of `firstMatching`.
   static func all(matching matches: @escaping @Sendable (Success) -> Bool) -> [AsyncForm] {
     [
       AsyncForm(name: "firstToSucceed", needed: { _ in 1 }, settles: false) { atMost, losers, discard, functions in

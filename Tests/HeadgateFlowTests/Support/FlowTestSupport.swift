@@ -3,17 +3,17 @@ import Testing
 
 @testable import HeadgateFlow
 
-/// How long a test waits for what must come, before it fails instead of hanging.
+/// How long a test waits for an expected event, before it fails instead of hanging.
 var generous: Deadline { .after(.seconds(60)) }
 
 struct Oops: Error, Equatable {
   var number = 0
 
-  /// What a function throws that heeds its cancellation.
+  /// The error of a function that heeds its cancellation.
   static let cancelled = Oops(number: -1)
 }
 
-/// What happened, in the order in which it happened; a test may wait for so much to have happened.
+/// Events in their order. A test may wait for a number of them.
 final class Record<Event: Sendable>: Sendable {
   private struct State {
     var events: [Event] = []
@@ -46,7 +46,7 @@ final class Record<Event: Sendable>: Sendable {
   }
 }
 
-/// Counts those of its tokens that are alive: results that must be destroyed.
+/// Counts the living tokens, which are results that must be destroyed.
 final class Census: Sendable {
   final class Token: Sendable {
     let number: Int
@@ -64,7 +64,7 @@ final class Census: Sendable {
     }
   }
 
-  /// The numbers of those that are gone.
+  /// The numbers of destroyed tokens.
   let gone = Record<Int>()
   private let count = Locked(0)
 
@@ -73,12 +73,12 @@ final class Census: Sendable {
   func token(_ number: Int = 0) -> Token { Token(self, number) }
 }
 
-/// Runs a blocking body on a thread of its own, and gives back what it returned.
+/// Runs a blocking body on a separate thread, and returns its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   try await ManagedThread.spawn(name: "test-body") { Result { try body() } }.value().get()
 }
 
-/// A blocking body under way on a thread of its own.
+/// A blocking body that runs on a separate thread.
 func startThread<Value: Sendable>(
   _ body: @escaping @Sendable () throws -> Value
 ) throws -> ManagedThread<Result<Value, any Error>, Never> {
@@ -87,7 +87,7 @@ func startThread<Value: Sendable>(
 
 // MARK: Errors
 
-/// How something ended, in one word, whatever kind of error says so.
+/// An end as a word, for every kind of error.
 struct EndCode: Hashable, CustomStringConvertible {
   let description: String
 
@@ -121,7 +121,7 @@ extension FlowError {
   var oopses: [Oops] { failures.compactMap { $0 as? Oops } }
 }
 
-/// The code of what a body throws.
+/// The code of the error that a body throws.
 func flowCode<Value>(_ body: () throws -> Value) -> EndCode? { code(of: Result { try body() }) }
 
 func flowValue<Value>(_ body: () throws -> Value) -> Value? { try? body() }

@@ -1,28 +1,28 @@
 import HeadgateFlow
 import HeadgateThreads
 
-/// Functions that do what a test tells them to, by number: callback functions and async ones.
+/// Functions controlled by a test, by number: callback functions and async ones.
 final class Hand<Success: Sendable>: Sendable {
   private struct State {
     var completions: [Int: Completion<Success>] = [:]
     var continuations: [Int: CheckedContinuation<Result<Success, Oops>, Never>] = [:]
     var early: Set<Int> = []
-    // Async functions that have begun, and ends of those that have not: they may begin in any order.
+    // Async functions that have begun, and ends for those that have not, since they may begin in any order.
     var begun: Set<Int> = []
     var ends: [Int: Result<Success, Oops>] = [:]
   }
 
   private let state = Locked(State())
-  /// The numbers of those that were started, and of those that were told to end.
+  /// The numbers of started functions, and of those told to end.
   let started = Record<Int>()
   let cancelled = Record<Int>()
-  /// Async functions that have come to their ends.
+  /// Async functions that have ended.
   let ended = Record<Int>()
 
   // MARK: Callback functions
 
-  /// Keeps its completion until the test answers; `heeds`: fails with `Oops.cancelled` when it is cancelled. Its hook
-  /// throws if it is to.
+  /// Keeps its completion until the test answers. `heeds`: fails with `Oops.cancelled` when it is cancelled. Its hook
+  /// throws on request.
   func function(_ number: Int, heeds: Bool = false, hookThrows: Bool = false) -> CallbackFunction<Success> {
     { completion in
       completion.onCancel {
@@ -47,7 +47,7 @@ final class Hand<Success: Sendable>: Sendable {
     state.withLock { $0.completions.removeValue(forKey: number) }
   }
 
-  /// False: it has answered.
+  /// Returns false if it has already answered.
   @discardableResult
   func succeed(_ number: Int, _ value: Success) -> Bool {
     guard let completion = take(number) else { return false }
@@ -57,12 +57,12 @@ final class Hand<Success: Sendable>: Sendable {
 
   func fail(_ number: Int, _ failure: Oops? = nil) { take(number)?.fail(failure ?? Oops(number: number)) }
 
-  /// Lets go of the completion.
+  /// Releases the completion.
   func drop(_ number: Int) { _ = take(number) }
 
   // MARK: Async functions
 
-  /// Suspends until the test ends it; `heeds`: throws `Oops.cancelled` when it is cancelled.
+  /// Suspends until the test ends it. `heeds`: throws `Oops.cancelled` when it is cancelled.
   func async(_ number: Int, heeds: Bool = true) -> @Sendable () async throws -> Success {
     { () async throws in
       let result = await withTaskCancellationHandler {
@@ -95,7 +95,7 @@ final class Hand<Success: Sendable>: Sendable {
     (0..<count).map { async($0, heeds: heeds) }
   }
 
-  /// Ends it, now or as soon as it begins. False: it has ended.
+  /// Ends it, now or as soon as it begins. Returns false if it has already ended.
   @discardableResult
   func end(_ number: Int, _ result: Result<Success, Oops>) -> Bool {
     let (continuation, isEarly) = state.withLock { state in
