@@ -23,7 +23,7 @@ import Testing
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("P23 threads and tasks stand in one line and are woken in its order", arguments: [0, 1])
+  @Test("P23 threads and tasks form one line and are woken in its order", arguments: [0, 1])
   func mixed(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     let got = Record<String>()
@@ -46,7 +46,7 @@ import Testing
       got.events == (0..<6).map { "\($0 % 2 == 0 ? "task" : "thread") \(Ending.value($0))" })
   }
 
-  @Test("P22 a task that is cancelled before, during and after its wait", arguments: [0, 1])
+  @Test("P22 a task cancelled before, during and after its wait", arguments: [0, 1])
   func cancel(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     // Before: it does not wait.
@@ -62,7 +62,7 @@ import Testing
     during.cancel()
     #expect(await during.value == .cancelledTask)
     #expect(queue.waitingCounts == (0, 0))
-    // After, and at the same time: whatever comes first, the element is with the task or in the queue.
+    // After, and at the same time: in any order, the element is with the task or in the queue.
     for round in 0..<300 {
       let queue = try BlockingQueue<Int>(capacity: 1)
       let task = Task { await ending { () async throws in try await queue.take() } }
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("P22 a put that is cancelled puts nothing, and its element comes back", arguments: [0, 1])
+  @Test("P22 a cancelled put puts nothing, and its element is returned", arguments: [0, 1])
   func cancelPut(capacity: Int) async throws {
     let census = Census()
     let queue = try BlockingQueue<Parcel>(capacity: capacity)
@@ -94,7 +94,7 @@ import Testing
     #expect(queue.count == capacity)
   }
 
-  @Test("P10 no wake-up is lost between a task's look and its sleep", arguments: [true, false])
+  @Test("P10 no wake-up is lost between a task's check and its suspension", arguments: [true, false])
   func noLostWakeUp(taskPuts: Bool) async throws {
     let queue = try BlockingQueue<Int>(capacity: 1)
     let rounds = 20_000
@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test(
-    "P11 a task that is cancelled after it was woken takes its element, or leaves it to the next",
+    "P11 a task cancelled after it was woken takes its element, or leaves it to the next",
     arguments: [true, false])
   func passedOn(isOvertaken: Bool) async throws {
     let executor = HeldExecutor()
@@ -149,7 +149,7 @@ import Testing
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("P11 tasks that have given up and still stand in line are passed over by a partner", arguments: [true, false])
+  @Test("P11 a partner skips tasks that have given up and are still in line", arguments: [true, false])
   func passedOver(isPut: Bool) async throws {
     let executor = HeldExecutor()
     let queue = try BlockingQueue<Int>(capacity: 0)
@@ -165,7 +165,7 @@ import Testing
     tasks[1].cancel()
     if isPut { #expect(try queue.tryTake() == 2) } else { #expect(try queue.tryPut(2)) }
     try executor.runAll()
-    // Nothing waits without a limit if that went wrong.
+    // Nothing waits without a limit, in case this fails.
     queue.close()
     try executor.runAll()
     #expect(await tasks[0].value == .cancelledTask)
@@ -173,7 +173,7 @@ import Testing
     #expect(await tasks[2].value == (isPut ? .done : .value(2)))
   }
 
-  @Test("P11 a task that gives up in the moment in which an element comes leaves it to the next")
+  @Test("P11 a task that gives up just as an element arrives leaves it to the next")
   func passedOnAtRandom() async throws {
     for _ in 0..<300 {
       let queue = BlockingQueue<Int>()
@@ -194,7 +194,7 @@ import Testing
   }
 
   @Test(
-    "Deadlines of tasks: one that has passed still takes what is there; one that passes ends the wait",
+    "Deadlines of tasks: a past one still takes an available element; one that passes ends the wait",
     arguments: [0, 1])
   func deadlines(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
@@ -213,9 +213,9 @@ import Testing
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("A deadline that has passed suspends no task", arguments: [0, 1])
+  @Test("A past deadline suspends no task", arguments: [0, 1])
   func staysAwake(capacity: Int) async throws {
-    /// Counts the pieces of its tasks.
+    /// Counts the jobs of its tasks.
     final class Counting: TaskExecutor {
       let pieces = Count()
 

@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct BlockingQueueBatchTests {
-  @Test("A batch goes in and comes out in order, whatever the queue's memory is", arguments: Kind.allCases)
+  @Test("A batch is put and taken in order, for all kinds of memory", arguments: Kind.allCases)
   func order(kind: Kind) throws {
     let queue = try kind.make(Int.self)
     for size in [0, 1, 2, 63, 64, 65, 200] {
@@ -43,7 +43,7 @@ import Testing
     #expect(queue.isEmpty && queue.waitingCounts == (0, 0))
   }
 
-  @Test("A batch wakes as many as it has elements or places for")
+  @Test("A batch wakes as many waiters as it has elements or places for")
   func wakes() throws {
     let empty = BlockingQueue<Int>()
     let takers = try (0..<3).map { _ in try Blocked { ending { () throws(WaitError) in try empty.take() } } }
@@ -60,7 +60,7 @@ import Testing
     for putter in putters { #expect(try putter.result() == .done) }
   }
 
-  @Test("A batch that ends early leaves what it has put", arguments: [true, false])
+  @Test("A batch that ends early keeps the elements that it has put", arguments: [true, false])
   func early(byClose: Bool) async throws {
     let queue = try BlockingQueue<Int>(capacity: 2)
     let putting = Task { await ending(of: { () async throws in try await queue.put(contentsOf: 0..<5) }) }
@@ -74,7 +74,7 @@ import Testing
     #expect(try queue.tryPut(contentsOf: []) == 0)
   }
 
-  @Test("A take of several waits for the first only", arguments: [0, 5])
+  @Test("A take of several elements waits for the first only", arguments: [0, 5])
   func waits(capacity: Int) async throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     let task = Task { try await queue.take(upTo: 3) }
@@ -86,7 +86,7 @@ import Testing
         == .error(.timedOut))
   }
 
-  @Test("P21 a count is that of one moment: beside puts and takes by turns it is never more than one")
+  @Test("P21 a count is consistent: with alternating puts and takes it is never more than one")
   func count() throws {
     let queue = try BlockingQueue<Int>(capacity: 8)
     let wrong = Record<Int>()

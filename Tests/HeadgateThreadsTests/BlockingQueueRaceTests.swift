@@ -10,9 +10,9 @@ import Glibc
 import Musl
 #endif
 
-/// Queues whose memory comes and goes while others use them, and waits that the system disturbs.
+/// Queues whose memory grows and shrinks while others use them, and waits that signals disturb.
 @Suite(.timeLimit(.minutes(2))) struct BlockingQueueRaceTests {
-  @Test("P12 a storm of signals ends no wait at a queue early, and costs none its wake-up", arguments: [0, 1, 100])
+  @Test("P12 a storm of signals ends no wait at a queue early, and loses no wake-up", arguments: [0, 1, 100])
   func signals(capacity: Int) throws {
     SignalStorm.install()
     let queue = try BlockingQueue<Int>(capacity: capacity)
@@ -31,7 +31,7 @@ import Musl
       wasEarly.add(Deadline.now < deadline)
       timedOut.countDown()
       results.add(ending { () throws(WaitError) in try queue.take() })
-      // The thread must be there as long as signals are sent to it.
+      // The thread must exist as long as signals are sent to it.
       _ = isOver.wait()
     }
     #expect(isTaking.wait())
@@ -50,7 +50,7 @@ import Musl
   }
 
   @Test(
-    "P17 a close beside the very first put: the element is in the queue, or back with its putter",
+    "P17 a close during the very first put: the element is in the queue, or returned to its putter",
     arguments: Kind.allCases)
   func closedAtBirth(kind: Kind) throws {
     let census = Census()
@@ -73,7 +73,7 @@ import Musl
   }
 
   @Test(
-    "P26 who was woken may end its thread and let go of the queue while the other is still about to return",
+    "P26 a woken thread may end and release the queue while the other is still returning",
     arguments: [0, 1, 100, Int.max])
   func goneAtOnce(capacity: Int) throws {
     let census = Census()
@@ -81,7 +81,7 @@ import Musl
     let ended = Latch(2 * rounds)
     for round in 0..<rounds {
       let queue = try BlockingQueue<Parcel>(capacity: capacity)
-      // Each holds the queue itself, and the last one to return ends it, whoever that is.
+      // Each holds the queue itself, and the last one to return releases it.
       for isTaker in [true, false] {
         _ = try WorkerThread(name: "test-guest") {
           if isTaker {

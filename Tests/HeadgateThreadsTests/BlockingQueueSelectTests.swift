@@ -21,18 +21,18 @@ import Testing
     for queue in queues { for number in 0..<1000 { try queue.put(number) } }
     var hits = [0, 0, 0]
     for _ in 0..<900 { hits[try BlockingQueue.select(from: queues).index] += 1 }
-    // Other tests draw from the same counter, so that the turns aren't quite even.
+    // Other tests use the same counter, so that the turns aren't quite even.
     for count in hits { #expect(count >= 150, "\(hits)") }
   }
 
-  @Test("P21 nor is one starved by a select that finds nothing at first and waits")
+  @Test("P21 nor by a select that finds nothing at first and waits")
   func fairAfterAWait() throws {
     var hits = [0, 0]
     for _ in 0..<200 {
       let queues = try make([1, 1])
       let select = try Blocked { Self.endingOfSelect(queues) }
       #expect(until { queues[1].waitingCounts.takers == 1 })
-      // Both have one before it is awake, most times.
+      // Most times both have an element before it is awake.
       #expect(try queues[1].tryPut(0))
       #expect(try queues[0].tryPut(0))
       hits[try select.result() == .value(0) ? 0 : 1] += 1
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "It takes from whichever has an element first, and wakes for each",
+    "It takes from whichever queue has an element first, and wakes for each",
     arguments: [[5, 5], [0, 0], [0, 5], [5, 0, 1]])
   func whichever(capacities: [Int]) throws {
     let queues = try make(capacities)
@@ -94,10 +94,10 @@ import Testing
     #expect(queues.allSatisfy { $0.waitingCounts == (0, 0) })
   }
 
-  @Test("P11 a wake-up that a select had no use for goes to the next one in that line")
+  @Test("P11 a wake-up that a select could not use is passed to the next one in that line")
   func passedOn() throws {
-    // A select waits at both queues, a take behind it at the second. The second one's element wakes the select, which
-    // may find the first one's, too.
+    // A select waits at both queues, a take behind it at the second. The second queue's element wakes the select, which
+    // may find the first queue's element too.
     for _ in 0..<300 {
       let queues = try make([1, 1])
       let select = try Blocked { Self.endingOfSelect(queues) }

@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct BlockingQueueTests {
-  @Test("P01 random calls do what an array would do", arguments: Kind.allCases)
+  @Test("P01 random calls agree with an array", arguments: Kind.allCases)
   func model(kind: Kind) throws {
     let queue = try kind.make(Int.self)
     let capacity = kind == .ring ? 100 : kind == .one ? 1 : Int.max
@@ -10,7 +10,7 @@ import Testing
     var random = SeededRandom(seed: 1)
     var next = 0
     for round in 0..<20_000 {
-      // Long phases of more puts, then of more takes, so that both ends are met.
+      // Long phases of more puts, then of more takes, so that both ends are reached.
       let prefersPut = round / 2000 % 2 == 0
       switch Int.random(in: 0..<10, using: &random) {
       case 0:
@@ -67,7 +67,7 @@ import Testing
     #expect(queue.isEmpty)
   }
 
-  @Test("P03 who has put an element finds one: four threads put, then take without waiting")
+  @Test("P03 a putter finds an element: four threads put, then take without waiting")
   func ownElement() throws {
     let queue = try BlockingQueue<Int>(capacity: 4)
     let misses = Record<Int>()
@@ -82,7 +82,7 @@ import Testing
     #expect(queue.isEmpty)
   }
 
-  @Test("P04 a take right after one's own put finds it", arguments: Kind.allCases)
+  @Test("P04 a take right after the same thread's put finds the element", arguments: Kind.allCases)
   func ownPut(kind: Kind) throws {
     let queue = try kind.make(Int.self)
     for number in 0..<1000 {
@@ -113,7 +113,7 @@ import Testing
   }
 
   @Test(
-    "P08 a deadline that has passed still takes what is there and puts where there is room", arguments: Kind.allCases)
+    "P08 a past deadline still takes an available element and puts where there is room", arguments: Kind.allCases)
   func expired(kind: Kind) throws {
     let queue = try kind.make(Int.self)
     try queue.put(8, until: .distantPast)
@@ -157,7 +157,7 @@ import Testing
     #expect(queue.count == 0)
   }
 
-  @Test("P16 close wakes all who wait: putters get their element back, what was accepted can be taken")
+  @Test("P16 close wakes all waiters: putters get their element back, accepted elements can be taken")
   func closeWakes() throws {
     let census = Census()
     let queue = try BlockingQueue<Parcel>(capacity: 2)
@@ -183,7 +183,8 @@ import Testing
   }
 
   @Test(
-    "P16 close races with puts and takes: each element is taken, or its putter was told", arguments: [0, 1, 8, Int.max])
+    "P16 close races with puts and takes: each element is taken, or its putter gets an error",
+    arguments: [0, 1, 8, Int.max])
   func closeRace(capacity: Int) throws {
     for round in 0..<50 {
       let queue = try BlockingQueue<Int>(capacity: capacity)
@@ -227,7 +228,7 @@ import Testing
     }
   }
 
-  @Test("P18 closing twice changes nothing", arguments: [0, 1, 5])
+  @Test("P18 a second close has no effect", arguments: [0, 1, 5])
   func doubleClose(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     #expect(!queue.isClosed)
@@ -239,7 +240,7 @@ import Testing
     #expect(ending { () throws(WaitError) in try queue.tryTake() ?? -1 } == .error(.closed))
   }
 
-  @Test("P19 a queue that goes lets go of what is left, once", arguments: Kind.allCases, [0, 1, 70, 200])
+  @Test("P19 a released queue releases its elements, once", arguments: Kind.allCases, [0, 1, 70, 200])
   func leftovers(kind: Kind, count: Int) throws {
     let census = Census()
     do {
@@ -254,7 +255,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("P19 an element whose end uses the queue finds it unlocked")
+  @Test("P19 an element whose deinit uses the queue finds it unlocked")
   func reentrantEnd() throws {
     final class Echo: Sendable {
       let queue: BlockingQueue<Int>
@@ -294,7 +295,7 @@ import Testing
     }
   }
 
-  @Test("Elements need not be Sendable: each goes from the one's hands into the other's", arguments: [0, 1])
+  @Test("Elements need not be Sendable: each is transferred", arguments: [0, 1])
   func handedOver(capacity: Int) throws {
     final class Page {
       var lines: [String] = []
@@ -314,7 +315,7 @@ import Testing
     #expect(lines == ["written", "read"])
   }
 
-  @Test("P28 a capacity below zero is an error, a huge one is none")
+  @Test("P28 a negative capacity is an error, a huge one is not")
   func capacities() throws {
     #expect(throws: QueueError.self) { try BlockingQueue<Int>(name: "jobs", capacity: -1) }
     do {
@@ -333,7 +334,7 @@ import Testing
     #expect(small.remainingCapacity == 2 && small.count == 1)
   }
 
-  @Test("A thousand queues made and let go leave nothing", arguments: [0, 1, 100, Int.max])
+  @Test("A thousand queues made and released leave nothing", arguments: [0, 1, 100, Int.max])
   func thousandRounds(capacity: Int) throws {
     let census = Census()
     for _ in 0..<1000 {
@@ -344,7 +345,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("A drain takes what is there in order, frees the places and gives its wake-ups on")
+  @Test("A drain takes all elements in order, frees their places and passes its wake-ups on")
   func drain() throws {
     let queue = try BlockingQueue<Int>(capacity: 4)
     for number in 0..<4 { try queue.put(number) }

@@ -10,7 +10,7 @@ import Musl
 #endif
 
 @Suite(.timeLimit(.minutes(2))) struct BlockingQueueWaitTests {
-  @Test("P06 a put at its deadline: the element is in the queue or back, never both", arguments: [0, 1])
+  @Test("P06 a put at its deadline: the element is in the queue or returned, never both", arguments: [0, 1])
   func timeoutRace(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     let accepted = Record<Int>()
@@ -32,7 +32,7 @@ import Musl
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("P10 no wake-up is lost between the look and the sleep", arguments: [0, 1, 2])
+  @Test("P10 no wake-up is lost between the check and the sleep", arguments: [0, 1, 2])
   func noLostWakeUp(capacity: Int) throws {
     let (there, back) = (try BlockingQueue<Int>(capacity: capacity), try BlockingQueue<Int>(capacity: capacity))
     try onThreads(2) { number in
@@ -56,9 +56,9 @@ import Musl
     }
   }
 
-  @Test("P11 who gives up while it is woken gives the wake-up on", arguments: [true, false])
+  @Test("P11 a waiter that gives up while it is woken passes the wake-up on", arguments: [true, false])
   func passedOn(byCancel: Bool) throws {
-    // Two wait; one is ended in the same moment as an element comes. Whatever comes first, the other or it has it.
+    // Two wait, and one ends just as an element arrives. In any order, one of them has it.
     for round in 0..<300 {
       let queue = BlockingQueue<Int>()
       let limit = byCancel ? Deadline.distantFuture : .after(.microseconds(round % 60 * 10))
@@ -76,7 +76,7 @@ import Musl
     }
   }
 
-  @Test("P25 takes that ran out of time leave nothing in the line", arguments: [0, 1, 100])
+  @Test("P25 takes that timed out leave nothing in the line", arguments: [0, 1, 100])
   func noNodesLeft(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     try onThreads(2) { _ in
@@ -88,7 +88,7 @@ import Musl
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("P35 cancelling a thread ends its wait, and an element that it was putting comes back", arguments: [0, 1])
+  @Test("P35 cancelling a thread ends its wait, and an element that it was putting is returned", arguments: [0, 1])
   func cancelThread(capacity: Int) throws {
     let census = Census()
     let queue = try BlockingQueue<Parcel>(capacity: capacity)
@@ -110,7 +110,7 @@ import Musl
     #expect(queue.waitingCounts == (0, 0) && empty.waitingCounts == (0, 0))
   }
 
-  @Test("P35 a thread that was cancelled before still takes what is there, and does not wait")
+  @Test("P35 a thread cancelled in advance still takes an available element, and does not wait")
   func cancelledBefore() throws {
     let queue = BlockingQueue<Int>()
     try queue.put(1)
@@ -121,7 +121,7 @@ import Musl
     #expect(try results.result() == [.value(1), .error(.cancelled)])
   }
 
-  @Test("A blocking call refuses to block a thread of Swift's tasks, but does what needs no wait", arguments: [0, 1])
+  @Test("A blocking call refuses to block a thread of Swift's tasks, but works if it need not wait", arguments: [0, 1])
   func cooperativeThread(capacity: Int) throws {
     // A test runs in a task.
     let queue = try BlockingQueue<Int>(capacity: capacity)
@@ -133,7 +133,7 @@ import Musl
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("Those who wait are woken in the order of their arrival", arguments: [0, 1])
+  @Test("Waiters are woken in the order of their arrival", arguments: [0, 1])
   func order(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     var takers: [Blocked<Ending>] = []
@@ -147,7 +147,7 @@ import Musl
     }
   }
 
-  @Test("P21 putters who wait come in the order of their arrival", arguments: [0, 1])
+  @Test("P21 waiting putters proceed in the order of their arrival", arguments: [0, 1])
   func orderOfPutters(capacity: Int) throws {
     let queue = try BlockingQueue<Int>(capacity: capacity)
     if capacity == 1 { try queue.put(0) }
@@ -164,7 +164,7 @@ import Musl
     }
   }
 
-  @Test("An error says what was waited for, how long, and what to do")
+  @Test("An error has the operation, the duration of the wait, and advice")
   func errorText() throws {
     let queue = try BlockingQueue<Int>(name: "jobs", capacity: 1)
     let error = try Blocked { () -> WaitError? in
@@ -186,7 +186,7 @@ import Musl
     }
   }
 
-  @Test("A queue in which one waits uses no processor time")
+  @Test("A queue with a waiter uses no processor time")
   func idle() throws {
     let queue = BlockingQueue<Int>()
     let used = try Blocked { () -> Duration in
@@ -194,7 +194,7 @@ import Musl
       _ = ending { () throws(WaitError) in try queue.take(until: .after(.milliseconds(50))) }
       return threadTime() - before
     }
-    // The spin and two calls of the system; a thread that polled would have used all of it.
+    // The spin and two system calls. A polling thread would have used all of it.
     #expect(try used.result() < .milliseconds(25))
   }
 }

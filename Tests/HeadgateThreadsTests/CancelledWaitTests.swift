@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-/// Each wait of a task, as a task that never gets what it waits for.
+/// Each kind of wait of a task, with a task that never gets what it waits for.
 private enum EndlessWait: String, CaseIterable, Sendable {
   case take, put, rendezvous, select, takeByPriority, putByPriority, takeWhenDue, putWhenDue
   case semaphore, latch, notify, barrier
@@ -60,7 +60,7 @@ private enum EndlessWait: String, CaseIterable, Sendable {
   }
 }
 
-/// Counts the pieces of its tasks.
+/// Counts the jobs of its tasks.
 private final class Counting: TaskExecutor {
   let pieces = Count()
 
@@ -70,7 +70,7 @@ private final class Counting: TaskExecutor {
   }
 }
 
-/// An actor with an executor of its own, so that what leaves it comes to its task's.
+/// An actor with its own executor. Other jobs run on its task's executor.
 private actor Home {
   let loop: ThreadLoop
 
@@ -89,7 +89,7 @@ private actor Home {
       try await wait.run()
     }
     await #expect(throws: CancellationError.self) { try await before.value }
-    // Before a call of `blocking` has started only: later it is the call's to end.
+    // Only before a call of `blocking` has started. Later it is up to the call.
     if wait == .blockingCall { return }
     for _ in 0..<20 {
       let task = Task { try await wait.run() }
@@ -98,7 +98,7 @@ private actor Home {
     }
   }
 
-  @Test("a wait stays on the actor of its caller, before it suspends and after", arguments: EndlessWait.allCases)
+  @Test("a wait stays on its caller's actor, before and after the suspension", arguments: EndlessWait.allCases)
   private func staysHome(wait: EndlessWait) async throws {
     let home = try Home()
     defer { home.loop.stop() }

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Signals to tests that something changed which they look at: a line of a queue, a record, a clock's timers.
+/// Signals changes that tests watch, such as a queue's line, a record, or a clock's timers.
 final class Changes: Sendable {
   private struct State {
     var version = 0
@@ -15,7 +15,7 @@ final class Changes: Sendable {
 
   private let state = Locked(State())
 
-  /// How many changes there were.
+  /// The number of changes so far.
   var version: Int { state.withLock { $0.version } }
 
   func note() {
@@ -27,7 +27,7 @@ final class Changes: Sendable {
     for call in waiting { call() }
   }
 
-  /// Calls `body` once there was another change than those; at once if there was one.
+  /// Calls `body` once there is a change beyond the given number, or at once if there has been one.
   func whenMore(than version: Int, _ body: @escaping @Sendable () -> Void) {
     let isLate = state.withLock { state in
       if state.version == version { state.waiting.append(body) }
@@ -37,7 +37,7 @@ final class Changes: Sendable {
   }
 }
 
-/// Waits until others have come so far: true, or false after a minute. Looks once, and again after each change.
+/// Waits until the condition holds. Returns false after a minute. Checks once, and again after each change.
 func until(_ condition: () -> Bool) -> Bool {
   let limit = Deadline.after(generous)
   while true {

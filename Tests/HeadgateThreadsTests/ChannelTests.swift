@@ -1,9 +1,9 @@
 import HeadgateThreads
 import Testing
 
-/// The ends of a channel, and what every source of elements has.
+/// The ends of a channel, and the common features of all sources of elements.
 @Suite(.timeLimit(.minutes(2))) struct ChannelTests {
-  @Test("The last sender to go closes the channel; what was put is still taken", arguments: [0, 1, 100])
+  @Test("Releasing the last sender closes the channel; its elements can still be taken", arguments: [0, 1, 100])
   func senders(capacity: Int) throws {
     let receiver: Receiver<Int>
     var sender: Sender<Int>?
@@ -23,7 +23,7 @@ import Testing
     #expect(receiver.isClosed)
   }
 
-  @Test("The last receiver to go closes the channel: puts fail, and what is left is released")
+  @Test("Releasing the last receiver closes the channel: puts fail, and its elements are released")
   func receivers() throws {
     let census = Census()
     var receiver: Receiver<Parcel>?
@@ -38,7 +38,7 @@ import Testing
     }
     #expect(receiver?.count == 2)
     receiver = nil
-    // Whether it waited by then or not.
+    // Whether it was already waiting or not.
     #expect(try putting.result() == .error(.closed))
     #expect(sender.isClosed)
     #expect(until { census.alive == 0 })
@@ -62,7 +62,7 @@ import Testing
     #expect(throws: WaitError.self) { _ = try other.receiver.tryTake() }
   }
 
-  @Test("A blocking loop in a task is an error at once, and no early end")
+  @Test("A blocking loop in a task is an error at once, and not an early end")
   func cooperativeLoop() throws {
     let queue = BlockingQueue<Int>()
     try queue.put(1)
@@ -72,7 +72,7 @@ import Testing
     #expect(queue.count == 1)
   }
 
-  @Test("Ordered queues have what blocking queues have: drains, batches, loops for threads and tasks")
+  @Test("Ordered queues have the features of blocking queues: drains, batches, loops for threads and tasks")
   func ordered() async throws {
     let urgent = PriorityBlockingQueue<Int, Int>()
     #expect(urgent.isEmpty)

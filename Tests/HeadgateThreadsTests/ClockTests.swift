@@ -1,13 +1,13 @@
 import HeadgateThreads
 import Testing
 
-/// What Swift's generic code sees of this library's clocks.
+/// This library's clocks in generic code.
 @Suite struct ClockTests {
   private func instant<Time: Clock>(_ duration: Time.Duration, from clock: Time) -> Time.Instant {
     clock.now.advanced(by: duration)
   }
 
-  @Test("the timer thread is a clock for whatever takes one: it measures, and its sleep ends no sooner than asked")
+  @Test("the timer thread is a clock for generic code: it measures, and its sleep ends no sooner than asked")
   func real() async throws {
     let clock = TimerThread.shared
     let taken = try await clock.measure { try await Task.sleep(for: .milliseconds(2), clock: clock) }
@@ -18,7 +18,7 @@ import Testing
     #expect(clock.minimumResolution == .nanoseconds(1))
   }
 
-  @Test("a clock that only moves when it is told to ends the sleeps that it passes")
+  @Test("a manual clock ends the sleeps that it passes")
   func still() async throws {
     let clock = StillClock()
     let due = clock.now + .seconds(5)

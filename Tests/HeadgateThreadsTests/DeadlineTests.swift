@@ -25,7 +25,7 @@ import Musl
     #expect(Deadline.after(.seconds(Int64.max)) > now + Self.year * 291)
   }
 
-  @Test("Sums stop at both ends and never wrap")
+  @Test("Sums saturate at both ends and never wrap")
   func saturation() {
     #expect(Deadline(nanoseconds: .max - 1) + .nanoseconds(1) == .distantFuture)
     #expect(Deadline(nanoseconds: .max - 1) + .nanoseconds(2) == .distantFuture)
@@ -39,7 +39,7 @@ import Musl
     #expect(Deadline(nanoseconds: 5) + .nanoseconds(Int64.max) == Deadline(nanoseconds: (1 << 63) + 4))
   }
 
-  @Test("Never stays never, however much is taken from it")
+  @Test("Never stays never after any subtraction")
   func never() {
     for distance in [Duration.zero, .seconds(-1), .nanoseconds(Int64.min), .seconds(Int64.min), .seconds(1)] {
       #expect(Deadline.distantFuture + distance == .distantFuture)
@@ -62,7 +62,7 @@ import Musl
     #expect(Deadline.distantPast.nanoseconds(since: .distantFuture) == -.max)
   }
 
-  @Test("A moment plus the difference to another is the other", arguments: [1, 2, 3] as [UInt64])
+  @Test("A time plus the difference to another is the other", arguments: [1, 2, 3] as [UInt64])
   func roundTrip(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     for _ in 0..<1000 {
@@ -73,7 +73,7 @@ import Musl
   }
 
   @Test(
-    "Whole nanoseconds are cut towards zero and held between the ends of Int64",
+    "Nanoseconds are rounded towards zero and clamped to the range of Int64",
     arguments: [
       (.zero, 0),
       (.nanoseconds(Int64.max), .max),
@@ -84,7 +84,7 @@ import Musl
       (.nanoseconds(Int64.min) + .nanoseconds(1), .min + 1),
       (.seconds(Int64.max), .max),
       (.seconds(Int64.min), .min),
-      // Beyond what `Duration.components` can tell.
+      // Beyond the range of `Duration.components`.
       (.seconds(Int64.max) * 3, .max),
       (.seconds(Int64.min) * 3, .min),
       (Duration(secondsComponent: 0, attosecondsComponent: 999_999_999), 0),
@@ -97,13 +97,13 @@ import Musl
     #expect(duration.wholeNanoseconds == expected)
   }
 
-  @Test("Seconds for people have fractions and a sign")
+  @Test("Seconds in descriptions have fractions and a sign")
   func inSeconds() {
     #expect(Duration.milliseconds(1500).inSeconds == 1.5)
     #expect(Duration.milliseconds(-250).inSeconds == -0.25)
   }
 
-  @Test("P79 D43 the clock is the system's monotonic one, which no step of the wall clock moves")
+  @Test("P79 D43 the clock is the system's monotonic one, which changes of the wall clock do not affect")
   func clock() {
     for _ in 0..<1000 {
       let before = Self.monotonic()

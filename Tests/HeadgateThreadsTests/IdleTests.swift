@@ -3,11 +3,11 @@ import Glibc
 import HeadgateThreads
 import Testing
 
-/// What has nothing to do uses no processor time: its threads don't run at all.
+/// Idle objects use no processor time: their threads don't run at all.
 @Suite struct IdleTests {
-  @Test("An idle pool, queue, timer thread and loop let the processor alone")
+  @Test("An idle pool, queue, timer thread and loop use no processor time")
   func nobodyRuns() async {
-    // In a process of its own, where nobody gives them anything to do.
+    // In a separate process, where they have nothing to do.
     await #expect(processExitsWith: .success) {
       let problem = try await onThread { () -> String? in
         let pool = try ThreadPool(name: "idle-pool", size: 2, idleTime: .seconds(3600))
@@ -30,8 +30,8 @@ import Testing
         _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-select")) {
           _ = try BlockingQueue.select(from: queues, until: .after(.seconds(3600)))
         }
-        // Time is measured in the work of two other threads. Until all have gone to sleep, since an idle thread may look a
-        // few times more before that.
+        // Time is measured in the work of two other threads. The first part lasts until all have gone to sleep, since
+        // an idle thread may check a few more times before that.
         var before = ProcessCensus.switches(of: "idle-")
         var calm = 0
         for _ in 0..<1000 where calm < 5 {
@@ -52,7 +52,7 @@ import Testing
   }
 }
 
-/// Hands so many elements from one thread to another and back, each by a sleep and a wake-up or so.
+/// Passes elements from one thread to another and back, each with about one sleep and one wake-up.
 private func handOver(_ count: Int) throws {
   let there = try BlockingQueue<Int>(capacity: 0)
   let back = try BlockingQueue<Int>(capacity: 0)

@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test("Equal keys all come out, before greater ones")
+  @Test("Equal keys are all returned, before greater ones")
   func equalKeys() {
     var heap = IndexedHeap<Int>()
     for _ in 0..<100 { for key in [2, 1, 2] { _ = heap.insert(key) } }
@@ -59,7 +59,7 @@ import Testing
     #expect(drain(&heap) == Array(repeating: 1, count: 100) + Array(repeating: 2, count: 200))
   }
 
-  @Test("P74 100,000 entries, a third of them taken out again, come in order")
+  @Test("P74 100,000 entries, a third of them removed again, are returned in order")
   func many() {
     var random = SeededRandom(seed: 74)
     var heap = IndexedHeap<UInt64>()
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(
-    "P25 an emptied heap gives its memory back, and a small one keeps its own",
+    "P25 an emptied heap frees its memory, and a small one keeps its own",
     arguments: [1000, 1024, 1025, 100_000]
   )
   func memory(count: Int) {
@@ -103,7 +103,7 @@ import Testing
     return keys
   }
 
-  // Of both arrays that a heap of Ints has.
+  // Of the two arrays of a heap of Ints.
   private func capacities(_ heap: IndexedHeap<Int>) -> [Int] {
     let capacities = Mirror(reflecting: heap).children.compactMap { _, value in
       (value as? [IndexedHeap<Int>.Entry])?.capacity ?? (value as? [Int32])?.capacity

@@ -9,10 +9,10 @@ import Glibc
 import Musl
 #endif
 
-/// How long a test waits for what must come, before it fails instead of hanging.
+/// How long a test waits for an expected event, before it fails instead of hanging.
 let generous = Duration.seconds(60)
 
-/// Opens when it was counted down to zero. Any number of threads may wait for it, before and after.
+/// Opens when it has been counted down to zero. Any number of threads may wait for it, before and after.
 final class Latch: Sendable {
   private struct State {
     var count: Int
@@ -31,7 +31,7 @@ final class Latch: Sendable {
     for sleeper in sleepers { sleeper.unpark() }
   }
 
-  /// True once it is open; false if it stayed shut for a minute.
+  /// Returns true once it is open, or false if it stayed closed for a minute.
   func wait() -> Bool {
     let parker = Parker()
     let isOpen = state.withLock { state in
@@ -42,7 +42,7 @@ final class Latch: Sendable {
   }
 }
 
-/// What happened, in the order in which it happened.
+/// Events in their order.
 final class Record<Event: Sendable>: Sendable {
   private let state = Locked<[Event]>([])
 
@@ -54,7 +54,7 @@ final class Record<Event: Sendable>: Sendable {
   }
 }
 
-/// Counts those of its tokens that are alive.
+/// Counts the living tokens.
 final class Census: Sendable {
   final class Token: Sendable {
     private let census: Census
@@ -69,7 +69,7 @@ final class Census: Sendable {
       Changes.shared.note()
     }
 
-    /// Keeps the token alive in whatever closure calls this.
+    /// Keeps the token alive in the closure that calls this.
     func hold() {}
   }
 
@@ -95,7 +95,7 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
   try #require(ended.wait(), "a thread did not come to its end")
 }
 
-/// A number that no other living thread has.
+/// A number that differs between living threads.
 func threadNumber() -> UInt {
   #if canImport(Darwin)
   UInt(bitPattern: pthread_self())

@@ -3,7 +3,7 @@ import Glibc
 import HeadgateThreads
 import Testing
 
-/// A thousand rounds of making, using and letting go, each kind in a process of its own: no thread, no descriptor and no
+/// A thousand rounds of making, using and releasing, each kind in a separate process: no thread, no descriptor and no
 /// memory is left.
 @Suite struct LeakTests {
   @Test("A thousand pools leave no thread, no descriptor and no memory")

@@ -21,14 +21,14 @@ import Musl
 
   private static func end(_ single: consuming Single?) -> Int? { single?.number }
 
-  // Plain memory: only the lock under test keeps two threads from being inside at once.
+  // Plain memory: only the lock under test excludes concurrent access.
   private final class Ledger: @unchecked Sendable {
     var inside = 0
     var overlaps = 0
     var visits = 0
   }
 
-  @Test("Eight threads lose no count of a plain counter")
+  @Test("Eight threads lose no increment of a plain counter")
   func counter() throws {
     let counter = Locked(0)
     try onThreads(8) { _ in
@@ -37,7 +37,7 @@ import Musl
     #expect(counter.withLock { $0 } == 400_000)
   }
 
-  @Test("Never two inside, though each gives its processor away in there")
+  @Test("Never two inside, though each yields its processor there")
   func exclusion() throws {
     let ledger = Ledger()
     let lock = Locked(0)
@@ -57,7 +57,7 @@ import Musl
   }
 
   #if !canImport(Darwin)
-  @Test("P10 who sleeps for the lock gets it: no wake-up is lost")
+  @Test("P10 a sleeping thread gets the lock: no wake-up is lost")
   func asleep() throws {
     let shared = Locked(0)
     for round in 1...200 {
@@ -69,7 +69,7 @@ import Musl
           ended.countDown()
         }
       }
-      // 2: at least one of them sleeps or is about to.
+      // 2: at least one thread sleeps or is about to.
       let limit = Deadline.after(generous)
       while shared.lock.word.pointee.load(ordering: .relaxed) != 2, .now < limit { sched_yield() }
       #expect(shared.lock.word.pointee.load(ordering: .relaxed) == 2)
@@ -81,7 +81,7 @@ import Musl
   }
   #endif
 
-  @Test("A closure's error comes out as it is, and the lock is free again")
+  @Test("A closure's error is rethrown, and the lock is free again")
   func errors() throws {
     let lock = Locked(7)
     do throws(Refusal) {
@@ -93,12 +93,12 @@ import Musl
     } catch {
       #expect(error.number == 8)
     }
-    // From another thread: with the lock still held, this one would be stopped by its own assertion instead.
+    // From another thread: if the lock were still held, the assertion would stop this one.
     try onThreads(1) { _ in lock.withLock { $0 += 1 } }
     #expect(lock.withLock { $0 } == 9)
   }
 
-  @Test("Holds values that can't be copied, hands them out, and ends them once")
+  @Test("Holds values that can't be copied, consumes them, and destroys them once")
   func nonCopyable() {
     let census = Census()
     let lock = Locked<Single?>(Single(token: census.token()))
@@ -119,7 +119,7 @@ import Musl
   }
 
   #if DEBUG
-  @Test("In debug builds a holder that locks again is stopped instead of waiting for ever")
+  @Test("In debug builds a holder that locks again is stopped instead of waiting forever")
   func locksTwice() async {
     await #expect(processExitsWith: .failure) {
       let lock = Locked(0)
@@ -127,7 +127,7 @@ import Musl
     }
   }
 
-  @Test("In debug builds the assertions on the holder stop who breaks them, and nobody else")
+  @Test("In debug builds the assertions about the holder stop violations, and nothing else")
   func assertions() async throws {
     let lock = Locked(0)
     lock.assertNotHeld()

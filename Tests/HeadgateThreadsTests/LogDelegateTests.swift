@@ -1,16 +1,16 @@
 import HeadgateThreads
 import Testing
 
-/// Tests that set what the process has one of (the log's delegate, the handler of uncaught errors) run one after another.
+/// Tests that set properties of the process (the log's delegate, the handler of uncaught errors) run one after another.
 @Suite(.serialized) enum ProcessWideTests {}
 
-/// Keeps the lines that it receives.
+/// Keeps the received lines.
 final class LogLines: HeadgateLogDelegate {
   private let lines = Record<String>()
 
   func headgateLog(_ line: String, source: HeadgateLog.Source) { lines.add(line) }
 
-  /// Those that speak of one thread.
+  /// The lines about one thread.
   func about(_ name: String) -> [String] { lines.events.filter { $0.contains("\"\(name)\"") } }
 }
 
@@ -21,7 +21,9 @@ extension ProcessWideTests {
       var description: String { "broken \(number)" }
     }
 
-    @Test("An error that nobody joins for goes to the thread's handler, however it was let go", arguments: 0..<4)
+    @Test(
+      "An error without a join goes to the thread's handler, in whichever way the thread was released", arguments: 0..<4
+    )
     func threadHandler(way: Int) async throws {
       let told = Parker()
       let errors = Record<String>()
@@ -54,7 +56,7 @@ extension ProcessWideTests {
       #expect(names.events == ["way \(way)"])
     }
 
-    @Test("An error that a join threw goes to no handler")
+    @Test("An error thrown by a join goes to no handler")
     func joined() async throws {
       let errors = Record<String>()
       let attributes = ThreadAttributes { error, _ in errors.add("\(error)") }
@@ -66,7 +68,7 @@ extension ProcessWideTests {
       #expect(errors.events.isEmpty)
     }
 
-    @Test("Without a handler of its own a thread's error goes to the process's, and without that to the log")
+    @Test("Without its own handler a thread's error goes to the process's, and without that to the log")
     func processHandler() async throws {
       let told = Parker()
       let errors = Record<String>()
@@ -93,13 +95,13 @@ extension ProcessWideTests {
         local.withValue { _ in }
         throw Broken(number: 8)
       }
-      // A thread's values go after its error was told.
+      // A thread's values are destroyed after its error was reported.
       #expect(gone.wait())
       #expect(log.about("for the log").count == 1)
       #expect(log.about("for the log").first?.contains("broken 8") == true)
     }
 
-    @Test("A handle that goes before the join detaches the thread, and the log says so; others say nothing")
+    @Test("A handle released before the join detaches the thread, and the log says so; others log nothing")
     func dropped() async throws {
       let log = LogLines()
       HeadgateLog.delegate = log

@@ -2,9 +2,9 @@ import HeadgateThreads
 import Logging
 import Testing
 
-/// Each test has switches and an output of its own: those of `HeadgateLog` belong to the whole process.
+/// Each test has its own switches and output. Those of `HeadgateLog` belong to the whole process.
 @Suite struct LogTests {
-  /// The core of `HeadgateLog`, with handlers that keep what they get.
+  /// The core of `HeadgateLog`, with handlers that keep their input.
   private final class Bench: Sendable {
     let switches = LogSwitches()
     let output: LogOutput
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("Sources are on and off one by one and all together, and the message of one that is off is never computed")
+  @Test("Sources are on and off one by one and all together, and the message of a disabled source is never computed")
   func switches() {
     let bench = Bench()
     let computed = Record<String>()
@@ -84,7 +84,7 @@ import Testing
     bench.switches.disableAll()
     #expect(told() == [])
     #expect(computed.events.count == 9)
-    // One logger a source, made when it was first needed.
+    // One logger per source, made on first use.
     #expect(bench.labels.events.sorted() == computed.events.sorted().uniqued.map { "headgate.\($0)" })
   }
 
@@ -121,14 +121,14 @@ import Testing
     #expect(bench.handled.events.count == 1)
   }
 
-  @Test("A moment is written in UTC, with leading zeros")
+  @Test("A time is written in UTC, with leading zeros")
   func stamp() {
     #expect(LogLine.stamp(seconds: 0, nanoseconds: 0) == "1970-01-01T00:00:00.000Z")
     #expect(LogLine.stamp(seconds: 951_782_399, nanoseconds: 7_999_999) == "2000-02-28T23:59:59.007Z")
     #expect(LogLine.stamp(seconds: 951_782_400, nanoseconds: 999_999_999) == "2000-02-29T00:00:00.999Z")
   }
 
-  @Test("A delegate that logs again does not recurse: its line goes to swift-log")
+  @Test("A delegate that logs does not recurse: its line goes to swift-log")
   func delegateThatLogs() {
     let bench = Bench()
     let delegate = Delegate { bench.output.write(.timer, .warning, "from the delegate") }
@@ -140,7 +140,7 @@ import Testing
     bench.output.delegate = nil
   }
 
-  @Test("A handler that logs again does not recurse: its line is dropped, and the next ones of others are not")
+  @Test("A handler that logs does not recurse: its line is dropped, and later lines are not")
   func handlerThatLogs() {
     let own = Locked<Bench?>(nil)
     let bench = Bench(onHandling: { own.withLock { $0 }?.output.write(.timer, .warning, "from the handler") })
@@ -157,12 +157,12 @@ import Testing
     own.withLock { $0 = nil }
   }
 
-  @Test("The program's factory is called under no lock: it may log itself, and read the delegate")
+  @Test("The program's factory is called without locks: it may log, and read the delegate")
   func factory() {
     let own = Locked<Bench?>(nil)
     let bench = Bench(onMaking: {
       let bench = own.withLock { $0 }
-      // Under the output's lock neither would come back.
+      // Under the output's lock neither would return.
       #expect(bench?.output.delegate == nil)
       bench?.output.write(.timer, .warning, "from the factory")
     })
@@ -172,7 +172,7 @@ import Testing
     own.withLock { $0 = nil }
   }
 
-  @Test("A delegate is let go under no lock: its end may ask for the delegate")
+  @Test("A delegate is released without locks: its deinit may read the delegate")
   func delegateEnds() {
     final class Dying: HeadgateLogDelegate {
       let output: LogOutput
@@ -191,7 +191,7 @@ import Testing
     #expect(ended.wait())
   }
 
-  @Test("Four threads tell while sources and delegate are switched: every line goes to exactly one place")
+  @Test("Four threads log while sources and delegate are switched: every line goes to exactly one place")
   func manyThreads() throws {
     let bench = Bench()
     let delegate = Delegate()
@@ -214,7 +214,7 @@ import Testing
     #expect(told.events.count == bench.handled.events.count + delegate.lines.events.count)
   }
 
-  @Test("The process's log has all sources, each with a name of its own")
+  @Test("The process's log has all sources, each with its own name")
   func sources() {
     let sources = HeadgateLog.Source.allCases
     #expect(Set(sources).count == 6)
@@ -224,7 +224,7 @@ import Testing
 }
 
 extension [String] {
-  /// Without neighbours that are equal.
+  /// Removes equal neighbours.
   fileprivate var uniqued: [String] {
     reduce(into: []) { result, element in if result.last != element { result.append(element) } }
   }

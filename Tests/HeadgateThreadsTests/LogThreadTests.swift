@@ -3,7 +3,7 @@ import HeadgateThreads
 import Logging
 import Testing
 
-/// What a line says of the thread that tells it, which is kept from one line to the next.
+/// The thread's name in a line, which is cached between lines.
 @Suite struct LogThreadTests {
   private struct Handler: LogHandler {
     let lines: Record<String>
@@ -18,7 +18,7 @@ import Testing
     func log(event: LogEvent) { lines.add("\(event.message)|\(event.metadata?["thread"].map { "\($0)" } ?? "none")") }
   }
 
-  /// Keeps what it is told as it is.
+  /// Keeps its input unchanged.
   private struct Keeper: LogHandler {
     let kept: Record<LogEvent>
     var metadata: Logger.Metadata = [:]
@@ -32,7 +32,7 @@ import Testing
     func log(event: LogEvent) { kept.add(event) }
   }
 
-  /// Takes no level but its own.
+  /// Accepts only its own level.
   private struct Stubborn: LogHandler {
     let lines: Record<String>
     var metadata: Logger.Metadata = [:]
@@ -59,7 +59,7 @@ import Testing
 
   private func rename(_ name: String) { name.withCString { headgate_thread_name($0) } }
 
-  @Test("Each line has the name that its thread has at that moment, however many threads tell and whoever told before")
+  @Test("Each line has its thread's current name, for any number of threads in any order")
   func names() throws {
     let (output, lines) = (output, lines)
     let names = (0..<50).flatMap { ["worker-\($0)", "\($0)", "a-name-of-15-b\($0 % 10)"] }
@@ -89,7 +89,7 @@ import Testing
     #expect(Set(lines.events.compactMap { $0.split(separator: "|").last }).count == 2)
   }
 
-  @Test("What a handler keeps of a line stays as it was, whatever its thread tells afterwards and after its end")
+  @Test("A line that a handler keeps is unchanged after later lines and the thread's end")
   func kept() throws {
     let kept = Record<LogEvent>()
     let output = LogOutput { label in Logger(label: label) { _ in Keeper(kept: kept) } }
@@ -108,7 +108,7 @@ import Testing
     #expect(lines.sorted() == expected.sorted())
   }
 
-  @Test("A handler that keeps to a level of its own gets nothing below it")
+  @Test("A handler with its own level gets nothing below it")
   func ownLevel() {
     let lines = lines
     let output = LogOutput { label in Logger(label: label) { _ in Stubborn(lines: lines) } }

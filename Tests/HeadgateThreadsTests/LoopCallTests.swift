@@ -18,7 +18,7 @@ import Testing
     return nil
   }
 
-  @Test("P30 the typed result, the typed error, and what can't be copied come back from the loop")
+  @Test("P30 the typed result, the typed error, and noncopyable values are returned from the loop")
   func results() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     try await onThread {
@@ -50,11 +50,12 @@ import Testing
   }
 
   @Test(
-    "P37 two loops that wait for each other: the one that would close the circle is told at once", arguments: [2, 3, 5])
+    "P37 two loops that wait for each other: the one that would close the circle gets an error at once",
+    arguments: [2, 3, 5])
   func circle(size: Int) async throws {
     let loops = try (0..<size).map { try ThreadLoop(name: "test-\($0)") }
     let codes = Record<WaitError.Code>()
-    // Each waits for the next; the last for the first.
+    // Each waits for the next, and the last for the first.
     let limit = Deadline.after(generous)
     @Sendable func visit(_ index: Int) {
       let next = loops[(index + 1) % size]
@@ -65,7 +66,7 @@ import Testing
     }
     try await loops[0].performAndWait { visit(0) }
     #expect(codes.events == [.wouldDeadlock])
-    // The chain without the closing link is no circle, also afterwards.
+    // The chain without the closing link is no circle, even afterwards.
     for loop in loops {
       let one = try await loop.performAndWait { 1 }
       #expect(one == 1)
@@ -73,7 +74,7 @@ import Testing
     for loop in loops { loop.stop() }
   }
 
-  @Test("P37 two loops that call each other at the same moment: at least one comes through, none hangs")
+  @Test("P37 two loops that call each other at the same moment: at least one succeeds, none hangs")
   func bothAtOnce() async throws {
     let (one, two) = (try ThreadLoop(name: "test-one"), try ThreadLoop(name: "test-two"))
     for _ in 0..<500 {
@@ -92,7 +93,7 @@ import Testing
     two.stop()
   }
 
-  @Test("P06 a wait that times out takes the closure back, or leaves it running; the error says which")
+  @Test("P06 a wait that times out withdraws the closure, or leaves it running; the error says which")
   func timeOut() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let census = Census()
@@ -112,7 +113,7 @@ import Testing
       return (false, 0)
     }
     #expect(isTakenBack)
-    // The test's own token, at most: the one in the inbox has gone.
+    // At most the test's own token. The one in the inbox is gone.
     #expect(alive <= 1)
     release.countDown()
     await loop.settle()
@@ -142,7 +143,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P06 10,000 waits whose deadline races with the call: called or taken back, never both, never neither")
+  @Test("P06 10,000 waits whose deadline races with the call: called or withdrawn, never both, never neither")
   func timeOutRace() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let inTime = try await onThread { () -> Int in
@@ -166,7 +167,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P35 cancelling the thread that waits takes the closure back")
+  @Test("P35 cancelling the waiting thread withdraws the closure")
   func cancelThread() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let release = await loop.occupy()
@@ -184,7 +185,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P22 cancelling the task that waits takes the closure back, before and while it waits")
+  @Test("P22 cancelling the waiting task withdraws the closure, before and during the wait")
   func cancelTask() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let release = await loop.occupy()
@@ -205,7 +206,7 @@ import Testing
   @Test("The memory of a burst is not kept for the next inbox; that of usual numbers is")
   func agendaMemory() {
     var agenda = LoopAgenda()
-    /// What room the inbox has after it was emptied: that of the batch before.
+    /// The capacity of the emptied inbox: that of the batch before.
     func room(after count: Int) -> Int {
       for number in [count, 0] {
         var inbox = [LoopItem](repeating: .closure(LoopClosure {}), count: number)

@@ -12,7 +12,7 @@ import Testing
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serialExecutor.asUnownedSerialExecutor() }
 
-    /// Whether it ran on the loop, alone.
+    /// Whether it ran on the loop, and alone.
     func move() -> Bool {
       let isAlone = inside.withLock { inside in
         inside += 1
@@ -29,7 +29,7 @@ import Testing
       return isFirst && move()
     }
 
-    // Not by `pthread_self`, which the optimizer takes for a constant, also from before a suspension to after it.
+    // Not with `pthread_self`, which the optimizer treats as a constant, even across a suspension.
     func thread() -> ObjectIdentifier { ObjectIdentifier(ThreadRecord.current) }
 
     func rest() async { try? await Task.sleep(for: .milliseconds(1)) }
@@ -56,7 +56,7 @@ import Testing
     let player = Player(loop)
     let thread = try await loop.performAndWait { ObjectIdentifier(ThreadRecord.current) }
     #expect(await player.thread() == thread)
-    // From other threads, each hop with a wake-up; then from tasks that prefer the loop, without.
+    // From other threads, each hop with a wake-up. Then from tasks that prefer the loop, without.
     let isGood = await Self.move(player, times: 5000)
     #expect(isGood)
     let isGoodThere = await withTaskExecutorPreference(loop.taskExecutor) {
@@ -68,13 +68,13 @@ import Testing
     await player.rest()
     #expect(await player.thread() == thread)
     await #expect(throws: TestFailure(number: 39)) { try await player.throwing() }
-    // No job is kept, and the memory of the inbox is that of a few.
+    // No job is kept, and the inbox has the memory for a few.
     await loop.settle()
     #expect(loop.core.state.withLock { $0.inbox.capacity } < 1024)
     loop.stop()
   }
 
-  @Test("P39 many tasks at one actor: none runs beside another")
+  @Test("P39 many tasks at one actor: none overlap")
   func manyTasks() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let player = Player(loop)
@@ -87,7 +87,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P39 assumeIsolated works in closures of perform, timers and sources, and isIsolating tells true and false")
+  @Test("P39 assumeIsolated works in closures of perform, timers and sources, and isIsolating returns true and false")
   func assumeIsolated() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let player = Player(loop)
@@ -116,7 +116,7 @@ import Testing
     }
   }
 
-  @Test("P39 an actor's job finds its loop: performAndWait is inline there, blocking or not")
+  @Test("P39 an actor's job knows its loop: performAndWait is inline there, blocking or not")
   func inlineFromAnActor() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let player = Player(loop)
@@ -171,7 +171,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P39 jobs that come after the stop run, those of actors still one at a time and isolated")
+  @Test("P39 jobs after the stop run; those of actors are still isolated and one at a time")
   func afterTheStop() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let player = Player(loop)
@@ -202,7 +202,7 @@ import Testing
     #expect(loop.core.state.withLock { $0.orphans.isEmpty })
   }
 
-  @Test("P38 100 stops among the jobs of 20 tasks: all of them end, none beside another")
+  @Test("P38 100 stops among the jobs of 20 tasks: all of them end, none overlap")
   func stopAmongJobs() async throws {
     for round in 0..<100 {
       let loop = try ThreadLoop(name: "test-loop")
@@ -227,7 +227,7 @@ import Testing
     }
   }
 
-  @Test("P39 a loop on somebody else's thread runs jobs while it is run")
+  @Test("P39 a loop on another thread runs jobs while it is run")
   func borrowedThread() async throws {
     let players = LockedBox<Player?>(nil)
     let isReady = Latch()
@@ -250,7 +250,7 @@ extension LoopExecutorTests.Player {
     let number = moves
     // The blocking form, through a function that is not async.
     let isBlockingInline = try callBackBlocking()
-    // What is called at once comes before what was sent earlier.
+    // An immediate call precedes earlier items.
     let earlier = Record<Bool>()
     loop.perform { earlier.add(true) }
     return try await loop.performAndWait {

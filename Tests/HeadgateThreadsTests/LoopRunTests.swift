@@ -40,7 +40,7 @@ import Musl
     #expect(chunks.value >= 1000)
   }
 
-  @Test("P07 a run with no time left takes one look: it does what is there, and no more")
+  @Test("P07 a run without time left checks once: it does available work, and no more")
   func noTime() async throws {
     let events = try await onThread { () -> [String] in
       let loop = ThreadLoop(onThisThreadNamed: "test-loop")
@@ -58,7 +58,7 @@ import Musl
     #expect(events == ["timedOut", "timedOut", "timedOut", "called", "performed", "called", "timedOut", "timedOut"])
   }
 
-  @Test("P09 a run ends with its limit, not before it, and its work goes on in the next")
+  @Test("P09 a run ends at its limit, not before, and its work continues in the next")
   func limit() async throws {
     try await onThread {
       let loop = ThreadLoop.current
@@ -72,7 +72,7 @@ import Musl
           throw TestFailure(number: -microseconds)
         }
       }
-      // A flood that feeds itself does not hold a run up.
+      // A flood that feeds itself does not delay the end of a run.
       let calls = Count()
       @Sendable func again() {
         calls.add()
@@ -85,7 +85,7 @@ import Musl
     }
   }
 
-  @Test("P10 a closure from another thread ends a turn that waits")
+  @Test("P10 a closure from another thread ends a waiting turn")
   func fromAnotherThread() async throws {
     let loops = LockedBox<ThreadLoop?>(nil)
     let isReady = Parker()
@@ -107,7 +107,7 @@ import Musl
     loops.withLock { $0 = nil }
   }
 
-  @Test("Runs nest: the inner one goes on with what comes next, and ends alone")
+  @Test("Runs nest: the inner one continues with the next work, and ends alone")
   func nested() async throws {
     let events = try await onThread { () -> [String] in
       let loop = ThreadLoop.current
@@ -143,7 +143,7 @@ import Musl
     #expect(loop.endRun())
     await loop.settle()
     #expect(ends.events == [.ended])
-    // A stop goes through all runs.
+    // A stop ends all runs.
     let isInside = Latch()
     loop.perform {
       loop.perform {
@@ -158,7 +158,7 @@ import Musl
     #expect(ends.events == [.ended, .stopped, .stopped])
   }
 
-  @Test("Only the loop's own thread runs it, and no thread that runs a task of Swift's")
+  @Test("Only the loop's own thread runs it, and no thread that runs a Swift task")
   func wrongThread() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let code = try await onThread { () -> LoopError.Code? in
@@ -174,7 +174,7 @@ import Musl
     loop.stop()
   }
 
-  @Test("A stopped loop is not run again; what it had is told by whoever stops it while nobody runs it")
+  @Test("A stopped loop is not run again; if nobody runs it, the stopping thread reports its items")
   func stopped() async throws {
     let events = Record<String>()
     let ends = try await onThread { () -> [LoopRunEnd] in
@@ -198,7 +198,7 @@ import Musl
     #expect(events.events == ["timer", "told", "joined"])
   }
 
-  @Test("P38 a thread that exits takes its loop with it: what is left is told")
+  @Test("P38 an exiting thread ends its loop: remaining items are reported")
   func threadExits() async throws {
     let events = Record<String>()
     let census = Census()
@@ -218,7 +218,7 @@ import Musl
           events.add("source")
         }
         loops.withLock { $0 = loop }
-        // Another loop's end is none of this one's.
+        // Another loop's end does not affect this one.
         let other = try ThreadLoop(name: "test-loop")
         other.stop()
         try other.join(until: .after(generous))
@@ -229,7 +229,7 @@ import Musl
     #expect(census.alive == 0)
   }
 
-  @Test("P35 cancelling a thread ends the run of its loop, wherever that sleeps", arguments: [false, true])
+  @Test("P35 cancelling a thread ends the run of its loop, wherever it sleeps", arguments: [false, true])
   func cancelled(watching: Bool) async throws {
     let record = LockedBox<(thread: ThreadRecord, core: LoopCore)?>(nil)
     let isReady = Latch()
@@ -246,14 +246,14 @@ import Musl
     }
     _ = try await onThread { isReady.wait() }
     let (thread, core) = try #require(record.withLock { $0 })
-    // It looks for a cancellation before it sleeps, too: this is about the sleep.
+    // It also checks for a cancellation before it sleeps, but this test is about the sleep.
     _ = try await onThread { untilAsleep(core, watching ? .polling : .parked) }
     thread.cancel()
     #expect(try await ends == [.cancelled, .cancelled])
   }
 }
 
-/// A loop gives no signal that it sleeps: it is looked at.
+/// A loop does not signal that it sleeps, so the test polls.
 private func untilAsleep(_ core: LoopCore, _ sleep: LoopCore.Sleep) -> Bool {
   let pause = Parker()
   let limit = Deadline.after(generous)

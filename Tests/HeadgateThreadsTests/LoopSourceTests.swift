@@ -26,7 +26,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P10 100,000 signals from two threads: the handler sees all that was written before each")
+  @Test("P10 100,000 signals from two threads: the handler sees everything written before each")
   func visible() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let written = LockedBox(0)
@@ -53,7 +53,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("A cancelled source is not called, not even for a signal that was there; onCancel comes once, on the loop")
+  @Test("A cancelled source is not called, even for a pending signal; onCancel is called once, on the loop")
   func cancel() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let events = Record<String>()

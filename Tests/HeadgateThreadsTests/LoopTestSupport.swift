@@ -9,12 +9,12 @@ import Glibc
 import Musl
 #endif
 
-/// Runs a blocking body on a thread of its own, off Swift's cooperative threads, and gives back what it returned.
+/// Runs a blocking body on a separate thread, not one of Swift's cooperative threads, and returns its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   try await withThrowingContinuation { continuation in
     do {
       _ = try WorkerThread(name: "test-joiner") {
-        // Joined, so that all that the thread kept is gone when the test goes on.
+        // Joined, so that everything that the thread kept is gone when the test continues.
         let thread = Result { try ManagedThread.spawn(name: "test-body") { Result { try body() } } }
         continuation.resume(with: thread.flatMap { thread in Result { try thread.join().get() } })
       }
@@ -28,7 +28,7 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) a
 func onExitingThread(_ body: @escaping @Sendable () throws -> Void) throws {
   let failure = Locked<(any Error)?>(nil)
   let isOver = Latch()
-  // Let go of by the thread's last destructors.
+  // Released by the thread's last destructors.
   let thread = try WorkerThread(name: "test-body") {
     do { try body() } catch { failure.withLock { $0 = error } }
     isOver.countDown()
@@ -38,7 +38,7 @@ func onExitingThread(_ body: @escaping @Sendable () throws -> Void) throws {
   if let failure = failure.withLock({ $0 }) { throw failure }
 }
 
-/// A value that a test moves by hand; nobody sees it change but who asks.
+/// A value that a test changes. It can only be observed by polling.
 final class Moment: Sendable {
   private let value = Locked(Deadline(nanoseconds: 1_000_000_000))
 
@@ -47,7 +47,7 @@ final class Moment: Sendable {
   func advance(_ duration: Duration) { value.withLock { $0 = $0 + duration } }
 }
 
-/// Something that a test counts.
+/// A counter.
 final class Count: Sendable {
   private let number = Locked(0)
 
@@ -77,12 +77,10 @@ extension ThreadLoop {
     return release
   }
 
-  /// Returns when all that was sent, signalled or due before has been done (up to the share of a turn), or the loop has
-  /// stopped.
-  ///
-  /// An item alone would not do: those that come during a turn are part of it, while sources and timers have to wait for
-  /// the next. So an item is sent by a timer; and twice, since the first timer may still be part of a turn that had
-  /// begun.
+  /// Returns when everything that was sent, signalled or due before has been done (up to the share of a turn), or the
+  /// loop has stopped. An item alone would not suffice: items that arrive during a turn are part of it, while sources
+  /// and timers wait for the next. The item is therefore sent by a timer, and twice, since the first timer may still be
+  /// part of a turn that had begun.
   func settle() async {
     for _ in 0..<2 {
       await withContinuation { continuation in
@@ -101,7 +99,7 @@ extension ThreadLoop {
   }
 }
 
-/// A pipe that its test closes by name.
+/// A pipe that its test closes explicitly.
 final class TestPipe: Sendable {
   let readEnd: Int32
   let writeEnd: Int32
@@ -118,7 +116,7 @@ final class TestPipe: Sendable {
     _ = write(writeEnd, bytes, count)
   }
 
-  /// Reads so many bytes at most; how many there were.
+  /// Reads at most this number of bytes. Returns how many were read.
   @discardableResult
   func take(_ count: Int = 1) -> Int {
     var bytes = [UInt8](repeating: 0, count: count)

@@ -3,7 +3,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct LoopTimerTests {
-  @Test("P72 timed calls come in the order of their moments, equal ones as they were set")
+  @Test("P72 timed calls come in the order of their times, equal ones in the order of scheduling")
   func order() async throws {
     let (early, calls) = try await onThread { () -> ([Int], [Int]) in
       let moment = Moment()
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "P72 after a stop, or the end of the run, by one call none of the others that are due is made",
+    "P72 after a call stops the loop or ends the run, none of the other due calls is made",
     arguments: [true, false])
   func stoppedBetween(byStop: Bool) async throws {
     let calls = try await onThread { () -> [String] in
@@ -84,7 +84,7 @@ import Testing
     #expect(burst.first == 10)
   }
 
-  @Test("P71 a cancelled call is never made, and what it held goes at once; its onCancel is told")
+  @Test("P71 a cancelled call is never made, and its captures are released at once; its onCancel is called")
   func cancel() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let census = Census()
@@ -122,7 +122,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("P78 a new earliest moment wakes the loop out of its sleep, and on its way there")
+  @Test("P78 a new earliest time wakes the loop from its sleep, and on its way there")
   func earlier() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     try loop.perform(after: .seconds(3600)) { Issue.record("called an hour early") }
@@ -138,7 +138,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P09 no call comes early, with descriptors to wait for and without", arguments: [false, true])
+  @Test("P09 no call comes early, with and without descriptors to wait for", arguments: [false, true])
   func neverEarly(watching: Bool) async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let pipe = try TestPipe()
@@ -159,7 +159,7 @@ import Testing
     pipe.closeBoth()
   }
 
-  @Test("P59 a flood of closures that feeds itself starves neither timers nor sources nor descriptors")
+  @Test("P59 a flood of closures that feeds itself starves no timers, sources or descriptors")
   func flood() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let pipe = try TestPipe()
@@ -189,7 +189,7 @@ import Testing
     pipe.closeBoth()
   }
 
-  @Test("A flood of timers that are all due starves no closure")
+  @Test("A flood of due timers starves no closure")
   func timerFlood() async throws {
     let (calls, before) = try await onThread { () -> (Int, Int) in
       let loop = ThreadLoop(onThisThreadNamed: "test-loop")

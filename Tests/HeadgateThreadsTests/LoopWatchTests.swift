@@ -17,7 +17,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
 #endif
 
 @Suite struct LoopWatchTests {
-  @Test("The handler is called while there is something to read, once a turn, and no more afterwards")
+  @Test("The handler is called while there is something to read, once a turn, and not afterwards")
   func reading() async throws {
     let counts = try await onThread { () -> [Int] in
       let loop = ThreadLoop.current
@@ -44,7 +44,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(counts == [0, 1, 2, 3, 3, 3, 3])
   }
 
-  @Test("P10 bytes that come while the loop sleeps, one at a time, wake it each time")
+  @Test("P10 bytes that arrive while the loop sleeps, one at a time, wake it each time")
   func whileAsleep() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let pipe = try TestPipe()
@@ -57,7 +57,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     }
     let rounds = try await onThread { () -> Int in
       for round in 0..<3000 {
-        // Closures and timers wake it out of the same sleep.
+        // Closures and timers wake it from the same sleep.
         if round % 3 == 0 { loop.perform {} }
         pipe.send()
         guard heard.park(until: .after(generous)) else { return round }
@@ -71,7 +71,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     pipe.closeBoth()
   }
 
-  @Test("One reader and one writer at most; what the system does not take is refused with its reason")
+  @Test("One reader and one writer at most; unsupported descriptors are refused with a reason")
   func refusals() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     var ends: [Int32] = [-1, -1]
@@ -112,7 +112,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(throws: LoopError(.stopped, loop: "test-loop")) { try loop.watch(descriptor, for: .reading) {} }
   }
 
-  @Test("A suspended watch hears nothing, not even a hang-up, and all of it after resume")
+  @Test("A suspended watch gets no events, not even a hang-up, and all of them after resume")
   func suspended() async throws {
     let (quiet, heard) = try await onThread { () -> ([LoopRunEnd], Int) in
       let loop = ThreadLoop.current
@@ -122,7 +122,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
       watch.suspend()
       pipe.send()
       pipe.closeWriteEnd()
-      // Would return at once, each time, if the poller still heard it.
+      // Would return at once, each time, if the poller still reported it.
       var events: [PollEvent] = []
       loop.core.state.withLock { $0.poller }?.wait(until: .distantPast, into: &events)
       let quiet = [try loop.runOnce(), try loop.runOnce()]
@@ -137,7 +137,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(heard == 1)
   }
 
-  @Test("P24 a nested run does not hear what its own handler has not read yet, and the handler hears it after")
+  @Test("P24 a nested run gets no events that its own handler has not read yet, and the handler gets them after")
   func nested() async throws {
     let (inside, calls, waits) = try await onThread { () -> ([LoopRunEnd], Int, Int) in
       let loop = ThreadLoop.current
@@ -160,7 +160,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     }
     #expect(inside == [.timedOut, .timedOut])
     #expect(calls == 2)
-    // It slept: a descriptor that is heard and passed over would keep it looking thousands of times.
+    // It slept. Polling a skipped descriptor would wake it thousands of times.
     #expect(waits < 20)
   }
 
@@ -197,7 +197,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     var ends: [Int32] = [-1, -1]
     try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
     defer { for end in ends { close(end) } }
-    // Both are heard of by one wait: the descriptor can be read and written from the first on.
+    // One wait reports both: the descriptor can be read and written from the start.
     try #require(write(ends[1], "x", 1) == 1)
     let calls = Record<String>()
     let release = await loop.occupy()
@@ -211,14 +211,14 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(calls.events == ["reader"])
   }
 
-  @Test("What was heard of a descriptor is not told to a watch that came after the wait")
+  @Test("An event is not delivered to a watch added after the wait")
   func numberUsedAgain() async throws {
     let calls = try await onThread { () -> [String] in
       let loop = ThreadLoop.current
       let (first, second) = (try TestPipe(), try TestPipe())
       let calls = Record<String>()
       let watches = LockedBox<[LoopWatch]>([])
-      // Both are ready in one wait; the one that is called first puts a watch of a file with nothing to read in the
+      // Both are ready in one wait. The first one called replaces the other by a watch of a file with nothing to read.
       // place of the other.
       for (pipe, other) in [(first, second), (second, first)] {
         let watch = try loop.watch(pipe.readEnd, for: .reading) {
@@ -242,7 +242,7 @@ private let streamType = Int32(SOCK_STREAM.rawValue)
     #expect(calls == ["first"])
   }
 
-  @Test("Hears of all of 200 descriptors, though they are more than one wait tells of")
+  @Test("All of 200 descriptors are reported, though they are more than one wait returns")
   func many() async throws {
     let heard = try await onThread { () -> Int in
       let loop = ThreadLoop.current

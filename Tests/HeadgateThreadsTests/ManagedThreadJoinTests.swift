@@ -9,7 +9,7 @@ import Glibc
 import Musl
 #endif
 
-/// Runs `body` on a thread of its own, where blocking is allowed, and gives its result.
+/// Runs `body` on a separate thread, where blocking is allowed, and returns its result.
 func onThread<Value>(_ body: sending @escaping () throws -> sending Value) async throws -> sending Value {
   let thread = try ManagedThread<Value, any Error>.spawn(name: "test") { () throws -> Value in try body() }
   do {
@@ -19,7 +19,7 @@ func onThread<Value>(_ body: sending @escaping () throws -> sending Value) async
   }
 }
 
-/// The code with which a join ended; nil for a result.
+/// The code with which a join ended. Nil for a result.
 func joinCode<Value, Failure: Error>(
   _ thread: ManagedThread<Value, Failure>, until deadline: Deadline = .after(generous)
 ) -> JoinErrorCode? {
@@ -72,7 +72,7 @@ func joinCode<Value, Failure: Error>(
     #expect(failure == Broken(number: 3))
   }
 
-  @Test("P30 the second join is an error, whether the first had a result or an error")
+  @Test("P30 the second join is an error, after a result and after an error")
   func twice() async throws {
     let codes = try await onThread {
       let good = try ManagedThread.spawn { 1 }
@@ -82,12 +82,12 @@ func joinCode<Value, Failure: Error>(
     #expect(codes == [nil, .alreadyJoined, .failed, .alreadyJoined])
   }
 
-  @Test("P30 of two threads that join one, one gets the value and the other an error, neither hangs", arguments: 0..<20)
+  @Test("P30 if two threads join one, one gets the value and the other an error, neither hangs", arguments: 0..<20)
   func byTwo(round: Int) async throws {
     let gate = Parker()
     let thread = try ManagedThread.spawn { _ = gate.park(until: .after(generous)) }
     let joiners = try (0..<2).map { _ in
-      // With and without a limit: the two go different ways.
+      // With and without a limit, which are separate paths.
       try ManagedThread.spawn { joinCode(thread, until: round % 2 == 0 ? .after(generous) : .distantFuture) }
     }
     gate.unpark()
@@ -111,7 +111,7 @@ func joinCode<Value, Failure: Error>(
     own.withLock { $0 = nil }
   }
 
-  @Test("P30 two threads that join each other without a limit: the second is told, the first gets its value")
+  @Test("P30 two threads that join each other without a limit: the second gets an error, the first its value")
   func ring() async throws {
     typealias Joiner = ManagedThread<Void, Never>
     let known = Latch()
@@ -151,7 +151,7 @@ func joinCode<Value, Failure: Error>(
     #expect(codes == [.detached, .alreadyJoined, .detached, .detached])
   }
 
-  @Test("A thread that was not started can't be joined; started and ended it can, also by a deadline in the past")
+  @Test("A thread that was not started can't be joined; started and ended it can, even with a past deadline")
   func notStarted() async throws {
     let codes = try await onThread {
       let thread = ManagedThread { 1 }
@@ -182,7 +182,7 @@ func joinCode<Value, Failure: Error>(
   }
 
   @Test(
-    "P35 cancelling a thread that joins wakes it, and the joined one can be joined later", arguments: [true, false])
+    "P35 cancelling a joining thread wakes it, and the joined one can be joined later", arguments: [true, false])
   func cancelled(hasLimit: Bool) async throws {
     let gate = Parker()
     let worker = try ManagedThread.spawn { _ = gate.park(until: .after(generous)) }
@@ -212,7 +212,7 @@ func joinCode<Value, Failure: Error>(
     #expect(try await worker.value(until: .after(generous)) == 5)
   }
 
-  @Test("A join in a task is refused before it blocks, and takes what is there")
+  @Test("A join in a task is refused before it blocks, and takes an available result")
   func inTask() async throws {
     let gate = Parker()
     let worker = try ManagedThread.spawn { _ = gate.park(until: .after(generous)) }
@@ -228,7 +228,7 @@ func joinCode<Value, Failure: Error>(
     #expect(hasEnded && code == nil)
   }
 
-  @Test("When join returns, what the body held and the thread's storage are gone")
+  @Test("When join returns, the captures of the body and the thread's storage are gone")
   func everythingGone() async throws {
     let census = Census()
     let alive = try await onThread {
@@ -267,7 +267,7 @@ func joinCode<Value, Failure: Error>(
   }
 
   #if !canImport(Darwin)
-  @Test("A thread that leaves through pthread_exit hangs nobody: the joiner is told", arguments: [true, false])
+  @Test("A thread that exits through pthread_exit causes no hang: the joiner gets an error", arguments: [true, false])
   func leaves(hasLimit: Bool) async throws {
     let code = try await onThread {
       let thread = try ManagedThread.spawn { leaveThread() }
@@ -280,7 +280,7 @@ func joinCode<Value, Failure: Error>(
 
 private func leaveThread() { pthread_exit(nil) }
 
-/// Counts a latch down when it goes.
+/// Counts a latch down when it is destroyed.
 final class Farewell: Sendable {
   private let latch: Latch
   init(_ latch: Latch) { self.latch = latch }

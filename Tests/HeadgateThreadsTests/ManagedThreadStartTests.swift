@@ -10,7 +10,7 @@ import Musl
 #endif
 
 @Suite struct ManagedThreadStartTests {
-  @Test("A thread made by init runs once it is started, and once only")
+  @Test("A thread made by init runs once it is started, and only once")
   func start() async throws {
     let counter = LockedBox(0)
     let thread = ManagedThread { counter.withLock { $0 += 1 } }
@@ -37,7 +37,7 @@ import Musl
   }
 
   @Test(
-    "P31 a name is cut to what the system takes on a character's boundary; the whole name stays readable",
+    "P31 a name is cut to the system's limit on a character's boundary; the whole name stays readable",
     arguments: [
       ("", ""),
       ("0123456789abcde", "0123456789abcde"),
@@ -93,7 +93,7 @@ import Musl
     #expect(afterwards == nil)
   }
 
-  @Test("P32 a thread on the least stack can do what the library does there: log, store, throw")
+  @Test("P32 a thread on the smallest stack can use the library: log, store, throw")
   func leastStack() async throws {
     struct Broken: Error {}
     let code = try await onThread {
@@ -109,7 +109,7 @@ import Musl
   }
 
   @Test(
-    "P32 absurd stack sizes throw; a thread that failed to start can be started anew",
+    "P32 absurd stack sizes throw; a thread that failed to start can be started again",
     arguments: [-1, .min, .max, 1 << 60])
   func absurdStack(size: Int) async throws {
     let thread = ManagedThread(ThreadAttributes(name: "absurd", stackSize: size)) { 1 }
@@ -124,12 +124,12 @@ import Musl
   @Test("P40 a thread has its creator's signal mask, from its first line to its last")
   func signals() async throws {
     let (first, last) = try await onThread {
-      // This thread's own mask; it ends soon.
+      // This thread's own mask. It ends soon.
       var blocked = sigset_t()
       sigemptyset(&blocked)
       sigaddset(&blocked, SIGWINCH)
       pthread_sigmask(SIG_BLOCK, &blocked, nil)
-      // Which libdispatch's threads, and so those that come from them, block.
+      // Blocked by libdispatch's threads, and therefore by their descendants.
       var open = sigset_t()
       sigemptyset(&open)
       sigaddset(&open, SIGURG)
@@ -146,7 +146,7 @@ import Musl
     #expect(last == true)
   }
 
-  @Test("A thread that waits in this library may do so, a task on it too; others with a task may not")
+  @Test("A library thread may block, also with a task on it; other threads with a task may not")
   func mustNotBlock() async throws {
     #expect(WorkerThread.mustNotBlock)
     #expect(try await onThread { WorkerThread.mustNotBlock } == false)
@@ -160,7 +160,7 @@ import Musl
   }
 }
 
-/// The calling thread's name, as the system has it.
+/// The calling thread's name in the system.
 private func systemName() -> String {
   var buffer = [CChar](repeating: 0, count: 256)
   #if canImport(Darwin)
@@ -181,7 +181,7 @@ private func blocks(_ signal: Int32) -> Bool {
   return sigismember(&mask, signal) == 1
 }
 
-/// Calls its closure when it goes.
+/// Calls its closure when it is destroyed.
 final class AtExit: Sendable {
   private let action: @Sendable () -> Void
   init(_ action: @escaping @Sendable () -> Void) { self.action = action }

@@ -10,7 +10,7 @@ import Glibc
 import Musl
 #endif
 
-/// The code with which a wait ended; nil if it got what it waited for.
+/// The code with which a wait ended. Nil if it succeeded.
 func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
   do throws(WaitError) {
     try wait()
@@ -21,7 +21,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
 }
 
 @Suite struct ManagedThreadWaitTests {
-  @Test("A permit that was left before is taken at once, and two are one")
+  @Test("A stored permit is taken at once, and two are one")
   func permit() async throws {
     let codes = try await onThread {
       ManagedThread.current.unpark()
@@ -71,7 +71,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(try await other.value(until: .after(generous)) == 10_000)
   }
 
-  @Test("A permit survives the library's own waits: a sleep does not eat it")
+  @Test("A permit survives the library's own waits: a sleep does not consume it")
   func permitSurvivesSleep() async throws {
     let codes = try await onThread {
       ManagedThread.current.unpark()
@@ -83,7 +83,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(codes == [nil, nil])
   }
 
-  @Test("P09 a sleep never ends early, whatever tokens and permits come", arguments: [0, 1, 50, 2_000])
+  @Test("P09 a sleep never ends early, whatever tokens and permits arrive", arguments: [0, 1, 50, 2_000])
   func neverEarly(microseconds: Int) async throws {
     let isLate = try await onThread {
       let me = ManagedThread.current
@@ -108,7 +108,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     case sleep, endlessSleep, park, timedPark
   }
 
-  @Test("P35 cancel wakes a thread that sleeps or is parked", arguments: Wait.allCases)
+  @Test("P35 cancel wakes a sleeping or parked thread", arguments: Wait.allCases)
   func cancelWakes(wait: Wait) async throws {
     let waits = Latch()
     let thread = try ManagedThread.spawn { () -> WaitError.Code? in
@@ -142,7 +142,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(try await thread.value(until: .after(generous)) == Array(repeating: .cancelled, count: 4))
   }
 
-  @Test("P35 cancel after the end changes nothing, nor does unpark")
+  @Test("P35 cancel and unpark after the end have no effect")
   func cancelAfter() async throws {
     let handle = try await onThread { ManagedThread.current }
     handle.cancel()
@@ -152,7 +152,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(throws: ThreadError.self) { try handle.setPriority(.standard) }
   }
 
-  @Test("P36 a body that looks at isCancelled sees the cancel of another thread")
+  @Test("P36 a body that polls isCancelled sees the cancellation by another thread")
   func flag() async throws {
     let runs = Latch()
     let thread = try ManagedThread.spawn { () -> Bool in
@@ -166,7 +166,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
     #expect(try await thread.value(until: .after(generous)))
   }
 
-  @Test("Waits in a task are refused before they block; what is there is taken")
+  @Test("Waits in a task are refused before they block; available results are taken")
   func inTask() {
     #expect(waitCode { () throws(WaitError) in try ManagedThread.sleep(for: generous) } == .onCooperativeThread)
     #expect(waitCode { () throws(WaitError) in try ManagedThread.sleep(for: .zero) } == nil)
@@ -177,7 +177,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
   }
 
   @Test(
-    "On a thread that others made: current, park and unpark work, cancel is refused, values go at its end",
+    "On foreign threads current, park and unpark work, cancel is refused, and values are destroyed at the end",
     arguments: ForeignThread.allCases)
   func foreign(maker: ForeignThread) async throws {
     struct Seen {
@@ -215,7 +215,7 @@ func waitCode(_ wait: () throws(WaitError) -> Void) -> WaitError.Code? {
   }
 }
 
-/// Who else makes threads.
+/// Other creators of threads.
 enum ForeignThread: CaseIterable, Sendable {
   case pthread, dispatch
 
@@ -227,7 +227,7 @@ enum ForeignThread: CaseIterable, Sendable {
   }
 }
 
-/// Runs `body` on a thread that pthread made, which this library knows nothing of.
+/// Runs `body` on a thread made by pthread, which is unknown to this library.
 func onForeignThread(_ body: @escaping @Sendable () -> Void) throws {
   final class Box: Sendable {
     let body: @Sendable () -> Void

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// docs/migrating.md shows no code but that of the tests beside this one.
+/// docs/migrating.md shows only code of the tests beside this file.
 @Suite struct MigratingDocumentTests {
   private struct Listing {
-    /// What stands in fenced blocks, line by line.
+    /// The contents of code blocks, line by line.
     var lines: [String] = []
-    /// What stands between backticks in the right column of tables, by section.
+    /// The code spans in the right column of tables, by section.
     var spans: [String: [String]] = [:]
-    /// The calls in the left column that have no answer in the right one.
+    /// The calls in the left column without an answer in the right one.
     var unanswered: [String] = []
     private var title = ""
 
@@ -53,14 +53,14 @@ import Testing
       .filter { !$0.isEmpty && !$0.hasPrefix("//") && !$0.hasPrefix("@Test") }
   }
 
-  /// The code of the tests beside this one that the document speaks of.
+  /// The code of the tests beside this one that the document mentions.
   private static func compiled() throws -> [String] {
     try ["Log", "Loop", "Pool", "Pthread", "Queue", "Thread", "Timer"].flatMap { name in
       try code(of: here.appendingPathComponent("Migrating\(name)Tests.swift"))
     }
   }
 
-  /// The code of the tests of flow control that the document speaks of.
+  /// The code of the flow control tests that the document mentions.
   private static func compiledForFlow() throws -> [String] {
     let folder = here.deletingLastPathComponent().appendingPathComponent("HeadgateFlowTests")
     return try code(of: folder.appendingPathComponent("MigratingFlowTests.swift"))
@@ -89,7 +89,7 @@ import Testing
         }
       for span in spans { #expect(code.contains { $0.contains(span) }, "no test has the code \(span)") }
     }
-    // Should the reading above find nothing, the checks would say nothing.
+    // If the parsing above found nothing, the checks would prove nothing.
     #expect(listing.lines.count > 10)
     #expect(listing.spans.values.joined().count > 150)
   }

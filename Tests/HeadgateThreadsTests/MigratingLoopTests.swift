@@ -55,7 +55,7 @@ import Testing
     try await loop.join(until: .after(generous))
   }
 
-  @Test("performSelector after a delay, and its cancelling by target, selector and argument")
+  @Test("performSelector after a delay, and its cancellation by target, selector and argument")
   func delayed() async throws {
     let view = View()
     let loop = try ThreadLoop(name: "ui")
@@ -91,7 +91,7 @@ import Testing
     #expect(view.events.events == ["draw"])
   }
 
-  @Test("NSTimer: fires again and again, is moved, ends")
+  @Test("NSTimer: fires repeatedly, is moved, ends")
   func timer() async throws {
     let view = View(draws: 3)
     let loop = try ThreadLoop(name: "ui")

@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test("LSThreadPool: made, given work, asked, disposed of")
+  @Test("LSThreadPool: created, given work, queried, disposed of")
   func pool() async throws {
     let gallery = Gallery()
     let pool = try ThreadPool(name: "images", size: 4)
@@ -46,7 +46,7 @@ import Testing
     #expect(late?.code == .disposed)
   }
 
-  @Test("LSThreadPool: what has not started when the pool is disposed of at once never runs")
+  @Test("LSThreadPool: tasks that have not started when the pool is disposed of at once never run")
   func disposedNow() async throws {
     let pool = try ThreadPool(name: "images", size: 1)
     let (inside, release) = (Latch(), Latch())
@@ -63,7 +63,7 @@ import Testing
     try await pool.waitUntilDisposed(until: .after(.seconds(60)))
   }
 
-  @Test("LSInvocation: the handle waits, tells where the task stands, and takes it back")
+  @Test("LSInvocation: the handle waits, reports the state of the task, and withdraws it")
   func invocation() async throws {
     let gallery = Gallery()
     let pool = try ThreadPool(name: "images", size: 1)
@@ -96,7 +96,7 @@ import Testing
     #expect(gallery.loaded.events.isEmpty)
   }
 
-  @Test("LSInvocation with a delay: a timer that hands its call to the pool")
+  @Test("LSInvocation with a delay: a timer that passes its call to the pool")
   func delayed() async throws {
     let gallery = Gallery()
     let pool = try ThreadPool(name: "images", size: 1, idleTime: .seconds(1))

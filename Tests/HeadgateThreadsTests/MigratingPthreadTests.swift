@@ -135,7 +135,7 @@ import Testing
   /// It does not understand `Mutex`.
   private static let isThreadSanitized = ProcessInfo.processInfo.environment["TSAN_OPTIONS"] != nil
 
-  @Test("pthread_mutex: the lock owns what it guards", .disabled(if: isThreadSanitized))
+  @Test("pthread_mutex: the lock owns the value that it guards", .disabled(if: isThreadSanitized))
   func mutex() async throws {
     let total = try await onThread {
       let total = Mutex(0)
@@ -147,7 +147,7 @@ import Testing
     #expect(total == 300)
   }
 
-  @Test("pthread_cond: who waits is notified of a change", .disabled(if: isThreadSanitized))
+  @Test("pthread_cond: waiters are notified of a change", .disabled(if: isThreadSanitized))
   func condition() async throws {
     try await onThread {
       let isReady = Mutex(false)
@@ -159,7 +159,7 @@ import Testing
       changed.notifyOne()
       try consumer.join()
       changed.notifyAll()
-      // The first is kept if the consumer had no need to wait for it.
+      // The first is kept if the consumer did not have to wait for it.
       _ = try? changed.wait(until: .distantPast)
       let limit = Deadline.after(.milliseconds(1))
       let late = #expect(throws: WaitError.self) { try changed.wait(until: limit) }
@@ -167,7 +167,7 @@ import Testing
     }
   }
 
-  @Test("a state behind a lock: who waits parks, who changes the state unparks")
+  @Test("a state behind a lock: waiters park, and changes of the state unpark them")
   func parking() async throws {
     try await onThread {
       let isReady = Locked(false)
@@ -183,7 +183,7 @@ import Testing
     }
   }
 
-  @Test("pthread_barrier_t: one of each round is told that it came last")
+  @Test("pthread_barrier_t: one thread of each round is told that it came last")
   func barrier() async throws {
     try await onThread {
       let barrier = Barrier(parties: 2)

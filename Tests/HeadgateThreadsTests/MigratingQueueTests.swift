@@ -11,7 +11,7 @@ import Testing
   private let second = Image(name: "second")
   private let third = Image(name: "third")
 
-  @Test("LinkedBlockingQueue: put, offer, take, poll, with and without a limit of time")
+  @Test("LinkedBlockingQueue: put, offer, take, poll, with and without a time limit")
   func waits() async throws {
     let (first, second, third) = (first, second, third)
     let taken = try await onThread {
@@ -33,7 +33,7 @@ import Testing
     #expect(taken == [first, second, nil])
   }
 
-  @Test("LinkedBlockingQueue: what threw an exception throws an error")
+  @Test("LinkedBlockingQueue: exceptions are errors")
   func exceptions() async throws {
     let first = first
     try await onThread {
@@ -55,7 +55,7 @@ import Testing
     #expect(refused?.code == .invalidCapacity)
   }
 
-  @Test("LinkedBlockingQueue: numbers, emptying, loops")
+  @Test("LinkedBlockingQueue: counts, draining, loops")
   func whole() async throws {
     let queue = BlockingQueue<Image>(name: "images")
     try await queue.put(contentsOf: [first, second, third])
@@ -88,7 +88,7 @@ import Testing
     #expect(closed?.code == .closed)
   }
 
-  @Test("SynchronousQueue, PriorityBlockingQueue and DelayQueue have a type or a capacity of their own")
+  @Test("SynchronousQueue, PriorityBlockingQueue and DelayQueue have their own type or capacity")
   func relatives() async throws {
     let image = try await onThread {
       let handover = try BlockingQueue<Image>(name: "handover", capacity: 0)

@@ -13,7 +13,7 @@ import Testing
     }
   }
 
-  @Test("NSThread: made, configured, started, looked at, joined")
+  @Test("NSThread: created, configured, started, examined, joined")
   func life() async throws {
     let server = Server()
     try await onThread {
@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test("NSThread: a thread ends itself by an error, and whoever joins it gets that with its type")
+  @Test("NSThread: a thread ends itself by an error, and its joiner gets the error with its type")
   func ending() async throws {
     try await onThread {
       let thread = try ManagedThread.spawn { () throws(WaitError) in
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test("NSThread: something to be done when a thread exits")
+  @Test("NSThread: an action when a thread exits")
   func exit() async throws {
     let exited = Latch()
     try await onThread {

@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  /// What takes the place of selector and argument.
+  /// Replaces selector and argument.
   struct Call: Hashable, Sendable {
     var name: String
     var argument = ""
@@ -34,7 +34,7 @@ import Testing
     #expect(clock.strokes.events.sorted() == ["", "", "noon"])
   }
 
-  @Test("LSTimerThread: calls are taken back by target, by selector, by selector and argument")
+  @Test("LSTimerThread: calls are cancelled by target, by selector, by selector and argument")
   func cancel() throws {
     let (clock, other) = (Clock(), Clock())
     let timers = TimerThread(name: "clocks")
@@ -63,7 +63,7 @@ import Testing
     #expect(other.strokes.events.isEmpty)
   }
 
-  @Test("LSTimerThread: again and again, and for a task that only waits")
+  @Test("LSTimerThread: repeated calls, and sleeps of a task")
   func beyond() async throws {
     let struck = Latch(3)
     let clock = Clock(struck)

@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 @Suite struct OneShotTests {
-  @Test("the first value counts, for those who came before and after it")
+  @Test("the first value counts, for earlier and later waiters")
   func first() async throws {
     let shot = OneShot<Int>()
     let told = Record<Int>()
@@ -19,7 +19,7 @@ import Testing
     #expect(told.events == [1, 11])
   }
 
-  @Test("of many who bring a value one succeeds, and all who wait get that one")
+  @Test("of many threads that set a value one succeeds, and all waiters get that one")
   func race() throws {
     for _ in 0..<200 {
       let shot = OneShot<Int>()
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("a wait with a deadline gives up, and a cancelled thread or task waits on")
+  @Test("a wait with a deadline gives up, and a cancelled thread or task continues to wait")
   func ends() async throws {
     let shot = OneShot<Int>()
     let looked = try Blocked { shot.wait(until: .distantPast) }

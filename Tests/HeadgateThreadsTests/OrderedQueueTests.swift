@@ -14,7 +14,7 @@ import Testing
     #expect(try queue.tryTake() == nil)
   }
 
-  @Test("P01 random puts and takes do what a sorted array would do")
+  @Test("P01 random puts and takes agree with a sorted array")
   func model() throws {
     let queue = try PriorityBlockingQueue<Int, Int>(capacity: 500)
     var model: [(priority: Int, number: Int)] = []
@@ -52,7 +52,7 @@ import Testing
     #expect(taken.events.sorted() == Array(0..<3000))
   }
 
-  @Test("P16 close: putters get their element back, what is there can be taken, then takes fail")
+  @Test("P16 close: putters get their element back, elements can still be taken, then takes fail")
   func close() throws {
     let census = Census()
     let queue = try PriorityBlockingQueue<Parcel, Int>(capacity: 1)
@@ -75,7 +75,7 @@ import Testing
     #expect(ending { () throws(WaitError) in try queue.take().number } == .error(.closed))
   }
 
-  @Test("P19 P28 leftovers go with the queue; a capacity below 1 is an error; a thousand rounds leave nothing")
+  @Test("P19 P28 the queue releases its elements; a capacity below 1 is an error; a thousand rounds leave nothing")
   func life() throws {
     #expect(throws: QueueError.self) { try PriorityBlockingQueue<Int, Int>(capacity: 0) }
     #expect(throws: QueueError.self) { try DelayQueue<Int>(capacity: -3) }
@@ -92,7 +92,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("An element is there from its due time on, and the one that was due first comes first")
+  @Test("An element is available from its due time on, and elements come in the order of their due times")
   func due() throws {
     let clock = StandingClock()
     let queue = DelayQueue<Int>(timers: clock)
@@ -121,13 +121,13 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
-  @Test("One that was woken and came too late keeps its place in the line")
+  @Test("A taker that was woken and came too late keeps its place in the line")
   func keepsItsPlace() throws {
     let clock = StandingClock()
     let queue = DelayQueue<Int>(timers: clock)
     let due = clock.now + .seconds(1)
     let early = Record<Int?>()
-    // Comes before the leader's own timer, which was set later for the same moment.
+    // Comes before the leader's own timer, which was set later for the same time.
     _ = clock.schedule(at: due) { early.add(try? queue.tryTake()) }
     try queue.put(1, due: due)
     let limit = clock.now + .seconds(3600)
@@ -159,7 +159,7 @@ import Testing
     #expect(try taker.result() == .value(1))
   }
 
-  @Test("P27 a leader that runs out of time or is cancelled hands its part on", arguments: [true, false])
+  @Test("P27 a leader that times out or is cancelled passes its role on", arguments: [true, false])
   func leaderGone(byCancel: Bool) throws {
     let clock = StandingClock()
     let queue = DelayQueue<Int>(timers: clock)
@@ -176,7 +176,7 @@ import Testing
     #expect(try follower.result() == .value(1))
   }
 
-  @Test("P27 one who was woken to lead and is out of time at once hands that on too")
+  @Test("P27 a taker that is woken to lead and times out at once passes the role on too")
   func wokenToLead() throws {
     for round in 0..<200 {
       let queue = DelayQueue<Int>()
@@ -192,7 +192,7 @@ import Testing
     }
   }
 
-  @Test("Tasks wait for what is due, on the injected clock and on the real one")
+  @Test("Tasks wait for due elements, on the injected clock and on the real one")
   func tasks() async throws {
     let clock = StandingClock()
     let queue = DelayQueue<Int>(timers: clock)
@@ -215,7 +215,7 @@ import Testing
     #expect(await third.value == .cancelledTask)
   }
 
-  @Test("After a close takes wait for what is not due yet, and then fail")
+  @Test("After a close takes wait for elements that are not due yet, and then fail")
   func closedBeforeDue() throws {
     let clock = StandingClock()
     let queue = DelayQueue<Int>(timers: clock)
@@ -223,7 +223,7 @@ import Testing
     let takers = try (0..<2).map { _ in try Blocked { ending { () throws(WaitError) in try queue.take() } } }
     #expect(until { queue.waitingCounts.takers == 2 && clock.pendingCount == 1 })
     queue.close()
-    // Both look again, and one of them leads.
+    // Both check again, and one of them leads.
     #expect(until { queue.waitingCounts.takers == 2 && clock.pendingCount == 1 })
     clock.advance(by: .seconds(1))
     #expect(try Set(takers.map { try $0.result() }) == [.value(1), .error(.closed)])

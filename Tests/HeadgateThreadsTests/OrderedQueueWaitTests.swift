@@ -1,10 +1,9 @@
 import HeadgateThreads
 import Testing
 
-/// What comes between a call's look at an ordered queue and its sleep, and how waits for a place end.
+/// Events between a call's check of an ordered queue and its sleep, and the ends of waits for a place.
 @Suite(.timeLimit(.minutes(2))) struct OrderedQueueWaitTests {
-  /// A clock that stands, and at which something happens when it is asked for the time: what another thread does just
-  /// then.
+  /// A manual clock that runs an action when it is read, as another thread might at that moment.
   final class MeddlingClock: TimerService {
     private struct Meddling {
       var looks: Int
@@ -15,7 +14,7 @@ import Testing
     private let clock = StandingClock()
     private let meddling = Locked<Meddling?>(nil)
 
-    /// At the look of this number, the next one being 1.
+    /// At the reading with this number, counted from 1.
     func meddle(at look: Int, _ action: @escaping @Sendable () -> Void) {
       meddling.withLock { $0 = Meddling(looks: look, action: action) }
     }
@@ -42,13 +41,13 @@ import Testing
   }
 
   @Test(
-    "P10 P16 an element or a close between a taker's look and its sleep is not missed", arguments: [true, false],
+    "P10 P16 an element or a close between a taker's check and its sleep is not missed", arguments: [true, false],
     [true, false])
   func beforeTakerSleeps(isClose: Bool, isTask: Bool) async throws {
     let clock = MeddlingClock()
     let queue = DelayQueue<Int>(timers: clock)
     let limit = clock.now + .seconds(3600)
-    // It asks once for what is due, and once for its deadline, before it lines up.
+    // It reads the clock once for due elements, and once for its deadline, before it joins the line.
     clock.meddle(at: 2) {
       if isClose { queue.close() } else { expectAccepted(queue.tryPut(7, due: .distantPast)) }
     }
@@ -62,14 +61,14 @@ import Testing
   }
 
   @Test(
-    "P10 P16 a place or a close between a putter's look and its sleep is not missed", arguments: [true, false],
+    "P10 P16 a place or a close between a putter's check and its sleep is not missed", arguments: [true, false],
     [true, false])
   func beforePutterSleeps(isClose: Bool, isTask: Bool) async throws {
     let clock = MeddlingClock()
     let queue = try DelayQueue<Int>(capacity: 1, timers: clock)
     expectAccepted(queue.tryPut(1, due: .distantPast))
     let limit = clock.now + .seconds(3600)
-    // It asks for its deadline only.
+    // It reads the clock only for its deadline.
     clock.meddle(at: 1) {
       if isClose {
         queue.close()
@@ -88,14 +87,14 @@ import Testing
     #expect(end == (isClose ? .error(.closed) : .done))
   }
 
-  @Test("P27 an element that is due before all others wakes the leader, though another stands before it in the line")
+  @Test("P27 an element that is due before all others wakes the leader, though another is ahead in the line")
   func leaderBehindAnother() throws {
     let clock = MeddlingClock()
     let queue = DelayQueue<Int>(timers: clock)
     let first = try Blocked { ending { () throws(WaitError) in try queue.take() } }
     #expect(until { queue.waitingCounts.takers == 1 })
     let second = Locked<Blocked<Ending>?>(nil)
-    // While the first one, woken by an element that is not due, looks at the clock, another comes and leads.
+    // While the first, woken by an element that is not due, reads the clock, another arrives and leads.
     clock.meddle(at: 1) {
       let taker = try? Blocked { ending { () throws(WaitError) in try queue.take() } }
       second.withLock { $0 = taker }
@@ -114,7 +113,7 @@ import Testing
     #expect(Set(ends) == [.value(1), .value(9)])
   }
 
-  @Test("P08 a wait for a place ends by its deadline and by a cancel; a place that is there is taken in any case")
+  @Test("P08 a wait for a place ends at its deadline and by a cancellation; an available place is always taken")
   func waitsForPlace() async throws {
     let queue = try PriorityBlockingQueue<Int, Int>(capacity: 1)
     try await queue.put(1, priority: 1, until: .distantPast)
@@ -136,7 +135,7 @@ import Testing
     #expect(try queue.tryTake() == nil)
   }
 
-  @Test("P97 a blocking call refuses to block a thread of Swift's tasks, but does what needs no wait")
+  @Test("P97 a blocking call refuses to block a thread of Swift's tasks, but works if it need not wait")
   func inTask() throws {
     let queue = try PriorityBlockingQueue<Int, Int>(capacity: 1)
     func put(_ number: Int) -> Ending { ending(of: { () throws(WaitError) in try queue.put(number, priority: 0) }) }

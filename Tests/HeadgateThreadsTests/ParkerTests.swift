@@ -10,7 +10,7 @@ import Musl
 #endif
 
 @Suite struct ParkerTests {
-  @Test("A token that was left before is taken at once, and once")
+  @Test("A stored token is taken at once, and once")
   func tokenBefore() {
     let parker = Parker()
     parker.unpark()
@@ -18,7 +18,7 @@ import Musl
     #expect(parker.park(until: .distantPast) == false)
   }
 
-  @Test("A token that comes later wakes the sleeper", arguments: [nil, generous])
+  @Test("A later token wakes the sleeper", arguments: [nil, generous])
   func tokenAfter(limit: Duration?) throws {
     let sleeper = Parker()
     let ready = Latch()
@@ -49,7 +49,7 @@ import Musl
     #expect(Parker().park(until: deadline) == false)
   }
 
-  @Test("P08 a deadline that has passed still takes a token that is there")
+  @Test("P08 a past deadline still takes an available token")
   func pastWithToken() {
     let parker = Parker()
     parker.unpark()
@@ -57,7 +57,7 @@ import Musl
   }
 
   @Test(
-    "P07 deadlines beyond what the system can express wait for the token",
+    "P07 deadlines beyond the system's range wait for the token",
     arguments: [Deadline(nanoseconds: .max - 1), Deadline(nanoseconds: 1 << 63), .after(.seconds(Int64.max))]
   )
   func farDeadline(deadline: Deadline) throws {
@@ -105,7 +105,7 @@ import Musl
     #expect(ended.wait(), "a wake-up was lost")
   }
 
-  @Test("P06 a park that times out while its token comes gets it exactly once, now or next time")
+  @Test("P06 a park that times out as its token arrives gets it exactly once, now or next time")
   func race() throws {
     let sleeper = Parker()
     let waker = Parker()
@@ -124,7 +124,7 @@ import Musl
     var random = SeededRandom(seed: 6)
     var inTime = 0
     for round in 0..<rounds {
-      // The system ends a timed sleep some 60 microseconds late, so these moments lie on both sides of its end.
+      // The system ends a timed sleep some 60 microseconds late, so these times lie on both sides of its end.
       let deadline = Deadline.after(.microseconds(Int.random(in: 0..<100, using: &random)))
       moment.withLock { $0 = deadline + .microseconds(Int.random(in: 0..<120, using: &random)) }
       waker.unpark()
@@ -137,7 +137,7 @@ import Musl
     print("timed parks that got the token in time: \(inTime) of \(rounds)")
   }
 
-  @Test("P12 a storm of signals neither ends a park early nor costs it the token")
+  @Test("P12 a storm of signals neither ends a park early nor loses its token")
   func signals() throws {
     SignalStorm.install()
     let sleeper = Parker()
@@ -160,7 +160,7 @@ import Musl
     #expect(here.park(until: .after(generous)))
     let thread = try #require(parked.withLock { $0 })
     let limit = Deadline.after(generous)
-    // The storm goes on until the sleeper says that its deadline has passed.
+    // The storm continues until the sleeper reports that its deadline has passed.
     while !here.park(until: .distantPast), .now < limit { SignalStorm.strike(thread) }
     for _ in 0..<1000 { SignalStorm.strike(thread) }
     sleeper.unpark()

@@ -11,7 +11,7 @@ import Musl
 #endif
 
 @Suite struct PollerTests {
-  // Closed by name: an optimized build lets go of what is not used any more.
+  // Closed explicitly: an optimized build releases objects after their last use.
   private final class Pipe {
     let readEnd: Int32
     let writeEnd: Int32
@@ -44,7 +44,7 @@ import Musl
     }
   }
 
-  @Test("P10 a wake before the wait ends it, and only it")
+  @Test("P10 a wake before a wait ends that wait only")
   func wakeBefore() throws {
     let poller = try Poller()
     var events: [PollEvent] = []
@@ -56,7 +56,7 @@ import Musl
       try #require(Deadline.now < limit)
       #expect(events.isEmpty)
     }
-    // The wake-ups are used up, the second ones too: this wait goes on to its deadline.
+    // The wake-ups are consumed, repeated ones too, so this wait lasts until its deadline.
     let deadline = Deadline.after(.milliseconds(2))
     poller.wait(until: deadline, into: &events)
     #expect(Deadline.now >= deadline)
@@ -85,7 +85,7 @@ import Musl
     #expect(rounds.withLock { $0 } == 10_000)
   }
 
-  @Test("Hears what can be read, again and again until it was read")
+  @Test("Reports readable data repeatedly until it is read")
   func readable() throws {
     let poller = try Poller()
     let pipe = try Pipe()
@@ -128,7 +128,7 @@ import Musl
     #expect(heard.events == [descriptor])
   }
 
-  @Test("Hears what it was asked for, no more")
+  @Test("Reports only the requested events")
   func interest() throws {
     let poller = try Poller()
     let pipe = try Pipe()
@@ -149,7 +149,7 @@ import Musl
     #expect(events.isEmpty)
   }
 
-  @Test("Hears that the other end was closed")
+  @Test("Reports that the other end was closed")
   func closed() throws {
     let poller = try Poller()
     let pipe = try Pipe()
@@ -162,7 +162,7 @@ import Musl
     #expect(events.allSatisfy { $0.closed })
   }
 
-  @Test("Hears of all that are ready, though they are more than fit one wait, and of a wake beside them")
+  @Test("Reports all that are ready, though they are more than fit one wait, and a wake beside them")
   func many() throws {
     let poller = try Poller()
     let pipes = try (0..<200).map { _ in try Pipe() }
@@ -175,7 +175,7 @@ import Musl
     var unheard = Set(pipes.map(\.readEnd))
     var events: [PollEvent] = []
     let limit = Deadline.after(generous)
-    // Fewer waits would do; what matters is that none of them starves.
+    // Fewer waits would do. It matters that none of them starves.
     for _ in 0..<20 where !unheard.isEmpty {
       poller.wait(until: limit, into: &events)
       unheard.subtract(events.map(\.descriptor))
@@ -184,7 +184,7 @@ import Musl
   }
 
   @Test(
-    "P73 a wait until zero or the past only looks, and returns",
+    "P73 a wait until zero or the past only checks, and returns",
     arguments: [.distantPast, Deadline(nanoseconds: 1), .after(.seconds(-1)), .after(.seconds(Int64.min))]
   )
   func past(deadline: Deadline) throws {

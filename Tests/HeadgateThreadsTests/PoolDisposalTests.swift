@@ -5,7 +5,7 @@ import Testing
 @Suite struct PoolDisposalTests {
   private func pool(_ size: Int) throws -> ThreadPool { try ThreadPool(name: "test-pool", size: size) }
 
-  @Test("A drained pool runs all it has accepted, accepts nothing more, and can be waited for")
+  @Test("A drained pool runs all accepted tasks, accepts no more, and can be waited for")
   func drain() async throws {
     let pool = try pool(2)
     let plug = try Plug(pool, threads: 2)
@@ -25,7 +25,7 @@ import Testing
     try inThread { try pool.waitUntilDisposed(until: .distantPast) }
   }
 
-  @Test("P62 disposing now tells each waiting task once, lets go of closures, and leaves the running ones")
+  @Test("P62 immediate disposal tells each waiting task once, releases closures, and leaves running tasks")
   func now() throws {
     let pool = try pool(2)
     let plug = try Plug(pool, threads: 2)
@@ -48,7 +48,7 @@ import Testing
     #expect(pool.stale == 0)
   }
 
-  @Test("Disposing now after draining drops what has not started")
+  @Test("Immediate disposal after draining drops tasks that have not started")
   func drainThenNow() throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -106,7 +106,7 @@ import Testing
     if round % 2 == 1 { #expect(ran.value == tasks.count) }
   }
 
-  @Test("A pool that is dropped runs what it has accepted and ends its threads")
+  @Test("A released pool runs its accepted tasks and ends its threads")
   func dropped() throws {
     let ended = Latch(2)
     let count = Tally()
@@ -127,7 +127,7 @@ import Testing
     #expect(ended.wait())
   }
 
-  @Test("P33 a pool that is disposed of while its only thread is refused comes to its end", arguments: [true, false])
+  @Test("P33 a pool that is disposed of while its only thread is refused ends", arguments: [true, false])
   func refusedAtTheEnd(now: Bool) throws {
     let core = LockedBox<PoolCore?>(nil)
     var settings = PoolCore.Settings(name: "test-pool", size: 1)
@@ -138,12 +138,12 @@ import Testing
     let pool = try ThreadPool(settings)
     core.withLock { $0 = pool.core }
     let task = try? pool.submit {}
-    // It had been accepted when the disposal came, which ended it, or found nobody to run it: then it went back.
+    // It had been accepted when the disposal came, which ended it, or found no thread for it and returned it.
     #expect(task?.job.dropReason == (now ? .disposed : nil))
     try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
   }
 
-  @Test("P33 a pool that is disposed of while a thread is refused once more comes to its end")
+  @Test("P33 a pool that is disposed of while a thread is refused again ends")
   func refusedAgainAtTheEnd() throws {
     let core = LockedBox<PoolCore?>(nil)
     let tries = Tally()
@@ -153,7 +153,7 @@ import Testing
     settings.spawn = { _, _, _ in
       tries.add()
       let pool = core.withLock { $0 }
-      // One more task, which relies on this thread; then, at the second try, the end of both.
+      // One more task, which relies on this thread. Then, at the second attempt, the end of both.
       if tries.value == 1 {
         try pool?.submit(.closure(PoolClosure {}), level: PoolPriority.normal.level)
       } else {
@@ -171,7 +171,7 @@ import Testing
     try inThread { try pool.waitUntilDisposed(until: .after(generous)) }
   }
 
-  @Test("P50 a task that comes and is cancelled while the last thread goes does not keep the pool from its end")
+  @Test("P50 a task that is submitted and cancelled while the last thread ends does not keep the pool alive")
   func cancelledAtTheEnd() throws {
     let held = LockedBox<ThreadPool?>(nil)
     let ended = Latch()
@@ -179,7 +179,7 @@ import Testing
       name: "test-pool", size: 1, idleTime: .zero,
       onThreadEnd: {
         guard let pool = held.withLock({ $0.take() }) else { return }
-        // The thread has looked for the last time.
+        // The thread has checked for the last time.
         let task = try? pool.submit { Issue.record("it runs") }
         #expect(task?.cancel() == true)
         pool.dispose()
@@ -192,7 +192,7 @@ import Testing
     #expect(pool.core.state.withLock { $0.queue.count } == 0)
   }
 
-  @Test("P53 the last reference to a pool may go in one of its own tasks")
+  @Test("P53 the last reference to a pool may be released in one of its own tasks")
   func droppedInside() throws {
     let ended = Latch(1)
     func use() throws {
@@ -228,12 +228,12 @@ import Testing
     for round in 0..<1000 { try use(round) }
     #expect(started.value == ended.value)
     #expect(started.value > 0)
-    // The last thread lets go of its core a moment after it was said to have ended.
+    // The last thread releases its core a moment after its end was reported.
     #expect(gone.wait())
     #expect(census.alive == 0)
   }
 
-  @Test("P52 a pool that never had a task ends at once")
+  @Test("P52 a pool without any task ends at once")
   func empty() throws {
     for _ in 0..<1000 {
       let pool = try pool(4)

@@ -24,7 +24,7 @@ import Testing
     try await pool.waitUntilDisposed()
   }
 
-  @Test("P39 many tasks with many suspensions come to their end, and leave nothing")
+  @Test("P39 many tasks with many suspensions end, and leave nothing")
   func many() async throws {
     let pool = try ThreadPool(name: "test-pool", size: 2)
     let census = Census()
@@ -43,7 +43,7 @@ import Testing
     try await pool.waitUntilDisposed()
   }
 
-  @Test("P39 pieces that come after the pool's end run elsewhere; those that waited do too", arguments: [true, false])
+  @Test("P39 jobs after the pool's end run elsewhere; waiting ones do too", arguments: [true, false])
   func afterDisposal(now: Bool) async throws {
     let pool = try ThreadPool(name: "test-pool", size: 1)
     let plug = try Plug(pool, threads: 1)
@@ -51,7 +51,7 @@ import Testing
       for _ in 0..<10 { await Task.yield() }
       return 1
     }
-    // A task is in the queue of the executor that it prefers as soon as it is made.
+    // A task is enqueued at its preferred executor as soon as it is created.
     #expect(pool.statistics.queued == 1)
     pool.dispose(now ? .now : .drain)
     let late = Task(executorPreference: pool.taskExecutor) { () -> Int in
@@ -65,7 +65,7 @@ import Testing
     try await pool.waitUntilDisposed()
   }
 
-  @Test("P39 pieces pass a full queue", arguments: [FullQueuePolicy.throw, .block, .callerRuns, .discardOldest])
+  @Test("P39 jobs bypass a full queue", arguments: [FullQueuePolicy.throw, .block, .callerRuns, .discardOldest])
   func bounded(policy: FullQueuePolicy) async throws {
     let pool = try ThreadPool(name: "test-pool", size: 1, queueBound: 0, policy: policy)
     let plug = try Plug(pool, threads: 1)
@@ -82,7 +82,7 @@ import Testing
     try await pool.waitUntilDisposed()
   }
 
-  @Test("A task's priority picks the pool's")
+  @Test("A task's priority determines the pool's")
   func priorities() async throws {
     let pool = try ThreadPool(name: "test-pool", size: 1)
     let plug = try Plug(pool, threads: 1)
@@ -108,7 +108,7 @@ import Testing
     var number = 3
   }
 
-  @Test("A blocking call runs on a thread that may block, and its result or error comes back")
+  @Test("A blocking call runs on a thread that may block, and its result or error is returned")
   func results() async throws {
     let outside = try await ThreadPool.blocking { withUnsafeCurrentTask { $0 == nil } }
     #expect(outside)
@@ -123,7 +123,7 @@ import Testing
     #expect(error?.code == .failed && error?.failure == Oops(number: 9))
   }
 
-  @Test("A task that was cancelled before makes no call")
+  @Test("A task that was cancelled in advance makes no call")
   func cancelledBefore() async {
     let calls = Record<Int>()
     let task = Task {
@@ -135,7 +135,7 @@ import Testing
     #expect(calls.events.isEmpty)
   }
 
-  @Test("A call that runs sees the cancellation, and its waits in this library end")
+  @Test("A running call sees the cancellation, and its waits in this library end")
   func cancelledWhile() async throws {
     let inside = Latch()
     let task = Task {
@@ -149,7 +149,7 @@ import Testing
     #expect(try await task.value)
   }
 
-  @Test("Many calls at once, each blocked until all are there")
+  @Test("Many calls at once, each blocked until all have started")
   func many() async throws {
     let meeting = Latch(20)
     try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -3,7 +3,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct PoolHiddenTests {
-  @Test("P50 a cancelled task never hides a live one: what waits beside it gets a thread")
+  @Test("P50 a cancelled task never hides a live one: a task that waits beside it gets a thread")
   func cancelledBesideLive() throws {
     let refuses = LockedBox(false)
     var settings = PoolCore.Settings(name: "test-pool", size: 3)

@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  @Test("All results come in the order of the bodies, each a value or an error")
+  @Test("All results are in the order of the bodies, each a value or an error")
   func all() async throws {
     let pool = try pool(2)
     let here = try inThread { [bodies = bodies([1, -2, 3])] in try pool.invokeAll(bodies) }
@@ -28,7 +28,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("All from a task of the pool's only thread: it runs them itself")
+  @Test("All, called by a task of the pool's only thread: it runs them itself")
   func allInside() throws {
     let pool = try pool(1)
     let bodies = bodies(Array(0..<50))
@@ -39,7 +39,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("All ends by its deadline: what waits never runs, what runs is told")
+  @Test("All ends at its deadline: waiting bodies never run, running ones are told")
   func deadline() throws {
     let pool = try pool(1)
     let (inside, told) = (Latch(), Record<Bool>())
@@ -80,7 +80,7 @@ import Testing
     }
     #expect(inside.wait())
     task.cancel()
-    // With the second body not submitted yet, the first is cancelled by that.
+    // If the second body is not submitted yet, this cancels the first.
     if let results = try? await task.value { #expect(try results[0].get()) }
     try pool.finish()
     #expect(calls.value == 0)
@@ -126,7 +126,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("Any fails when all have failed, when there are none, at its deadline, and when its task is cancelled")
+  @Test("Any fails if all have failed, without bodies, at its deadline, and if its task is cancelled")
   func anyFails() async throws {
     let pool = try pool(2)
     let none = bodies([])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// P57: what happens when the queue is full.
+/// P57: the policies for a full queue.
 @Suite struct PoolPolicyTests {
   private func pool(_ size: Int, bound: Int, _ policy: FullQueuePolicy) throws -> ThreadPool {
     try ThreadPool(name: "test-pool", size: size, queueBound: bound, policy: policy)
@@ -35,13 +35,13 @@ import Testing
     plug.open()
     try plug.wait()
     for task in waiting { _ = try inThread { try task.wait() } }
-    // Whoever hears of the end of a task finds its thread free.
+    // When the end of a task is reported, its thread is free.
     try inThread { for _ in 0..<1000 { try pool.submit {}.wait() } }
     try pool.finish()
     #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .disposed)
   }
 
-  @Test("P57 block: submitters wait for room in their order, and all tasks run")
+  @Test("P57 block: submitters wait for room in order, and all tasks run")
   func blocking() throws {
     let pool = try pool(1, bound: 2, .block)
     let plug = try Plug(pool, threads: 1)
@@ -72,12 +72,12 @@ import Testing
       }
     }
     try pool.finish()
-    // The bound, and one for each thread that is on its way.
+    // The bound, and one for each thread that is starting.
     #expect(most.withLock { $0 } <= 3 + 2)
     #expect(pool.statistics.completed == 2100)
   }
 
-  @Test("P57 block: a wait for room ends by its deadline, by the thread's cancellation, and by the pool's end")
+  @Test("P57 block: a wait for room ends at its deadline, by the thread's cancellation, and by the pool's end")
   func blockedEnds() throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 1)
     let plug = try Plug(pool, threads: 1)
@@ -90,7 +90,7 @@ import Testing
       codes.add(code { () throws(ThreadPoolError) in try pool.execute {} })
     }
     #expect(codes.events == [.timedOut, .timedOut, .cancelled])
-    // This is a task of Swift's.
+    // This is a Swift task.
     #expect(code { () throws(ThreadPoolError) in try pool.execute {} } == .onCooperativeThread)
 
     let done = Latch(2)
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test("P57 block with no place to wait: who submits gets in as soon as a thread is free")
+  @Test("P57 block without places: a submitter proceeds as soon as a thread is free")
   func noPlace() throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 0)
     let plug = try Plug(pool, threads: 1)
@@ -151,14 +151,14 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 block with no place to wait: who submits while the last thread goes gets the next one")
+  @Test("P57 block without places: a submitter that arrives while the last thread ends gets the next one")
   func noPlaceAtTheEnd() throws {
     let line = Arrivals()
     let isGoing = Latch()
     var settings = PoolCore.Settings(name: "test-pool", size: 1, idleTime: .zero, bound: 0)
     settings.submitterWaits = { line.add() }
     settings.threadEnded = {
-      // It has looked for the last time.
+      // It has checked for the last time.
       isGoing.countDown()
       _ = line.wait(for: 1)
     }
@@ -173,7 +173,7 @@ import Testing
     #expect(pool.statistics.completed == 2)
   }
 
-  @Test("P57 block: a task that goes back for want of a thread leaves its place to who waits for room")
+  @Test("P57 block: a task returned for lack of a thread leaves its place to a waiting submitter")
   func refusedPlace() throws {
     let line = Arrivals()
     let (isStarting, isRefused) = (Latch(), Tally())
@@ -198,7 +198,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 block: a task of the pool never waits for room; what it submits is taken above the bound")
+  @Test("P57 block: a task of the pool never waits for room; its submissions are accepted above the bound")
   func ownWorker() throws {
     let pool = try pool(1, bound: 1, .block)
     let done = Latch(100)
@@ -207,7 +207,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 caller runs: on the submitter's thread, before submit returns; nested 16 deep at most")
+  @Test("P57 caller runs: on the submitter's thread, before submit returns; nested up to 16 deep")
   func callerRuns() throws {
     let pool = try pool(1, bound: 1, .callerRuns)
     let plug = try Plug(pool, threads: 1)
@@ -236,13 +236,13 @@ import Testing
     try inThread { nest() }
     plug.open()
     #expect(done.wait())
-    // The function's own call, and 16 in its midst.
+    // The function's own call, and 16 nested in it.
     #expect(depth.withLock { $0.most } == 17)
     try pool.finish()
   }
 
   @Test(
-    "P57 caller runs: a throwing or waiting task in a foreign thread, also a cancelled one, leaves that thread as it was"
+    "P57 caller runs: a throwing, waiting or cancelled task leaves the foreign thread as it was"
   )
   func callerStays() throws {
     let pool = try pool(1, bound: 0, .callerRuns)
@@ -257,7 +257,7 @@ import Testing
       #expect(PoolFrame.current == nil)
       #expect(ThreadPool.isCancelled == false)
       #expect(pool.isCurrent == false)
-      // A request to end the thread itself is none to end the task, and is still there afterwards.
+      // A request to end the thread itself does not end the task, and is still there afterwards.
       ThreadRecord.current.cancel()
       #expect(try pool.submit { ThreadPool.isCancelled }.wait() == false)
       #expect(ThreadPool.isCancelled)
@@ -266,7 +266,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 caller runs: a request to end the task in whose midst a closure runs is none to end the closure")
+  @Test("P57 caller runs: a request to end the outer task does not end the closure nested in it")
   func callerShields() throws {
     let (outer, inner) = (try ThreadPool(name: "test-outer", size: 1), try pool(1, bound: 0, .callerRuns))
     let plug = try Plug(inner, threads: 1)
@@ -277,7 +277,7 @@ import Testing
       seen.add(ThreadPool.isCancelled)
       try inner.execute {
         seen.add(ThreadPool.isCancelled)
-        // Another task in its midst, as the closure waits on a thread of its pool.
+        // Another nested task, since the closure waits on a thread of its pool.
         let last = try outer.submit { ThreadPool.isCancelled }
         seen.add(try last.wait())
         seen.add(ThreadPool.isCancelled)
@@ -309,7 +309,7 @@ import Testing
     let second = try pool.submit { 2 }
     let low = try pool.submit(priority: .low) { 3 }
     #expect(first.state == .dropped && first.job.dropReason == .discarded)
-    // All that wait are of a higher priority, so the new one itself gives way.
+    // All waiting tasks have a higher priority, so the new one itself gives way.
     #expect(low.job.dropReason == .discarded)
     #expect(high.state == .queued && second.state == .queued)
     plug.open()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// The pool's queue against an array, in one thread.
+/// The pool's queue compared with an array, on one thread.
 @Suite struct PoolQueueTests {
   private final class Marks {
     var last = -1
@@ -18,7 +18,7 @@ import Testing
     return marks.last
   }
 
-  @Test("P63 it does what an array does, also while its counters wrap", arguments: [0, Int.max - 2, Int.max - 100, -3])
+  @Test("P63 it agrees with an array, even while its counters wrap", arguments: [0, Int.max - 2, Int.max - 100, -3])
   func model(start: Int) throws {
     let marks = Marks()
     var queue = PoolQueue(start: start)
@@ -36,7 +36,7 @@ import Testing
         let highest = model.lastIndex { !$0.isEmpty }
         #expect(try Self.number(queue.take(), marks) == highest.map { model[$0].removeFirst() })
       case 6:
-        // By its order of submission, which a withdrawal leaves as it is.
+        // By its order of submission, which a withdrawal does not change.
         guard let index = model[level].indices.randomElement(using: &random) else { break }
         let number = model[level].remove(at: index)
         #expect(try Self.number(queue.withdraw(entries[number], level: level), marks) == number)
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("What matches is taken back, and the others keep their order")
+  @Test("Matching entries are withdrawn, and the others keep their order")
   func withdrawal() throws {
     let marks = Marks()
     var queue = PoolQueue()
@@ -69,7 +69,7 @@ import Testing
     for number in [0, 2, 3, 4] { #expect(try Self.number(queue.take(), marks) == number) }
   }
 
-  @Test("What is left in a queue goes with it")
+  @Test("A queue releases its remaining entries")
   func leftovers() {
     let census = Census()
     do {

@@ -2,9 +2,9 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// Pools to which the system gives no thread.
+/// Pools that get no threads from the system.
 @Suite struct PoolRefusalTests {
-  @Test("A thread that the system refuses is an error, and the task goes back")
+  @Test("A thread that the system refuses is an error, and the task is returned")
   func noThread() throws {
     let mayStart = LockedBox(false)
     var settings = PoolCore.Settings(name: "test-pool", size: 2)
@@ -29,7 +29,7 @@ import Testing
     #expect(pool.statistics == .init(threads: 0, idle: 0, queued: 0, largest: 0, completed: 0))
     mayStart.withLock { $0 = true }
     try inThread { try pool.submit {}.wait() }
-    // With one thread there the next refusal costs nothing but speed.
+    // With one thread the next refusal only costs speed.
     let plug = try Plug(pool, threads: 1)
     mayStart.withLock { $0 = false }
     let task = try pool.submit { 2 }
@@ -38,7 +38,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A task that relied on a thread that the system then refused runs after the next try")
+  @Test("A task that relied on a refused thread runs after the next attempt")
   func retry() throws {
     let mayStart = LockedBox(false)
     let starting = Latch()
@@ -70,7 +70,7 @@ import Testing
     try pool.finish()
   }
 
-  /// A pool without a thread, and so many tasks that it accepted while one was on its way.
+  /// A pool without a thread, and tasks that it accepted while one was starting.
   private func stranded(_ count: Int, _ clock: StillClock) throws -> (ThreadPool, [PoolTask<Void, Never>]) {
     let (late, accepted) = (LockedBox<ThreadPool?>(nil), LockedBox<[PoolTask<Void, Never>]?>(nil))
     var settings = PoolCore.Settings(name: "test-pool", size: count + 1)
@@ -88,7 +88,7 @@ import Testing
     return (pool, try #require(accepted.withLock { $0.take() }))
   }
 
-  @Test("Tries for a thread don't add up, however often the system refuses one")
+  @Test("Attempts to start a thread don't add up, however often the system refuses")
   func onlyOneRetry() throws {
     let clock = StillClock()
     let (pool, tasks) = try stranded(1, clock)
@@ -102,7 +102,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A disposed pool without a thread is over when its last tasks were cancelled")
+  @Test("A disposed pool without a thread ends when its last tasks are cancelled")
   func cancelledWithoutThread() throws {
     let clock = StillClock()
     let (pool, tasks) = try stranded(65, clock)
@@ -113,7 +113,7 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
-  @Test("A piece of a Swift task runs elsewhere when the system has no thread for the pool")
+  @Test("A job of a Swift task runs elsewhere if the system has no thread for the pool")
   func retryElsewhere() async throws {
     var settings = PoolCore.Settings(name: "test-pool", size: 1)
     settings.spawn = { _, _, _ in throw Oops() }

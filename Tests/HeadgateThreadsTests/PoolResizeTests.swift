@@ -3,7 +3,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct PoolResizeTests {
-  @Test("A larger size starts threads for what waits, at once")
+  @Test("A larger size starts threads for waiting tasks, at once")
   func grows() throws {
     let pool = try ThreadPool(name: "test-pool", size: 1)
     let meeting = Latch(3)
@@ -21,7 +21,7 @@ import Testing
     #expect(pool.statistics.largest == 3)
   }
 
-  @Test("Of a smaller size idle threads end at once, busy ones after their task; the others run the rest")
+  @Test("After a reduction idle threads end at once, busy ones after their task; the others run the rest")
   func shrinks() throws {
     let ended = Latch(3)
     let pool = try ThreadPool(name: "test-pool", size: 4, onThreadEnd: { ended.countDown() })
@@ -39,7 +39,7 @@ import Testing
     #expect(count.value == 100)
   }
 
-  @Test("A larger size makes room in a bounded pool for all who wait")
+  @Test("A larger size makes room in a bounded pool for all waiting submitters")
   func room() throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 0)
     let plug = try Plug(pool, threads: 1)
@@ -59,7 +59,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A size below 1 is refused, and changes nothing")
+  @Test("A size below 1 is refused, and has no effect")
   func refused() throws {
     let pool = try ThreadPool(name: "test-pool", size: 2)
     let error = #expect(throws: ThreadPoolError.self) { try pool.setSize(0) }
@@ -68,7 +68,7 @@ import Testing
     #expect(pool.size == .max)
   }
 
-  @Test("P53 sizes that change while tasks are submitted, cancelled and run lose none", arguments: 1...10)
+  @Test("P53 changes of size while tasks are submitted, cancelled and run lose none", arguments: 1...10)
   func storm(seed: Int) throws {
     let pool = try ThreadPool(name: "test-pool", size: 2)
     let (ran, dropped) = (Tally(), Tally())
@@ -87,7 +87,7 @@ import Testing
     #expect(pool.statistics.threads == 0)
   }
 
-  @Test("A chain of 100,000 tasks, each waiting for the next, ends on however small a stack", arguments: [1, 2])
+  @Test("A chain of 100,000 tasks, each waiting for the next, ends on any stack size", arguments: [1, 2])
   func deepHelp(size: Int) throws {
     let pool = try ThreadPool(name: "test-pool", size: size)
     @Sendable func link(_ number: Int) -> Int {
@@ -101,7 +101,7 @@ import Testing
     #expect(pool.core.state.withLock { $0.roster.blocked } == 0)
   }
 
-  @Test("A chain of tasks, each of which waits for any of one, ends on a small stack")
+  @Test("A chain of tasks, each waiting for any of one, ends on a small stack")
   func deepAny() throws {
     let pool = try ThreadPool(name: "test-pool", size: 1, stackSize: 256 << 10)
     @Sendable func link(_ number: Int) -> Int {

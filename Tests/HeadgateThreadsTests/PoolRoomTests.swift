@@ -2,10 +2,10 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// P57: tasks of Swift's that wait for room in a full queue.
+/// P57: Swift tasks that wait for room in a full queue.
 @Suite struct PoolRoomTests {
   @Test(
-    "P57 a Swift task waits for room whatever the policy, and its pool task runs",
+    "P57 a Swift task waits for room under every policy, and its pool task runs",
     arguments: [FullQueuePolicy.block, .throw, .callerRuns, .discardOldest])
   func waits(policy: FullQueuePolicy) async throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 1, policy)
@@ -19,7 +19,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 without a bound, and with room, nobody waits")
+  @Test("P57 without a bound, and with room, none waits")
   func room() async throws {
     for pool in [try ThreadPool(name: "test-pool", size: 1), try ThreadPool.lining(1, bound: 5).pool] {
       let task = try await pool.submit(waitingUntil: .distantPast) { 1 }
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test("P57 threads and Swift tasks stand in one line: who came first gets in first")
+  @Test("P57 threads and Swift tasks form one line: first come, first served")
   func line() async throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 1)
     let plug = try Plug(pool, threads: 1)
@@ -59,7 +59,9 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P57 a wait for room ends by its deadline, by a cancel, and by the pool's end; the next in line gets the place")
+  @Test(
+    "P57 a wait for room ends at its deadline, by a cancellation, and by the pool's end; the next gets the place"
+  )
   func ends() async throws {
     let (pool, line) = try ThreadPool.lining(1, bound: 1)
     let plug = try Plug(pool, threads: 1)
@@ -97,7 +99,7 @@ import Testing
     await #expect(throws: CancellationError.self) { try await cancelled.value }
   }
 
-  @Test("P57 submitters of both kinds, many of them cancelled: what was accepted runs, and no place is lost")
+  @Test("P57 submitters of both kinds, many of them cancelled: accepted tasks run, and no place is lost")
   func storm() async throws {
     let pool = try ThreadPool(name: "test-pool", size: 2, queueBound: 2)
     let (ran, accepted) = (Tally(), Tally())

@@ -2,9 +2,9 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// The wake policy in small orders of calls that are written down.
+/// The wake policy in short, explicit sequences of calls.
 @Suite struct PoolRosterTests {
-  @Test("P50 with threads that always start, every task of every order is run")
+  @Test("P50 if threads always start, every task of every sequence is run")
   func allRun() throws {
     for seed in 1...200 {
       var roster = PoolRoster(size: seed % 3 + 1)
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test("The last to park is the first to be woken")
+  @Test("The last one parked is the first one woken")
   func lastFirst() {
     var roster = PoolRoster(size: 3)
     for place in 0..<3 {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test("P51 a burst wakes one, who wakes the next only if it leaves work behind")
+  @Test("P51 a burst wakes one worker, which wakes the next only if it leaves work behind")
   func burst() {
     var roster = PoolRoster(size: 8)
     for place in 0..<8 { _ = roster.call(forWork: place + 1, growing: true) }
@@ -65,7 +65,7 @@ import Testing
     #expect(roster.call(forWork: 99, growing: false) == .wake(6))
   }
 
-  @Test("A worker that was called counts as coming, one that works does not")
+  @Test("A worker that was called counts as coming, a working one does not")
   func coming() {
     var roster = PoolRoster(size: 2)
     #expect(roster.call(forWork: 1, growing: true) == .start(0))
@@ -74,7 +74,7 @@ import Testing
     #expect(roster.call(forWork: 1, growing: true) == .start(1))
   }
 
-  @Test("Of a smaller pool idle workers are woken to end, and busy ones end when they look")
+  @Test("In a reduced pool idle workers are woken to end, and busy ones end at their next check")
   func shrinks() {
     var roster = PoolRoster(size: 4)
     for place in 0..<4 { _ = roster.call(forWork: place + 1, growing: true) }
@@ -94,7 +94,7 @@ import Testing
     #expect(roster.call(forWork: 1, growing: true) == .start(3))
   }
 
-  @Test("For a blocked worker another may come, and goes again")
+  @Test("A blocked worker is replaced temporarily")
   func standIn() {
     var roster = PoolRoster(size: 1)
     #expect(roster.call(forWork: 1, growing: true) == .start(0))
@@ -109,7 +109,7 @@ import Testing
     #expect(roster.retire(1) == true)
   }
 
-  @Test("A watcher stands in for wake-ups only while tasks flow and others are awake")
+  @Test("A watcher replaces wake-ups only while tasks arrive and others are awake")
   func watcher() {
     var roster = PoolRoster(size: 2)
     for place in 0..<2 { _ = roster.call(forWork: place + 1, growing: true) }

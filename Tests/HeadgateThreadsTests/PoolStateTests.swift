@@ -3,18 +3,18 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// The decisions under a pool's lock, the queue and real jobs included, against their one rule, with workers that are only
-/// numbers and an order of events that a seed chooses.
+/// The decisions under a pool's lock, including the queue and real jobs, checked against their single rule. Workers are
+/// only numbers, and a seed determines the order of events.
 @Suite struct PoolStateTests {
   private final class Model {
     let core: PoolCore
     var state: PoolState
     var random: SeededRandom
     var now = Deadline(nanoseconds: 1_000_000)
-    // Whether the system refuses threads now and then.
+    // Whether the system sometimes refuses threads.
     let refuses: Bool
     var workers: [Int: PoolWorker] = [:]
-    // What workers do, by place: what they have in their hands, or that they are about to come.
+    // The state of workers, by index: the tasks that they hold, or that they are coming.
     var hands: [Int: PoolEntry] = [:]
     var coming: Set<Int> = []
     var resting: Set<Int> = []
@@ -31,7 +31,7 @@ import Testing
       self.refuses = refuses
     }
 
-    /// How many tasks wait for a worker, counted one by one.
+    /// The number of tasks that wait for a worker, by a full count.
     var live: Int {
       waiting.removeAll { !$0.isQueued }
       let held = hands.values.count { if case .job(let job) = $0 { job.isQueued } else { false } }
@@ -77,7 +77,7 @@ import Testing
       follow(call)
     }
 
-    /// As a worker that works takes its next task: without the lock, and so without a decision.
+    /// As a busy worker takes its next task: without the lock, and so without a decision.
     func takeOn(_ place: Int) {
       guard let entry = state.queue.outlet.take() else { return look(place) }
       workers[place]?.taken += 1
@@ -94,7 +94,7 @@ import Testing
       }
     }
 
-    /// A worker has run, or passed by, what it had in its hands.
+    /// A worker has run or skipped its tasks.
     func runOn(_ place: Int) {
       guard case .job(let job) = hands.removeValue(forKey: place) else { return }
       if job.claim(for: ThreadRecord.current) {
@@ -130,7 +130,7 @@ import Testing
 
     func pick(_ places: Set<Int>) -> Int? { places.sorted().randomElement(using: &random) }
 
-    /// What the pool does a moment after a refusal.
+    /// The pool's action shortly after a refusal.
     func retry() { follow(state.call(growing: false)) }
 
     func check() throws {
@@ -141,14 +141,14 @@ import Testing
       try #require(states.count { $0 == .watching } <= 1)
       try #require(roster.searching == states.count { [.starting, .called, .lingering, .watching].contains($0) })
       try #require(state.queue.count >= live)
-      // The rule: where a task waits somebody comes for it, unless there is nobody to be had.
+      // The rule: a worker comes for each waiting task, unless no worker is available.
       let couldBeHad = roster.threads < roster.size || states.contains(.parked)
       if live > 0, couldBeHad, !refuses { try #require(roster.searching > 0) }
     }
   }
 
   @Test(
-    "P50 P60 what waits always has a worker on its way, whatever is cancelled and resized, in any order of events",
+    "P50 P60 waiting tasks always have a worker coming, with cancellations and resizes in any order",
     arguments: 1...40)
   func rule(seed: Int) throws {
     let model = Model(size: seed % 4 + 1, seed: UInt64(seed), refuses: seed % 3 == 0)

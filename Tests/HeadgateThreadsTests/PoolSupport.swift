@@ -11,7 +11,7 @@ import Glibc
 import Musl
 #endif
 
-/// Runs `body` on a thread of its own, where it may block, and waits for it.
+/// Runs `body` on a separate thread, where it may block, and waits for it.
 func inThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {
   let result = Locked<Result<Value, any Error>?>(nil)
   let done = Latch()
@@ -51,7 +51,7 @@ final class Plug: Sendable {
   }
 }
 
-/// Counts what has come, and lets any number of threads wait for so many.
+/// Counts arrivals, and lets threads wait for a number of them.
 final class Arrivals: Sendable {
   private struct State {
     var count = 0
@@ -70,7 +70,7 @@ final class Arrivals: Sendable {
     for latch in latches { latch.countDown() }
   }
 
-  /// True once so many have come; false if they did not within a minute.
+  /// Returns true once this many have arrived, or false if they did not within a minute.
   func wait(for count: Int) -> Bool {
     let latch = Latch()
     let isThere = state.withLock { state in
@@ -82,7 +82,7 @@ final class Arrivals: Sendable {
 }
 
 extension ThreadPool {
-  /// A bounded pool that tells of each submitter that lines up for room.
+  /// A bounded pool that reports each submitter that joins the line for room.
   static func lining(
     _ size: Int, bound: Int, _ policy: FullQueuePolicy = .block
   ) throws -> (pool: ThreadPool, line: Arrivals) {
@@ -94,7 +94,7 @@ extension ThreadPool {
     return (try ThreadPool(settings), line)
   }
 
-  /// Runs what is left, and returns when all is over.
+  /// Runs the remaining tasks, and returns when everything has ended.
   func finish() throws {
     dispose()
     try inThread { try self.waitUntilDisposed(until: .after(generous)) }
@@ -110,7 +110,7 @@ struct Oops: Error, Equatable {
   var number = 0
 }
 
-/// Looks again and again, for the few places where nothing tells of what a test waits for: true, or false after a minute.
+/// Polls a condition, for the few cases without an event to wait for. Returns false after a minute.
 func looks(until condition: () -> Bool) -> Bool {
   let limit = Deadline.after(generous)
   while !condition() {

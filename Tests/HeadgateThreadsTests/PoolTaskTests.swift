@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test("P55 a handle gets the result, or the very error that the body threw")
+  @Test("P55 a handle gets the result, or the error that the body threw")
   func results() async throws {
     let pool = try pool(2)
     let good = try pool.submit { "good" }
@@ -31,7 +31,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("Any number of threads and tasks wait for one handle, before and after its end")
+  @Test("Any number of threads and tasks can wait for one handle, before and after its end")
   func manyWaiters() async throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -55,7 +55,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A wait ends by its deadline, and the task goes on; one that has passed only looks")
+  @Test("A wait ends at its deadline, and the task continues; a past deadline only checks")
   func deadlines() throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -68,7 +68,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A deadline that has passed only looks, also on a thread of the pool, which begins nothing then")
+  @Test("A past deadline only checks, even on a thread of the pool, which begins nothing then")
   func deadlineInside() throws {
     let pool = try pool(1)
     let ran = Tally()
@@ -89,7 +89,7 @@ import Testing
     #expect(ran.value == 1)
   }
 
-  @Test("A cancelled Swift task stops waiting; the pool's task goes on")
+  @Test("A cancelled Swift task stops waiting; the pool's task continues")
   func cancelledWait() async throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -102,7 +102,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A task of Swift's can't block in wait")
+  @Test("A Swift task can't block in wait")
   func cooperative() async throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -121,7 +121,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A waiting task that is cancelled ends at once, lets go of what it captured and frees its place")
+  @Test("A cancelled waiting task ends at once, releases its captures and frees its place")
   func cancelQueued() throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -149,12 +149,12 @@ import Testing
   func cancelRunning() throws {
     let pool = try pool(1)
     for _ in 0..<200 {
-      // Short tasks first, so that the worker takes the two that follow in one handful.
+      // Short tasks first, so that the worker takes the following two together.
       for _ in 0..<200 { try pool.execute {} }
       let inside = Latch()
       let task = try pool.submit { () -> (Bool, Bool) in
         inside.countDown()
-        // A wait of this library that nobody ends.
+        // A wait of this library that nothing else ends.
         let waiter = Waiter.ofThread()
         let outcome = waiter.wait(until: .after(generous))
         return (outcome == .cancelled, ThreadPool.isCancelled)
@@ -170,7 +170,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P35 a cancel that comes as a task ends never hits the next one of its thread")
+  @Test("P35 a cancellation as a task ends never affects the next one of its thread")
   func lateCancel() throws {
     let pool = try pool(1)
     let hits = Tally()
@@ -196,7 +196,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P62 a cancel and a start race to exactly one end")
+  @Test("P62 a race of a cancellation and a start has exactly one end")
   func cancelRace() throws {
     let pool = try pool(2)
     let ran = Tally()
@@ -214,7 +214,7 @@ import Testing
     #expect(pool.stale == 0)
   }
 
-  @Test("P58 cancelled tasks take no room for long, however many there are behind a long one")
+  @Test("P58 cancelled tasks soon free their memory, however many there are behind a long one")
   func cancelMany() throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -226,7 +226,7 @@ import Testing
     #expect(pool.stale == 0)
   }
 
-  @Test("P58 where cancelled tasks are swept out, those among them that were not stay, in their order")
+  @Test("P58 live tasks among swept cancelled ones stay, in their order")
   func cancelMost() throws {
     let pool = try pool(1)
     let plug = try Plug(pool, threads: 1)
@@ -257,13 +257,13 @@ import Testing
     #expect(pool.stale == 0)
   }
 
-  @Test("P54 a task that waits for another and runs it: a cancel of either is seen by that one only")
+  @Test("P54 a task that waits for another and runs it: a cancellation of either affects only that one")
   func cancelledHelper() throws {
     let pool = try pool(1)
     let tasks = LockedBox<[Int: PoolTask<[Bool], Never>]>([:])
     let submitted = Latch()
-    // Each runs in the midst of the one before. The second does not see that the first was cancelled before it, nor the
-    // third what it does to the first; the third sees that it cancels itself; then all see what is theirs.
+    // Each runs nested in the one before. The second does not see that the first was cancelled before it, nor the third
+    // its cancellation of the first. The third sees that it cancels itself. Then each sees its own state.
     let first = try pool.submit { () -> [Bool] in
       _ = submitted.wait()
       tasks.withLock { $0[1] }?.cancel()
@@ -288,7 +288,7 @@ import Testing
   }
 
   @Test(
-    "P54 a cancel by the thread's handle is seen by the task that runs then, and by no task that it helps or is helped by"
+    "P54 a cancellation by the thread's handle reaches the running task, and no task that it helps or that helps it"
   )
   func cancelledByHandle() throws {
     let pool = try pool(1)
@@ -314,7 +314,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 a task that helps makes room in the queue at once, and not when the helped task has ended")
+  @Test("P54 a helping task makes room in the queue at once, and not when the helped task has ended")
   func helpMakesRoom() throws {
     let pool = try ThreadPool(name: "test-pool", size: 1, queueBound: 1, policy: .throw)
     let isAccepted = try inThread {
@@ -327,7 +327,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 of two tasks that wait for each other one is told, and nobody hangs")
+  @Test("P54 of two tasks that wait for each other one gets an error, and none hangs")
   func circles() throws {
     let pool = try pool(2)
     let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
@@ -352,7 +352,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 a task that waits for itself, or for the one in whose midst it runs, is told")
+  @Test("P54 a task that waits for itself, or for the task that it is nested in, gets an error")
   func itself() throws {
     let pool = try pool(1)
     let outer = LockedBox<PoolTask<PoolTaskErrorCode?, Never>?>(nil)
@@ -379,7 +379,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 circles through two pools are seen")
+  @Test("P54 circles through two pools are detected")
   func circleOfPools() throws {
     let (left, right) = (try pool(1), try pool(1))
     let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])

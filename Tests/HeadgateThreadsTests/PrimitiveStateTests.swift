@@ -2,18 +2,18 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// Those who wait at a state, and how each wait ends: the deadlines and the withdrawals after them come as events of their
-/// own, so that anything may happen between the two.
+/// The waiters of a state, and the ends of their waits. Deadlines and the withdrawals after them are separate events,
+/// so that anything may happen between the two.
 private struct Crowd<State: WaitLine> {
   var state: State
-  /// Waiting and undecided, in the order of their coming.
+  /// Waiting and undecided, in the order of arrival.
   var live: [Waiter] = []
-  /// Given up, and not out of the line yet.
+  /// Given up, and still in the line.
   var leaving: [Waiter] = []
 
   init(_ state: State) { self.state = state }
 
-  /// One comes. True: it need not wait.
+  /// A waiter arrives. Returns true if it need not wait.
   mutating func come() -> [Waiter]? {
     if let woken = state.admit() { return woken }
     let waiter = Waiter.ofTask()
@@ -29,13 +29,13 @@ private struct Crowd<State: WaitLine> {
     leaving.append(waiter)
   }
 
-  /// True: one was admitted that had given up.
+  /// Returns true if a waiter was admitted that had given up.
   mutating func leave(_ random: inout SeededRandom) -> Bool {
     guard let index = leaving.indices.randomElement(using: &random) else { return false }
     return state.withdraw(leaving.remove(at: index))
   }
 
-  /// The first of those who wait were woken, in their order, and no other.
+  /// Checks that exactly the first waiters were woken, in order.
   mutating func check(woken: [Waiter]) {
     #expect(woken.map(ObjectIdentifier.init) == live.prefix(woken.count).map(ObjectIdentifier.init))
     #expect(woken.allSatisfy { $0.outcome == .woken })
@@ -45,7 +45,7 @@ private struct Crowd<State: WaitLine> {
 
 @Suite struct PrimitiveStateTests {
   @Test(
-    "semaphore: no permit is lost or made, none lies free while somebody waits, and nobody overtakes", arguments: 0..<20
+    "semaphore: no permit is lost or made, none is free beside a waiter, and none overtakes", arguments: 0..<20
   )
   func semaphore(seed: UInt64) {
     var random = SeededRandom(seed: seed)
@@ -67,7 +67,7 @@ private struct Crowd<State: WaitLine> {
     }
   }
 
-  @Test("semaphore: permits beyond the end of Int are as many as Int can say")
+  @Test("semaphore: the count of permits saturates at Int.max")
   func manyPermits() {
     var state = Semaphore.State(permits: .max)
     #expect(state.add(.max).isEmpty)
@@ -97,7 +97,7 @@ private struct Crowd<State: WaitLine> {
     }
   }
 
-  @Test("notify: each notification goes to one, and one is kept while nobody waits", arguments: 0..<20)
+  @Test("notify: each notification goes to one, and one is kept without waiters", arguments: 0..<20)
   func notify(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var isKept = false
@@ -123,12 +123,12 @@ private struct Crowd<State: WaitLine> {
     }
   }
 
-  @Test("barrier: all parties of a round go on, those too that gave up as it was complete", arguments: 0..<20)
+  @Test("barrier: all parties of a round continue, even those that gave up as it was complete", arguments: 0..<20)
   func barrier(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var parties = Int.random(in: 2...5, using: &random)
     var crowd = Crowd(Barrier.State(parties: parties))
-    // In line, the leaving ones among them; and those of the leaving who were counted in a complete round.
+    // In line, including those that are leaving; and the leaving ones that counted in a complete round.
     var present = 0
     var counted: Set<ObjectIdentifier> = []
     func complete(_ crowd: inout Crowd<Barrier.State>, _ woken: [Waiter]) {

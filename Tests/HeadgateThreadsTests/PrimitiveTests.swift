@@ -45,7 +45,7 @@ private final class Counter: Sendable {
   typealias Semaphore = HeadgateThreads.Semaphore
   typealias Latch = HeadgateThreads.Latch
 
-  @Test("never more hold a permit than there are, of threads and tasks together")
+  @Test("threads and tasks together never hold more permits than there are")
   func permits() async throws {
     let semaphore = Semaphore(permits: 2)
     let inside = Record<Int>()
@@ -69,7 +69,8 @@ private final class Counter: Sendable {
     #expect(semaphore.freePermits == 2)
   }
 
-  @Test("a permit that meets a cancellation goes to its waiter or to the next, never astray", arguments: [true, false])
+  @Test(
+    "a permit that meets a cancellation goes to its waiter or to the next, and is never lost", arguments: [true, false])
   func neverLost(ofTasks: Bool) async throws {
     for round in 0..<400 {
       let semaphore = Semaphore(permits: 0)
@@ -92,7 +93,7 @@ private final class Counter: Sendable {
     }
   }
 
-  @Test("a wait whose task or thread is cancelled says so in its own words, and takes nothing")
+  @Test("a wait whose task or thread is cancelled throws the corresponding error, and takes nothing")
   func cancelled() async throws {
     let semaphore = Semaphore(permits: 0)
     let task = Task { await End { try await semaphore.wait() } }
@@ -106,7 +107,7 @@ private final class Counter: Sendable {
     #expect(!semaphore.tryWait())
   }
 
-  @Test("a deadline ends a wait, and what is there is taken whatever the deadline")
+  @Test("a deadline ends a wait, and an available permit is taken at any deadline")
   func deadlines() async throws {
     let semaphore = Semaphore(permits: 1)
     try await semaphore.wait(until: .distantPast)
@@ -127,7 +128,7 @@ private final class Counter: Sendable {
     #expect(block { () throws(WaitError) in try Barrier(parties: 2).wait() } == .failed(.onCooperativeThread))
   }
 
-  @Test("a permit comes back from a body that throws")
+  @Test("a permit is returned by a body that throws")
   func scoped() async throws {
     struct Failure: Error {}
     let semaphore = Semaphore(permits: 1)
@@ -137,7 +138,7 @@ private final class Counter: Sendable {
     #expect(semaphore.freePermits == 1)
   }
 
-  @Test("a latch lets threads and tasks through once it was counted down, and those who come later")
+  @Test("a latch admits threads and tasks once it is counted down, later ones too")
   func latch() async throws {
     let latch = Latch(count: 3)
     let thread = try Blocked { End { () throws(WaitError) in try latch.wait() } }
@@ -151,7 +152,7 @@ private final class Counter: Sendable {
     #expect(latch.count == 0)
   }
 
-  @Test("a change is never missed between the look at it and the wait")
+  @Test("a change between the check and the wait is never missed")
   func notify() async throws {
     let inbox = Locked<[Int]>([])
     let changed = Notify()
@@ -189,7 +190,7 @@ private final class Counter: Sendable {
     #expect(await End { try await changed.wait(until: .distantPast) } == .failed(.timedOut))
   }
 
-  @Test("nobody begins a round before all have ended the one before, and one of each round is the last")
+  @Test("no round begins before the previous one has ended, and one party of each round is the last")
   func barrier() async throws {
     let barrier = Barrier(parties: 4)
     let rounds = 500
@@ -222,14 +223,14 @@ private final class Counter: Sendable {
     #expect(last.value == rounds)
   }
 
-  @Test("a party that gives up is withdrawn, unless its round is complete; one that leaves is not waited for")
+  @Test("a party that gives up is withdrawn, unless its round is complete; one that leaves is not awaited")
   func withdrawn() async throws {
     let barrier = Barrier(parties: 2)
     for _ in 0..<200 {
       let leaver = Task { await End { try await barrier.wait() } }
       let other = Task { try await barrier.wait() }
       leaver.cancel()
-      // A round with the leaver in it ends for both; otherwise the other waits for one in its place.
+      // A round that includes the leaving one ends for both. Otherwise the other waits for a replacement.
       if await leaver.value == .cancelled {
         let isLast = try await barrier.wait()
         #expect(try await other.value != isLast, "one of two is the last")

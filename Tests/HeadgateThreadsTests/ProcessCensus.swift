@@ -2,12 +2,12 @@
 import Foundation
 import Glibc
 
-/// What a process holds, for tests that run in one of their own.
+/// The resources of a process, for tests that run in a separate one.
 struct ProcessCensus: CustomStringConvertible {
   /// The names of its threads.
   var names: [String]
   var descriptors: Int
-  /// Bytes that malloc has given out; 0 under a sanitizer, which has its own.
+  /// Bytes allocated by malloc. 0 under a sanitizer, which has its own allocator.
   var bytes: Int
 
   var threads: Int { names.count }
@@ -20,7 +20,7 @@ struct ProcessCensus: CustomStringConvertible {
     return ProcessCensus(names: names.sorted(), descriptors: entries("/proc/self/fd").count, bytes: bytesInUse())
   }
 
-  // glibc's malloc_info, whose header Swift's module of glibc leaves out: XML, of which the end is about all arenas.
+  // glibc's malloc_info, whose header Swift's module of glibc lacks. It returns XML, whose end covers all arenas.
   private typealias MallocInfo = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
   private static let mallocInfo = dlsym(nil, "malloc_info").map { unsafeBitCast($0, to: MallocInfo.self) }
 
@@ -45,13 +45,13 @@ struct ProcessCensus: CustomStringConvertible {
     "\(threads) threads (\(names.joined(separator: ", "))), \(descriptors) descriptors, \(bytes) bytes"
   }
 
-  /// What a thousand rounds leave behind; nil: nothing. Threads that were told to end get time to do so.
+  /// What a thousand rounds leave behind. Nil: nothing. Ending threads get time to finish.
   static func leftover(after round: (Int) throws -> Void) rethrows -> String? {
-    // What is made once for the process is there then.
+    // By then, objects that are made once for the process exist.
     for number in 0..<200 { try round(number) }
     let before = settled { _ in false }
     for number in 0..<1000 { try round(number) }
-    // Less than anything weighs that is lost each time; allocators keep some for each of their arenas.
+    // Less than the size of any leaked object. Allocators keep some memory for each of their arenas.
     let mostBytes = before.bytes + 24 * 1000
     let after = settled { now in
       now.threads <= before.threads && now.descriptors <= before.descriptors && now.bytes <= mostBytes
@@ -61,7 +61,7 @@ struct ProcessCensus: CustomStringConvertible {
     return isClean ? nil : "before: \(before); after: \(after)"
   }
 
-  /// The census once nothing changes any more, or once it is as it should be.
+  /// The census once nothing changes any more, or once it is as expected.
   private static func settled(_ isEnough: (ProcessCensus) -> Bool) -> ProcessCensus {
     var last = now
     var same = 0
@@ -74,7 +74,7 @@ struct ProcessCensus: CustomStringConvertible {
     return last
   }
 
-  /// How often threads whose names begin so came to run, by number: a thread that does nothing stays where it is.
+  /// How often threads with this name prefix were scheduled, by number. An idle thread's count does not change.
   static func switches(of name: String) -> [String: String] {
     var counts: [String: String] = [:]
     for thread in entries("/proc/self/task") where text("/proc/self/task/\(thread)/comm").hasPrefix(name) {
@@ -106,7 +106,7 @@ struct ProcessCensus: CustomStringConvertible {
   }
 }
 
-/// Ends a process that a test made: well if there is nothing to say.
+/// Ends a process made by a test, with success if there is nothing to report.
 func exit(saying problem: String?) -> Never {
   guard let problem else { exit(0) }
   let text = Array((problem + "\n").utf8)

@@ -3,9 +3,9 @@ import Glibc
 import HeadgateThreads
 import Testing
 
-/// What the library's threads mean to the process that has them.
+/// The effect of the library's threads on their process.
 @Suite struct ProcessTests {
-  /// A pool, a loop, a timer thread and a queue with one who waits.
+  /// A pool, a loop, a timer thread and a queue with a waiter.
   final class Household: Sendable {
     let pool: ThreadPool
     let loop: ThreadLoop
@@ -21,7 +21,7 @@ import Testing
       }
     }
 
-    /// False: one of them does not work.
+    /// Returns false if one of them does not work.
     func works() throws -> Bool {
       let all = Latch(3)
       try pool.execute { all.countDown() }
@@ -34,7 +34,7 @@ import Testing
 
   static let household = try? Household()
 
-  @Test("P100 a child that is started from among the library's threads runs, and they go on")
+  @Test("P100 a child process started beside the library's threads runs, and the threads continue")
   func child() async {
     await #expect(processExitsWith: .success) {
       let isFine = try await onThread {
@@ -57,12 +57,12 @@ import Testing
     }
   }
 
-  @Test("P101 a process ends while the library's threads live, and what is called at its exit may use them")
+  @Test("P101 a process exits while the library's threads live, and its exit handlers may use them")
   func exits() async {
     await #expect(processExitsWith: .exitCode(7)) {
       guard try await onThread({ try ProcessTests.household?.works() ?? false }) else { exit(1) }
       atexit {
-        // The last word: with anything wrong the code is another one.
+        // The last call. After any failure the exit status is different.
         let isFine = try? inThread { try ProcessTests.household?.works() ?? false }
         if isFine != true { _exit(2) }
       }

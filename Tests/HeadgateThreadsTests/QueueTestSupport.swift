@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-/// A call that blocks, on a thread of its own, and what it returned.
+/// A blocking call on a separate thread, and its result.
 final class Blocked<Value: Sendable>: Sendable {
   private let value = Locked<Value?>(nil)
   private let ended = Latch()
@@ -20,7 +20,7 @@ final class Blocked<Value: Sendable>: Sendable {
     try #require(started.wait())
   }
 
-  /// Waits for what the call returned.
+  /// Waits for the call's result.
   func result() throws -> Value {
     try #require(ended.wait(), "the call did not come back")
     return try #require(value.withLock { $0 })
@@ -29,12 +29,12 @@ final class Blocked<Value: Sendable>: Sendable {
   func cancel() { thread.withLock { $0 }?.cancel() }
 }
 
-/// What a call of a queue ended with, to compare.
+/// The end of a queue's call, for comparison.
 enum Ending: Hashable, Sendable {
   case value(Int)
   case done
   case error(WaitError.Code)
-  /// `CancellationError`, what a task is told.
+  /// `CancellationError`, as thrown to a task.
   case cancelledTask
 
   init(_ error: any Error) { self = (error as? WaitError).map { .error($0.code) } ?? .cancelledTask }
@@ -66,7 +66,7 @@ func ending(of body: () async throws -> Void) async -> Ending {
   }
 }
 
-/// A non-copyable value has no place in `#expect`.
+/// `#expect` does not support noncopyable values.
 func expectAccepted<Element: ~Copyable>(
   _ result: consuming PutResult<Element>, at location: SourceLocation = #_sourceLocation
 ) {
@@ -74,7 +74,7 @@ func expectAccepted<Element: ~Copyable>(
   #expect(isAccepted, sourceLocation: location)
 }
 
-/// Runs what is given to it when a test says so.
+/// Runs its jobs when a test says so.
 final class HeldExecutor: TaskExecutor {
   private let jobs = Locked<[UnownedJob]>([])
 
@@ -83,7 +83,7 @@ final class HeldExecutor: TaskExecutor {
     jobs.withLock { $0.append(job) }
   }
 
-  /// Runs all jobs, and those that they bring.
+  /// Runs all jobs, including those that they add.
   func runAll() throws {
     try inThread { [self] in
       while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) {
@@ -93,7 +93,7 @@ final class HeldExecutor: TaskExecutor {
   }
 }
 
-/// A non-copyable element that is counted while it lives.
+/// A noncopyable element that is counted while it lives.
 struct Parcel: ~Copyable, Sendable {
   let number: Int
   private let token: Census.Token
@@ -104,7 +104,7 @@ struct Parcel: ~Copyable, Sendable {
   }
 }
 
-/// The kinds of queue, for tests of what is the same for all of them.
+/// The kinds of queues, for tests of their common behaviour.
 enum Kind: CaseIterable, Sendable {
   case ring, blocks, longBound, one
 
@@ -118,7 +118,7 @@ enum Kind: CaseIterable, Sendable {
   }
 }
 
-/// A clock that moves when it is told to, and makes calls that are due at once.
+/// A manual clock that makes due calls at once.
 final class StandingClock: TimerService {
   private struct State: ~Copyable {
     var now = Deadline(nanoseconds: 1_000_000_000)

@@ -20,7 +20,7 @@ import Testing
     #expect(queue.waitingCounts == (0, 0))
   }
 
-  @Test("P05 a try succeeds only where a partner waits, and nothing is ever stored")
+  @Test("P05 a try succeeds only if a partner waits, and nothing is ever stored")
   func tries() throws {
     let queue = try BlockingQueue<Int>(capacity: 0)
     #expect(try !queue.tryPut(1))
@@ -39,7 +39,7 @@ import Testing
     for putter in putters { #expect(try putter.result() == .done) }
   }
 
-  @Test("P16 close sends putters away with their elements, and takers with none")
+  @Test("P16 close returns putters with their elements, and takers without")
   func close() throws {
     let census = Census()
     let queue = try BlockingQueue<Parcel>(capacity: 0)

@@ -1,7 +1,7 @@
 import HeadgateThreads
 import Testing
 
-/// `select` over puts and takes, over queues of different kinds, and with no wait.
+/// `select` over puts and takes, over queues of different kinds, and without waiting.
 @Suite(.timeLimit(.minutes(2))) struct SelectTests {
   private enum Event: Hashable, Sendable {
     case number(Int)
@@ -14,7 +14,7 @@ import Testing
     do throws(WaitError) { return try body() } catch { return .error(error.code) }
   }
 
-  @Test("It does whichever operation is possible, on queues of different elements", arguments: [0, 1])
+  @Test("It performs the possible operation, on queues of different elements", arguments: [0, 1])
   func kinds(capacity: Int) throws {
     let numbers = try BlockingQueue<Int>(capacity: capacity)
     let texts = try BlockingQueue<String>(capacity: capacity)
@@ -42,7 +42,7 @@ import Testing
     if capacity == 1 { #expect(try full.tryTake() == 9) }
   }
 
-  @Test("A try does what is possible at once, and else nothing")
+  @Test("A try performs an operation that is possible at once, and else nothing")
   func now() throws {
     let numbers = BlockingQueue<Int>()
     let full = try BlockingQueue<Int>(capacity: 1)
@@ -81,7 +81,7 @@ import Testing
     #expect(urgent.waitingCounts == (0, 0) && later.waitingCounts == (0, 0) && clock.pendingCount == 0)
   }
 
-  @Test("A select that led at a queue of due elements and takes another hands that part on")
+  @Test("A select that led at a queue of due elements and takes another passes the role on")
   func leadership() throws {
     let clock = StandingClock()
     let other = BlockingQueue<Int>()
@@ -100,7 +100,7 @@ import Testing
     #expect(try follower.result() == .value(1))
   }
 
-  @Test("A select hands on what it led before its case's body runs, however long that takes", arguments: [0, 1])
+  @Test("A select passes its role on before its case's body runs, however long that takes", arguments: [0, 1])
   func leadershipBeforeTheBody(capacity: Int) throws {
     let clock = StandingClock()
     let other = try BlockingQueue<Int>(capacity: capacity)
@@ -183,7 +183,7 @@ import Testing
 
   @Test("P11 a wake-up of a select that does something else goes to the next in that line")
   func passedOn() throws {
-    // A select is woken by the second queue, and before it runs the first one has an element, too.
+    // A select is woken by the second queue, and before it runs the first one has an element too.
     var choices: Set<Int> = []
     for round in 0..<64 where choices.count < 2 {
       let executor = HeldExecutor()

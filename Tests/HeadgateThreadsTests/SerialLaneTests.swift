@@ -15,7 +15,7 @@ import Musl
     let count = Atomic(0)
   }
 
-  // Plain memory: only the lane keeps two jobs from being inside at once.
+  // Plain memory: only the lane excludes concurrent jobs.
   private final class Room: @unchecked Sendable {
     var inside = 0
     var overlaps = 0
@@ -45,7 +45,7 @@ import Musl
     }
   }
 
-  @Test("A blocked lane does not hold another")
+  @Test("A blocked lane does not block another")
   func twoLanes() {
     let crew = LaneCrew(name: "test-lane", size: 2)
     let (slow, quick) = (SerialLane(on: crew), SerialLane(on: crew))
@@ -67,7 +67,7 @@ import Musl
     #expect(slowDone.wait())
   }
 
-  @Test("Jobs that a job adds run, behind those that were there")
+  @Test("Jobs added by a job run after those already there")
   func fromInside() {
     let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 1))
     let calls = Record<String>()
@@ -88,7 +88,7 @@ import Musl
     #expect(calls.events == ["first", "second", "added"])
   }
 
-  @Test("A chain of jobs that each add the next comes to its end")
+  @Test("A chain of jobs that each add the next ends")
   func chain() {
     let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 2))
     let done = Latch()
@@ -100,7 +100,7 @@ import Musl
     #expect(done.wait())
   }
 
-  @Test("A lane that never runs dry lets the others of a single thread have their turn")
+  @Test("A lane that never becomes empty lets the others of a single thread have their turn")
   func fairness() {
     let crew = LaneCrew(name: "test-lane", size: 1)
     let (busy, other) = (SerialLane(on: crew), SerialLane(on: crew))
@@ -137,7 +137,7 @@ import Musl
     #expect((1...size).contains(threads.withLock { $0.count }))
   }
 
-  @Test("P50 a job that comes just as its crew goes to sleep runs", arguments: [1, 2])
+  @Test("P50 a job that arrives just as its crew goes to sleep runs", arguments: [1, 2])
   func sleepyCrew(size: Int) throws {
     let crew = LaneCrew(name: "test-lane", size: size)
     let lanes = [SerialLane(on: crew), SerialLane(on: crew)]
@@ -150,7 +150,7 @@ import Musl
         calls.count.add(1, ordering: .relaxed)
         for _ in 0..<spins { _ = Deadline.now }
       }
-      // Awake, so that the next job comes within the microsecond in which the thread lies down.
+      // Awake, so that the next job arrives within the microsecond in which the thread goes to sleep.
       while calls.count.load(ordering: .relaxed) < round {
         try #require(.now < limit, "the job of round \(round) was lost")
         sched_yield()
@@ -158,7 +158,7 @@ import Musl
     }
   }
 
-  @Test("A job and what it holds are let go once it has run")
+  @Test("A job and its captures are released once it has run")
   func captures() {
     let lane = SerialLane(on: LaneCrew(name: "test-lane", size: 1))
     let census = Census()
@@ -170,7 +170,7 @@ import Musl
     let first = Latch()
     lane.run { first.countDown() }
     #expect(first.wait())
-    // By now the lane may hold its first batch still; a job in a later one finds it gone.
+    // By now the lane may still hold its first batch. A job in a later one finds it gone.
     let alive = Record<Int>()
     let second = Latch()
     lane.run {

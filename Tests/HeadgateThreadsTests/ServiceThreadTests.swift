@@ -9,9 +9,9 @@ import Glibc
 import Musl
 #endif
 
-/// What holds for threads that serve others: those of loops, pools and timers.
+/// Properties of threads that serve others: those of loops, pools and timers.
 @Suite struct ServiceThreadTests {
-  @Test("The thread of a loop or of timers can't be cancelled: later closures wait as before")
+  @Test("The thread of a loop or of timers can't be cancelled: later closures can wait as before")
   func refuseCancel() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let timers = TimerThread(name: "test-timer")
@@ -35,7 +35,7 @@ import Musl
     timers.dispose()
   }
 
-  @Test("A call that holds up the program's timers holds up no deadline of a task that waits at a queue")
+  @Test("A call that blocks the program's timers does not delay a deadline of a task that waits at a queue")
   func heldTimers() async throws {
     let queue = try BlockingQueue<Int>(capacity: 1)
     let ordered = PriorityBlockingQueue<Int, Int>()
@@ -52,10 +52,10 @@ import Musl
     #expect(await untilAsync { wasReleased.events == [true] })
   }
 
-  @Test("Service threads take no signals, so that a thread that waits for them gets them")
+  @Test("Service threads take no signals, so that a thread that waits for signals gets them")
   func signals() async throws {
     let masks = try await onThread { () -> [Bool] in
-      // Threads of the cooperative pool, whose mask this one has, keep signals out by themselves.
+      // Threads of the cooperative pool, whose mask this one has, block signals themselves.
       var all = sigset_t()
       sigfillset(&all)
       pthread_sigmask(SIG_UNBLOCK, &all, nil)
@@ -65,7 +65,7 @@ import Musl
         var mask = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &mask)
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD] { blocked.add(sigismember(&mask, signal) == 1) }
-        // A fault is its thread's own: kept out, it would end the process without its handler.
+        // A fault belongs to its thread. Blocked, it would end the process without its handler.
         for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP] { blocked.add(sigismember(&mask, signal) == 0) }
         done.countDown()
       }
@@ -78,7 +78,7 @@ import Musl
       _ = done.wait()
       loop.stop()
       timers.dispose()
-      // The starting thread's own mask is as it was.
+      // The starting thread's own mask is unchanged.
       var mask = sigset_t()
       pthread_sigmask(SIG_BLOCK, nil, &mask)
       return blocked.events + [sigismember(&mask, SIGTERM) == 0]
@@ -86,7 +86,7 @@ import Musl
     #expect(masks == Array(repeating: true, count: 31))
   }
 
-  @Test("The current loop is one object as long as it does what it has left")
+  @Test("The current loop is one object as long as it has work left")
   func currentWhileDraining() async throws {
     var loop: ThreadLoop? = try ThreadLoop(name: "test-loop")
     let release = Latch()

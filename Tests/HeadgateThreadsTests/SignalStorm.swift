@@ -6,9 +6,9 @@ import Glibc
 import Musl
 #endif
 
-/// Signals to one thread, whose system calls they end: SIGURG, which does nothing by default.
+/// Signals to one thread, which interrupt its system calls: SIGURG, which is ignored by default.
 enum SignalStorm {
-  /// Has the signal call a handler that does nothing. Without SA_RESTART, so that system calls do end.
+  /// Installs a handler that does nothing. Without SA_RESTART, so that system calls are interrupted.
   static func install() {
     var action = sigaction()
     #if canImport(Darwin)
@@ -19,8 +19,8 @@ enum SignalStorm {
     sigaction(SIGURG, &action, nil)
   }
 
-  /// Lets the signal through to the calling thread: one that a thread of the cooperative pool started has its mask,
-  /// which keeps signals out.
+  /// Unblocks the signal on the calling thread. A thread started by the cooperative pool has its mask, which blocks
+  /// signals.
   static func expose() -> pthread_t {
     var set = sigset_t()
     sigemptyset(&set)
@@ -29,6 +29,6 @@ enum SignalStorm {
     return pthread_self()
   }
 
-  /// One signal. The thread must be there as long as signals are sent to it.
+  /// One signal. The thread must exist as long as signals are sent to it.
   static func strike(_ thread: pthread_t) { pthread_kill(thread, SIGURG) }
 }

@@ -5,9 +5,9 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct SpinBudgetTests {
-  @Test("On one processor nobody looks before going to sleep, whatever it waits for")
+  @Test("On one processor no wait spins before it sleeps")
   func alone() async {
-    // In a process of its own, where nobody has counted the processors yet.
+    // In a separate process, where the processors have not been counted yet.
     await #expect(processExitsWith: .success) {
       guard keepOneProcessor() else { exit(2) }
       let looks = [
@@ -20,8 +20,7 @@ import Testing
   }
 }
 
-/// Gives up all processors that the calling thread may use but one. The calls are none of those that Swift's module of
-/// glibc has.
+/// Restricts the calling thread to a single processor. Swift's module of glibc lacks these calls.
 private func keepOneProcessor() -> Bool {
   typealias Affinity = @convention(c) (pid_t, Int, UnsafeMutableRawPointer) -> Int32
   func call(_ name: String) -> Affinity? { dlsym(nil, name).map { unsafeBitCast($0, to: Affinity.self) } }

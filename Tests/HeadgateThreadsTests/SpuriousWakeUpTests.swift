@@ -1,13 +1,13 @@
 import HeadgateThreads
 import Testing
 
-/// A thread that is woken for no reason goes on waiting, whatever it waits for.
+/// A thread continues its wait after a spurious wake-up, for every kind of wait.
 @Suite struct SpuriousWakeUpTests {
   enum Kind: CaseIterable {
     case take, put, rendezvous, priorityTake, select, join, value, call, loopEnd, poolEnd, task, park, sleep, loopRun
   }
 
-  /// A wait, and what ends it.
+  /// A wait, and the event that ends it.
   private struct Wait {
     let wait: @Sendable () throws -> String
     let end: @Sendable () throws -> Void
@@ -40,7 +40,7 @@ import Testing
     case .join, .value:
       let gate = Latch()
       let thread = try ManagedThread.spawn { gate.wait() }
-      // With a deadline and without, which are two ways.
+      // With and without a deadline, which are separate paths.
       let deadline = kind == .join ? Deadline.distantFuture : .after(generous)
       return Wait(wait: { "\(try thread.join(until: deadline))" }, end: { gate.countDown() }, result: "true")
     case .call, .loopEnd:
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test("Wake-ups for no reason end no wait", arguments: Kind.allCases)
+  @Test("Spurious wake-ups end no wait", arguments: Kind.allCases)
   func spurious(kind: Kind) async throws {
     let record = LockedBox<ThreadRecord?>(nil)
     let wait = try make(kind) { record.withLock { $0 } }
@@ -110,7 +110,7 @@ import Testing
       guard ready.wait(), let record = record.withLock({ $0 }) else { return ["not ready"] }
       for _ in 0..<500 {
         record.waitParker.unpark()
-        // Lets it see that, and go to sleep again.
+        // Lets it check, and go to sleep again.
         ManagedThread.yield()
       }
       let early = results.events

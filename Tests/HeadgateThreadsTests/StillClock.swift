@@ -19,10 +19,10 @@ final class StillClock: TimerService {
 
   func cancel(_ timer: ScheduledTimer) -> Bool { state.withLock { $0.timers.remove(timer.key) } != nil }
 
-  /// Lets time go by without a call: what a call does that takes long.
+  /// Lets time pass without calls, as in a call that takes long.
   func pass(_ duration: Duration) { state.withLock { $0.now = $0.now + duration } }
 
-  /// Moves on, and makes the calls that become due until then, in order, on this thread. Time that they take counts.
+  /// Advances, and makes the calls that become due, in order, on this thread. The time that they take counts.
   func advance(by duration: Duration) {
     let end = now + duration
     while true {

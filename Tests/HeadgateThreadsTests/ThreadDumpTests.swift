@@ -3,7 +3,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct ThreadDumpTests {
-  /// The lines that hold a name, without numbers, times, and who sleeps at this moment.
+  /// The lines with a given name, without numbers, times, and the set of sleeping threads.
   private func lines(with name: String) -> [String] {
     ThreadDump.text().split(separator: "\n").filter { $0.contains(name) }.map { line in
       String(line).replacing(#/^(thread "[^"]*") \d+/#) { "\($0.output.1)" }
@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(
-    "A dump lists threads, loops and pools with what waits there, and who waits for what; what has stopped is not in it"
+    "A dump lists threads, loops and pools with their waiting work, and waits; stopped ones are not in it"
   )
   func dump() async throws {
     let loop = try ThreadLoop(name: "dump-loop")
@@ -27,7 +27,7 @@ import Testing
     _ = timers.schedule(at: .now) { inside.countDown() }
     loop.perform { stay() }
     try pool.execute { stay() }
-    // They stand in the graph as those do that sleep, which no event tells of.
+    // The test polls until they are in the graph, since there is no event for it.
     let one = try ManagedThread.spawn(name: "dump-one") {
       #expect(WaitGraph.enter(loop.core) == nil)
       stay()
@@ -64,7 +64,7 @@ import Testing
     #expect(lines(with: "loop \"dump-").isEmpty && lines(with: "thread \"dump-one").isEmpty)
   }
 
-  @Test("A circle of joins with deadlines is named")
+  @Test("A circle of joins with deadlines is reported")
   func circle() async throws {
     let entered = Latch(2)
     let release = Latch()
@@ -93,7 +93,7 @@ import Testing
     threads.withLock { $0 = [] }
   }
 
-  @Test("A dump may be made while what it tells of begins and ends")
+  @Test("A dump may be made while its subjects begin and end")
   func meanwhile() throws {
     try onThreads(2) { number in
       for round in 0..<3000 {

@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 @Suite struct ThreadLocalTests {
-  @Test("Each thread has a value of its own, made when it first asks")
+  @Test("Each thread has its own value, made on first use")
   func own() async throws {
     let made = LockedBox(0)
     let local = ThreadLocal { () -> Int in
@@ -23,7 +23,7 @@ import Testing
     #expect(made.withLock { $0 } == 2)
   }
 
-  @Test("P34 values go in the reverse order of their making, and may use older ones and the library while they go")
+  @Test("P34 values are destroyed in reverse order of creation, and may use older ones and the library meanwhile")
   func order() async throws {
     let events = Record<String>()
     let codes = Record<WaitError.Code?>()
@@ -40,7 +40,7 @@ import Testing
       }
       let third = ThreadLocal { Named("third", events) { second.withValue { events.add("third sees \($0.name)") } } }
       let thread = try ManagedThread.spawn {
-        // Not the order in which the thread-local variables were made.
+        // Not the order in which the thread-local variables were created.
         for local in [first, second, third] { local.withValue { _ in } }
       }
       try thread.join()
@@ -50,7 +50,7 @@ import Testing
     #expect(codes.events == [nil, nil])
   }
 
-  @Test("P34 a destructor that makes new values gets them destroyed too; without end it is stopped, not obeyed")
+  @Test("P34 a destructor that makes new values gets them destroyed too; an endless one is stopped")
   func reborn() async throws {
     let count = LockedBox(0)
     try await onThread {
@@ -68,7 +68,7 @@ import Testing
     #expect(count.withLock { $0 } > 3)
   }
 
-  @Test("A ThreadLocal that goes leaves its place to others, which don't see its value")
+  @Test("A released ThreadLocal leaves its slot to others, which don't see its value")
   func placesAreReused() async throws {
     let census = Census()
     let (values, most) = try await onThread {
@@ -82,12 +82,12 @@ import Testing
       return (values, most)
     }
     #expect(values == Array(0..<1_000))
-    // Other tests take and give back places at the same time, but not a thousand.
+    // Other tests use slots at the same time, but not a thousand.
     #expect(most < 900)
     #expect(census.alive == 0)
   }
 
-  @Test("removeValue destroys this thread's value alone; the next use makes a new one")
+  @Test("removeValue destroys only this thread's value; the next use makes a new one")
   func remove() async throws {
     let census = Census()
     let alive = try await onThread {
@@ -108,7 +108,7 @@ import Testing
     local.withValue { _ in meanwhile(local) }
   }
 
-  @Test("A value that is being changed can't be used meanwhile, nor taken away: that stops the process")
+  @Test("A value that is being changed can't be used or removed: that stops the process")
   func overlap() async {
     await #expect(processExitsWith: .failure) { ThreadLocalTests.change(ThreadLocal { 1 }) { _ = $0.value } }
     await #expect(processExitsWith: .failure) { ThreadLocalTests.change(ThreadLocal { 1 }) { $0.value = 2 } }
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test("Values may be functions, large, empty, or not copyable")
+  @Test("Values may be functions, large, empty, or noncopyable")
   func kinds() async throws {
     struct Token: ~Copyable {
       var uses = 0
@@ -154,7 +154,7 @@ import Testing
     #expect(gone.events.suffix(100) == (0..<100).reversed())
   }
 
-  @Test("The dictionary keeps named values for one thread, until they are taken away or the thread ends")
+  @Test("The dictionary keeps named values for one thread, until they are removed or the thread ends")
   func dictionary() async throws {
     let census = Census()
     let results = try await onThread {
@@ -181,7 +181,7 @@ import Testing
   }
 }
 
-/// Tells its name when it goes, after `first`.
+/// Records its name when it is destroyed, after `first`.
 private final class Named: Sendable {
   let name: String
   private let events: Record<String>

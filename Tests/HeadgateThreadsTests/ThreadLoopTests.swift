@@ -4,7 +4,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct ThreadLoopTests {
-  @Test("Closures of one sender are called in order, on one thread, whoever else sends")
+  @Test("Closures of one sender are called in order, on one thread, beside other senders")
   func order() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let calls = Record<(sender: Int, number: Int, thread: UInt)>()
@@ -22,7 +22,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P24 what the loop sends to itself comes later, in order, and never inside the sender")
+  @Test("P24 a closure sent by the loop to itself is called later, in order, and never inside the sender")
   func noRecursion() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let calls = Record<String>()
@@ -41,7 +41,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P10 a wake-up for each of 20,000 closures that come one at a time: none is lost")
+  @Test("P10 a wake-up for each of 20,000 closures that arrive one at a time: none is lost")
   func wakeUps() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let rounds = try await onThread {
@@ -56,7 +56,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P75 an error that nobody waits for is reported, and the loop goes on")
+  @Test("P75 an error without a waiter is reported, and the loop continues")
   func errors() async throws {
     let errors = Record<TestFailure>()
     let loop = try ThreadLoop(name: "test-loop") { error in
@@ -72,7 +72,7 @@ import Testing
     loop.stop()
   }
 
-  @Test("P38 what is left at the stop is told so, once, and what comes later too")
+  @Test("P38 remaining items are told of the stop, once, and later ones too")
   func leftAtTheStop() async throws {
     let loop = try ThreadLoop(name: "test-loop")
     let events = Record<String>()
@@ -183,7 +183,7 @@ import Testing
     #expect(loop.isStopped)
   }
 
-  @Test("P19 dropping the last reference: what was accepted is done, timers are told, the thread ends")
+  @Test("P19 releasing the last reference: accepted items are done, timers are told, the thread ends")
   func dropped() async throws {
     let events = Record<String>()
     let census = Census()
@@ -205,7 +205,7 @@ import Testing
     #expect(census.alive == 0)
   }
 
-  @Test("P53 the last reference can go on the loop's own thread")
+  @Test("P53 the last reference may be released on the loop's own thread")
   func droppedOnItsThread() async throws {
     let isOver = Latch()
     func start() throws {
@@ -214,7 +214,7 @@ import Testing
       let loop = holder.withLock { $0.take() }
       box.withLock { $0 = loop }
       loop?.perform {
-        // Held by the box alone by now, or soon.
+        // Held only by the box by now, or soon.
         let last = box.withLock { $0.take() }
         last?.perform { isOver.countDown() }
       }
@@ -258,12 +258,12 @@ import Testing
     try await onThread { try loop.join() }
   }
 
-  @Test("A loop whose thread can't be started throws, and lets go of all")
+  @Test("A loop whose thread can't be started throws, and releases everything")
   func noThread() {
     #expect(throws: ThreadError.self) { try ThreadLoop(name: "test-loop", stackSize: 1 << 60) }
   }
 
-  @Test("What runs on a loop finds it as the current one, and its name whole")
+  @Test("Code on a loop finds it as the current one, with its whole name")
   func current() async throws {
     let name = "a name that is longer than the system takes"
     let loop = try ThreadLoop(name: name)

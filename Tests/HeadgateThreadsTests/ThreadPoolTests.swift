@@ -20,7 +20,7 @@ import Testing
     #expect(code { () throws(ThreadPoolError) in try ThreadPool(name: "p", size: .max) } == nil)
   }
 
-  @Test("Unless it is told otherwise a pool lets its threads idle for 10 s, and any number of tasks wait")
+  @Test("By default a pool's threads end after 10 s idle, and any number of tasks may wait")
   func defaults() throws {
     let settings = try ThreadPool(name: "test-pool", size: 4).core.settings
     #expect(settings.idleTime == .seconds(10))
@@ -32,7 +32,7 @@ import Testing
   func originalInvocations() throws {
     let pool = try ThreadPool(name: "test-pool", size: 4)
     let state = LockedBox((inside: 0, most: 0, calls: 0))
-    // The first four meet, so that four at once are seen and not only allowed.
+    // The first four meet, which proves that four run at once.
     let meeting = Latch(4)
     let done = Latch(101)
     for number in 0..<101 {
@@ -104,7 +104,7 @@ import Testing
     #expect(pool.statistics.threads == 0)
   }
 
-  @Test("P50 a task that comes just as the last thread gives up is not stranded", arguments: [1, 2])
+  @Test("P50 a task that arrives just as the last thread gives up is not stranded", arguments: [1, 2])
   func stranding(size: Int) throws {
     let pool = try ThreadPool(name: "test-pool", size: size, idleTime: .zero)
     var random = SeededRandom(seed: 50)
@@ -120,7 +120,7 @@ import Testing
     #expect(pool.statistics.completed == 3000)
   }
 
-  @Test("P50 a task that comes while a worker lies down, watches or lingers runs", arguments: [1, 2, 3])
+  @Test("P50 a task that arrives while a worker goes to sleep, watches or lingers runs", arguments: [1, 2, 3])
   func sleepyPool(size: Int) throws {
     let pool = try ThreadPool(name: "test-pool", size: size)
     var random = SeededRandom(seed: 50)
@@ -135,11 +135,11 @@ import Testing
     try pool.finish()
   }
 
-  @Test("A task behind a long one in the same worker's hands runs on the next thread")
+  @Test("A task taken by a worker behind a long one runs on the next thread")
   func notStuck() throws {
     let pool = try ThreadPool(name: "test-pool", size: 2)
     for _ in 0..<50 {
-      // Short tasks first, so that workers take handfuls.
+      // Short tasks first, so that workers take several at once.
       for _ in 0..<500 { try pool.execute {} }
       let release = Latch()
       let done = Latch(100)
@@ -166,7 +166,7 @@ import Testing
     #expect(order.events == expected)
   }
 
-  @Test("A task of a higher priority comes before what a worker has in its hands")
+  @Test("A task of a higher priority precedes those that a worker has already taken")
   func priorityOverBatch() throws {
     let pool = try ThreadPool(name: "test-pool", size: 1)
     let order = Record<Int>()
@@ -208,7 +208,7 @@ import Testing
     for thread in 0..<4 { #expect(order.events.filter { $0.0 == thread }.map(\.1) == Array(0..<2000)) }
   }
 
-  @Test("P55 a task that throws costs no thread; its error goes to the pool's handler", arguments: [1, 3])
+  @Test("P55 a task that throws ends no thread; its error goes to the pool's handler", arguments: [1, 3])
   func failures(size: Int) throws {
     let errors = Record<Oops>()
     let started = Record<UInt>()
@@ -235,7 +235,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P56 what a task captured goes when it has run, before its thread sleeps")
+  @Test("P56 a task's captures are released when it has run, before its thread sleeps")
   func captures() throws {
     let pool = try ThreadPool(name: "test-pool", size: 1)
     let census = Census()
@@ -250,7 +250,7 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P59 a captured value's end may use the pool: nothing is let go of under its lock")
+  @Test("P59 the deinit of a captured value may use the pool: nothing is released under its lock")
   func deinitializers() throws {
     final class Reentrant: Sendable {
       let pool: ThreadPool

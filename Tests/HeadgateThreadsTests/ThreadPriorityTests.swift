@@ -5,7 +5,7 @@ import Testing
 @testable import HeadgateThreads
 
 @Suite struct ThreadPriorityTests {
-  @Test("What a thread has is told with its level where that counts")
+  @Test("A thread's priority is described with its level if that matters")
   func description() {
     let normal = EffectivePriority(policy: .standard, level: 0, nice: 7, quality: nil)
     let first = EffectivePriority(policy: .fifo, level: 3, nice: 0, quality: nil)
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "A thread has the nice value or the policy that was asked for, and the system says so",
+    "A thread has the requested nice value or policy, as reported by the system",
     arguments: [
       (ThreadPriority.background, 19, SchedulingPolicy.standard),
       (.utility, 10, .standard),
@@ -42,7 +42,7 @@ import Testing
     #expect(inside == outside)
   }
 
-  @Test("The running thread changes its own priority, and another's, and no one else's")
+  @Test("A running thread changes its own priority, and another's, and no others")
   func change() async throws {
     let nice = try await onThread {
       let (runs, go) = (Parker(), Parker())
@@ -64,7 +64,7 @@ import Testing
     #expect(try await onThread { try ManagedThread.current.effectivePriority().nice } == 0)
   }
 
-  @Test("A refusal is an error that says why, at the start and while running; the body has not run")
+  @Test("A refusal is an error with a reason, at the start and while running; the body has not run")
   func refused() async throws {
     let ran = LockedBox(0)
     let (errors, ranWhenRefused) = try await onThread {
@@ -88,7 +88,7 @@ import Testing
           errors.append(error)
         }
         let ranWhenRefused = ran.withLock { $0 }
-        // The same thread, with what is granted.
+        // The same thread, with a priority that is granted.
         do throws(ThreadError) {
           try refused.configure { $0.priority = .nice(3) }
           try refused.start()
@@ -106,7 +106,7 @@ import Testing
     #expect(ran.withLock { $0 } == 1)
   }
 
-  @Test("P33 when the system has no more threads, that is an error, and the body stays for the next try")
+  @Test("P33 if the system has no more threads, that is an error, and the body is kept for the next attempt")
   func noMoreThreads() async throws {
     let gone = Latch()
     let (error, value) = try await onThread { () throws -> (ThreadError?, Bool) in
@@ -121,7 +121,7 @@ import Testing
           return error
         }
       }.join()
-      // From a thread that may have others.
+      // From a thread with different privileges.
       if error != nil { try thread.start() }
       return (error, error == nil ? true : joinCode(thread) == nil)
     }
@@ -133,7 +133,7 @@ import Testing
   }
 }
 
-// Swift imports no variadic functions; on Linux's systems they take these arguments as others do.
+// Swift imports no variadic functions. On Linux's systems they take these arguments as others do.
 private typealias SystemCall =
   @convention(c) (Int, Int, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int, Int) -> Int
 
@@ -150,7 +150,7 @@ private let (capset, seccomp, prctl, clone) = (126, 317, 157, 56)
 private let (capset, seccomp, prctl, clone) = (91, 277, 167, 220)
 #endif
 
-/// Takes all rights from the calling thread, for good.
+/// Drops all privileges of the calling thread, for good.
 private func giveUpRights() {
   var header: [UInt32] = [0x2008_0522, 0]
   var rights = [UInt32](repeating: 0, count: 6)
@@ -162,7 +162,7 @@ private func giveUpRights() {
   }
 }
 
-/// From here on `clone` and `clone3` answer EAGAIN on the calling thread, by a filter of its own.
+/// From here on `clone` and `clone3` return EAGAIN on the calling thread, by a seccomp filter.
 private func refuseNewThreads() -> Bool {
   struct Instruction {
     var code: UInt16
@@ -177,7 +177,7 @@ private func refuseNewThreads() -> Bool {
     Instruction(code: 0x06, value: 0x0005_0000 | UInt32(EAGAIN)),
     Instruction(code: 0x06, value: 0x7fff_0000),
   ]
-  // No new privileges, without which an ordinary process may set no filter.
+  // No new privileges, which an ordinary process needs before it may set a filter.
   guard systemCall(prctl, 38, UnsafeMutableRawPointer(bitPattern: 1), nil) == 0 else { return false }
   return filter.withUnsafeMutableBytes { filter in
     struct Program {

@@ -1,11 +1,11 @@
 import HeadgateThreads
 import Testing
 
-/// The calls of the `perform` family on a clock that stands still: no thread, no time.
+/// The calls of the `perform` family on a manual clock, without threads and time.
 @Suite struct TimerCallsTests {
   struct Failure: Error, Equatable {}
 
-  /// A clock, the calls on it, and what was reported.
+  /// A clock, its calls, and the reports.
   private final class Bench: Sendable {
     let clock = StillClock()
     let calls: TimerCalls
@@ -27,7 +27,7 @@ import Testing
     func advance(_ nanoseconds: Int) { clock.advance(by: .nanoseconds(nanoseconds)) }
   }
 
-  /// A target that keeps what it is given until the test makes or drops it.
+  /// A target that keeps its calls until the test makes or drops them.
   private final class Shelf: Sendable {
     let calls = Locked<[TimerQueue.Action]>([])
     let isClosed = Locked(false)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("P71 a call once: cancelled before it says true and tells, after it false")
+  @Test("P71 a single call: a cancellation before it returns true and tells, after it false")
   func once() throws {
     let bench = Bench()
     let first = try bench.start(after: 10) {
@@ -75,7 +75,7 @@ import Testing
     #expect(bench.clock.pendingCount == 0)
   }
 
-  @Test("P71 a cancel from inside the call: false for a call once, true for the next ones of a repeating timer")
+  @Test("P71 a cancellation inside the call: false for a single call, true for the next ones of a repeating timer")
   func cancelFromInside() throws {
     let bench = Bench()
     let own = Locked<TimerHandle?>(nil)
@@ -93,7 +93,7 @@ import Testing
     #expect(bench.clock.pendingCount == 0)
   }
 
-  @Test("P71 a reschedule moves a pending call, later or earlier, and leaves no second one")
+  @Test("P71 a reschedule moves a pending call, later or earlier, without a second one")
   func reschedule() throws {
     let bench = Bench()
     let moments = Record<Int>()
@@ -110,7 +110,7 @@ import Testing
     #expect(moments.events == [25])
   }
 
-  @Test("P71 a reschedule from inside the call sets the next one, which a cancel takes back")
+  @Test("P71 a reschedule inside the call sets the next one, which a cancellation removes")
   func rescheduleFromInside() throws {
     let bench = Bench()
     let moments = Record<Int>()
@@ -128,7 +128,7 @@ import Testing
     own.withLock { $0 = nil }
   }
 
-  @Test("P71 a reschedule of a rate starts it anew from there")
+  @Test("P71 a reschedule of a rate restarts it from there")
   func rescheduleRate() throws {
     let bench = Bench()
     let moments = Record<Int>()
@@ -142,7 +142,7 @@ import Testing
     handle.cancel()
   }
 
-  @Test("P71 a cancel between the hand-over to a target and the start wins: the body never runs")
+  @Test("P71 a cancellation between the delivery to a target and the start wins: the body never runs")
   func cancelHandedOver() throws {
     let bench = Bench()
     let shelf = Shelf()
@@ -169,14 +169,14 @@ import Testing
     for call in shelf.take() { call() }
     #expect(other.cancel() == false)
     #expect(bench.log.events == ["cancelled", "called"])
-    // Neither closure, let go of now, had anything to tell.
+    // Neither closure had anything to report when it was released just now.
     #expect(bench.clock.pendingCount == 0)
     bench.advance(100)
     #expect(bench.errors.events == [])
     #expect(census.alive == 0)
   }
 
-  @Test("P71 a reschedule between the hand-over and the start takes the call back")
+  @Test("P71 a reschedule between the delivery and the start withdraws the call")
   func rescheduleHandedOver() throws {
     let bench = Bench()
     let shelf = Shelf()
@@ -187,14 +187,14 @@ import Testing
     for call in stale { call() }
     #expect(bench.log.events == [])
     bench.advance(10)
-    // The closure of the first hand-over does nothing, even now that there is a second one.
+    // The closure of the first delivery does nothing, even after a second one.
     for call in stale { call() }
     #expect(bench.log.events == [])
     for call in shelf.take() { call() }
     #expect(bench.log.events == ["called"])
   }
 
-  @Test("A target that throws or drops the call: reported, a call once ends by onCancel, a repeating one goes on")
+  @Test("A target that throws or drops the call: reported, a single call ends by onCancel, a repeating one continues")
   func refusals() throws {
     let bench = Bench()
     let shelf = Shelf()
@@ -230,7 +230,7 @@ import Testing
     #expect(bench.calls.count == 0)
   }
 
-  @Test("P75 an error is reported, and a repeating timer goes on")
+  @Test("P75 an error is reported, and a repeating timer continues")
   func errors() throws {
     let bench = Bench()
     let moments = Record<Int>()
@@ -248,7 +248,7 @@ import Testing
     #expect(bench.calls.count == 0)
   }
 
-  @Test("P76 a slow call: skip leaves moments out and keeps the beat, burst makes them up, delay waits after each end")
+  @Test("P76 a slow call: skip omits times and keeps the beat, burst makes them up, delay waits after each end")
   func missedTicks() throws {
     func moments(_ repetition: TimerRepetition) throws -> (moments: [Int], missed: Int) {
       let bench = Bench()
@@ -275,7 +275,7 @@ import Testing
     #expect(beats.events == [10, 30, 50])
   }
 
-  @Test("P76 while a burst catches up, others wait only behind the moments that lie before theirs")
+  @Test("P76 while a burst catches up, others wait only behind the times before theirs")
   func burstIsFair() throws {
     let bench = Bench()
     let isFirst = Locked(true)
@@ -292,7 +292,7 @@ import Testing
     #expect(bench.log.events == ["tick", "tick", "other", "tick", "tick"])
   }
 
-  @Test("P73 intervals of zero and less throw, and the longest there are end in never")
+  @Test("P73 zero and negative intervals throw, and the longest ones end in never")
   func intervals() throws {
     let bench = Bench()
     for interval in [Duration.zero, .seconds(-1)] {
@@ -317,7 +317,7 @@ import Testing
     }
   }
 
-  @Test("Calls are cancelled by owner, and by owner and key, and those of others stay")
+  @Test("Calls are cancelled by owner, and by owner and key, and others stay")
   func owners() throws {
     final class Owner {}
     struct Selector: Hashable { var name: String, argument: Int }
@@ -340,14 +340,14 @@ import Testing
     #expect(bench.calls.cancelAll(owner: ObjectIdentifier(two)) == 0)
   }
 
-  @Test("Keys that share a hash are told apart, and comparing them may use the timers")
+  @Test("Keys with equal hashes are distinguished, and their comparison may use the timers")
   func collidingKeys() throws {
     final class Owner {}
     struct Key: Hashable {
       let number: Int
       let bench: TimerCalls
       static func == (left: Key, right: Key) -> Bool {
-        // Under the lock of the calls this would never come back.
+        // Under the lock of the calls this would never return.
         _ = left.bench.count
         return left.number == right.number
       }
@@ -385,7 +385,7 @@ import Testing
     #expect(bench.log.events == [])
   }
 
-  @Test("At the limit a call throws, and goes again when one has ended")
+  @Test("At the limit a call throws, and succeeds again when one has ended")
   func limit() throws {
     let bench = Bench(limit: 2)
     let first = try bench.start(after: 10) {}
@@ -403,7 +403,7 @@ import Testing
     #expect(throws: TimerError(.full, timers: "bench")) { _ = try none.start(after: 10) {} }
   }
 
-  @Test("P77 a disposal tells every call that has not started, handed over or not, and refuses later ones")
+  @Test("P77 a disposal tells every call that has not started, delivered or not, and refuses later ones")
   func dispose() throws {
     let bench = Bench()
     let shelf = Shelf()
@@ -430,9 +430,9 @@ import Testing
     #expect(bench.calls.count == 0)
   }
 
-  @Test("A call that is taken back while its timer is being set leaves no timer behind")
+  @Test("A call cancelled while its timer is being set leaves no timer behind")
   func takenBackWhileSet() throws {
-    /// A clock at which something happens in the midst of a `schedule`: what another thread does just then.
+    /// A clock that runs an action in the middle of `schedule`, as another thread might.
     final class BusyClock: TimerService {
       let clock = StillClock()
       let action = Locked<(@Sendable () -> Void)?>(nil)
@@ -459,9 +459,9 @@ import Testing
     #expect(clock.clock.pendingCount == 0)
   }
 
-  @Test("What a call holds is let go at its end or cancel, though the handle is kept, and may use the timers then")
+  @Test("A call's captures are released at its end or cancellation, though the handle is kept, and may use the timers")
   func captures() throws {
-    /// Uses the calls when it ends: under their lock that would never come back.
+    /// Uses the calls when it is destroyed. Under their lock that would never return.
     final class Token: Sendable {
       let bench: TimerCalls
       let ended: Record<Int>

@@ -2,9 +2,9 @@ import Testing
 
 @testable import HeadgateThreads
 
-/// What a timer thread does next, without the thread.
+/// The next step of a timer thread, without the thread.
 @Suite struct TimerInboxTests {
-  /// Plays the thread's part: every turn at the same moment, with what the callers do between turns.
+  /// Plays the thread's part: every turn at the same time, with the callers' actions between turns.
   private struct Thread: ~Copyable {
     var inbox = TimerInbox()
     var heap = TimerHeap()
@@ -15,7 +15,7 @@ import Testing
       inbox.insert(at: Deadline(nanoseconds: deadline), TimerQueue.Action(called)).key
     }
 
-    /// One turn. False: it would sleep.
+    /// One turn. Returns false if it would sleep.
     mutating func turn() -> Bool {
       switch inbox.turn(first: heap.min, now: now) {
       case .stop, .sleep: return false
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("A timer that is due is called while others are set at every moment")
+  @Test("A due timer is called while others are set all the time")
   func flood() {
     var thread = Thread()
     let called = Count()
@@ -41,14 +41,14 @@ import Testing
     // Sorts them in.
     _ = thread.turn()
     for turn in 0..<10 {
-      // One more has come whenever the thread looks.
+      // Another one has arrived at every check of the thread.
       thread.insert(at: 2000) {}
       _ = thread.turn()
       #expect(called.value == turn + 1)
     }
   }
 
-  @Test("Calls keep the order of their deadlines, also with those that arrive when others are due", arguments: 0..<10)
+  @Test("Calls keep the order of their deadlines, including those that arrive when others are due", arguments: 0..<10)
   func order(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var thread = Thread()

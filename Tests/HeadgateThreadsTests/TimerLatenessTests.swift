@@ -11,9 +11,9 @@ import Musl
 #endif
 
 @Suite struct TimerLatenessTests {
-  /// The original library's own test, without its limit of 50 ms: how late a thread wakes up is the machine's affair, and
-  /// measured by `Benchmarks/run timers`.
-  @Test("P80 twenty random timers come in the order of their moments, none before its own")
+  /// The original library's own test, without its limit of 50 ms. How late a thread wakes up depends on the machine,
+  /// and is measured by `Benchmarks/run timers`.
+  @Test("P80 twenty random timers come in the order of their times, none early")
   func twentyTimers() throws {
     let timers = TimerThread(name: "test-lateness")
     defer { timers.dispose() }
@@ -32,11 +32,11 @@ import Musl
     }
     #expect(done.wait())
     #expect(early.events == [])
-    // All were set before the first could have come, unless the machine stood still; those that were set late come late.
+    // All were set before the first could come, unless the machine stalled. Timers that were set late come late.
     #expect(called.events.sorted() == deadlines.sorted())
   }
 
-  @Test("P79 the clock is the system's monotonic one, which no step of the wall clock moves")
+  @Test("P79 the clock is the system's monotonic one, which changes of the wall clock do not affect")
   func monotonic() {
     // CLOCK_MONOTONIC on Linux, CLOCK_UPTIME_RAW on Apple's systems, as libdispatch reads them.
     func reading() -> UInt64 { DispatchTime.now().uptimeNanoseconds }

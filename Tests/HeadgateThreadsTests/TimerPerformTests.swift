@@ -4,7 +4,7 @@ import Testing
 
 /// The `perform` family and the sleep on a real thread.
 @Suite struct TimerPerformTests {
-  @Test("A call after a delay, at a deadline and again and again, on the timer thread")
+  @Test("A call after a delay, at a deadline and repeatedly, on the timer thread")
   func perform() throws {
     let timers = TimerThread(name: "test-perform")
     defer { timers.dispose() }
@@ -22,9 +22,9 @@ import Testing
     #expect(Set(threads.events).count == 1)
   }
 
-  @Test("A target is given the call: another thread, a task executor")
+  @Test("A call is delivered to a target: another thread, a task executor")
   func targets() throws {
-    /// Runs each job on a thread of its own.
+    /// Runs each job on a separate thread.
     final class ThreadEach: TaskExecutor {
       func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -56,7 +56,7 @@ import Testing
     #expect(!others.events.contains(timerThread.events[0]))
   }
 
-  @Test("A pool as target: its threads make the call; a full or disposed one refuses it at once, and both are told")
+  @Test("A pool as target: its threads make the call; a full or disposed one refuses it at once, which is reported")
   func onPool() throws {
     let errors = Record<ThreadPoolError.Code>()
     let refused = Latch(2)
@@ -96,7 +96,8 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  @Test("A call that a pool or a loop has taken and ends without making: reported, and told", arguments: [true, false])
+  @Test(
+    "A call that a pool or a loop has accepted and ends without making: reported, and told", arguments: [true, false])
   func takenInVain(isPool: Bool) async throws {
     let reported = Latch()
     let timers = TimerThread(name: "test-in-vain") { error, _ in
@@ -115,7 +116,7 @@ import Testing
     } onCancel: {
       told.countDown()
     }
-    // Timers of one thread come one after another.
+    // Timers of one thread are called one after another.
     try timers.perform(after: .zero) { handedOver.countDown() }
     try await onThread { try #require(handedOver.wait()) }
     pool.dispose(.now)
@@ -128,7 +129,7 @@ import Testing
     try await pool.waitUntilDisposed(until: .after(generous))
   }
 
-  @Test("P71 a cancel that races with a target's start: exactly one of the call and onCancel comes")
+  @Test("P71 a cancellation that races with a target's start: exactly one of the call and onCancel happens")
   func cancelRace() throws {
     let timers = TimerThread(name: "test-race")
     defer { timers.dispose() }
@@ -160,7 +161,7 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  @Test("P71 three threads cancel and move one timer at once: it is told of the cancel if that said so, else called")
+  @Test("P71 three threads cancel and move one timer at once: onCancel if a cancellation returned true, else the call")
   func handleRace() throws {
     let timers = TimerThread(name: "test-handle-race")
     defer { timers.dispose() }
@@ -180,7 +181,7 @@ import Testing
           handle.reschedule(after: .microseconds(number * 10))
         }
       }
-      // A move that came while the call ran has set it once more, before this one.
+      // A move during the call has set it once more, before this one.
       let settled = Latch()
       _ = timers.schedule(after: .milliseconds(1)) { settled.countDown() }
       #expect(settled.wait())
@@ -193,7 +194,7 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  @Test("P77 a disposal from inside a call cancels the others, ends the thread and refuses what comes later")
+  @Test("P77 a disposal inside a call cancels the others, ends the thread and refuses later calls")
   func disposeFromInside() throws {
     let timers = TimerThread(name: "test-dispose")
     let told = Record<String>()
@@ -232,7 +233,7 @@ import Testing
     #expect(ended.wait())
   }
 
-  @Test("P74 sweeps beside schedules, cancels and calls of several threads lose and double nothing")
+  @Test("P74 sweeps beside schedules, cancellations and calls of several threads lose and double nothing")
   func sweepRace() throws {
     let timers = TimerThread(name: "test-sweep")
     defer { timers.dispose() }
@@ -242,7 +243,8 @@ import Testing
     let due = Latch(4 * 200)
     try onThreads(4) { thread in
       for round in 0..<200 {
-        // Most are cancelled at once and leave dead places, which soon become due; the others stay, in slots of dead ones.
+        // Most are cancelled at once and leave dead entries, which soon become due. The others stay, in slots of dead
+        // ones.
         let near = (0..<50).map { place in
           timers.schedule(after: .microseconds(500 + place)) { calls.add(-2) }
         }
@@ -269,7 +271,7 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  @Test("A sleep ends after its deadline, at once when that has passed, and is no call to cancel by cancelAll")
+  @Test("A sleep ends after its deadline, at once if that has passed, and cancelAll does not cancel it")
   func sleep() async throws {
     let timers = TimerThread(name: "test-sleep", limit: 0)
     defer { timers.dispose() }
@@ -283,14 +285,15 @@ import Testing
     #expect(timers.pendingCount == 0)
   }
 
-  /// Runs each job at once, on the thread that brings it: a task on it has run up to where it sleeps when it is made.
+  /// Runs each job at once, on the enqueuing thread. A task on it runs until its first sleep when it is created.
   private final class AtOnce: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
       UnownedJob(job).runSynchronously(on: asUnownedTaskExecutor())
     }
   }
 
-  @Test("A sleep ends when its task is cancelled, before or meanwhile, and leaves nothing", arguments: [false, true])
+  @Test(
+    "A sleep ends when its task is cancelled, in advance or meanwhile, and leaves nothing", arguments: [false, true])
   func sleepCancelled(before: Bool) async throws {
     let timers = TimerThread(name: "test-sleep")
     defer { timers.dispose() }
@@ -304,7 +307,7 @@ import Testing
     #expect(timers.disposal.withLock { $0.waiters.isEmpty })
   }
 
-  @Test("A sleep ends when its timer thread is disposed of, before or meanwhile")
+  @Test("A sleep ends when its timer thread is disposed of, in advance or meanwhile")
   func sleepDisposed() async throws {
     let timers = TimerThread(name: "test-sleep")
     let sleeper = Task(executorPreference: AtOnce()) { try await timers.sleep(until: .distantFuture) }

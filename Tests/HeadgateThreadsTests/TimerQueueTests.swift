@@ -2,7 +2,7 @@ import HeadgateThreads
 import Testing
 
 @Suite struct TimerQueueTests {
-  /// A queue whose actions say their number.
+  /// A queue whose actions record their number.
   private struct Numbered: ~Copyable {
     var timers = TimerQueue()
     let calls = Record<Int>()
@@ -12,14 +12,14 @@ import Testing
       return timers.insert(at: Deadline(nanoseconds: nanoseconds)) { calls.add(number) }
     }
 
-    /// Calls all that are due, and returns all numbers so far.
+    /// Makes all due calls, and returns all numbers so far.
     mutating func advance(to nanoseconds: UInt64) -> [Int] {
       while let action = timers.popDue(at: Deadline(nanoseconds: nanoseconds)) { action() }
       return calls.events
     }
   }
 
-  @Test("Comes in the order of deadlines, and not before")
+  @Test("Calls come in the order of deadlines, and not early")
   func order() {
     var queue = Numbered()
     for (number, moment) in [30, 10, 20, 40].enumerated() { _ = queue.insert(number, at: UInt64(moment)) }
@@ -39,13 +39,13 @@ import Testing
     var queue = Numbered()
     var keys: [TimerQueue.Key] = []
     for number in 0..<1000 { keys.append(queue.insert(number, at: number % 2 == 0 ? 5 : 7)) }
-    // Taking some out moves others about in the heap, and their order must survive that.
+    // Removing some moves others in the heap, and their order must survive that.
     for number in stride(from: 0, to: 1000, by: 3) { #expect(queue.timers.remove(keys[number]) != nil) }
     let left = (0..<1000).filter { $0 % 3 != 0 }
     #expect(queue.advance(to: 7) == left.filter { $0 % 2 == 0 } + left.filter { $0 % 2 == 1 })
   }
 
-  @Test("P71 cancelled before its time it gives its action back, afterwards nothing")
+  @Test("P71 a cancellation in time returns the action, afterwards nothing")
   func remove() {
     var queue = Numbered()
     let first = queue.insert(1, at: 10)
@@ -59,10 +59,10 @@ import Testing
     #expect(queue.advance(to: 100) == [1, 2])
   }
 
-  @Test("P15 a stale key removes nothing, though another timer stands in its place", arguments: [1, 3000])
+  @Test("P15 a stale key removes nothing, though another timer is in its slot", arguments: [1, 3000])
   func generations(count: Int) {
     var queue = Numbered()
-    // More than 1,024 make the queue give its memory back when it is empty, and start over.
+    // More than 1,024 make the queue free its memory when it is empty, and start over.
     let old = (0..<count).map { queue.insert($0, at: UInt64($0)) }
     for key in old { #expect(queue.timers.remove(key) != nil) }
     let new = (0..<count).map { queue.insert($0, at: UInt64($0)) }
@@ -73,11 +73,11 @@ import Testing
     for key in old + new { #expect(queue.timers.remove(key) == nil) }
   }
 
-  @Test("P13 the generations of keys wrap, and keys from before still remove nothing")
+  @Test("P13 the generations of keys wrap, and earlier keys still remove nothing")
   func generationsWrap() {
     var timers = TimerQueue(after: .max - 2)
     var old: [TimerQueue.Key] = []
-    // One slot, taken again and again: the generation alone tells its timers apart.
+    // One slot, used repeatedly: only the generation distinguishes its timers.
     for _ in 0..<6 {
       let key = timers.insert(at: Deadline(nanoseconds: 5)) {}
       #expect(!old.contains(key))
@@ -106,7 +106,7 @@ import Testing
     #expect(queue.timers.count == 0)
   }
 
-  @Test("What an action holds is let go with it, not with its place")
+  @Test("An action's captures are released with it, not with its slot")
   func captures() {
     var timers = TimerQueue()
     let census = Census()
@@ -138,7 +138,7 @@ import Testing
     for number in 0..<1200 {
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<6:
-        // Many far away, so that their dead places are not met by the clock but by a sweep.
+        // Many in the far future, so that their dead entries are reached by a sweep and not by the clock.
         for number in number * 100..<number * 100 + cancels {
           let moment = now + UInt64.random(in: 0..<(number % 2 == 0 ? 50 : 1 << 40), using: &random)
           pending.append((moment, number, queue.insert(number, at: moment)))
@@ -175,7 +175,7 @@ import Testing
     if cancels > 2 { #expect(sweeps > 0, "the model never saw a sweep") }
   }
 
-  @Test("P74 cancelled places are swept up, and the memory of many timers is given back while one is left")
+  @Test("P74 dead entries are swept, and the memory of many timers is freed while one is left")
   func memory() {
     var queue = Numbered()
     let one = queue.insert(0, at: 7)

@@ -10,13 +10,13 @@ import Musl
 #endif
 
 @Suite struct TimerThreadTests {
-  /// A timer thread, which its test disposes of by name: an optimized build lets go of what is not used any more.
+  /// A timer thread that its test disposes of explicitly: an optimized build releases objects after their last use.
   private final class Bench: Sendable {
     let timers = TimerThread(name: "test-timer")
 
     func stop() { timers.dispose() }
 
-    /// Holds the timer thread inside a call, until the latch is opened.
+    /// Blocks the timer thread inside a call, until the latch is opened.
     func occupy() -> Latch {
       let inside = Latch()
       let release = Latch()
@@ -37,7 +37,7 @@ import Musl
     }
   }
 
-  @Test("P72 calls come in the order of their deadlines, equal ones as they were scheduled")
+  @Test("P72 calls come in the order of their deadlines, equal ones in the order of scheduling")
   func order() {
     let bench = Bench()
     defer { bench.stop() }
@@ -97,7 +97,7 @@ import Musl
     #expect(bench.timers.pendingCount == 0)
   }
 
-  @Test("P71 a cancel says true once, and the closure and what it holds are let go at once")
+  @Test("P71 a cancellation returns true once, and the closure and its captures are released at once")
   func cancel() {
     let bench = Bench()
     defer { bench.stop() }
@@ -116,7 +116,7 @@ import Musl
     #expect(census.alive == 0)
   }
 
-  @Test("P71 a cancel from inside the call itself, and after it, says false")
+  @Test("P71 a cancellation inside the call itself, and after it, returns false")
   func cancelFromInside() {
     let bench = Bench()
     defer { bench.stop() }
@@ -135,7 +135,7 @@ import Musl
     #expect(timer.cancel() == false)
   }
 
-  @Test("P71 a call can cancel the next one that is due")
+  @Test("P71 a call can cancel the next due one")
   func cancelTheNext() {
     let bench = Bench()
     defer { bench.stop() }
@@ -150,7 +150,7 @@ import Musl
     #expect(answers.events == [true])
   }
 
-  @Test("P71 a cancel that races with the call: either it says true, or the call comes")
+  @Test("P71 a cancellation that races with the call: either it returns true, or the call comes")
   func cancelRace() {
     let bench = Bench()
     defer { bench.stop() }
@@ -189,7 +189,7 @@ import Musl
     #expect(far.cancel())
   }
 
-  @Test("P78 deadlines that each come before the last one are all met")
+  @Test("P78 deadlines that each precede the last one are all met")
   func everEarlier() {
     let bench = Bench()
     defer { bench.stop() }
@@ -258,7 +258,7 @@ import Musl
     #expect(Set(calls.events).count == 4000)
   }
 
-  @Test("P77 a disposal drops what is pending and what comes later, and lets go of it at once")
+  @Test("P77 a disposal drops pending and later calls, and releases them at once")
   func stop() {
     let timers = TimerThread(name: "test-timer")
     let census = Census()

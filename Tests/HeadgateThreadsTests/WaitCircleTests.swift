@@ -10,7 +10,8 @@ import Glibc
 import Musl
 #endif
 
-/// Circles of waits through threads, loops and pools: the wait that would close one is refused, and its error names it.
+/// Circles of waits through threads, loops and pools: the wait that would close one is refused, and its error names the
+/// circle.
 @Suite struct WaitCircleTests {
   @Test("A circle through a loop and a pool is refused where it closes, and the error names it", arguments: 0..<5)
   func loopAndPool(round: Int) async throws {
@@ -71,7 +72,7 @@ import Musl
     threads.withLock { $0 = [] }
   }
 
-  @Test("A wait for any of several tasks is refused if all of them wait for the one who waits")
+  @Test("A wait for any of several tasks is refused if all of them wait for the waiter")
   func anyOfSeveral() async throws {
     let pool = try ThreadPool(name: "work", size: 2)
     let loop = try ThreadLoop(name: "ui")
@@ -88,7 +89,7 @@ import Musl
     try pool.finish()
   }
 
-  @Test("A thread that the library did not start is seen in a circle as well")
+  @Test("A thread that the library did not start is detected in a circle too")
   func foreignThread() async throws {
     let done = Latch()
     let ends = Record<String>()
@@ -98,7 +99,7 @@ import Musl
         do { try loop.performAndWait {} } catch { ends.add("\(error)") }
       }
       do { try thread?.join() } catch { ends.add("\(error)") }
-      // The helper's call, if it was the join that was refused.
+      // The helper's call, if the join was refused.
       loop.stop()
       done.countDown()
     }
@@ -107,7 +108,7 @@ import Musl
     #expect(refusals.count == 1)
   }
 
-  @Test("A loop that has stopped says so, also to one for whose end its thread waits")
+  @Test("A stopped loop reports that, also to a waiter for whose end its thread waits")
   func stoppedLoop() async throws {
     let (stopped, known, entered, done) = (Latch(), Latch(), Latch(), Latch())
     let loops = LockedBox<ThreadLoop?>(nil)
@@ -119,7 +120,7 @@ import Musl
       loop.stop()
       stopped.countDown()
       guard known.wait(), let core = caller.withLock({ $0?.core }) else { return }
-      // It stands in the graph as one does that sleeps, which no event tells of.
+      // The test polls until it is in the graph, since there is no event for it.
       #expect(WaitGraph.enter(core) == nil)
       entered.countDown()
       _ = done.wait()
@@ -142,7 +143,7 @@ import Musl
     try await caller.withLock { $0.take() }?.value()
   }
 
-  /// Runs a body on a plain thread of the system's.
+  /// Runs a body on a plain thread of the system.
   private func onForeignThread(_ body: @escaping @Sendable () -> Void) throws {
     let body = Unmanaged.passRetained(Body(body))
     #if canImport(Darwin)
@@ -179,7 +180,7 @@ import Musl
     }
   }
 
-  @Test("A wait for a pool's task that ended by its deadline is in the graph no more")
+  @Test("A wait for a pool's task that ended at its deadline is no longer in the graph")
   func leavesTheGraph() throws {
     let pool = try ThreadPool(name: "test-graph", size: 1)
     let plug = try Plug(pool, threads: 1)

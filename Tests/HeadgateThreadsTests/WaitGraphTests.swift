@@ -13,7 +13,7 @@ import Testing
     init(_ number: Int) { self.number = number }
   }
 
-  /// Whether `thread` stands still for good if it waits for `target`: by all paths, of which a thread has one at most.
+  /// Whether `thread` would block forever if it waited for `target`: by all paths, of which a thread has at most one.
   private func isStuck(_ thread: Int, on target: Int, _ waits: [Int: Int], _ performers: [Int?]) -> Bool {
     var (reached, steps) = (performers[target], 0)
     while let one = reached, steps <= waits.count {
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "What closes a circle is refused and nothing else, whatever threads wait and whoever takes what on",
+    "Exactly the waits that close a circle are refused, for all threads and takeovers",
     arguments: 0..<20)
   func random(seed: UInt64) {
     var random = SeededRandom(seed: seed)
@@ -39,11 +39,11 @@ import Testing
       let thread = Int.random(in: 0..<threads.count, using: &random)
       let target = Int.random(in: 0..<targets.count, using: &random)
       if waits[thread] != nil {
-        // A thread that waits does nothing but that. Whatever it waited for is over now, or it gave up.
+        // A waiting thread does nothing else. Its wait is over now, or it gave up.
         #expect(graph.end(of: threads[thread].id) != nil)
         waits[thread] = nil
       } else if Bool.random(using: &random) {
-        // It takes something on, or has done so.
+        // It takes over a job, or has done so.
         performers[target] =
           performers[target] == nil ? thread : performers[target] == thread ? nil : performers[target]
         targets[target].performing.withLock { $0 = performers[target].map { threads[$0] } }
@@ -63,11 +63,11 @@ import Testing
     #expect(refusals > 50)
   }
 
-  @Test("A wait for any of several is refused if every way on leads back, and only then", arguments: 0..<20)
+  @Test("A wait for any of several is refused if every path leads back, and only then", arguments: 0..<20)
   func anyOfSeveral(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     let threads = (0..<5).map { ThreadRecord(name: "\($0)") }
-    // The end of each thread, and what no thread has taken on.
+    // The end of each thread, and the jobs that no thread has taken over.
     let ends = (0...5).map(Target.init)
     for (end, thread) in zip(ends, threads) { end.performing.withLock { $0 = thread } }
     var graph = WaitGraph()
@@ -81,7 +81,7 @@ import Testing
       }
       let chosen = ends.indices.filter { _ in Int.random(in: 0..<3, using: &random) == 0 }
       guard !chosen.isEmpty else { continue }
-      // Who can go on: threads that don't wait, and those that wait for one of these, until nothing is added.
+      // The threads that can continue: those that don't wait, and those that wait for one of these, transitively.
       var free = Set(ends.indices.filter { $0 != thread && waits[$0] == nil })
       let all = waits.merging([thread: chosen]) { old, _ in old }
       while let next = all.first(where: { !free.contains($0.key) && !free.isDisjoint(with: $0.value) })?.key {
@@ -102,7 +102,7 @@ import Testing
     #expect(refusals > 50 && noted > 50)
   }
 
-  @Test("A wait that does not count is noted and refuses nobody; the circle that it makes is listed")
+  @Test("A wait that does not count is noted and refuses none; its circle is listed")
   func polling() {
     let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
     let ends = (0..<2).map(Target.init)
@@ -119,7 +119,7 @@ import Testing
     #expect(graph.begin(wait(0, for: 1, counts: true))?.count == 2)
   }
 
-  @Test("A wait of a cancelled thread ends by itself: it closes no circle, and is no link of one")
+  @Test("A wait of a cancelled thread ends by itself: it closes no circle, and is not part of one")
   func cancelled() {
     let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
     let ends = (0..<2).map(Target.init)
