@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `A line without end is told, and the next one is read`() {
-    let long = [UInt8](repeating: UInt8(ascii: "x"), count: LineSplitter.longest + 1)
+    let long = [UInt8](repeating: UInt8(ascii: "x"), count: RawLines.longest + 1)
     for pieces in [[long + Array("\nb\n".utf8)], [long, long, Array("\nb\n".utf8)]] {
       let lines = split(pieces)
       #expect(lines.count == 2)
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test func `The longest line is taken`() {
-    let long = [UInt8](repeating: UInt8(ascii: "x"), count: LineSplitter.longest)
+    let long = [UInt8](repeating: UInt8(ascii: "x"), count: RawLines.longest)
     #expect(split([long + [UInt8(ascii: "\n")]]) == [url(1, String(decoding: long, as: UTF8.self))])
     #expect(split([long, [UInt8(ascii: "\n")]]) == [url(1, String(decoding: long, as: UTF8.self))])
   }

@@ -18,8 +18,9 @@ struct DryRun {
   init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
     try options.readSecrets()
-    lists = try FetchRun.openLists(options.lists, streams.input).1
+    lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1
     try FetchRun.checkTrust(options)
+    _ = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
     var taken = session?.names ?? []
     if case .folder(let folder) = options.target, !options.overwrites { taken += Descriptor.names(in: folder) }
@@ -63,17 +64,24 @@ struct DryRun {
     switch line.line {
     case .nothing: return
     case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
-    case .url(let url):
-      do throws(DispatchError) {
-        let job = FetchJob(url: url, request: try options.request(url), index: 0)
-        switch try selection.judge(url) {
-        case .repeated: report.passedOver()
-        case .elsewhere: report.leftToOthers()
-        case .taken: tell(job)
-        }
-      } catch {
-        report.badLine(BadURL.message(url, error.detail), url, at: "\(list):\(line.number)")
+    case .url(let url): take(ListEntry(urls: [url]), at: "\(list):\(line.number)")
+    case .entry(let entry) where options.list.isCheck:
+      for url in entry.urls { take(ListEntry(urls: [url]), at: "\(list):\(line.number)") }
+    case .entry(let entry): take(entry, at: "\(list):\(line.number)")
+    }
+  }
+
+  private mutating func take(_ entry: ListEntry, at place: String) {
+    do throws(DispatchError) {
+      let job = try options.job(entry, index: 0).job
+      switch try selection.judge(job.url) {
+      case .repeated: report.passedOver()
+      case .elsewhere: report.leftToOthers()
+      case .taken: tell(job)
       }
+    } catch {
+      let url = entry.urls.first ?? ""
+      report.badLine(BadURL.message(url, error.detail), url, at: place)
     }
   }
 

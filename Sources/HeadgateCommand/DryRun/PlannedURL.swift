@@ -22,7 +22,7 @@ struct PlannedURL {
     isThere = word == "there"
     var parts = [word, ShownText.withoutPassword(job.url)]
     if case .folder(let folder) = target {
-      parts.append(FileName.path(name ?? claim(FileName.of(job.request.url)), in: folder))
+      parts.append(FileName.path(name ?? claim(job.wish ?? FileName.of(job.request.url)), in: folder))
     }
     if let offset { parts.append("from byte \(offset)") }
     line = parts.map { ShownText.of($0, atMost: .max) }.joined(separator: "\t") + "\n"

@@ -38,6 +38,8 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 3
       headgate fetch -i urls.txt -P out --report run.html
       headgate fetch -i urls.txt.gz -P out
+      headgate fetch -i urls.txt -P out --checksum-file SHA256SUMS
+      headgate fetch -i downloads.aria2 --list-format aria2 -P out
       headgate fetch -i links.txt --check > status.tsv
       headgate fetch -i urls.txt -P out --dedupe --shard 1/3
       headgate fetch -i urls.txt -P out --session run --dry-run
@@ -50,7 +52,8 @@ enum FetchHelp {
       1    failures of more than one of the classes below
       2    an invalid option or argument, or bad lines in the list
       3    files: the list, the folder, the disk, the output; or no threads left
-      4    network: names, connections, broken responses, bodies larger than --max-filesize
+      4    network: names, connections, broken responses, bodies that are too large or have another
+           checksum
       5    TLS
       6    timed out, or slower than --speed-limit
       8    HTTP errors: a status that is not 2xx, a redirect that is refused or invalid, or too many of them

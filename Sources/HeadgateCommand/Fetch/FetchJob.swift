@@ -9,6 +9,15 @@ struct FetchJob: Sendable {
   let index: Int
   /// The name of its file. Nil if bodies go to the output.
   var name: String?
+  /// The name for the file that the list sets. Nil: the name is made from the URL.
+  var wish: String?
+  /// The expected checksum of the body. Nil if there is none.
+  var checksum: Checksum?
+  /// The mirror that is requested instead of the URL, and the further mirrors.
+  var mirror: String?
+  var mirrors: [String] = []
+  /// The end-point whose place in the queue it has. Nil: that of the request.
+  var place: EndPoint?
   /// The session's plan for it. Nil if not known yet.
   var plan: SessionState.Plan?
 
@@ -33,6 +42,8 @@ enum FetchOutcome: Sendable {
   case there(path: String, bytes: Int)
   /// Its body exists already, and the server says that it is current.
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
+  /// Its body has another checksum than expected.
+  case mismatched(ChecksumMismatch)
   /// The output may contain `sent` bytes of it anyway.
   case failed(DispatchError, sent: Int = 0)
   /// The output could not be written.

@@ -10,7 +10,7 @@ struct FetchOptions: Sendable {
     case output
     /// To files in a folder, which is made if it is missing.
     case folder(String)
-    /// Nowhere: the standard output has the status of each URL.
+    /// Nowhere: standard output gets the status of each URL.
     case statuses
 
     var isFolder: Bool { if case .folder = self { true } else { false } }

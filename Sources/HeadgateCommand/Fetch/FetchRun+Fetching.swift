@@ -49,7 +49,7 @@ extension FetchRun {
 
   /// Queues a URL whose body goes to standard output. Returns when its turn is near.
   func print(_ job: FetchJob) async {
-    var job = timeline == nil ? job : job.tagged
+    var job = withChecksum(timeline == nil ? job : job.tagged)
     spared?.spare(job.request.endPoint)
     await output.turns.enter(job.index)
     job.request.deadline = timeLeft
@@ -62,16 +62,33 @@ extension FetchRun {
 
   private func store(_ job: FetchJob) async {
     let path = FileName.path(job.name ?? FileName.of(job.request.url), in: options.folder)
+    let check = job.checksum.map { ChecksumCheck($0) }
     await dispatcher.dispatchShort(
       enqueuing: job.request,
       to: options.overwrites ? .replacing(path) : .numbered(path),
+      checking: check?.function,
       onProgress: received?.listener()
     ) { [self] result in
-      switch result {
-      case .success(let response): report.ended(job, .stored(response))
-      case .failure(let error) where DiskFault.isLasting(error): diskFailed(job, error)
-      case .failure(let error): report.ended(job, .failed(error))
-      }
+      stored(job, result, check?.mismatch)
+    }
+  }
+
+  private func stored(
+    _ job: FetchJob, _ result: Result<FileResponse, DispatchError>, _ mismatch: ChecksumMismatch?
+  ) {
+    let outcome: FetchOutcome
+    switch (result, mismatch) {
+    case (.success(let response), _): outcome = .stored(response)
+    case (.failure, let mismatch?): outcome = .mismatched(mismatch)
+    case (.failure(let error), nil) where DiskFault.isLasting(error):
+      diskFailed(job, error)
+      return ended(job)
+    case (.failure(let error), nil): outcome = .failed(error)
+    }
+    if let next = next(after: job, outcome) {
+      Task { await store(await named(next)) }
+    } else {
+      report.ended(job, outcome)
       ended(job)
     }
   }
@@ -79,10 +96,11 @@ extension FetchRun {
   /// Streams a body to the output when it is its turn, and stores it until then. The turn is passed on in every case.
   private func write(_ job: FetchJob) async {
     let body = HeldBody(on: output.crew, output.held)
+    var job = job
     var outcome: FetchOutcome
     var sent = 0
     do {
-      outcome = try await receiveWhole(job, into: body, &sent)
+      outcome = try await receiveFromAny(&job, into: body, &sent)
       await output.turns.wait(for: job.index)
       if output.isBroken { outcome = .failed(DispatchError(.shutDown)) }
       if case .written = outcome {
@@ -104,6 +122,26 @@ extension FetchRun {
     if output.isBroken { outputBroke() }
     await output.turns.wait(for: job.index)
     output.turns.pass()
+  }
+
+  /// Tries one mirror after another, until a part of the body has been written.
+  private func receiveFromAny(_ job: inout FetchJob, into held: HeldBody, _ sent: inout Int) async throws
+    -> FetchOutcome
+  {
+    while true {
+      var outcome: FetchOutcome
+      do {
+        outcome = try await receiveWhole(job, into: held, &sent)
+      } catch let mismatch as ChecksumMismatch {
+        outcome = .mismatched(mismatch)
+      } catch let error as DispatchError {
+        outcome = .failed(error, sent: sent)
+      }
+      if case .written = outcome { return outcome }
+      if sent == 0 { held.discard() }
+      guard sent == 0, let next = next(after: job, outcome) else { return outcome }
+      job = await named(next)
+    }
   }
 
   /// Retries as often as the options allow, until a part of the body has been written. The library can't do it, since
@@ -145,11 +183,13 @@ extension FetchRun {
       }
       return .refused(response.head, url: response.url, bytes: bytes, times: response.body.times)
     }
+    var hash = SHA256()
     while let piece = try await iterator.next() {
       bytes += piece.count
       received?.add(piece.count)
-      // A body that breaks off before its turn leaves no trace in the output.
-      guard output.turns.has(job.index) else {
+      if job.checksum != nil { hash.update(piece) }
+      // A body that breaks off before its turn, or has another checksum, leaves no trace in the output.
+      guard job.checksum == nil, output.turns.has(job.index) else {
         try await held.append(piece)
         continue
       }
@@ -157,6 +197,7 @@ extension FetchRun {
       try await output.write(piece)
       sent = bytes
     }
+    try job.checksum?.check(Checksum(hash))
     return .written(response, bytes: bytes)
   }
 }

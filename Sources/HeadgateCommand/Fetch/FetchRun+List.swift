@@ -72,21 +72,44 @@ extension FetchRun {
     switch line.line {
     case .nothing: return
     case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
-    case .url(let url):
-      do throws(DispatchError) {
-        let job = FetchJob(url: url, request: try request(url), index: progress.urls)
-        switch try progress.selection.judge(url) {
-        case .repeated: report.passedOver()
-        case .elsewhere: report.leftToOthers()
-        case .taken:
-          progress.urls += 1
-          if options.target == .output { await print(job) } else { await place(job, &placed) }
-        }
-      } catch {
-        report.badLine(BadURL.message(url, error.detail), url, at: "\(list):\(line.number)")
-      }
+    case .url(let url): await take(ListEntry(urls: [url]), at: "\(list):\(line.number)", &progress, &placed)
+    case .entry(let entry) where options.list.isCheck:
+      for url in entry.urls { await take(ListEntry(urls: [url]), at: "\(list):\(line.number)", &progress, &placed) }
+      progress.lines += entry.urls.count - 1
+    case .entry(let entry): await take(entry, at: "\(list):\(line.number)", &progress, &placed)
     }
     progress.lines += 1
+  }
+
+  private func take(
+    _ entry: ListEntry, at place: String, _ progress: inout ListProgress, _ placed: inout PlacedLines
+  ) async {
+    do throws(DispatchError) {
+      var (job, leftOut) = try options.job(entry, index: progress.urls)
+      tell(of: entry, leftOut, at: place)
+      switch try progress.selection.judge(job.url) {
+      case .repeated: report.passedOver()
+      case .elsewhere: report.leftToOthers()
+      case .taken:
+        progress.urls += 1
+        job.request.deadline = timeLeft
+        if options.target == .output { await print(job) } else { await self.place(job, &placed) }
+      }
+    } catch {
+      let url = entry.urls.first ?? ""
+      report.badLine(BadURL.message(url, error.detail), url, at: place)
+    }
+  }
+
+  /// Reports unsupported parts of lists, each kind once.
+  private func tell(of entry: ListEntry, _ leftOut: [String], at place: String) {
+    for name in entry.unknown where unknownOptions.isNew(name) {
+      report.remark("\(place): the option \(name)= is not supported and is ignored in all lists")
+    }
+    if let url = leftOut.first, !hasLeftOut.exchange(true) {
+      report.remark(
+        "\(place): \(ShownText.withoutPassword(url)) is not a valid URL; such mirrors are left out")
+    }
   }
 
   /// Makes a request for a URL, with the rest of the run's time as its deadline.

@@ -14,7 +14,7 @@ import Musl
 // Everything that can fail early fails here, before anything is fetched.
 
 extension FetchRun {
-  static func openLists(_ paths: [String], _ input: Int32) throws(FetchProblem) -> (
+  static func openLists(_ paths: [String], _ format: ListFormat, _ input: Int32) throws(FetchProblem) -> (
     StopSignal, [InputReader<NumberedLine>]
   ) {
     let stop: StopSignal
@@ -22,7 +22,7 @@ extension FetchRun {
     var lists: [InputReader<NumberedLine>] = []
     for path in paths {
       do throws(SystemError) {
-        lists.append(try InputReader(path, standardInput: input, cutter: LineSplitter(), stop: stop))
+        lists.append(try InputReader(path, standardInput: input, cutter: format.cutter, stop: stop))
       } catch {
         throw InputProblem.of("list", path, error)
       }

@@ -60,6 +60,10 @@ final class FetchRun: Sendable {
   let display: ProgressDisplay?
   /// The end-points that --check requests with GET only.
   let headless = HeadlessEndPoints()
+  /// Expected checksums of bodies, from `--checksum-file`.
+  let checksums: ChecksumTable
+  let unknownOptions = UnknownOptions()
+  let hasLeftOut = Locked(false)
   /// Nil if the spacing of starts applies to this machine too.
   let spared: SparedEndPoints?
 
@@ -74,8 +78,9 @@ final class FetchRun: Sendable {
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
     output = OutputWriter(streams.output, on: crew, held: HeldSpace(limit: options.maxHeld))
-    (stopSignal, lists) = try FetchRun.openLists(options.lists, streams.input)
+    (stopSignal, lists) = try FetchRun.openLists(options.lists, options.list.format, streams.input)
     try FetchRun.checkTrust(options)
+    checksums = try ChecksumTable(files: options.list.checksumFiles)
     var existing: [String] = []
     if case .folder(let folder) = options.target {
       try FetchRun.makeFolder(folder)

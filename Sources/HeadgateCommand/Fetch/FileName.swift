@@ -20,6 +20,21 @@ enum FileName {
     return notPart(start(of: file + "?" + withoutHarm(query), atMost: longest))
   }
 
+  /// A name from a list, made harmless. Nil if it is empty or contains a folder.
+  static func given(_ name: String) -> String? {
+    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
+    return notPart(harmless(name))
+  }
+
+  /// The parts of the URL's path, percent-decoded.
+  static func pathComponents(of url: String) -> [String] {
+    var rest = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
+    return rest.split(separator: UInt8(ascii: "/")).dropFirst().map {
+      String(decoding: percentDecoded($0), as: UTF8.self)
+    }
+  }
+
   private static func query(of url: String) -> String? {
     let rest = url.utf8.prefix { $0 != UInt8(ascii: "#") }
     guard let mark = rest.firstIndex(of: UInt8(ascii: "?")) else { return nil }

@@ -4,58 +4,39 @@ struct NumberedLine: Equatable, Sendable {
   let line: ListLine
 }
 
-/// Cuts a list that arrives in pieces into lines. Holds no more than one line, and at most ``longest`` bytes of it.
+/// Cuts a list with one URL per line, which arrives in pieces, into lines.
 struct LineSplitter: InputCutter {
-  static let longest = 64 * 1024
+  private var raw = RawLines()
 
-  private var partial: [UInt8] = []
-  private var isTooLong = false
-  private var number = 0
-
-  var lines: Int { number }
+  var lines: Int { raw.number }
 
   /// The lines that end in this piece, without blank lines and comments.
   mutating func cut(_ piece: [UInt8]) -> [NumberedLine] {
     var lines: [NumberedLine] = []
-    var rest = piece[...]
-    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-      if let line = line(endingWith: rest[..<end]) { lines.append(line) }
-      rest = rest[(end + 1)...]
-    }
-    keep(rest)
+    raw.cut(piece) { number, line in Self.add(number, line, to: &lines) }
     return lines
   }
 
   /// The last line, if the list does not end with a line feed.
-  mutating func finish() -> [NumberedLine] { line(endingWith: []).map { [$0] } ?? [] }
-
-  private mutating func keep(_ bytes: ArraySlice<UInt8>) {
-    let room = LineSplitter.longest - partial.count
-    if bytes.count > room { isTooLong = true }
-    partial += bytes.prefix(room)
+  mutating func finish() -> [NumberedLine] {
+    var lines: [NumberedLine] = []
+    raw.finish { number, line in Self.add(number, line, to: &lines) }
+    return lines
   }
 
-  private mutating func line(endingWith bytes: ArraySlice<UInt8>) -> NumberedLine? {
-    defer {
-      partial.removeAll(keepingCapacity: true)
-      isTooLong = false
-    }
-    number += 1
-    let line: ListLine
-    if partial.isEmpty, bytes.count <= LineSplitter.longest {
-      line = ListLine(withoutByteOrderMark(bytes))
-    } else {
-      keep(bytes)
-      line =
-        isTooLong
-        ? ListLine(
-          tooLong: partial, reason: "it is longer than \(LineSplitter.longest / 1024) KiB; write one URL per line")
-        : ListLine(withoutByteOrderMark(partial[...]))
-    }
-    return line == .nothing ? nil : NumberedLine(number: number, line: line)
+  private static func add(_ number: Int, _ line: RawLine, to lines: inout [NumberedLine]) {
+    let line = ListLine(line)
+    if line != .nothing { lines.append(NumberedLine(number: number, line: line)) }
   }
+}
 
-  private func withoutByteOrderMark(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    number == 1 && bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
+extension ListLine {
+  init(_ line: RawLine) {
+    switch line {
+    case .whole(let bytes): self.init(bytes)
+    case .tooLong(let bytes):
+      self.init(
+        tooLong: bytes, reason: "it is longer than \(RawLines.longest / 1024) KiB; write one URL per line")
+    }
   }
 }

@@ -6,11 +6,11 @@ enum ListCount {
   static let lane = SerialLane(on: LaneCrew(name: "headgate-count", size: 1))
 
   /// Nil if the list is not a regular file or can't be read, or if `isWanted` returns false. Blocks.
-  static func of(_ path: String, while isWanted: () -> Bool) -> Int? {
+  static func of(_ path: String, _ format: ListFormat = .lines, while isWanted: () -> Bool) -> Int? {
     guard let descriptor = try? Descriptor.openForReading(path) else { return nil }
     defer { Descriptor.close(descriptor) }
     guard Descriptor.isRegularFile(descriptor) else { return nil }
-    var text = InputText(LineSplitter())
+    var text = InputText(format.cutter)
     var count = 0
     while isWanted() {
       guard let piece = text.next() ?? (try? Descriptor.read(descriptor, atMost: 64 * 1024)).map({ text.take($0) })

@@ -4,13 +4,27 @@ import HeadgateDispatch
 enum ListLine: Equatable, Sendable {
   /// A URL, not parsed yet.
   case url(String)
+  /// URLs of one file, with its options.
+  case entry(ListEntry)
   /// A blank line or a comment.
   case nothing
   /// An invalid line: the start of its text in a printable form, without passwords.
   case bad(String, reason: String)
 
-  /// Reads a line without its line feed. White space at both ends is ignored, carriage returns included.
+  /// Reads a line with one URL, without its line feed.
   init(_ bytes: some BidirectionalCollection<UInt8>) {
+    self.init(text: bytes)
+    switch self {
+    case .bad(let text, _) where bytes.contains(UInt8(ascii: "\t")):
+      self = .bad(text, reason: "it contains tabs; for several URLs in a line give --list-format aria2")
+    case .url(let text) where bytes.first != text.utf8.first && text.contains("=") && !text.contains("://"):
+      self = .bad(text, because: "it is not a URL; for options in indented lines give --list-format aria2")
+    default: break
+    }
+  }
+
+  /// Reads a text without control characters. White space at both ends is ignored, carriage returns included.
+  init(text bytes: some BidirectionalCollection<UInt8>) {
     let isSpace: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r") }
     let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
     var end = bytes.endIndex
@@ -32,6 +46,9 @@ enum ListLine: Equatable, Sendable {
     }
     self = .url(text)
   }
+
+  /// A bad line with its text made safe to show.
+  static func bad(_ text: String, because reason: String) -> ListLine { .bad(shown(text), reason: reason) }
 
   /// A line that is too long to be read, with its start.
   init(tooLong bytes: [UInt8], reason: String) {

@@ -26,6 +26,26 @@ struct ListOptions: ParsableArguments {
   )
   var shard: Shard?
 
+  @Option(
+    help: ArgumentHelp(
+      "The format of lists. lines: one URL per line. aria2: several URLs of one file per line, separated by tabs, each of "
+        + "which is tried if those before it fail; indented lines below set out=NAME and checksum=sha-256=DIGITS. (default: "
+        + "lines)",
+      valueName: "lines|aria2"
+    )
+  )
+  var listFormat = ListFormat.lines
+
+  @Option(
+    name: .customLong("checksum-file"),
+    help: ArgumentHelp(
+      "SHA-256 checksums in the format of sha256sum, for file names, ends of URL paths, or URLs. A body with another checksum "
+        + "is an error, and its file is removed. The log contains the checksums. Repeatable.",
+      valueName: "file"
+    )
+  )
+  var checksumFiles: [String] = []
+
   @Flag(
     help: ArgumentHelp(
       "Send nothing and write no file. For each URL, show the action (fetch, check; with --session also resume, "
@@ -39,19 +59,29 @@ struct ListRules: Sendable {
   var isDryRun = false
   var dedupes = false
   var shard: Shard?
+  var format = ListFormat.lines
+  /// Files with checksums.
+  var checksumFiles: [String] = []
 }
 
 extension ListOptions {
   /// The options, after validation.
-  var rules: ListRules { ListRules(isCheck: check, isDryRun: dryRun, dedupes: dedupe, shard: shard) }
+  var rules: ListRules {
+    ListRules(
+      isCheck: check, isDryRun: dryRun, dedupes: dedupe, shard: shard, format: listFormat, checksumFiles: checksumFiles)
+  }
 }
 
 extension FetchCommand {
   /// Refuses options that can't be combined with these.
   func checkListOptions() throws {
+    guard list.listFormat == .lines || !lists.isEmpty else {
+      throw ValidationError("--list-format is about lists: give one with -i FILE.")
+    }
     guard list.check else { return }
     let others: [(Bool, String)] = [
-      (folder != nil, "-P"), (here, "-O"), (overwrite, "--overwrite"), (session.session != nil, "--session"),
+      (folder != nil, "-P"), (here, "-O"), (!list.checksumFiles.isEmpty, "--checksum-file"),
+      (overwrite, "--overwrite"), (session.session != nil, "--session"),
       (session.newer, "-N"), (session.retryFailed, "--retry-failed"), (amounts.maxFilesize != nil, "--max-filesize"),
       (amounts.speedLimit != nil, "--speed-limit"), (amounts.speedTime != nil, "--speed-time"),
     ]

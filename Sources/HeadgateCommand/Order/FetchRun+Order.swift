@@ -25,14 +25,16 @@ extension FetchRun {
       guard let planned = await plan(job, session) else { return }
       job = planned
     } else if options.target.isFolder {
-      job.name = names.claim(FileName.of(job.request.url))
+      job.name = names.claim(job.wish ?? FileName.of(job.request.url))
     }
+    job = withChecksum(job)
     let endPoint = job.request.endPoint
     pending.enter()
     if backlog.withLock({ $0.admit(to: endPoint, most: { mostQueued(at: endPoint) }) }) {
       lines.queued.append(job)
     } else {
-      let line = StoredLine(url: job.url, name: job.name ?? "", index: job.index)
+      let line = StoredLine(
+        url: job.url, name: job.name ?? "", index: job.index, checksum: job.checksum, mirrors: job.mirrors)
       lines.staged[endPoint, default: LineStore.Batch(endPoint: endPoint)].add(line)
     }
   }
@@ -70,7 +72,7 @@ extension FetchRun {
   }
 
   /// A URL that was queued has ended.
-  func ended(_ job: FetchJob) { ended(at: job.request.endPoint) }
+  func ended(_ job: FetchJob) { ended(at: job.place ?? job.request.endPoint) }
 
   private func ended(at endPoint: EndPoint) {
     act(on: backlog.withLock { $0.ended(at: endPoint) })
@@ -105,7 +107,9 @@ extension FetchRun {
   private func submit(_ line: StoredLine, of endPoint: EndPoint) async {
     do throws(DispatchError) {
       let request = try request(line.url)
-      await submit(FetchJob(url: line.url, request: request, index: line.index, name: line.name))
+      var job = FetchJob(url: line.url, request: request, index: line.index, name: line.name)
+      (job.checksum, job.mirrors) = (line.checksum, line.mirrors)
+      await submit(job)
     } catch {
       // This can't happen: the URL was valid when it was stored.
       report.badLine(BadURL.message(line.url, error.detail), line.url, at: "list")

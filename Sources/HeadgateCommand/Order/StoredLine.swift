@@ -6,29 +6,41 @@ struct StoredLine: Hashable, Sendable {
   /// Its place among all URLs.
   let index: Int
 
-  /// Appends its encoding: the lengths of both texts, the index, and the texts.
+  var checksum: Checksum?
+  var mirrors: [String] = []
+
+  /// Appends its encoding: the lengths of the texts, the index, and the texts.
   func encode(into bytes: inout [UInt8]) {
-    for number in [url.utf8.count, name.utf8.count, index] {
+    // No URL has a tab in it.
+    let rest =
+      checksum == nil && mirrors.isEmpty ? "" : ([checksum?.description ?? ""] + mirrors).joined(separator: "\t")
+    for number in [url.utf8.count, name.utf8.count, rest.utf8.count, index] {
       withUnsafeBytes(of: UInt64(number).littleEndian) { bytes += $0 }
     }
     bytes += url.utf8
     bytes += name.utf8
+    bytes += rest.utf8
   }
 
   /// Reads a line from the front of the bytes, with its length in bytes. Nil if it is incomplete.
   static func decode(_ bytes: ArraySlice<UInt8>) -> (line: StoredLine, length: Int)? {
     guard bytes.count >= header else { return nil }
-    let numbers = (0..<3).map { place in
+    let numbers = (0..<4).map { place in
       bytes.dropFirst(8 * place).prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
-    let (url, name) = (numbers[0], numbers[1])
-    let rest = bytes.dropFirst(header)
-    guard url >= 0, name >= 0, url <= rest.count, name <= rest.count - url else { return nil }
+    var rest = bytes.dropFirst(header)
+    var texts: [String] = []
+    for length in numbers[..<3] {
+      guard length >= 0, length <= rest.count else { return nil }
+      texts.append(String(decoding: rest.prefix(length), as: UTF8.self))
+      rest = rest.dropFirst(length)
+    }
+    let fields =
+      texts[2].isEmpty ? [] : texts[2].split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     let line = StoredLine(
-      url: String(decoding: rest.prefix(url), as: UTF8.self),
-      name: String(decoding: rest.dropFirst(url).prefix(name), as: UTF8.self),
-      index: numbers[2])
-    return (line, header + url + name)
+      url: texts[0], name: texts[1], index: numbers[3], checksum: fields.first.flatMap { Checksum($0) },
+      mirrors: Array(fields.dropFirst()))
+    return (line, rest.startIndex - bytes.startIndex)
   }
 
   /// Reads lines from the front of the bytes, at most `most`, with their total length in bytes.
@@ -42,5 +54,5 @@ struct StoredLine: Hashable, Sendable {
     return (lines, length)
   }
 
-  private static let header = 24
+  private static let header = 32
 }

@@ -24,12 +24,12 @@ extension FetchRun {
   /// Counts the lines of the lists, to estimate the time left. The run reads them only as fast as it fetches.
   func countLists() {
     guard progress != .none else { return }
-    let (paths, given) = (options.lists, options.urls.count)
+    let (paths, format, given) = (options.lists, options.list.format, options.urls.count)
     guard !paths.contains("-") else { return }
     ListCount.lane.run { [weak self] in
       var count = given
       for path in paths {
-        guard let more = ListCount.of(path, while: { self.map { !$0.isStopping } ?? false }) else { return }
+        guard let more = ListCount.of(path, format, while: { self.map { !$0.isStopping } ?? false }) else { return }
         count += more
       }
       self?.expected.withLock { $0 = count }

@@ -20,6 +20,10 @@ struct FetchRecord: Equatable, Sendable {
   var attempts = 0
   var bytes: Int?
   var file: String?
+  /// The SHA-256 of the body, if a checksum was expected.
+  var sha256: Checksum?
+  /// The URL that was requested last, if it is a mirror.
+  var mirror: String?
   /// The time spent waiting for permits. It is not part of the times below.
   var queued: Double?
   /// The times of the last exchange, from its start.
@@ -43,6 +47,8 @@ struct FetchRecord: Equatable, Sendable {
     line.add("attempts", attempts)
     line.add("bytes", bytes)
     line.add("file", file)
+    if let sha256 { line.add("sha256", sha256.description) }
+    if let mirror { line.add("mirror", ShownText.withoutPassword(mirror)) }
     line.add("queued", seconds: queued)
     line.add("dns", seconds: exchange?.name.inSeconds)
     line.add("connect", seconds: exchange?.connect.inSeconds)

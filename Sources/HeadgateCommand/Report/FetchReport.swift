@@ -47,6 +47,7 @@ final class FetchReport: Sendable {
         return record
       }
     case .refused(let head, let url, let bytes, let times): refused(job, head, url, bytes, times)
+    case .mismatched(let mismatch): mismatched(job, mismatch)
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
       state.withLock { $0.fail(.file) }
@@ -55,6 +56,19 @@ final class FetchReport: Sendable {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
+  }
+
+  /// A URL failed, and its next mirror is tried.
+  func movedOn(_ job: FetchJob, _ outcome: FetchOutcome) {
+    let reason =
+      switch outcome {
+      case .stored(let response): "status \(response.statusCode)"
+      case .refused(let head, _, _, _): "status \(head.statusCode)"
+      case .mismatched(let mismatch): "\(mismatch)"
+      case .failed(let error, _): ErrorText.of(error, askedFor: job.request.endPoint)
+      default: "no body"
+      }
+    remark("\(shown(job)): \(reason); trying the next mirror")
   }
 
   /// Reports a line of a list that is not a URL.
@@ -141,10 +155,10 @@ final class FetchReport: Sendable {
   private func kept(
     _ job: FetchJob, _ head: ResponseHead, _ url: String, _ path: String, _ bytes: Int, _ times: DispatchTimes?
   ) {
-    state.withLock { $0.succeed(bytes: bytes) }
+    state.withLock { $0.succeed(bytes: bytes, isVerified: job.checksum != nil) }
     tell(head.statusCode, bytes, times?.total.inSeconds, job, to: path)
     record(job) {
-      var record = FetchRecord(url: job.url, bytes: bytes, file: path)
+      var record = FetchRecord(url: job.url, bytes: bytes, file: path, sha256: job.checksum)
       record.answered(by: url, head, job.request, times)
       return record
     }
@@ -161,13 +175,24 @@ final class FetchReport: Sendable {
   }
 
   private func written(_ job: FetchJob, _ response: StreamedResponse, _ bytes: Int) {
-    state.withLock { $0.succeed(bytes: bytes) }
+    state.withLock { $0.succeed(bytes: bytes, isVerified: job.checksum != nil) }
     let times = response.body.times
     tell(response.statusCode, bytes, times?.total.inSeconds, job, to: nil)
     record(job) {
-      var record = FetchRecord(url: job.url, bytes: bytes)
+      var record = FetchRecord(url: job.url, bytes: bytes, sha256: job.checksum)
       record.answered(by: response.url, response.head, job.request, times)
       return record
+    }
+  }
+
+  private func mismatched(_ job: FetchJob, _ mismatch: ChecksumMismatch) {
+    state.withLock { $0.fail(.network) }
+    complain("\(mismatch)", about: job)
+    record(job) {
+      FetchRecord(
+        url: job.url, endPoint: job.request.endPoint, error: ChecksumMismatch.code,
+        message: "\(mismatch)",
+        attempts: 1, sha256: mismatch.found)
     }
   }
 
@@ -221,7 +246,7 @@ final class FetchReport: Sendable {
   }
 
   // The URL is shortened here, so that the text after it is never cut.
-  private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.url)) }
+  private func shown(_ job: FetchJob) -> String { ShownText.of(ShownText.withoutPassword(job.mirror ?? job.url)) }
 
   /// Writes a line. This is the one place where text from servers, lists, certificates and file names is escaped.
   private func say(_ line: String) { console.write(ShownText.of(line, atMost: FetchReport.longestLine) + "\n") }
@@ -232,6 +257,7 @@ final class FetchReport: Sendable {
   private func record(_ job: FetchJob? = nil, _ make: () -> FetchRecord) {
     guard log != nil || page != nil else { return }
     var record = make()
+    record.mirror = job?.mirror
     record.timeline = timeline?.take(job?.index)
     record.time = WallClock.now()
     let line = record.json

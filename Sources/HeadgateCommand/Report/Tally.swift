@@ -11,6 +11,8 @@ struct Tally: Equatable, Sendable {
   /// URLs whose body was complete before the run, and URLs that were passed over, as duplicates for instance.
   private(set) var there = 0
   private(set) var passedOver = 0
+  /// Of `ok`: those whose body has the checksum that it was to have.
+  private(set) var verified = 0
   /// URLs in other shards of the list.
   private(set) var elsewhere = 0
   /// The number of body bytes of the successful URLs.
@@ -30,8 +32,9 @@ struct Tally: Equatable, Sendable {
   /// URLs that ended, with any outcome.
   var done: Int { ok + failed + skipped + there + passedOver + elsewhere }
 
-  mutating func succeed(bytes count: Int) {
+  mutating func succeed(bytes count: Int, isVerified: Bool = false) {
     ok += 1
+    if isVerified { verified += 1 }
     bytes += count
   }
 
@@ -80,6 +83,7 @@ struct Tally: Equatable, Sendable {
   /// end-point.
   func summary(seconds: Double, peak: Int) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"]
+    if verified > 0 { parts.append("verified \(verified)") }
     if there > 0 { parts.append("there \(there)") }
     if passedOver > 0 { parts.append("passed over \(passedOver)") }
     if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }

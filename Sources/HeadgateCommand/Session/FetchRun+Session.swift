@@ -54,7 +54,7 @@ extension FetchRun {
     case .begin(let given): name = given
     }
     var planned = job
-    planned.name = name ?? names.claim(FileName.of(job.request.url))
+    planned.name = name ?? names.claim(job.wish ?? FileName.of(job.request.url))
     planned.plan = plan
     return planned
   }
@@ -82,22 +82,39 @@ extension FetchRun {
     let plan: SessionState.Plan
   }
 
-  private func bring(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
-    let part = PartWriter(description.key, named: description.name, in: session)
+  private func bring(_ first: FetchJob, _ description: PartDescription, _ session: Session) async {
+    var (job, plan) = (first, description.plan)
+    while true {
+      let isOwn = job.mirror == nil
+      let part = PartWriter(description.key, named: description.name, isOwn: isOwn, in: session)
+      // Nil: the disk takes no more, and that was told.
+      guard let outcome = await outcome(job, part, plan, session) else { return }
+      if let next = next(after: job, outcome) {
+        (job, plan) = (await named(next), .begin(name: description.name))
+        continue
+      }
+      if let error = outcome.word { session.note(description.key, failed: error) }
+      return report.ended(job, outcome)
+    }
+  }
+
+  private func outcome(
+    _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
+  ) async -> FetchOutcome? {
     do {
-      let outcome = try await transfer(job, part, description.plan, session)
-      if case .refused = outcome { session.note(part.key, failed: "http_error") }
-      report.ended(job, outcome)
+      return try await transfer(job, part, plan, session)
+    } catch let mismatch as ChecksumMismatch {
+      return .mismatched(mismatch)
     } catch {
       let failure =
         error as? DispatchError
         ?? DispatchError(.fileFailed, phase: .writing, detail: "writing \(session.path(part.name)).part: \(error)")
       if error is SystemError, DiskFault.isLasting(failure) || session.journal.failure != nil {
-        return diskFailed(job, failure)
+        diskFailed(job, failure)
+        return nil
       }
       await part.leave()
-      if FailureClass(failure.code) != nil { session.note(part.key, failed: failure.code.description) }
-      report.ended(job, .failed(failure))
+      return .failed(failure)
     }
   }
 
@@ -120,7 +137,7 @@ extension FetchRun {
         request.retry = options.retryPolicy(attempts: left)
         asked.add(to: &request.headerFields)
         let response = try await dispatcher.stream(for: request)
-        if let outcome = try await take(response, asked, part, plan) { return outcome }
+        if let outcome = try await take(response, asked, part, plan, job.checksum) { return outcome }
         asked = .all
       } catch let error as DispatchError where error.isCutShort && error.attempts < left && !isStopping {
         left -= max(1, error.attempts)
@@ -133,7 +150,8 @@ extension FetchRun {
 
   /// Processes a response. Nil if it is unusable, so that the whole body must be requested.
   private func take(
-    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan
+    _ response: StreamedResponse, _ asked: Asked, _ part: PartWriter, _ plan: SessionState.Plan,
+    _ checksum: Checksum?
   ) async throws -> FetchOutcome? {
     let head = response.head
     let answer = RangeAnswer(
@@ -172,7 +190,7 @@ extension FetchRun {
         .badResponse, phase: .receiving, endPoint: try? EndPoint(response.url),
         detail: "the parts of the body have \(part.size) bytes in total instead of \(total ?? 0)")
     }
-    let path = try await part.finish()
+    let path = try await part.finish(checksum)
     return .kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times)
   }
 
@@ -188,5 +206,17 @@ extension FetchRun {
     var iterator = response.body.makeAsyncIterator()
     while bytes <= Self.mostDrained, let piece = try await iterator.next() { bytes += piece.count }
     return bytes
+  }
+}
+
+extension FetchOutcome {
+  /// A failure's word in the journal; nil for what is none.
+  fileprivate var word: String? {
+    switch self {
+    case .refused: "http_error"
+    case .mismatched: ChecksumMismatch.code
+    case .failed(let error, _) where FailureClass(error.code) != nil: error.code.description
+    default: nil
+    }
   }
 }

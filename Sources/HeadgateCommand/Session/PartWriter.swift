@@ -11,12 +11,14 @@ final class PartWriter {
   private(set) var size = 0
   private(set) var validator = Validator()
   private let session: Session
+  /// Whether the body is from the key's own URL. The validator of a mirror's body means nothing to another server.
+  private let isOwn: Bool
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
 
-  init(_ key: String, named name: String, in session: Session) {
-    (self.key, self.name, self.session) = (key, name, session)
+  init(_ key: String, named name: String, isOwn: Bool = true, in session: Session) {
+    (self.key, self.name, self.isOwn, self.session) = (key, name, isOwn, session)
     lane = SerialLane(on: session.crew)
   }
 
@@ -53,8 +55,8 @@ final class PartWriter {
   /// never has bytes of a version that the journal does not know. A body smaller than a block has no such entry.
   func flush() async throws(SystemError) {
     if file == nil {
-      try await openFile(at: 0)
-      if validator.forRange != nil {
+      try await beginFile()
+      if isOwn, validator.forRange != nil {
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
       }
     }
@@ -65,17 +67,26 @@ final class PartWriter {
   }
 
   /// Ends a complete body: first it is synced to disk, then noted in the journal, then renamed.
-  func finish() async throws(SystemError) -> String {
-    if file == nil { try await openFile(at: 0) }
+  ///
+  /// - Parameter checksum: The expected checksum. Nil if there is none.
+  /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
+  func finish(_ checksum: Checksum?) async throws -> String {
+    if file == nil { try await beginFile() }
     let bytes = block
     block = []
     guard let file else { throw SystemError(errno: 0) }
-    let found = try await lane.perform { () throws(SystemError) in
+    let path = partPath
+    let (found, sum) = try await lane.perform { () throws(SystemError) in
       try Descriptor.write(bytes, to: file)
+      let sum = try checksum.map { _ throws(SystemError) in try Checksum(ofFile: path) }
       try Descriptor.sync(file)
-      return try Descriptor.found(file)
+      return (try Descriptor.found(file), sum)
     }
-    let whole = SessionFile(name: name, size: size, validator: validator)
+    do { if let sum { try checksum?.check(sum) } } catch {
+      await drop()
+      throw error
+    }
+    let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator())
     try await session.journal.sync(SessionEvent.whole(key: key, whole, inode: found.inode).line)
     closeFile()
     return try await session.name(whole, of: key)
@@ -83,7 +94,7 @@ final class PartWriter {
 
   /// Gives the body up in this run. A part that another run can continue is kept, and any other is removed.
   func leave() async {
-    if canGoOn, (try? await flush()) != nil {
+    if isOwn, canGoOn, (try? await flush()) != nil {
       closeFile()
     } else {
       await drop()
@@ -96,6 +107,12 @@ final class PartWriter {
     closeFile()
     let path = partPath
     _ = try? await lane.perform { () throws(SystemError) in Descriptor.remove(path) }
+  }
+
+  /// Opens the file for a whole body. For a mirror's body, the journal first gets a line that voids an earlier part.
+  private func beginFile() async throws(SystemError) {
+    if !isOwn { try await session.journal.write(SessionEvent.part(key: key, name: name, Validator()).line) }
+    try await openFile(at: 0)
   }
 
   private func openFile(at offset: Int) async throws(SystemError) {

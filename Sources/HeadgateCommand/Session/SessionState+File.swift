@@ -7,10 +7,9 @@ import Musl
 #endif
 
 extension SessionState {
-  /// What a journal says, for one that only looks: the file stays as it is, and may belong to a run that is under way.
-  /// Nothing where there is none.
+  /// Reads a journal without changing it, even if another run is using it. A missing journal is empty.
   ///
-  /// - Throws: ``FetchProblem`` when it can't be read or is something else.
+  /// - Throws: ``FetchProblem`` if it can't be read or is not a journal.
   static func peek(_ path: String) throws(FetchProblem) -> SessionState {
     var bytes: [UInt8] = []
     do throws(SystemError) {

@@ -125,10 +125,12 @@ extension URLDispatcher {
 
   func makeDownload(
     _ request: DispatchRequest, _ destination: FileDestination, _ lane: RequestLane,
-    _ onProgress: TransferProgress.Listener?, _ acceptance: OneShot<Void>?, _ completion: @escaping FileCompletion
+    _ onProgress: TransferProgress.Listener?, _ acceptance: OneShot<Void>?, checking check: FileCheck? = nil,
+    _ completion: @escaping FileCompletion
   ) -> DispatchOperation {
     makeOperation(
-      request, lane, FileSink(destination, acceptance: acceptance, onProgress: onProgress, completion))
+      request, lane,
+      FileSink(destination, checking: check, acceptance: acceptance, onProgress: onProgress, completion))
   }
 }
 

@@ -119,6 +119,18 @@ extension URLDispatcher {
     return await enqueue(makeDownload(request, destination, .short, onProgress, acceptance, completion), acceptance)
   }
 
+  /// The same, with a look at the complete body before its file gets its name.
+  @discardableResult
+  package func dispatchShort(
+    enqueuing request: DispatchRequest, to destination: FileDestination, checking check: FileCheck?,
+    onProgress: TransferProgress.Listener?, completion: @escaping FileCompletion
+  ) async -> URLDispatchOperation {
+    let acceptance = OneShot<Void>()
+    let operation = makeDownload(
+      request, destination, .short, onProgress, acceptance, checking: check, completion)
+    return await enqueue(operation, acceptance)
+  }
+
   private func enqueue(_ operation: DispatchOperation, _ acceptance: OneShot<Void>) async -> URLDispatchOperation {
     await withTaskCancellationHandler {
       operation.submit(patience: .waits, mayBeHeld: true)

@@ -1,6 +1,10 @@
 import HTTPTypes
 import HeadgateThreads
 
+/// Looks at the file of a complete body, which has this path, before it gets its name. An error that it throws is the
+/// request's, and removes the file. Called on a file thread.
+package typealias FileCheck = @Sendable (_ path: String) throws(DispatchError) -> Void
+
 /// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.
 ///
 /// Bytes are collected into blocks, and a few blocks may be waiting for the disk. A small body is a single block,
@@ -25,6 +29,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   }
 
   private let destination: FileDestination
+  private let check: FileCheck?
   private let acceptance: OneShot<Void>?
   private let onProgress: TransferProgress.Listener?
   private let lane = SerialLane(on: FileSink.crew)
@@ -42,10 +47,11 @@ final class FileSink: ResponseSink, @unchecked Sendable {
   private var fault: DispatchError?
 
   init(
-    _ destination: FileDestination, acceptance: OneShot<Void>?, onProgress: TransferProgress.Listener? = nil,
-    _ completion: @escaping FileCompletion
+    _ destination: FileDestination, checking check: FileCheck? = nil, acceptance: OneShot<Void>?,
+    onProgress: TransferProgress.Listener? = nil, _ completion: @escaping FileCompletion
   ) {
     self.destination = destination
+    self.check = check
     self.acceptance = acceptance
     self.onProgress = onProgress
     self.pressure = Locked(Pressure(completion: completion))
@@ -158,6 +164,7 @@ final class FileSink: ResponseSink, @unchecked Sendable {
       var path: String?
       if isWanted {
         try store(last)
+        if let check, let part = file?.partPath { try check(part) }
         path = try file.take()?.finish()
       }
       return .success(FileResponse(head: head, url: url, path: path, bytes: total, trailers: trailers, times: times))

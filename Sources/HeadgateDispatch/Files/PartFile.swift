@@ -10,7 +10,7 @@ import Musl
 /// incomplete file never appears under the final name.
 struct PartFile: ~Copyable {
   private let destination: FileDestination
-  private let partPath: String
+  let partPath: String
   private let descriptor: Int32
   private let numbers: FileNumbers
 

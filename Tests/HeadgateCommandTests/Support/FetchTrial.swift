@@ -62,6 +62,8 @@ struct Record: Decodable {
   var attempts: Int
   var bytes: Int?
   var file: String?
+  var sha256: String?
+  var mirror: String?
   var queued: Double?
   var dns: Double?
   var connect: Double?

@@ -1,0 +1,66 @@
+import HeadgateDispatch
+
+/// Checksums by name, from files in the format of `sha256sum`. All of them are in memory, at about 150 bytes each.
+struct ChecksumTable: Sendable {
+  private var sums: [String: Checksum] = [:]
+
+  init() {}
+
+  /// Reads files.
+  ///
+  /// - Throws: ``FetchProblem`` if a file can't be read, has an invalid line, or has two checksums for one name.
+  init(files: [String]) throws(FetchProblem) {
+    for file in files {
+      let problem: String?
+      do throws(SystemError) { problem = try read(file) } catch {
+        throw FetchProblem("the checksums in \(file) can't be read: \(error)")
+      }
+      if let problem { throw FetchProblem("\(file): \(problem)", status: .usage) }
+    }
+  }
+
+  /// The checksum for a URL: by its file name, by the URL itself, or by the longest matching end of its path.
+  func of(_ url: String, named name: String?) -> Checksum? {
+    guard !sums.isEmpty else { return nil }
+    if let sum = name.flatMap({ sums[$0] }) ?? sums[url] ?? sums[FileName.of(url)] { return sum }
+    var parts = FileName.pathComponents(of: url)[...]
+    while !parts.isEmpty {
+      if let sum = sums[parts.joined(separator: "/")] { return sum }
+      parts = parts.dropFirst()
+    }
+    return nil
+  }
+
+  /// Reads a file. Returns what is wrong with it, or nil.
+  private mutating func read(_ path: String) throws(SystemError) -> String? {
+    let file = try Descriptor.openForReading(path)
+    defer { Descriptor.close(file) }
+    var text = InputText(LineSplitter())
+    while true {
+      let piece: InputPiece<NumberedLine>
+      if let next = text.next() {
+        piece = next
+      } else {
+        piece = text.take(try Descriptor.read(file, atMost: 64 * 1024))
+      }
+      switch piece {
+      case .items(let lines): for line in lines { if let problem = add(line) { return problem } }
+      case .end: return nil
+      case .compressed(let form): return "it is compressed by \(form)"
+      case .broken(let reason): return reason
+      }
+    }
+  }
+
+  private mutating func add(_ line: NumberedLine) -> String? {
+    guard case .url(let text) = line.line, let sum = ChecksumLine(text) else {
+      return
+        "line \(line.number) has no SHA-256 checksum; write it as sha256sum does: 64 hexadecimal digits, two spaces, the name"
+    }
+    let known = sums.updateValue(sum.checksum, forKey: sum.name)
+    guard known == nil || known == sum.checksum else {
+      return "line \(line.number) has another checksum for \"\(ShownText.of(sum.name))\" than an earlier line"
+    }
+    return nil
+  }
+}

@@ -1,0 +1,42 @@
+import HeadgateDispatch
+
+// Checksums and mirrors of a file.
+
+extension FetchRun {
+  /// The same job with the checksum from `--checksum-file`, unless the list has one.
+  func withChecksum(_ job: FetchJob) -> FetchJob {
+    var job = job
+    job.checksum = job.checksum ?? checksums.of(job.url, named: job.name)
+    return job
+  }
+
+  /// The job for the next mirror, if there is one and another server may succeed. Otherwise nil, and the outcome is final.
+  func next(after job: FetchJob, _ outcome: FetchOutcome) -> FetchJob? {
+    guard !job.mirrors.isEmpty, !isStopping, outcome.isFaultOfServer else { return nil }
+    var next = job
+    while !next.mirrors.isEmpty {
+      let url = next.mirrors.removeFirst()
+      // Checked when the line was read.
+      guard let request = try? request(url) else { continue }
+      next.place = job.place ?? job.request.endPoint
+      (next.mirror, next.request) = (url, request)
+      spared?.spare(request.endPoint)
+      report.movedOn(job, outcome)
+      return timeline == nil ? next : next.tagged
+    }
+    return nil
+  }
+}
+
+extension FetchOutcome {
+  /// Whether another server may succeed.
+  fileprivate var isFaultOfServer: Bool {
+    switch self {
+    case .refused, .mismatched: true
+    case .stored(let response): response.path == nil
+    case .failed(let error, _):
+      FailureClass(error.code) != nil && ![.fileFailed, .deadlineExceeded, .invalidURL].contains(error.code)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// Bodies are compared with checksums before their files get names.
+@Suite struct ChecksumTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+  }
+
+  private func sum(_ count: Int) -> Checksum {
+    var hash = SHA256()
+    hash.update((0..<count).map(OriginAnswer.patternByte))
+    return Checksum(hash)
+  }
+
+  @Test func `A sum is the same, however its bytes are cut`() {
+    let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let whole = SHA256.sum(bytes)
+    for size in [1, 3, 63, 64, 65, 127, 128, 200] {
+      var hash = SHA256()
+      for start in stride(from: 0, to: bytes.count, by: size) { hash.update(Array(bytes[start...].prefix(size))) }
+      #expect(hash.finish() == whole, "by \(size)")
+    }
+  }
+
+  @Test func `Digits are read in both cases, and nothing else is`() {
+    let digits = String(repeating: "0123456789abcdef", count: 4)
+    #expect(Checksum(digits)?.description == digits && Checksum(digits.uppercased()) == Checksum(digits))
+    for text in ["", "00", digits + "0", String(digits.dropLast()), String(digits.dropLast()) + "g", digits + " "] {
+      #expect(Checksum(text) == nil)
+    }
+  }
+
+  @Test func `Lines are those of sha256sum, and of its form with tags`() {
+    let sum = String(repeating: "ab", count: 32)
+    for (line, name) in [
+      ("\(sum)  x", "x"), ("\(sum) *x y", "x y"), ("\(sum)  ./a/x", "a/x"), ("\\\(sum)  a\\\\n\\nb", "a\\n\nb"),
+      ("SHA256 (x (1) = y) = \(sum)", "x (1) = y"),
+    ] {
+      #expect(ChecksumLine(line)?.name == name && ChecksumLine(line)?.checksum == Checksum(sum), "\(line)")
+    }
+    for line in [
+      "", sum, "\(sum) ", "\(sum) x", "\(sum)x  y", "00  x", "SHA256 (x) = 00", "SHA256 (x", "MD5 (x) = \(sum)",
+    ] {
+      #expect(ChecksumLine(line) == nil, "\(line)")
+    }
+  }
+
+  @Test func `A sum is that of a file's name, of a URL, or of the end of a path`() throws {
+    let sums = (0..<5).map { sum($0) }
+    try folder.write(
+      """
+      \(sums[0])  x.1
+      \(sums[1])  http://a/d/x
+      \(sums[2])  d/x
+      \(sums[3])  x
+      \(sums[4])  ä b
+
+      """, to: "sums")
+    let table = try ChecksumTable(files: [folder.file("sums")])
+    #expect(table.of("http://b/x", named: "x.1") == sums[0])
+    #expect(table.of("http://a/d/x", named: nil) == sums[1])
+    #expect(table.of("http://b/c/d/x?q", named: "x?q") == sums[2])
+    #expect(table.of("http://b/e/x", named: "x.2") == sums[3])
+    #expect(table.of("http://b/%C3%A4%20b", named: nil) == sums[4])
+    #expect(table.of("http://b/ex", named: nil) == nil)
+    #expect(table.of("http://b/", named: nil) == nil)
+    #expect(ChecksumTable().of("http://b/x", named: nil) == nil)
+  }
+
+  @Test(arguments: ["foo\n", "00  x\n", "SUM  x\nTWO  x\n"])
+  func `A file without sums, or with two for one name, is refused`(text: String) throws {
+    try folder.write(
+      text.replacing("SUM", with: "\(sum(1))").replacing("TWO", with: "\(sum(2))"), to: "sums")
+    let problem = #expect(throws: FetchProblem.self) { try ChecksumTable(files: [folder.file("sums")]) }
+    #expect(problem?.status == .usage && problem?.description.contains("/sums: line ") == true)
+    let missing = #expect(throws: FetchProblem.self) { try ChecksumTable(files: [folder.file("none")]) }
+    #expect(missing?.status == .file)
+  }
+
+  @Test(arguments: [[], ["--session", "@/run"]])
+  func `A body that does not match is an error and leaves no file`(session: [String]) async throws {
+    try folder.write("\(sum(5))  5\n\(sum(7))  6\n\(sum(400_001))  400000\n", to: "sums")
+    let urls = [5, 6, 400_000, 9].map { origin.url("/bytes/\($0)") }
+    let arguments = ["-P", "@/out", "--checksum-file", "@/sums", "--log", "@/log"] + session
+    let fetched = try await FetchTrial(arguments + urls, in: folder).finish()
+    #expect(fetched.status == 4)
+    #expect(folder.names(in: "out") == ["5", "9"])
+    #expect(fetched.messages.contains("ok 2  failed 2  verified 1  "))
+    #expect(
+      fetched.messages.contains(
+        "headgate: \(urls[1]): its SHA-256 is \(sum(6)), and \(sum(7)) was expected; the body is not kept\n"))
+    #expect(fetched.record(urls[0])?.sha256 == "\(sum(5))" && fetched.record(urls[3])?.sha256 == nil)
+    #expect(fetched.record(urls[1])?.error == "checksum_mismatch" && fetched.record(urls[1])?.sha256 == "\(sum(6))")
+    guard !session.isEmpty else { return }
+    try folder.write("\(sum(6))  6\n", to: "sums")
+    let failed = try await FetchTrial(arguments + ["--retry-failed"], in: folder).finish()
+    #expect(failed.messages.contains("ok 2  failed 0  verified 1  "))
+    #expect(folder.names(in: "out") == ["400000", "5", "6", "9"])
+  }
+
+  @Test func `Nothing of a body that does not match reaches the standard output`() async throws {
+    try folder.write("\(sum(5))  5\n\(sum(1))  300000\n\(sum(7))  7\n", to: "sums")
+    let urls = [5, 300_000, 7].map { origin.url("/bytes/\($0)") }
+    let fetched = try await FetchTrial(["--checksum-file", "@/sums"] + urls, in: folder).finish()
+    #expect(fetched.status == 4)
+    #expect(fetched.output == [5, 7].flatMap { (0..<$0).map(OriginAnswer.patternByte) })
+  }
+
+  @Test func `A mirror with the right body takes the place of one with another`() async throws {
+    let list = "\(origin.url("/bytes/6"))\t\(origin.url("/bytes/5"))\n  checksum=sha-256=\(sum(5))\n"
+    for options in [["-P", "@/a"], ["-P", "@/b", "--session", "@/run"], []] {
+      let fetched = try await FetchTrial(
+        ["-i", "-", "--list-format", "aria2", "--log", "@/log"] + options, in: folder, input: list
+      ).finish()
+      #expect(fetched.status == 0)
+      #expect(fetched.messages.contains("ok 1  failed 0  verified 1  "))
+      #expect(fetched.messages.contains("the body is not kept; trying the next mirror"))
+      #expect(fetched.records.first?.sha256 == "\(sum(5))" && fetched.records.first?.mirror == origin.url("/bytes/5"))
+      if options.isEmpty { #expect(fetched.output.count == 5) }
+    }
+    #expect(folder.bytes(of: "a/6")?.count == 5 && folder.bytes(of: "b/6")?.count == 5)
+    #expect(folder.names(in: "a") == ["6"] && folder.names(in: "b") == ["6"])
+  }
+
+  @Test func `A file that is there stays where its new body does not match`() async throws {
+    try folder.write("\(sum(7))  5\n", to: "sums")
+    try folder.write("old", to: "5")
+    let fetched = try await fetch(
+      "-P", "@/", "--overwrite", "--checksum-file", "@/sums", origin.url("/bytes/5"), in: folder)
+    #expect(fetched.status == 4 && folder.text(of: "5") == "old")
+    #expect(!folder.names().contains("5.part"))
+  }
+}
