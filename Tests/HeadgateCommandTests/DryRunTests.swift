@@ -108,6 +108,14 @@ import Testing
     await #expect(throws: FetchProblem.self) { try await plan("-O", "--session", "@/run", urls[0]) }
   }
 
+  @Test func `Lists of aria2 are planned with their names, and what is ignored is told`() async throws {
+    let list = "http://a.example/x\tftp://b.example/x\n  out=y\n  split=5\nhttp://a.example/z\n  split=5\n"
+    let fetched = try await plan("-P", "@/out", "-i", "-", "--list-format", "aria2", input: list)
+    #expect(lines(fetched).map { $0.split(separator: "/").last } == ["y", "z"])
+    #expect(fetched.messages.split(separator: "split=").count == 2)
+    #expect(fetched.messages.contains("standard input:1: ftp://b.example/x is not a valid URL"))
+  }
+
   @Test func `A part is resumed`() async throws {
     try folder.write(String(repeating: "x", count: 300_000), to: "big.part")
     let url = origin.url("/big")

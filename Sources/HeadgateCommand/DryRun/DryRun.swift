@@ -11,6 +11,7 @@ struct DryRun {
   private let report: FetchReport
   private let session: SessionState?
   private var selection: ListSelection
+  private let remarks = ListRemarks()
   private var asked: Set<String> = []
   private var hosts = HostCounts()
 
@@ -73,7 +74,8 @@ struct DryRun {
 
   private mutating func take(_ entry: ListEntry, at place: String) {
     do throws(DispatchError) {
-      let job = try options.job(entry, index: 0).job
+      let (job, leftOut) = try options.job(entry, index: 0)
+      for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try selection.judge(job.url) {
       case .repeated: report.passedOver()
       case .elsewhere: report.leftToOthers()

@@ -86,7 +86,7 @@ extension FetchRun {
   ) async {
     do throws(DispatchError) {
       var (job, leftOut) = try options.job(entry, index: progress.urls)
-      tell(of: entry, leftOut, at: place)
+      for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try progress.selection.judge(job.url) {
       case .repeated: report.passedOver()
       case .elsewhere: report.leftToOthers()
@@ -98,17 +98,6 @@ extension FetchRun {
     } catch {
       let url = entry.urls.first ?? ""
       report.badLine(BadURL.message(url, error.detail), url, at: place)
-    }
-  }
-
-  /// Reports unsupported parts of lists, each kind once.
-  private func tell(of entry: ListEntry, _ leftOut: [String], at place: String) {
-    for name in entry.unknown where unknownOptions.isNew(name) {
-      report.remark("\(place): the option \(name)= is not supported and is ignored in all lists")
-    }
-    if let url = leftOut.first, !hasLeftOut.exchange(true) {
-      report.remark(
-        "\(place): \(ShownText.withoutPassword(url)) is not a valid URL; such mirrors are left out")
     }
   }
 

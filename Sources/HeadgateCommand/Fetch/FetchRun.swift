@@ -62,8 +62,7 @@ final class FetchRun: Sendable {
   let headless = HeadlessEndPoints()
   /// Expected checksums of bodies, from `--checksum-file`.
   let checksums: ChecksumTable
-  let unknownOptions = UnknownOptions()
-  let hasLeftOut = Locked(false)
+  let remarks = ListRemarks()
   /// Nil if the spacing of starts applies to this machine too.
   let spared: SparedEndPoints?
 
