@@ -213,7 +213,7 @@ import Testing
     (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"),
     (["-X", "POST"], "-X is not supported"),
     (["-d", "secret"], "-d is not supported"), (["--data=secret"], "-d is not supported"),
-    (["-I"], "-I is not supported"),
+    (["-I"], "give --check"),
     (["-o", "x"], "-P DIR"), (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
     (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
   ])

@@ -63,7 +63,7 @@ struct CurlOptions: ParsableArguments {
       ),
       (request != nil, "-X is not supported: " + curl),
       (data != nil, "-d is not supported: " + curl),
-      (head, "-I is not supported: " + curl),
+      (head, "-I is not supported: give --check for the status of each URL, without its body."),
       (
         output != nil,
         "-o is not supported: give -P DIR or -O to write one file per URL, named after it; or > FILE for all bodies "
