@@ -3,6 +3,8 @@
 
   files   3,000 files of 1 to 4 KB:  curl -s -Z --parallel-max 6 -K list
                                      headgate fetch -i list -P dir --per-host 6 -q
+                                     the same with --session, a new journal each time
+                                     aria2c -q -j16 -i list -d dir, where it is installed
   big     one file of 1 GB:          curl -o file URL
                                      headgate fetch -P dir URL
 
@@ -130,6 +132,9 @@ def main():
       complete &= compare("files", {
         "curl": ["curl", "-s", "-Z", "--parallel-max", "6", "-K", curl_list],
         "headgate": headgate and [headgate, "fetch", "-i", url_list, "-P", out, "--per-host", "6", "-q"],
+        "session": headgate and ["sh", "-c", 'rm -f "$1"; exec "$0" fetch -i "$2" -P "$3" --per-host 6 -q --session "$1"',
+                                 headgate, os.path.join(work, "journal"), url_list, out],
+        "aria2c": shutil.which("aria2c") and ["aria2c", "-q", "-j16", "-i", url_list, "-d", out],
       }, contents(server.path("files")), server, work, options)
     if options.only != "files":
       with tempfile.TemporaryDirectory(dir=work) as alone:
