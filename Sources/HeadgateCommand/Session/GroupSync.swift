@@ -11,8 +11,11 @@ final class GroupSync: Sendable {
 
   private struct Waiter {
     let isForDisk: Bool
+    let work: Work
     let continuation: CheckedContinuation<SystemError?, Never>
   }
+
+  typealias Work = @Sendable () throws(SystemError) -> Void
 
   private let descriptor: Int32
   private let lane: SerialLane
@@ -33,14 +36,18 @@ final class GroupSync: Sendable {
   func add(_ line: String) { enqueue(line, nil) }
 
   /// Writes a line, and returns once the system has it, so that it survives the end of the process.
-  func write(_ line: String) async throws(SystemError) { try await wait(line, forDisk: false) }
+  func write(_ line: String) async throws(SystemError) { try await wait(line, forDisk: false) {} }
 
-  /// Writes a line, unless it is empty, and returns once it and all earlier lines are on disk.
-  func sync(_ line: String = "") async throws(SystemError) { try await wait(line, forDisk: true) }
+  /// Writes a line, and returns once it and all earlier lines are on disk.
+  func sync(_ line: String) async throws(SystemError) { try await wait(line, forDisk: true) {} }
 
-  private func wait(_ line: String, forDisk: Bool) async throws(SystemError) {
+  /// Does some work, and returns once what it has changed in the folder is on disk. An error of the work is only its
+  /// own caller's.
+  func sync(after work: @escaping Work) async throws(SystemError) { try await wait("", forDisk: true, work) }
+
+  private func wait(_ line: String, forDisk: Bool, _ work: @escaping Work) async throws(SystemError) {
     let error = await withContinuation { (continuation: CheckedContinuation<SystemError?, Never>) in
-      enqueue(line, Waiter(isForDisk: forDisk, continuation: continuation))
+      enqueue(line, Waiter(isForDisk: forDisk, work: work, continuation: continuation))
     }
     if let error { throw error }
   }
@@ -61,6 +68,7 @@ final class GroupSync: Sendable {
       return (state.bytes, state.waiters, state.failure)
     }
     var error = failure
+    let own = waiters.map { failure ?? Self.error(of: $0.work) }
     if error == nil {
       do throws(SystemError) {
         if !bytes.isEmpty { try Descriptor.write(bytes, to: descriptor) }
@@ -70,6 +78,11 @@ final class GroupSync: Sendable {
         state.withLock { $0.failure = problem }
       }
     }
-    for waiter in waiters { waiter.continuation.resume(returning: error) }
+    for (waiter, own) in zip(waiters, own) { waiter.continuation.resume(returning: own ?? error) }
+  }
+
+  private static func error(of work: Work) -> SystemError? {
+    do throws(SystemError) { try work() } catch { return error }
+    return nil
   }
 }

@@ -55,7 +55,8 @@ final class PartWriter {
   /// never has bytes of a version that the journal does not know. A body smaller than a block has no such entry.
   func flush() async throws(SystemError) {
     if file == nil {
-      try await beginFile()
+      try await voidEarlierPart()
+      try await openFile(at: 0)
       if isOwn, validator.forRange != nil {
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
       }
@@ -71,12 +72,12 @@ final class PartWriter {
   /// - Parameter checksum: The expected checksum. Nil if there is none.
   /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
   func finish(_ checksum: Checksum?) async throws -> String {
-    if file == nil { try await beginFile() }
-    let bytes = block
-    block = []
-    guard let file else { throw SystemError(errno: 0) }
-    let path = partPath
+    if file == nil { try await voidEarlierPart() }
+    let (bytes, path, opened) = (block, partPath, file)
+    (block, file) = ([], nil)
     let (found, sum) = try await lane.perform { () throws(SystemError) in
+      let file = if let opened { opened } else { try Descriptor.openPart(path, at: 0) }
+      defer { Descriptor.close(file) }
       try Descriptor.write(bytes, to: file)
       let sum = try checksum.map { _ throws(SystemError) in try Checksum(ofFile: path) }
       try Descriptor.sync(file)
@@ -88,7 +89,6 @@ final class PartWriter {
     }
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator())
     try await session.journal.sync(SessionEvent.whole(key: key, whole, inode: found.inode).line)
-    closeFile()
     return try await session.name(whole, of: key)
   }
 
@@ -109,10 +109,9 @@ final class PartWriter {
     _ = try? await lane.perform { () throws(SystemError) in Descriptor.remove(path) }
   }
 
-  /// Opens the file for a whole body. For a mirror's body, the journal first gets a line that voids an earlier part.
-  private func beginFile() async throws(SystemError) {
+  /// Before a mirror's body is written, the journal gets a line that voids an earlier part.
+  private func voidEarlierPart() async throws(SystemError) {
     if !isOwn { try await session.journal.write(SessionEvent.part(key: key, name: name, Validator()).line) }
-    try await openFile(at: 0)
   }
 
   private func openFile(at offset: Int) async throws(SystemError) {
@@ -130,8 +129,7 @@ extension Session {
   /// Renames a complete part file. Returns its path.
   func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
     let path = path(file.name)
-    try await looks.perform { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) }
-    try await folderSync.sync()
+    try await folderSync.sync(after: { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) })
     confirm(key)
     return path
   }

@@ -86,6 +86,8 @@ final class Session: Sendable {
   /// Determines what to do for a key.
   func plan(_ key: String) async -> SessionState.Plan {
     let state = state.withLock { $0 }
+    // Most URLs of a first run: without a look at the disk, no thread is needed.
+    guard state.knows(key) else { return .begin(name: nil) }
     let plan = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
       state.plan(key, boot: boot, renews: newer) { Descriptor.found(FileName.path($0, in: folder)) }
     }

@@ -46,6 +46,9 @@ struct SessionState: Sendable {
   /// The keys that failed and have not succeeded since.
   var failed: [String] { entries.filter { $0.value.error != nil }.map(\.key).sorted() }
 
+  /// Whether an earlier run has noted anything of a key.
+  func knows(_ key: String) -> Bool { entries[key] != nil }
+
   func hasFailed(_ key: String) -> Bool { entries[key]?.error != nil }
 
   mutating func apply(_ event: SessionEvent) {
