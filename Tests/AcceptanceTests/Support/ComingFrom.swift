@@ -5,6 +5,8 @@ enum ComingFrom {
   private static let listed = "headgate fetch -i urls.txt"
   private static let first = "headgate fetch -i urls.txt -P out --session run"
   private static let one = "https://example.com/a.json"
+  private static let second = "https://example.com/b.json"
+  private static let third = "https://cdn.example.com/c.json"
   private static let two = "https://example.com/a.json https://example.com/b.json"
   private static let chat = "headgate call -i prompts.ndjson --url https://api.example.com/v1/chat --json "
   private static let request = "POST api.example.com/v1/chat"
@@ -51,11 +53,19 @@ enum ComingFrom {
     "\(listed) -P out -q": .list(),
     "\(listed) -P out -v 2> log": .list(also: ["log"]),
     "\(listed) -O --progress full": .list(in: ""),
+    "\(listed) -O --dedupe": .list(in: ""),
+    "headgate fetch -i urls.txt.gz -O": .list(in: "", after: "gzip -k urls.txt"),
+    "\(listed) -P out --shard 1/3": .list(
+      after: "for n in 2 3; do \(listed) -P out --shard $n/3; done", countsBefore: true),
+    "\(listed) -P out --dry-run": CommandEffect(
+      requests: [], output: "fetch\t\(one)\tout/a.json\nfetch\t\(second)\tout/b.json\nfetch\t\(third)\tout/c.json\n"),
+    "\(listed) --check": CommandEffect(requests: CommandEffect.short.map { $0.replacing("GET", with: "HEAD") }),
   ]
 
   private static let urls: [String: CommandEffect] = [
     "headgate fetch -O \(one)": .stored("a.json"),
     "headgate fetch -q \(one)": .printed(),
+    "headgate fetch --check \(one)": CommandEffect(requests: ["HEAD example.com/a.json"], output: "200\t\(one)\n"),
     "headgate fetch -O -j 8 \(two)": .stored("a.json", "b.json"),
     "headgate fetch -O --per-host 4 \(two)": .stored("a.json", "b.json"),
     "headgate fetch \(one) > a": CommandEffect(

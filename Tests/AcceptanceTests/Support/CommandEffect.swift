@@ -11,8 +11,9 @@ struct CommandEffect: Sendable {
   }
 
   var list = List.short
-  /// Run before the command, with what it asks for not counted.
+  /// Run before the command, and counted only where that is said.
   var before: String?
+  var countsBefore = false
   /// Paths that are answered with 503 the first time.
   var busy: [String] = []
   /// The answer to every request, in the place of one with its path, or of an echo of its body.
@@ -48,11 +49,12 @@ extension CommandEffect {
   /// The list's files in a folder.
   static func list(
     in folder: String = "out/", _ list: List = .short, fields: [String: String] = [:], most: Int = 6,
-    seconds: Double = 0, also files: [String] = []
+    seconds: Double = 0, also files: [String] = [], after before: String? = nil, countsBefore: Bool = false
   ) -> CommandEffect {
     let more = list == .long ? long : []
     return CommandEffect(
-      list: list, requests: short + more.map { "GET example.com/\($0)" }, fields: fields,
+      list: list, before: before, countsBefore: countsBefore, requests: short + more.map { "GET example.com/\($0)" },
+      fields: fields,
       files: (["a.json", "b.json", "c.json"] + more).map { folder + $0 } + files, most: most, seconds: seconds)
   }
 

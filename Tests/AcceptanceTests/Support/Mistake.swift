@@ -94,6 +94,7 @@ struct Mistake: Sendable, CustomTestStringConvertible {
       says: "Error: Unknown option '--timeout': give --max-time SECONDS for each request, --deadline SECONDS for the"),
     Mistake("headgate fetch -i urls.txt --retries 5", says: "Error: Unknown option '--retries': give --retry N"),
     Mistake("headgate fetch -r $ORIGIN/", says: "Error: Unknown option '-r': links are not followed: give a list"),
+    Mistake("headgate fetch -I $ORIGIN/a", says: "Error: -I is not supported: give --check"),
     Mistake("headgate fetch --resume -i urls.txt", says: "Error: Unknown option '--resume': give --session FILE"),
   ]
 
