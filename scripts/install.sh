@@ -17,9 +17,10 @@ strip "$to/bin/headgate" 2> /dev/null || true
 
 "$swift" package plugin generate-manual --multi-page > .install.log 2>&1 || { cat .install.log >&2; exit 1; }
 rm -f .install.log
-for page in .build/plugins/GenerateManual/outputs/HeadgateTool/headgate*.1; do
-  # The page of the hidden server is for nobody.
-  case $page in *headgate.help.1 | *headgate.origin.1) continue ;; esac
-  install -m 644 "$page" "$to/share/man/man1/$(basename "$page" | sed 's/headgate\.\(.*\)\.1/headgate-\1.1/')"
+pages="headgate headgate-call headgate-demo headgate-fetch headgate-report"
+for page in $pages; do
+  generated=.build/plugins/GenerateManual/outputs/HeadgateTool/$(echo "$page" | tr - .).1
+  awk -v pages="$pages" -f scripts/manual.awk "$generated" > "$to/share/man/man1/$page.1"
+  chmod 644 "$to/share/man/man1/$page.1"
 done
 echo "installed in $to: bin/headgate, manual pages, and completions for bash, zsh and fish"

@@ -89,7 +89,8 @@ extension AcceptanceTests {
       let texts = [
         "urls.txt": urls.joined(separator: "\n") + "\n",
         "page.html": "<a href=\"\(urls[0])\">a</a>\n<a href=\"\(urls[1])\">b</a>\n",
-        "ids.txt": "1\n2\n", "rows.csv": "id,name\n1,Ada L\n2,Bo\n",
+        "downloads.aria2": "\(urls[0])\n  out=first.json\n\(urls[1])\n", "ids.txt": "1\n2\n",
+        "rows.csv": "id,name\n1,Ada L\n2,Bo\n",
         "rows.ndjson": "{\"id\":1,\"name\":\"Ada\"}\n{\"id\":2,\"name\":\"Bo\"}\n",
         "prompts.ndjson": ["1", "2"].map { "{\"max_tokens\":9,\"messages\":[{\"content\":\"\($0)\"}]}\n" }.joined(),
         "batch.ndjson": [1, 2].map { "{\"custom_id\":\"\($0)\",\"body\":{\"n\":\($0)}}\n" }.joined(),

@@ -24,7 +24,7 @@ struct CallCommand: AsyncParsableCommand {
       "Read rows from this file: one JSON object per line, or CSV with a header line if the name ends in .csv or "
         + ".csv.gz. Gzip is unpacked. - is standard input. Repeatable.",
       valueName: "file|-"
-    )
+    ), completion: .file()
   )
   var lists: [String] = []
 
@@ -37,7 +37,7 @@ struct CallCommand: AsyncParsableCommand {
       "Write results to this file, one per line as rows end, instead of to standard output. The file is "
         + "replaced, or continued with --session. A new file is readable only by its owner.",
       valueName: "file|-"
-    )
+    ), completion: .file()
   )
   var output: String?
 

@@ -35,12 +35,12 @@ enum CallHelp {
       0    all rows are ok
       1    failures of more than one of the classes below
       2    an invalid option or argument, or rows that can't be sent
-      3    files: the rows, the results, the session, the disk; or no threads left
+      3    files: the rows, the results, the session, the disk; no threads left
       4    network: names, connections, broken responses
       5    TLS
       6    timed out
       8    HTTP errors: a status that is not 2xx
       9    rows whose outcome is unknown, whatever else failed
-      130  interrupted: once, after running requests have finished; twice, at once
+      130  interrupted: once, running requests finish; twice, at once
     """
 }

@@ -8,7 +8,7 @@ struct OnceOptions: ParsableArguments {
         + "same command sends the rows that have no result yet. The list may have changed in the "
         + "meantime. Needs -o FILE.",
       valueName: "file"
-    )
+    ), completion: .file()
   )
   var session: String?
 

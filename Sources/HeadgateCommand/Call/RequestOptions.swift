@@ -33,7 +33,7 @@ struct RequestOptions: ParsableArguments {
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
       "A text body; {field} inserts text, {field:url} percent-encoded text. @FILE reads it from a "
-        + "file. Sent as a form, unless -H 'Content-Type: …' is given.",
+        + "file. Sent as a form, unless -H 'Content-Type: TYPE' is given.",
       valueName: "text|@file"
     )
   )
@@ -48,7 +48,7 @@ struct RequestOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The maximum size of a response body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an "
+      "The maximum size of a response body in bytes; K, M and G mean 1024, 1024^2 and 1024^3. A larger one is an "
         + "error. (default: 64M)",
       valueName: "size"
     ),

@@ -52,8 +52,11 @@ public enum HeadgateCommandLine {
     let code = RootCommand.exitCode(for: error)
     let isGood = code == .success
     let said = isGood ? nil : adviceOnSubcommand(arguments)
-    let message = withoutPasswords(
+    var message = withoutPasswords(
       said ?? OptionAdvice.added(to: RootCommand.fullMessage(for: error)), arguments)
+    if isGood, arguments.first?.hasPrefix("--generate-completion-script") == true {
+      message = CompletionScript.mended(message)
+    }
     if !message.isEmpty { say(message, on: isGood ? 1 : 2) }
     // The status for misuse in sysexits.h is 64; shells and most tools use 2.
     return code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue
@@ -103,7 +106,8 @@ struct RootCommand: AsyncParsableCommand {
       EXAMPLES
         headgate demo
         headgate fetch -i urls.txt --per-host 4 -P out
-        headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' -o results.ndjson
+        headgate call -i rows.ndjson --url 'https://api.example.com/items/{id}' \\
+          -o results.ndjson
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
     subcommands: [

@@ -5,7 +5,7 @@ import HeadgateDispatch
 struct AmountOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The maximum size of a body in bytes; K, M and G mean 1024, 1024² and 1024³. A larger one is an error.",
+      "The maximum size of a body in bytes; K, M and G mean 1024, 1024^2 and 1024^3. A larger one is an error.",
       valueName: "size"
     ),
     transform: OptionValue.size

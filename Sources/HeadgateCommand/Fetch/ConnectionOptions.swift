@@ -27,16 +27,20 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Trust the authorities in this PEM file instead of the system's and those that CURL_CA_BUNDLE, SSL_CERT_FILE or "
-        + "SSL_CERT_DIR name.", valueName: "file"))
+        + "SSL_CERT_DIR name.", valueName: "file"), completion: .file())
   var cacert: String?
 
   @Flag(name: [.customShort("k"), .long], help: "Accept any certificate. The server's identity is then unknown.")
   var insecure = false
 
-  @Option(help: ArgumentHelp("Send the certificate in this PEM file to servers that request one.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("Send the certificate in this PEM file to servers that request one.", valueName: "file"),
+    completion: .file())
   var cert: String?
 
-  @Option(help: ArgumentHelp("The PEM file with the certificate's key, if it is a separate one.", valueName: "file"))
+  @Option(
+    help: ArgumentHelp("The PEM file with the certificate's key, if it is a separate one.", valueName: "file"),
+    completion: .file())
   var key: String?
 
   @Option(
@@ -61,7 +65,7 @@ struct ConnectionOptions: ParsableArguments {
       "Connect through the Unix-domain socket at this path, to which --per-host then applies. Redirects that leave it, "
         + "and URLs with another socket, are refused.",
       valueName: "path"
-    ),
+    ), completion: .file(),
     transform: OptionValue.socket
   )
   var unixSocket: EndPoint?
@@ -72,14 +76,14 @@ struct ConnectionOptions: ParsableArguments {
       "Send these cookies: name=value, or the name of a cookie file (as written by curl and browsers). A file also "
         + "enables storing the servers' cookies during the run.",
       valueName: "data|file"
-    )
+    ), completion: .file()
   )
   var cookie: String?
 
   @Option(
     help: ArgumentHelp(
       "Store the servers' cookies, and write all to this file at the end, readable only by its owner.",
-      valueName: "file")
+      valueName: "file"), completion: .file()
   )
   var cookieJar: String?
 

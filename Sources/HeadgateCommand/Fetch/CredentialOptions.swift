@@ -35,7 +35,8 @@ struct CredentialOptions: ParsableArguments {
   var netrc = false
 
   @Option(
-    help: ArgumentHelp("The same from this file. User name and password in a URL take precedence.", valueName: "file"))
+    help: ArgumentHelp("The same from this file. User name and password in a URL take precedence.", valueName: "file"),
+    completion: .file())
   var netrcFile: String?
 
   func validate() throws {

@@ -28,13 +28,14 @@ struct FetchCommand: AsyncParsableCommand {
       "A list with one URL per line; blank lines and # comments are skipped. Gzip is unpacked. - is standard input. "
         + "Repeatable.",
       valueName: "file|-"
-    )
+    ), completion: .file()
   )
   var lists: [String] = []
 
   @Option(
     name: [.customShort("P", allowingJoined: true), .customLong("output-dir")],
-    help: ArgumentHelp("Write files into this folder, which is created if necessary.", valueName: "dir")
+    help: ArgumentHelp("Write files into this folder, which is created if necessary.", valueName: "dir"),
+    completion: .directory
   )
   var folder: String?
 
@@ -85,7 +86,7 @@ struct FetchCommand: AsyncParsableCommand {
         + "- is standard output, if bodies go to files. "
         + "Passwords in URLs are written as ***, as in all messages; the text after a ? is kept.",
       valueName: "file|-"
-    )
+    ), completion: .file()
   )
   var log: String?
 
@@ -95,7 +96,7 @@ struct FetchCommand: AsyncParsableCommand {
       "Write a page for a browser at the end, with the requests, queue, pauses, times and failures of each host. "
         + "The page loads nothing from the network. headgate report makes one from a log.",
       valueName: "file.html"
-    )
+    ), completion: .file()
   )
   var page: String?
 

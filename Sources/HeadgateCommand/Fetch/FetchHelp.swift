@@ -34,8 +34,10 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --session run
       headgate fetch -P out --session run --retry-failed
       headgate fetch -i urls.txt -P out --max-time 30 --log log.ndjson
-      headgate fetch -i urls.txt -P out --limit '*.example.com=2' --limit cdn.example.com=16
-      headgate fetch -i urls.txt -P out --rate 10/s --rate api.example.com=500/min --retry 3
+      headgate fetch -i urls.txt -P out --limit '*.example.com=2' \\
+        --limit cdn.example.com=16
+      headgate fetch -i urls.txt -P out --rate 10/s \\
+        --rate api.example.com=500/min --retry 3
       headgate fetch -i urls.txt -P out --report run.html
       headgate fetch -i urls.txt.gz -P out
       headgate fetch -i urls.txt -P out --checksum-file SHA256SUMS
@@ -44,19 +46,20 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --dedupe --shard 1/3
       headgate fetch -i urls.txt -P out --session run --dry-run
       grep -o 'https://[^"]*' page.html | headgate fetch -i - -O
-      headgate fetch -i urls.txt -P out --header-env Authorization=API_AUTHORIZATION --max-filesize 100M
-      headgate fetch https://example.com/a.json https://example.com/b.json | jq .
+      headgate fetch -i urls.txt -P out --max-filesize 100M \\
+        --header-env Authorization=API_AUTHORIZATION
+      headgate fetch https://example.com/a.json https://example.com/b.json \\
+        | jq .
 
     EXIT STATUS
       0    all URLs were fetched
       1    failures of more than one of the classes below
       2    an invalid option or argument, or bad lines in the list
-      3    files: the list, the folder, the disk, the output; or no threads left
-      4    network: names, connections, broken responses, bodies that are too large or have another
-           checksum
+      3    files: the list, the folder, the disk, the output; no threads left
+      4    network: names, connections, responses, --max-filesize, checksums
       5    TLS
       6    timed out, or slower than --speed-limit
-      8    HTTP errors: a status that is not 2xx, a redirect that is refused or invalid, or too many of them
-      130  interrupted: once, after running requests have finished; twice, at once
+      8    HTTP errors: a status that is not 2xx, refused or invalid redirects
+      130  interrupted: once, running requests finish; twice, at once
     """
 }

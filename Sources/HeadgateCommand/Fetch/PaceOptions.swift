@@ -30,7 +30,7 @@ struct PaceOptions: ParsableArguments {
       "How to treat a host's 429, 503 and Retry-After: honour, pause the whole host, for at most ten minutes; "
         + "cap:SECONDS, pause it for at most this time; ignore, never pause it. (default: honour)",
       valueName: "how"
-    ),
+    ), completion: .list(["honour", "cap:", "ignore"]),
     transform: OptionValue.retryAfter
   )
   var retryAfter = RetryAfterRule.honour
@@ -56,7 +56,7 @@ struct PaceOptions: ParsableArguments {
       "Store what --adaptive learns in this file, for an hour per host, and begin with its contents. Implies "
         + "--adaptive.",
       valueName: "file"
-    )
+    ), completion: .file()
   )
   var adaptiveFile: String?
 

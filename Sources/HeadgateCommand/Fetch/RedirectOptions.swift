@@ -20,6 +20,7 @@ struct RedirectOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp("Follow redirects only to these schemes: =https, =http,https.", valueName: "schemes"),
+    completion: .list(["=https", "=http,https"]),
     transform: OptionValue.redirectSchemes
   )
   var protoRedir: Set<RedirectScheme>?

@@ -41,7 +41,7 @@ struct ListOptions: ParsableArguments {
       "SHA-256 checksums in the format of sha256sum, for file names, ends of URL paths, or URLs. A body with another checksum "
         + "is an error, and its file is removed. The log contains the checksums. Repeatable.",
       valueName: "file"
-    )
+    ), completion: .file()
   )
   var checksumFiles: [String] = []
 

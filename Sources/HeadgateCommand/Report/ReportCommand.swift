@@ -18,7 +18,7 @@ struct ReportCommand: AsyncParsableCommand {
       """
   )
 
-  @Argument(help: ArgumentHelp("The log.", valueName: "log|-"))
+  @Argument(help: ArgumentHelp("The log.", valueName: "log|-"), completion: .file())
   var log: String
 
   @Option(
@@ -26,7 +26,7 @@ struct ReportCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "Write the page to this file; - is standard output. (default, without --har: named after the log)",
       valueName: "file.html|-"
-    )
+    ), completion: .file()
   )
   var page: String?
 
@@ -35,7 +35,7 @@ struct ReportCommand: AsyncParsableCommand {
       "Write an HTTP Archive (HAR 1.2), for the network tab of a browser. Its \"blocked\" is the time in the queue. "
         + "It has at most \(HARFile.mostEntries) entries.",
       valueName: "file.har|-"
-    )
+    ), completion: .file()
   )
   var har: String?
 

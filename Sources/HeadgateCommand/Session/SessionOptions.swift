@@ -8,7 +8,7 @@ struct SessionOptions: ParsableArguments {
         + "cut, the same command fetches only what is missing. The list may have changed. A missing file is created, "
         + "for its owner alone. It contains URLs, without their passwords.",
       valueName: "file"
-    )
+    ), completion: .file()
   )
   var session: String?
 

@@ -17,6 +17,8 @@ enum ComingFrom {
 
   private static let lists: [String: CommandEffect] = [
     "\(listed) -P out": .list(.long),
+    "headgate fetch -i downloads.aria2 --list-format aria2 -P out": CommandEffect(
+      requests: ["GET example.com/a.json", "GET example.com/b.json"], files: ["out/first.json", "out/b.json"]),
     "\(listed) -O -j 16": .list(in: "", .long),
     "\(listed) -P out -j 8": .list(.long),
     "\(listed) -P out --per-host 4": .list(.long, most: 4),
