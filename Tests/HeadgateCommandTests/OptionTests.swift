@@ -210,10 +210,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"),
-    (["-X", "POST"], "-X is not supported"),
-    (["-d", "secret"], "-d is not supported"), (["--data=secret"], "-d is not supported"),
-    (["-I"], "give --check"),
+    (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-G"], "after a ?"),
+    (["--data-urlencode", "secret"], "with -d"), (["--data-urlencode=secret"], "with -d"), (["-I"], "give --check"),
     (["-o", "x"], "-P DIR"), (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
     (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
   ])

@@ -16,8 +16,8 @@ enum BodyTemplate: Hashable, Sendable {
   /// The default Content-Type, as for curl's options of the same names.
   var contentType: String {
     switch self {
-    case .json: "application/json"
-    case .text: "application/x-www-form-urlencoded"
+    case .json: SentBody.jsonType
+    case .text: SentBody.formType
     }
   }
 }

@@ -25,12 +25,7 @@ struct CallOptions: Sendable {
   var settlement: FieldPath?
 
   /// A digest of ``templateText``.
-  var requestsDigest: String {
-    SHA256.sum(templateText.utf8).prefix(16).map { byte in
-      let digits = String(byte, radix: 16)
-      return digits.utf8.count == 1 ? "0" + digits : digits
-    }.joined()
-  }
+  var requestsDigest: String { SHA256.digits(of: templateText.utf8, 32) }
 
   /// A row's request with its weights.
   func request(_ row: JSONValue, _ key: RowKey) throws(RowProblem) -> DispatchRequest {

@@ -100,6 +100,9 @@ extension DispatchError {
     return attempts > 1 || attempts == 1 && !before.contains(phase)
   }
 
+  /// Whether the server may have done what was asked, and did not say so. What it answered is an error of its own.
+  var leavesDoubt: Bool { mayHaveReachedServer && FailureClass(code) != .http }
+
   /// Whether the run's deadline passed before it was sent.
   var isOutOfTime: Bool { (code == .deadlineExceeded || code == .pausedUntil) && attempts == 0 }
 }

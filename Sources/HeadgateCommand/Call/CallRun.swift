@@ -55,7 +55,7 @@ final class CallRun: Sendable {
   /// - Throws: ``FetchProblem`` if something could not be opened or created. Nothing was sent then.
   init(_ options: CallOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
-    try options.requests.readSecrets()
+    try options.requests.readElsewhere(streams.input)
     self.options = options
     (stopSignal, lists) = try CallRun.openLists(options, streams.input)
     try FetchRun.checkTrust(options.requests)

@@ -114,7 +114,8 @@ struct CallTemplate: Sendable {
 }
 
 extension DispatchRequest {
-  fileprivate mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
+  /// Sets a field that is not given.
+  mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
     if headerFields[name] == nil { headerFields[name] = value }
   }
 }

@@ -66,7 +66,8 @@ struct RequestOptions: ParsableArguments {
   func template(_ key: String?) throws -> (CallTemplate, text: String) {
     var template = CallTemplate()
     (template.url, template.method) = (url?.template, method)
-    let (json, data) = (try Self.read(json, "--json"), try Self.read(data, "--data"))
+    let json = try json.map { try FileArgument.text($0, of: "--json") }
+    let data = try data.map { try FileArgument.text($0, of: "--data") }
     do throws(OptionError) {
       template.body =
         if let json { .json(try JSONTemplate(json)) } else if let data { .text(try Template(data)) } else { nil }
@@ -77,22 +78,6 @@ struct RequestOptions: ParsableArguments {
     let parts = ["url", url?.text, "method", method?.rawValue, "json", json, "data", data, "key", key]
     // Separated by a character that none of them contains, with different marks for a missing and an empty part.
     return (template, parts.map { $0.map { "=" + $0 } ?? "-" }.joined(separator: "\u{0}"))
-  }
-
-  /// A text, or the contents of the file named by @FILE.
-  private static func read(_ text: String?, _ option: String) throws(FetchProblem) -> String? {
-    guard let text, text.hasPrefix("@") else { return text }
-    let path = String(text.dropFirst())
-    let bytes: [UInt8]
-    do throws(SystemError) {
-      bytes = try Descriptor.readFile(path)
-    } catch {
-      throw FetchProblem("\(option): the file \(path) can't be read: \(error)")
-    }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw FetchProblem("\(option): the file \(path) is not UTF-8", status: .usage)
-    }
-    return text
   }
 }
 
@@ -110,6 +95,7 @@ extension OptionValue {
   /// The name of a method.
   static func method(_ text: String) throws(OptionError) -> HTTPRequest.Method {
     guard let method = HTTPRequest.Method(text) else { throw OptionError("write a method, such as POST") }
+    guard method != .connect else { throw OptionError("CONNECT opens tunnels, which proxies are for: see --proxy") }
     return method
   }
 

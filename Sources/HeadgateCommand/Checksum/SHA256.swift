@@ -8,6 +8,15 @@ struct SHA256 {
     return hash.finish()
   }
 
+  /// The first hexadecimal digits of the sum, at most 64.
+  static func digits(of message: some Collection<UInt8>, _ count: Int) -> String {
+    let digits = sum(message).map { byte in
+      let digits = String(byte, radix: 16)
+      return digits.utf8.count == 1 ? "0" + digits : digits
+    }
+    return String(digits.joined().prefix(count))
+  }
+
   private static let constants: [UInt32] = [
     0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
     0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,

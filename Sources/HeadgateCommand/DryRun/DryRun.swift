@@ -18,7 +18,7 @@ struct DryRun {
   /// - Throws: ``FetchProblem`` for anything that a run could not read either.
   init(_ options: FetchOptions, streams: FetchRun.Streams = FetchRun.Streams()) throws(FetchProblem) {
     var options = options
-    try options.readSecrets()
+    try options.readElsewhere(streams.input)
     lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1
     try FetchRun.checkTrust(options)
     _ = try ChecksumTable(files: options.list.checksumFiles)
@@ -26,7 +26,9 @@ struct DryRun {
     var taken = session?.names ?? []
     if case .folder(let folder) = options.target, !options.overwrites { taken += Descriptor.names(in: folder) }
     names = FileNames(taken: taken)
-    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty { options.urls = session?.failedURLs ?? [] }
+    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty {
+      options.urls = session?.failedURLs(options.sent).urls ?? []
+    }
     selection = ListSelection(shard: options.list.shard, dedupes: options.list.dedupes)
     do { limits = try GateLimits(endPoint: options.perHost, rules: options.rules, total: options.total) } catch {
       throw FetchProblem("\(error)")
@@ -90,13 +92,15 @@ struct DryRun {
   private mutating func tell(_ job: FetchJob) {
     var plan: SessionState.Plan?
     if let session {
-      let key = Session.key(job)
+      let key = Session.key(job, options.sent)
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
         return report.passedOver()
       }
-      plan = session.plan(key, boot: Descriptor.boot(), renews: options.newer) { [folder = options.folder] in
-        Descriptor.found(FileName.path($0, in: folder))
-      }
+      plan = session.plan(
+        key, boot: Descriptor.boot(), renews: options.newer, mayRepeat: options.sent.mayRepeat(job.request),
+        resumes: options.sent.isPlainGet
+      ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
+      if plan == .unknown { return report.ended(job, .unknown) }
     }
     let planned = PlannedURL(job, plan, options.target) { names.claim($0) }
     if planned.isThere { hosts.there += 1 } else { hosts.add(job.request.endPoint) }

@@ -17,7 +17,7 @@ struct PlannedURL {
     case .renew(let file): (word, name) = ("renew", file.name)
     case .goOn(let given, let from, _): (word, name, offset) = ("resume", given, from)
     case .begin(let given): name = given
-    case nil: break
+    case .unknown, nil: break
     }
     isThere = word == "there"
     var parts = [word, ShownText.withoutPassword(job.url)]

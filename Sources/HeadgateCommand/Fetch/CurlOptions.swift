@@ -6,11 +6,11 @@ struct CurlOptions: ParsableArguments {
   @Option(name: [.customShort("u", allowingJoined: true), .customLong("user")], help: .hidden)
   var user: String?
 
-  @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: .hidden)
-  var request: String?
+  @Option(name: .customLong("data-urlencode"), help: .hidden)
+  var encoded: String?
 
-  @Option(name: [.customShort("d", allowingJoined: true), .long], help: .hidden)
-  var data: String?
+  @Flag(name: [.customShort("G"), .customLong("get")], help: .hidden)
+  var get = false
 
   @Option(name: [.customShort("o", allowingJoined: true), .customLong("output")], help: .hidden)
   var output: String?
@@ -54,15 +54,14 @@ struct CurlOptions: ParsableArguments {
 
   /// The advice for the given options. Never contains their values, which may be secret.
   private var advice: [String] {
-    let curl = "fetch only sends GET requests without a body; use curl, or headgate call."
     let all: [(Bool, String)] = [
       (
         user != nil,
         "-u is not supported: other users could see it in the process list, and every host would receive it. Give "
           + "--netrc-file FILE or --netrc, or --header-env Authorization=VARIABLE."
       ),
-      (request != nil, "-X is not supported: " + curl),
-      (data != nil, "-d is not supported: " + curl),
+      (encoded != nil, "--data-urlencode is not supported: percent-encode the value, and give it with -d."),
+      (get, "-G is not supported: write the data of -d into the URLs, after a ?."),
       (head, "-I is not supported: give --check for the status of each URL, without its body."),
       (
         output != nil,

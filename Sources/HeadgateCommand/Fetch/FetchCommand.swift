@@ -62,6 +62,9 @@ struct FetchCommand: AsyncParsableCommand {
   @OptionGroup(title: "Lists")
   var list: ListOptions
 
+  @OptionGroup(title: "Request")
+  var sending: SendingOptions
+
   @OptionGroup(title: "Session")
   var session: SessionOptions
 
@@ -115,6 +118,15 @@ struct FetchCommand: AsyncParsableCommand {
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("Standard input can be read only once; give -i - once.")
     }
+    guard sending.readsInput.isEmpty || !lists.contains("-") else {
+      throw ValidationError("The standard input can be read only once; give -i - or @-.")
+    }
+    guard !sending.retryUnsafe || retry > 0 || session.session != nil else {
+      throw ValidationError("--retry-unsafe is about what is sent twice: give --retry N or --session FILE as well.")
+    }
+    guard !session.newer || sending.sentMethod == .get && sending.source == nil else {
+      throw ValidationError("-N asks for what has changed since, which only GET without a body does; leave it out.")
+    }
     guard log != "-" || folder != nil || here else {
       throw ValidationError(
         "--log - needs standard output, which is used for bodies; give -P DIR or -O too, or a file for the log.")
@@ -157,6 +169,9 @@ struct FetchCommand: AsyncParsableCommand {
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
     options.retries = retry
+    options.sent.method = sending.sentMethod
+    options.sent.repeatsUnsafe = sending.retryUnsafe
+    options.bodySource = sending.source
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }

@@ -22,8 +22,8 @@ enum FetchHelp {
     host, until it refuses almost nothing.
 
     With --session a run can end at any moment, and the same command continues it. A complete file is not requested \
-    again. A partial file is continued if the server still has the same version. URLs identify the entries, so the \
-    list may have changed.
+    again. A partial file is continued if the server still has the same version. Method, URL and body identify the \
+    entries, so the list may have changed.
 
     CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR set the certificate authorities to trust, as with curl.
 
@@ -48,6 +48,7 @@ enum FetchHelp {
       grep -o 'https://[^"]*' page.html | headgate fetch -i - -O
       headgate fetch -i urls.txt -P out --max-filesize 100M \\
         --header-env Authorization=API_AUTHORIZATION
+      headgate fetch -i urls.txt -P out --json '{"query": "x"}'
       headgate fetch https://example.com/a.json https://example.com/b.json \\
         | jq .
 

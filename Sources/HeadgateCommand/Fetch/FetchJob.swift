@@ -44,6 +44,8 @@ enum FetchOutcome: Sendable {
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
   /// Its body has another checksum than expected.
   case mismatched(ChecksumMismatch)
+  /// It must not be sent twice, and its outcome in an earlier run is unknown.
+  case unknown
   /// The output may contain `sent` bytes of it anyway.
   case failed(DispatchError, sent: Int = 0)
   /// The output could not be written.

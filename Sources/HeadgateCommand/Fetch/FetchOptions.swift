@@ -46,8 +46,11 @@ struct FetchOptions: Sendable {
   var deadline: Duration?
   var connectTimeout: Duration? = .seconds(30)
   var idleTimeout: Duration? = .seconds(120)
+  /// The method and the body for every URL, and the source of the body.
+  var sent = SentRequest()
+  var bodySource: BodySource?
   var headerFields: HTTPFields = [:]
-  /// Sources outside the command line. `readSecrets` reads them.
+  /// Sources outside the command line. `readElsewhere` reads them.
   var headerSources: [HeaderSource] = []
   var passwordFile: String?
   private var passwords: Netrc?
@@ -89,6 +92,7 @@ struct FetchOptions: Sendable {
       request.headerFields[.authorization] = passwords?.authorization(for: plain.endPoint.host)
     }
     for field in headerFields { request.headerFields.append(field) }
+    sent.apply(to: &request)
     request.maxRedirects = maxRedirects
     request.redirects = redirects.policy
     request.maxDownloadBytes = maxBytes
@@ -113,11 +117,15 @@ extension FetchOptions {
     // The length of a host's pause is capped separately.
     retry.longestRetryAfter = .seconds(366 * 86_400)
     retry.ignoresRetryAfter = pauses == nil
+    retry.repeatsUnsafeMethods = sent.repeatsUnsafe
     return retry
   }
 
-  /// Reads the header fields and passwords that are not on the command line.
-  mutating func readSecrets() throws(FetchProblem) {
+  /// Reads the header fields, the passwords and the body that are not on the command line.
+  ///
+  /// - Parameter standardInput: The source of the body `@-`.
+  mutating func readElsewhere(_ standardInput: Int32) throws(FetchProblem) {
+    if let bodySource { sent.body = try bodySource.read(standardInput) }
     for source in headerSources { for field in try source.fields() { headerFields.append(field) } }
     headerSources = []
     if let passwordFile { passwords = try NetrcFile.read(passwordFile) }

@@ -152,7 +152,9 @@ extension FetchRun {
     while true {
       do {
         return try await receive(job, request, into: held, &sent)
-      } catch let error as DispatchError where sent == 0 && error.isCutShort && error.attempts < left && !isStopping {
+      } catch let error as DispatchError
+        where sent == 0 && error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(request)
+      {
         held.discard()
         left -= max(1, error.attempts)
         request.retry = options.retryPolicy(attempts: left)

@@ -13,6 +13,8 @@ extension FetchRun {
   /// The job for the next mirror, if there is one and another server may succeed. Otherwise nil, and the outcome is final.
   func next(after job: FetchJob, _ outcome: FetchOutcome) -> FetchJob? {
     guard !job.mirrors.isEmpty, !isStopping, outcome.isFaultOfServer else { return nil }
+    // Another mirror is another attempt.
+    guard !outcome.leavesDoubt || options.sent.mayRepeat(job.request) else { return nil }
     var next = job
     while !next.mirrors.isEmpty {
       let url = next.mirrors.removeFirst()
@@ -29,6 +31,15 @@ extension FetchRun {
 }
 
 extension FetchOutcome {
+  /// Whether the server may have processed the request without a usable response.
+  var leavesDoubt: Bool {
+    switch self {
+    case .mismatched: true
+    case .failed(let error, _): error.leavesDoubt
+    default: false
+    }
+  }
+
   /// Whether another server may succeed.
   fileprivate var isFaultOfServer: Bool {
     switch self {

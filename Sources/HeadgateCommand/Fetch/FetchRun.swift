@@ -50,6 +50,9 @@ final class FetchRun: Sendable {
   let received: ByteCount?
   /// The journal of earlier runs, which this run continues and extends. Nil without `--session`.
   let session: Session?
+  /// For requests of a session that must not be sent twice. The journal notes each of them before it is sent. After a
+  /// kill, the outcome of those is unknown, so a request is held back here until it can be sent soon.
+  let turns: SendingTurns
   /// Assigns the names of files.
   let names: FileNames
   /// For the log and the report. Nil if there is neither.
@@ -73,7 +76,7 @@ final class FetchRun: Sendable {
     var options = options
     started = Deadline.now
     timeline = options.log == nil && options.page == nil ? nil : RunTimeline(began: started)
-    try options.readSecrets()
+    try options.readElsewhere(streams.input)
     messages = streams.messages
     let crew = LaneCrew(name: "headgate-output", size: 4)
     output = OutputWriter(streams.output, on: crew, held: HeldSpace(limit: options.maxHeld))
@@ -88,8 +91,9 @@ final class FetchRun: Sendable {
     session = try FetchRun.openSession(options)
     existing += session?.names ?? []
     names = FileNames(taken: existing)
-    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty {
-      options.urls = session?.failedURLs ?? []
+    var others = 0
+    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty, let session {
+      (options.urls, others) = session.failedURLs(options.sent)
     }
     self.options = options
     progress = options.progress.resolved(
@@ -104,6 +108,7 @@ final class FetchRun: Sendable {
     dispatcher = try FetchRun.makeDispatcher(
       options, over: transport, timeline, ConsoleLog.logger(console, progress, isQuiet: options.verbosity == .quiet))
     spared = options.sparesLoopback ? SparedEndPoints(of: dispatcher) : nil
+    turns = SendingTurns(dispatcher)
     configuredLimits = dispatcher.limits
     lineStore = LineStore(on: crew, bound: min(options.maxHeld, FetchRun.mostStored))
     report = FetchReport(
@@ -120,6 +125,7 @@ final class FetchRun: Sendable {
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
     }
+    remarkOnSending(otherFailures: others)
   }
 
   /// Fetches everything. Returns the exit status after all output is written.

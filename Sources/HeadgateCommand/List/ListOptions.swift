@@ -88,6 +88,9 @@ extension FetchCommand {
       throw ValidationError(
         "--check and \(other.1) can't be combined, since --check keeps no bodies; give one of them.")
     }
+    guard sending.method == nil, sending.source == nil else {
+      throw ValidationError("--check asks by HEAD and GET, and sends no body: leave out -X, -d and --json.")
+    }
     guard log != "-" else {
       throw ValidationError(
         "--check writes a line for each URL to standard output; give a file for the log.")

@@ -37,14 +37,21 @@ enum Descriptor {
 
   /// Reads a small file whole, such as one with a secret. For a pipe it waits for the data.
   ///
-  /// - Throws: `EFBIG` for more than a megabyte.
-  static func readFile(_ path: String) throws(SystemError) -> [UInt8] {
+  /// - Throws: `EFBIG` for more than `most` bytes.
+  static func readFile(_ path: String, atMost most: Int = 1 << 20) throws(SystemError) -> [UInt8] {
     let opened = try openForReading(path)
     defer { systemClose(opened) }
+    return try readAll(opened, atMost: most)
+  }
+
+  /// Reads to the end.
+  ///
+  /// - Throws: `EFBIG` for more than `most` bytes.
+  static func readAll(_ descriptor: Int32, atMost most: Int) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
-    while bytes.count <= 1 << 20 {
-      _ = wait(for: opened, Int32(POLLIN), orFor: nil)
-      let piece = try read(opened, atMost: 64 * 1024)
+    while bytes.count <= most {
+      _ = wait(for: descriptor, Int32(POLLIN), orFor: nil)
+      let piece = try read(descriptor, atMost: 64 * 1024)
       if piece.isEmpty { return bytes }
       bytes += piece
     }

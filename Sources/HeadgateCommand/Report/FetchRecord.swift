@@ -5,6 +5,8 @@ import HeadgateThreads
 struct FetchRecord: Equatable, Sendable {
   /// The requested URL. Its password is not written.
   var url: String
+  /// The method. Written only if it is not GET.
+  var method: String?
   /// The URL of the response, after redirects.
   var finalURL: String?
   /// The end-point of the response or of the failure.
@@ -38,6 +40,7 @@ struct FetchRecord: Equatable, Sendable {
   var json: String {
     var line = JSONLine()
     line.add("url", ShownText.withoutPassword(url))
+    if let method, method != "GET" { line.add("method", method) }
     line.add("final_url", finalURL.map(ShownText.withoutPassword))
     line.add("end_point", endPoint?.description)
     line.add("status", status)

@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
@@ -48,6 +49,7 @@ final class FetchReport: Sendable {
       }
     case .refused(let head, let url, let bytes, let times): refused(job, head, url, bytes, times)
     case .mismatched(let mismatch): mismatched(job, mismatch)
+    case .unknown: unknown(job)
     case .failed(let error, let sent): failed(job, error, sent)
     case .outputFailed(let error):
       state.withLock { $0.fail(.file) }
@@ -208,7 +210,8 @@ final class FetchReport: Sendable {
   }
 
   private func failed(_ job: FetchJob, _ error: DispatchError, _ sent: Int) {
-    let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent)
+    let doubt = job.request.isIdempotent || !error.leavesDoubt ? "" : "; whether the server has processed it is unknown"
+    let message = ErrorText.of(error, askedFor: job.request.endPoint, sent: sent) + doubt
     if let failure = FailureClass(error.code) {
       state.withLock { tally in
         tally.fail(failure)
@@ -231,6 +234,14 @@ final class FetchReport: Sendable {
         total: queued + error.ran.inSeconds
       )
     }
+  }
+
+  private func unknown(_ job: FetchJob) {
+    state.withLock { $0.fail(.network) }
+    let message =
+      "an earlier run has sent it, and its outcome is unknown; --retry-unsafe sends it again"
+    complain(message, about: job)
+    record(job) { FetchRecord(url: job.url, error: "outcome_unknown", message: message) }
   }
 
   // MARK: Output
@@ -258,6 +269,7 @@ final class FetchReport: Sendable {
     guard log != nil || page != nil else { return }
     var record = make()
     record.mirror = job?.mirror
+    record.method = job?.request.method.rawValue
     record.timeline = timeline?.take(job?.index)
     record.time = WallClock.now()
     let line = record.json

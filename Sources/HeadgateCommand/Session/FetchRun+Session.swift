@@ -31,12 +31,12 @@ extension FetchRun {
   /// Determines from the session's journal and folder what is left to do for a URL, and assigns its file name. Nil: it
   /// has ended without a request.
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
-    let key = Session.key(job)
+    let key = Session.key(job, options.sent)
     guard !session.passesOver(key) else {
       report.passedOver()
       return nil
     }
-    let plan = await session.plan(key)
+    let plan = await plan(key, job, session)
     var name: String?
     switch plan {
     case .there(let file):
@@ -52,6 +52,9 @@ extension FetchRun {
       name = file.name
     case .goOn(let given, _, _): name = given
     case .begin(let given): name = given
+    case .unknown:
+      report.ended(job, .unknown)
+      return nil
     }
     var planned = job
     planned.name = name ?? names.claim(job.wish ?? FileName.of(job.request.url))
@@ -59,18 +62,28 @@ extension FetchRun {
     return planned
   }
 
+  private func plan(_ key: String, _ job: FetchJob, _ session: Session) async -> SessionState.Plan {
+    await session.plan(key, mayRepeat: options.sent.mayRepeat(job.request), resumes: options.sent.isPlainGet)
+  }
+
   /// Fetches a URL with a plan. Returns once the session has room for it.
   func keep(_ job: FetchJob, _ session: Session) async {
     // Throws only for a cancelled task. This one is never cancelled.
     try? await session.room.wait()
     Task {
-      let key = Session.key(job)
+      let key = Session.key(job, options.sent)
       var plan = job.plan
       // The URL waited on disk, which does not store plans. The new plan is the same unless the folder has changed
       // since.
-      if plan == nil { plan = await session.plan(key) }
+      if plan == nil { plan = await self.plan(key, job, session) }
       let name = job.name ?? FileName.of(job.request.url)
-      await bring(await named(job), PartDescription(key: key, name: name, plan: plan ?? .begin(name: name)), session)
+      let description = PartDescription(key: key, name: name, plan: plan ?? .begin(name: name))
+      let job = await named(job)
+      if options.sent.mayRepeat(job.request) {
+        await bring(job, description, session)
+      } else {
+        await turns.run(at: job.request.endPoint) { await bringOnce(job, description, session) }
+      }
       session.room.signal()
       ended(job)
     }
@@ -82,19 +95,43 @@ extension FetchRun {
     let plan: SessionState.Plan
   }
 
+  /// Fetches a URL that must not be requested twice. The journal on disk says so before the request is sent.
+  private func bringOnce(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
+    guard !isStopping else { return report.ended(job, .failed(DispatchError(.shutDown))) }
+    do throws(SystemError) {
+      try await session.journal.sync(SessionEvent.sending(key: description.key).line)
+    } catch {
+      let detail = "writing \(options.session ?? ""): \(error)"
+      return diskFailed(job, DispatchError(.fileFailed, phase: .writing, detail: detail))
+    }
+    await bring(job, description, session)
+  }
+
   private func bring(_ first: FetchJob, _ description: PartDescription, _ session: Session) async {
     var (job, plan) = (first, description.plan)
     while true {
       let isOwn = job.mirror == nil
-      let part = PartWriter(description.key, named: description.name, isOwn: isOwn, in: session)
+      let part = PartWriter(description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
       // Nil: the disk takes no more, and that was told.
       guard let outcome = await outcome(job, part, plan, session) else { return }
       if let next = next(after: job, outcome) {
         (job, plan) = (await named(next), .begin(name: description.name))
         continue
       }
-      if let error = outcome.word { session.note(description.key, failed: error) }
+      note(job, outcome, of: description.key, session)
       return report.ended(job, outcome)
+    }
+  }
+
+  /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed, stays noted as
+  /// being sent.
+  private func note(_ job: FetchJob, _ outcome: FetchOutcome, of key: String, _ session: Session) {
+    let mayRepeat = options.sent.mayRepeat(job.request)
+    if outcome.leavesDoubt, !mayRepeat { return }
+    if let error = outcome.word {
+      session.note(key, failed: error)
+    } else if case .failed = outcome, !mayRepeat {
+      session.note(unsent: key)
     }
   }
 
@@ -128,7 +165,7 @@ extension FetchRun {
       return .there(path: try await session.name(file, of: part.key), bytes: file.size)
     case .renew(let file) where !file.validator.isEmpty: asked = .change(file.validator)
     case .goOn(_, let offset, let validator): asked = .rest(from: offset, validator)
-    case .there, .confirm, .renew, .begin: break
+    case .there, .confirm, .renew, .begin, .unknown: break
     }
     var left = options.retries + 1
     while true {
@@ -139,7 +176,9 @@ extension FetchRun {
         let response = try await dispatcher.stream(for: request)
         if let outcome = try await take(response, asked, part, plan, job.checksum) { return outcome }
         asked = .all
-      } catch let error as DispatchError where error.isCutShort && error.attempts < left && !isStopping {
+      } catch let error as DispatchError
+        where error.isCutShort && error.attempts < left && !isStopping && options.sent.mayRepeat(job.request)
+      {
         left -= max(1, error.attempts)
         try await part.flush()
         asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all

@@ -13,12 +13,14 @@ final class PartWriter {
   private let session: Session
   /// Whether the body is from the key's own URL. The validator of a mirror's body means nothing to another server.
   private let isOwn: Bool
+  /// Whether a range of the body can be requested.
+  private let resumes: Bool
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
 
-  init(_ key: String, named name: String, isOwn: Bool = true, in session: Session) {
-    (self.key, self.name, self.isOwn, self.session) = (key, name, isOwn, session)
+  init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
+    (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
     lane = SerialLane(on: session.crew)
   }
 
@@ -27,7 +29,9 @@ final class PartWriter {
   private var partPath: String { session.path(name) + ".part" }
 
   /// Whether another request can continue this part.
-  var canGoOn: Bool { size > 0 && validator.forRange != nil }
+  var canGoOn: Bool { size > 0 && isResumable }
+
+  private var isResumable: Bool { resumes && validator.forRange != nil }
 
   /// Begins a whole body.
   func begin(_ validator: Validator) {
@@ -57,7 +61,7 @@ final class PartWriter {
     if file == nil {
       try await voidEarlierPart()
       try await openFile(at: 0)
-      if isOwn, validator.forRange != nil {
+      if isOwn, isResumable {
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
       }
     }

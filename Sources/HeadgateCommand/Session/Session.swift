@@ -66,16 +66,18 @@ final class Session: Sendable {
   }
 
   /// The key of a URL in the journal.
-  static func key(_ job: FetchJob) -> String {
+  static func key(_ job: FetchJob, _ sent: SentRequest) -> String {
     // The URL of the list, even if it is requested over a Unix-domain socket.
-    "\(job.request.method.rawValue) \((try? DispatchRequest(job.url))?.url ?? job.request.url)"
+    sent.key((try? DispatchRequest(job.url))?.url ?? job.request.url)
   }
 
   /// The file names of the session.
   var names: [String] { state.withLock { $0.names } }
 
-  /// The URLs that failed and have not succeeded since.
-  var failedURLs: [String] { state.withLock { $0.failedURLs } }
+  /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
+  func failedURLs(_ sent: SentRequest) -> (urls: [String], others: Int) {
+    state.withLock { $0.failedURLs(sent) }
+  }
 
   /// Whether to pass over a URL: a duplicate in this run, or with `--retry-failed` one that has not failed.
   func passesOver(_ key: String) -> Bool {
@@ -84,12 +86,18 @@ final class Session: Sendable {
   }
 
   /// Determines what to do for a key.
-  func plan(_ key: String) async -> SessionState.Plan {
+  ///
+  /// - Parameters:
+  ///   - mayRepeat: Whether the request may be sent twice.
+  ///   - resumes: Whether a range of the body can be requested.
+  func plan(_ key: String, mayRepeat: Bool, resumes: Bool) async -> SessionState.Plan {
     let state = state.withLock { $0 }
     // Most URLs of a first run: without a look at the disk, no thread is needed.
     guard state.knows(key) else { return .begin(name: nil) }
     let plan = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
-      state.plan(key, boot: boot, renews: newer) { Descriptor.found(FileName.path($0, in: folder)) }
+      state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
+        Descriptor.found(FileName.path($0, in: folder))
+      }
     }
     return plan ?? .begin(name: nil)
   }
@@ -100,4 +108,7 @@ final class Session: Sendable {
   func note(_ key: String, failed error: String) {
     journal.add(SessionEvent.failed(key: key, error: error).line)
   }
+
+  /// Notes that a request was not sent after all.
+  func note(unsent key: String) { journal.add(SessionEvent.unsent(key: key).line) }
 }

@@ -33,6 +33,10 @@ enum SessionEvent: Hashable, Sendable {
   case done(key: String)
   /// The request failed, with this error code.
   case failed(key: String, error: String)
+  /// A request that must not be sent twice is about to be sent. Until it ends, its outcome is unknown.
+  case sending(key: String)
+  /// It was not sent after all.
+  case unsent(key: String)
 }
 
 extension SessionEvent {
@@ -49,6 +53,8 @@ extension SessionEvent {
       fields = ["whole", key, file.name, "\(file.size)", "\(inode)"] + Self.fields(file.validator)
     case .done(let key): fields = ["done", key]
     case .failed(let key, let error): fields = ["failed", key, error]
+    case .sending(let key): fields = ["sending", key]
+    case .unsent(let key): fields = ["unsent", key]
     }
     return JournalLine.text(fields)
   }
@@ -65,6 +71,8 @@ extension SessionEvent {
       self = .whole(key: fields[1], file, inode: inode)
     case ("done", 2): self = .done(key: fields[1])
     case ("failed", 3): self = .failed(key: fields[1], error: fields[2])
+    case ("sending", 2): self = .sending(key: fields[1])
+    case ("unsent", 2): self = .unsent(key: fields[1])
     default: return nil
     }
   }

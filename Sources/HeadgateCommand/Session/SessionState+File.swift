@@ -29,6 +29,9 @@ extension SessionState {
     return state
   }
 
-  /// The URLs that failed and have not come since.
-  var failedURLs: [String] { failed.compactMap { $0.hasPrefix("GET ") ? String($0.dropFirst(4)) : nil } }
+  /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
+  func failedURLs(_ sent: SentRequest) -> (urls: [String], others: Int) {
+    let urls = failed.compactMap { sent.url(ofKey: $0) }
+    return (urls, failed.count - urls.count)
+  }
 }

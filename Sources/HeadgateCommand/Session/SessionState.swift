@@ -1,7 +1,7 @@
 /// The state of all keys in a session's journal: the sum of its events.
 ///
-/// A key identifies a request: the method and the URL, without user name, password and fragment. The list may therefore
-/// be reordered, shortened and extended between two runs.
+/// A key identifies a request: the method, the URL without user name, password and fragment, and a digest of the body, if
+/// there is one. The list may therefore be reordered, shortened and extended between two runs.
 struct SessionState: Sendable {
   private struct Entry {
     /// The last body that was renamed, as far as the journal knows.
@@ -11,6 +11,8 @@ struct SessionState: Sendable {
     /// An incomplete body, with the boot in which it was written.
     var part: (name: String, validator: Validator, boot: String)?
     var error: String?
+    /// The request was sent, or was about to be, and must not be sent twice.
+    var isSent = false
   }
 
   /// An existing file in the folder.
@@ -33,6 +35,8 @@ struct SessionState: Sendable {
     case goOn(name: String, from: Int, Validator)
     /// The whole body must be requested. The name is that of the key, if it has one.
     case begin(name: String?)
+    /// The request must not be sent twice, and an earlier run may have sent it. Nothing is done.
+    case unknown
   }
 
   private var entries: [String: Entry] = [:]
@@ -44,12 +48,14 @@ struct SessionState: Sendable {
   }
 
   /// The keys that failed and have not succeeded since.
-  var failed: [String] { entries.filter { $0.value.error != nil }.map(\.key).sorted() }
+  var failed: [String] { entries.filter { hasFailed($0.value) }.map(\.key).sorted() }
 
   /// Whether an earlier run has noted anything of a key.
   func knows(_ key: String) -> Bool { entries[key] != nil }
 
-  func hasFailed(_ key: String) -> Bool { entries[key]?.error != nil }
+  func hasFailed(_ key: String) -> Bool { entries[key].map(hasFailed) ?? false }
+
+  private func hasFailed(_ entry: Entry) -> Bool { entry.error != nil || entry.isSent }
 
   mutating func apply(_ event: SessionEvent) {
     switch event {
@@ -61,10 +67,15 @@ struct SessionState: Sendable {
     case .whole(let key, let file, let inode):
       entries[key, default: Entry()].whole = (file, inode)
       entries[key]?.part = nil
+      entries[key]?.isSent = false
     case .done(let key):
       guard let whole = entries[key]?.whole else { return }
       entries[key] = Entry(done: whole.file)
-    case .failed(let key, let error): entries[key, default: Entry()].error = error
+    case .failed(let key, let error):
+      entries[key, default: Entry()].error = error
+      entries[key]?.isSent = false
+    case .sending(let key): entries[key, default: Entry()].isSent = true
+    case .unsent(let key): entries[key]?.isSent = false
     }
   }
 
@@ -77,8 +88,13 @@ struct SessionState: Sendable {
   /// - Parameters:
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
   ///   - renews: Whether complete files are revalidated at the server.
+  ///   - mayRepeat: Whether the request may be sent twice.
+  ///   - resumes: Whether a range of the body can be requested.
   ///   - find: Returns the file of a name in the folder.
-  func plan(_ key: String, boot: String?, renews: Bool = false, _ find: (String) -> Found?) -> Plan {
+  func plan(
+    _ key: String, boot: String?, renews: Bool = false, mayRepeat: Bool = true, resumes: Bool = true,
+    _ find: (String) -> Found?
+  ) -> Plan {
     guard let entry = entries[key] else { return .begin(name: nil) }
     if let whole = entry.whole {
       let expected = Found(size: whole.file.size, inode: whole.inode)
@@ -90,7 +106,8 @@ struct SessionState: Sendable {
     if let done = entry.done, find(done.name)?.size == done.size {
       return renews ? .renew(done) : .there(done)
     }
-    if let part = entry.part, part.boot == boot, part.validator.forRange != nil,
+    if entry.isSent, !mayRepeat { return .unknown }
+    if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,
       isFree(part.name, entry, find), let size = find(part.name + ".part")?.size, size > 0
     {
       return .goOn(name: part.name, from: size, part.validator)

@@ -1,0 +1,44 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The value of an option that is the text itself, or names a file that has it: `@FILE`.
+enum FileArgument {
+  /// The most bytes that are read from a file.
+  static let most = 64 << 20
+
+  /// The bytes. Reads the file.
+  ///
+  /// - Parameters:
+  ///   - text: The value.
+  ///   - option: The option's name, for errors.
+  ///   - standardInput: What `@-` reads; nil: that is a file of this name.
+  static func bytes(_ text: String, of option: String, standardInput: Int32? = nil) throws(FetchProblem) -> [UInt8] {
+    guard text.utf8.first == UInt8(ascii: "@") else { return Array(text.utf8) }
+    let path = String(text.dropFirst())
+    guard !path.isEmpty else {
+      throw FetchProblem("\(option): write the file's name right after the @", status: .usage)
+    }
+    let isInput = path == "-" && standardInput != nil
+    do throws(SystemError) {
+      if isInput, let standardInput { return try Descriptor.readAll(standardInput, atMost: most) }
+      return try Descriptor.readFile(path, atMost: most)
+    } catch {
+      guard error.errno != EFBIG else { throw FetchProblem("\(option): it has more than \(most >> 20) MiB") }
+      throw FetchProblem("\(option): \(isInput ? "the standard input" : "the file \(path)") can't be read: \(error)")
+    }
+  }
+
+  /// The bytes as text.
+  static func text(_ text: String, of option: String) throws(FetchProblem) -> String {
+    let bytes = try bytes(text, of: option)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw FetchProblem("\(option): the file \(text.dropFirst()) is not UTF-8", status: .usage)
+    }
+    return text
+  }
+}

@@ -1,0 +1,41 @@
+import HeadgateReport
+
+/// A body as the command line has it: texts, some of which name files.
+struct BodySource: Hashable, Sendable {
+  /// How the texts become one body.
+  enum Form: String, Sendable {
+    case form = "--data"
+    case raw = "--data-raw"
+    case binary = "--data-binary"
+    case json = "--json"
+  }
+
+  let form: Form
+  let texts: [String]
+
+  /// The body. Reads the files.
+  ///
+  /// - Parameter standardInput: What `@-` reads.
+  func read(_ standardInput: Int32) throws(FetchProblem) -> SentBody {
+    var parts: [[UInt8]] = []
+    for text in texts { parts.append(try read(text, standardInput)) }
+    guard form == .json else {
+      return SentBody(Array(parts.joined(separator: [UInt8(ascii: "&")])), type: SentBody.formType)
+    }
+    let bytes = Array(parts.joined())
+    do throws(JSONError) { _ = try JSONReader.read(bytes) } catch {
+      throw FetchProblem(
+        "--json: this is no JSON: \(error); --data-binary with -H 'Content-Type: application/json' sends it as it is",
+        status: .usage)
+    }
+    return SentBody(bytes, type: SentBody.jsonType)
+  }
+
+  private func read(_ text: String, _ standardInput: Int32) throws(FetchProblem) -> [UInt8] {
+    if form == .raw { return Array(text.utf8) }
+    let bytes = try FileArgument.bytes(text, of: form.rawValue, standardInput: standardInput)
+    guard form == .form, text.utf8.first == UInt8(ascii: "@") else { return bytes }
+    // As curl does: a file of values in lines is one line of a form.
+    return bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 }
+  }
+}
