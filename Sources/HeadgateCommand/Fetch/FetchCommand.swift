@@ -62,6 +62,14 @@ struct FetchCommand: AsyncParsableCommand {
   @OptionGroup(title: "Lists")
   var list: ListOptions
 
+  @Option(
+    help: ArgumentHelp(
+      "After this many failed URLs nothing new starts. Running requests are finished, and the rest is skipped.",
+      valueName: "n"),
+    transform: OptionValue.count
+  )
+  var maxFailures: Int?
+
   @OptionGroup(title: "Request")
   var sending: SendingOptions
 
@@ -169,6 +177,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
     options.retries = retry
+    options.maxFailures = maxFailures
     options.sent.method = sending.sentMethod
     options.sent.repeatsUnsafe = sending.retryUnsafe
     options.bodySource = sending.source

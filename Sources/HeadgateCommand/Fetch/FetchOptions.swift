@@ -41,6 +41,8 @@ struct FetchOptions: Sendable {
   var adaptiveFile: String?
   /// How many times a URL is retried.
   var retries = 0
+  /// The number of failed URLs after which nothing new starts. Nil for no limit.
+  var maxFailures: Int?
   /// The time limit of a URL from its start, and of the whole run.
   var maxTime: Duration?
   var deadline: Duration?

@@ -44,6 +44,7 @@ final class FetchRun: Sendable {
   /// The same number from a count of the lists ahead of the run. Nil where it can't be known.
   let expected = Locked(Int?.none)
   private let diskHasFailed = Locked(false)
+  private let hasFailedEnough = Locked(false)
   /// How progress is shown. Never `auto`.
   let progress: ProgressMode
   /// Bytes received, for the progress. Nil if none is shown.
@@ -118,7 +119,8 @@ final class FetchRun: Sendable {
       statuses: options.target == .statuses ? LineWriter(streams.output, on: crew) : nil,
       page: try options.page.map { path throws(FetchProblem) in try ReportPage(path, on: crew) },
       timeline: timeline,
-      verbosity: options.verbosity
+      verbosity: options.verbosity,
+      limit: FailureLimit(options.maxFailures)
     )
     display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
     display?.observe(self)
@@ -132,6 +134,7 @@ final class FetchRun: Sendable {
   func run() async -> ExitStatus {
     display?.start()
     countLists()
+    report.limit.whenReached { [weak self] in self?.failedEnough() }
     let timer = options.deadline.map { deadline in
       TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
         stopSignal.raise()
@@ -180,6 +183,17 @@ final class FetchRun: Sendable {
     return stop
   }
 
+  /// The limit on failures is reached. Reads no further, finishes running requests, and skips waiting ones.
+  private func failedEnough() {
+    hasFailedEnough.withLock { $0 = true }
+    stopSignal.raise()
+    report.show(
+      "headgate: \(report.tally.failed) failed, and --max-failures is \(options.maxFailures ?? 0): running requests are "
+        + "finished, and the rest is skipped" + (session == nil ? "" : "; the same command continues the session"))
+    dispatcher.beginShutDown(.graceful)
+    transport.stopWaitingForNames()
+  }
+
   /// The disk accepts no more files. This is reported once, and nothing more is fetched.
   func diskFailed(_ job: FetchJob, _ error: DispatchError) {
     let isFirst = diskHasFailed.withLock { hasFailed in
@@ -209,8 +223,10 @@ final class FetchRun: Sendable {
   /// The rest of the run's time. Nil without a deadline.
   var timeLeft: Duration? { options.deadline.map { $0 - elapsed } }
 
-  /// Whether the deadline, and not an interrupt, ended the run.
-  var isOutOfTime: Bool { (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } }
+  /// Whether the deadline, and not an interrupt or a limit on failures, ended the run.
+  var isOutOfTime: Bool {
+    (timeLeft ?? .seconds(1)) <= .zero && stop.withLock { $0 == .no } && !hasFailedEnough.withLock { $0 }
+  }
 
   var elapsed: Duration { Deadline.now - started }
 }

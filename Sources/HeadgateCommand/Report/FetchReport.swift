@@ -11,11 +11,12 @@ final class FetchReport: Sendable {
   private let page: ReportPage?
   private let timeline: RunTimeline?
   private let verbosity: FetchOptions.Verbosity
+  let limit: FailureLimit
   private let state = Locked(Tally())
 
   init(
     console: LineWriter, log: LineWriter?, logName: String, statuses: LineWriter?, page: ReportPage?,
-    timeline: RunTimeline?, verbosity: FetchOptions.Verbosity
+    timeline: RunTimeline?, verbosity: FetchOptions.Verbosity, limit: FailureLimit = FailureLimit(nil)
   ) {
     self.console = console
     self.log = log
@@ -24,6 +25,7 @@ final class FetchReport: Sendable {
     self.page = page
     self.timeline = timeline
     self.verbosity = verbosity
+    self.limit = limit
   }
 
   var tally: Tally { state.withLock { $0 } }
@@ -58,6 +60,7 @@ final class FetchReport: Sendable {
         FetchRecord(url: job.url, error: DispatchError.Code.fileFailed.description, message: "\(error)", attempts: 1)
       }
     }
+    limit.check(tally.failed)
   }
 
   /// A URL failed, and its next mirror is tried.
@@ -78,6 +81,7 @@ final class FetchReport: Sendable {
     state.withLock { $0.fail(.usage) }
     complain("\(place): \(message)")
     record { FetchRecord(url: text, error: DispatchError.Code.invalidURL.description, message: message) }
+    limit.check(tally.failed)
   }
 
   /// Reports a fault of the run itself, not of a URL.

@@ -1,0 +1,69 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// Runs that end after some failures.
+@Suite struct FetchMaxFailuresTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+  }
+
+  private func list(_ paths: [String]) -> String { paths.map { origin.url($0) + "\n" }.joined() }
+
+  @Test(arguments: [[], ["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]])
+  func `After so many failures nothing new starts, and the rest is counted`(target: [String]) async throws {
+    let urls = list(
+      ["/bytes/3000"] + (0..<40).map { "/status/500?delay=50&\($0)" } + (0..<2_000).map { "/bytes/\($0)" })
+    try folder.write(urls, to: "list")
+    let arguments = ["-i", "@/list", "--max-failures", "3", "--per-host", "1", "--log", "@/log"] + target
+    let fetched = await (try FetchTrial(arguments, in: folder)).finish()
+    #expect(fetched.status == 8)
+    // Another one starts as soon as the third one's response has come, and what runs is finished.
+    let failed = origin.counts().received - 1
+    #expect((3...5).contains(failed))
+    #expect(
+      fetched.messages.contains("ok 1  failed \(failed)  skipped \(2_040 - failed)  bytes 2.9 KiB"),
+      "\(fetched.messages)")
+    #expect(
+      fetched.messages.contains(
+        "headgate: 3 failed, and --max-failures is 3: running requests are finished, and the rest is skipped"))
+    #expect(fetched.messages.contains("the same command continues the session") == target.contains("--session"))
+    guard target.contains("--session") else { return }
+    // The failed ones are asked for again, and the others for the first time.
+    origin.setScript(OriginScript(answerHook: { _ in .text("x") }))
+    let rest = await (try FetchTrial(["-i", "@/list"] + target, in: folder)).finish()
+    #expect(rest.status == 0 && rest.messages.contains("ok 2040  failed 0  there 1  "), "\(rest.messages)")
+  }
+
+  @Test func `What runs is finished`() async throws {
+    let urls = [origin.url("/delay/300"), origin.url("/status/404"), origin.url("/delay/300?2")]
+    let fetched = await (try FetchTrial(urls + ["--max-failures", "1", "--per-host", "2", "-P", "@/out"], in: folder))
+      .finish()
+    #expect(fetched.status == 8)
+    #expect(folder.names(in: "out").contains("300"))
+    let counted = try #require(fetched.lines.last)
+    #expect(counted.hasPrefix("ok 1  failed 1  skipped 1") || counted.hasPrefix("ok 2  failed 1  bytes"))
+  }
+
+  @Test func `Bad lines count, fewer failures change nothing, and it is said when all else is quiet`() async throws {
+    let bad = try await fetch(
+      "-i", "-", "--max-failures", "2", "-q", "-P", "@/out", in: folder, input: "nope\nnope\n" + list(["/bytes/1"]))
+    #expect(bad.status == 2 && bad.messages.contains("2 failed, and --max-failures is 2"))
+    #expect(folder.names(in: "out").isEmpty)
+    let few = try await fetch(
+      "-i", "-", "--max-failures", "3", "-P", "@/out", in: folder, input: "nope\nnope\n" + list(["/bytes/1"]))
+    #expect(
+      few.status == 2 && few.messages.contains("ok 1  failed 2  bytes") && !few.messages.contains("--max-failures"))
+  }
+
+  @Test func `A limit of none is refused`() async {
+    #expect(await HeadgateCommandLine.run(["fetch", "--max-failures", "0", "http://127.0.0.1:9/"]) == 2)
+  }
+}
