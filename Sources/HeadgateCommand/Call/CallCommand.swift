@@ -113,14 +113,15 @@ struct CallCommand: AsyncParsableCommand {
     (options.weights, options.settlement) = (weights, settle)
     options.responseFields = requests.responseFields
     (options.template, options.templateText) = try requests.template(once.idempotencyKey)
-    for case .field(let field) in credentials.headers {
-      let value = try Self.template(field)
-      if value.isVariable {
+    for source in credentials.headers {
+      if case .field(let field) = source, case let value = try Self.template(field), value.isVariable {
         options.template.headers.append((field.name, value))
       } else {
-        options.requests.headerFields.append(field)
+        try Self.mustBeFixed(source)
+        options.requests.take(source)
       }
     }
+    for source in credentials.headerVariables { options.requests.take(source) }
     if let sample = options.template.url?.sample {
       do throws(DispatchError) { _ = try options.requests.request(sample) } catch {
         throw FetchProblem("--url, with 1 for each field: \(BadURL.message(sample, error.detail))", status: .usage)
@@ -140,6 +141,14 @@ struct CallCommand: AsyncParsableCommand {
     }
   }
 
+  /// A field for some hosts is the same for all rows.
+  private static func mustBeFixed(_ source: HeaderSource) throws(FetchProblem) {
+    guard case .only(let pattern, .field(let field)) = source, try template(field).isVariable else { return }
+    throw FetchProblem(
+      "-H \(pattern)=\(field.name): a field for some hosts can't contain {fields} of the row; leave the host out",
+      status: .usage)
+  }
+
   private func requestsOptions() throws -> FetchOptions {
     var options = FetchOptions()
     (options.perHost, options.rules) = try pace.limits(
@@ -154,7 +163,6 @@ struct CallCommand: AsyncParsableCommand {
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
-    options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
     options.passwordFile = try credentials.passwordFile()
     // A redirect is a result: the action was not performed at this URL, and a second request may perform it twice.
     options.maxRedirects = 0

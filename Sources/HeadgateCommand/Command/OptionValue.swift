@@ -102,22 +102,6 @@ enum OptionValue {
   /// The value of the User-Agent field.
   static func agent(_ text: String) throws(OptionError) -> String { try field(.userAgent, text).value }
 
-  /// `Name: value` or `@FILE`.
-  static func headerSource(_ text: String) throws(OptionError) -> HeaderSource {
-    guard text.utf8.first == UInt8(ascii: "@") else { return .field(try header(text)) }
-    guard text.utf8.count > 1 else { throw OptionError("write the file name directly after the @") }
-    return .file(String(text.dropFirst()))
-  }
-
-  /// `Name=VARIABLE`.
-  static func headerVariable(_ text: String) throws(OptionError) -> HeaderSource {
-    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2, !parts[1].isEmpty, let name = HTTPField.Name(String(parts[0])) else {
-      throw OptionError("write it as Name=VARIABLE, such as Authorization=API_AUTHORIZATION")
-    }
-    return .variable(name, String(parts[1]))
-  }
-
   /// A passphrase or its source. The name of a variable or file must not be empty.
   static func secret(_ text: String) throws(OptionError) -> Secret {
     let secret = Secret(text)

@@ -6,8 +6,8 @@ struct CredentialOptions: ParsableArguments {
     name: [.customShort("H", allowingJoined: true), .customLong("header")],
     help: ArgumentHelp(
       "A header field for every request. @FILE reads one field per line from a file; blank lines and # comments "
-        + "are skipped. Repeatable.",
-      valueName: "name: value|@file"
+        + "are skipped. HOST= before it limits the field to some hosts, with a pattern as in --limit. Repeatable.",
+      valueName: "[host=]name: value|@file"
     ),
     transform: OptionValue.headerSource
   )
@@ -16,7 +16,8 @@ struct CredentialOptions: ParsableArguments {
   @Option(
     name: .customLong("header-env"),
     help: ArgumentHelp(
-      "A header field with the value of an environment variable. Repeatable.", valueName: "name=variable"),
+      "A header field with the value of an environment variable. Repeatable.",
+      valueName: "[host=]name=variable"),
     transform: OptionValue.headerVariable
   )
   var headerVariables: [HeaderSource] = []

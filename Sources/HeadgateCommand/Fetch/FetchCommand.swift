@@ -184,8 +184,7 @@ struct FetchCommand: AsyncParsableCommand {
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)
     if let agent = credentials.userAgent { options.headerFields[.userAgent] = agent }
-    for case .field(let field) in credentials.headers { options.headerFields.append(field) }
-    options.headerSources = credentials.headers.filter(\.isElsewhere) + credentials.headerVariables
+    for source in credentials.headers + credentials.headerVariables { options.take(source) }
     options.passwordFile = try credentials.passwordFile()
     options.maxRedirects = redirection.maxRedirs
     options.redirects = redirection.rule

@@ -48,6 +48,7 @@ enum FetchHelp {
       grep -o 'https://[^"]*' page.html | headgate fetch -i - -O
       headgate fetch -i urls.txt -P out --max-filesize 100M \\
         --header-env Authorization=API_AUTHORIZATION
+      headgate fetch -i urls.txt -P out -H 'api.example.com=X-Key: 7'
       headgate fetch -i urls.txt -P out --json '{"query": "x"}'
       headgate fetch https://example.com/a.json https://example.com/b.json \\
         | jq .

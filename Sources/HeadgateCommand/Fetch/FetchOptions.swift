@@ -52,6 +52,8 @@ struct FetchOptions: Sendable {
   var sent = SentRequest()
   var bodySource: BodySource?
   var headerFields: HTTPFields = [:]
+  /// Fields for some hosts only.
+  var hostFields = HostFields()
   /// Sources outside the command line. `readElsewhere` reads them.
   var headerSources: [HeaderSource] = []
   var passwordFile: String?
@@ -82,6 +84,13 @@ struct FetchOptions: Sendable {
   /// The folder for files. The current one by default.
   var folder: String { if case .folder(let folder) = target { folder } else { "." } }
 
+  /// The fields for all hosts, cookies of the options included.
+  var fieldsForAll: HTTPFields {
+    var fields = headerFields
+    if let cookie = connection?.cookieField { fields[.cookie] = cookie }
+    return fields
+  }
+
   /// Makes a request for a URL, with these limits and fields.
   func request(_ url: String) throws(DispatchError) -> DispatchRequest {
     let plain = try DispatchRequest(url)
@@ -94,6 +103,7 @@ struct FetchOptions: Sendable {
       request.headerFields[.authorization] = passwords?.authorization(for: plain.endPoint.host)
     }
     for field in headerFields { request.headerFields.append(field) }
+    hostFields.apply(to: &request.headerFields, for: plain.endPoint)
     sent.apply(to: &request)
     request.maxRedirects = maxRedirects
     request.redirects = redirects.policy
@@ -123,12 +133,25 @@ extension FetchOptions {
     return retry
   }
 
+  /// Adds a field, or the source of fields.
+  mutating func take(_ source: HeaderSource) {
+    switch source {
+    case .field(let field): headerFields.append(field)
+    case .only(let pattern, .field(let field)): hostFields.add(field, for: pattern)
+    default: headerSources.append(source)
+    }
+  }
+
   /// Reads the header fields, the passwords and the body that are not on the command line.
   ///
   /// - Parameter standardInput: The source of the body `@-`.
   mutating func readElsewhere(_ standardInput: Int32) throws(FetchProblem) {
     if let bodySource { sent.body = try bodySource.read(standardInput) }
-    for source in headerSources { for field in try source.fields() { headerFields.append(field) } }
+    for source in headerSources {
+      for field in try source.fields() {
+        if let pattern = source.pattern { hostFields.add(field, for: pattern) } else { headerFields.append(field) }
+      }
+    }
     headerSources = []
     if let passwordFile { passwords = try NetrcFile.read(passwordFile) }
   }

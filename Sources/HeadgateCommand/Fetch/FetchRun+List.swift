@@ -93,6 +93,7 @@ extension FetchRun {
       case .taken:
         progress.urls += 1
         job.request.deadline = timeLeft
+        if let warning = spread.warning(at: job.request.endPoint) { report.remark(warning) }
         if options.target == .output { await print(job) } else { await self.place(job, &placed) }
       }
     } catch {

@@ -23,6 +23,7 @@ extension FetchRun {
       next.place = job.place ?? job.request.endPoint
       (next.mirror, next.request) = (url, request)
       spared?.spare(request.endPoint)
+      if let warning = spread.warning(at: request.endPoint) { report.remark(warning) }
       report.movedOn(job, outcome)
       return timeline == nil ? next : next.tagged
     }

@@ -59,6 +59,7 @@ final class FetchRun: Sendable {
   /// For the log and the report. Nil if there is neither.
   let timeline: RunTimeline?
   private let cookies: CookieJar?
+  let spread: SpreadCredentials
   let messages: Int32
   /// Shows the progress. Nil if none is shown.
   let display: ProgressDisplay?
@@ -97,6 +98,7 @@ final class FetchRun: Sendable {
       (options.urls, others) = session.failedURLs(options.sent)
     }
     self.options = options
+    spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     progress = options.progress.resolved(
       for: ProgressMode.Stream(
         isTerminal: Descriptor.isTerminal(messages), terminal: Descriptor.environment("TERM"),

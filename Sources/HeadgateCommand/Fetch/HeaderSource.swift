@@ -1,4 +1,5 @@
 import HTTPTypes
+import HeadgateDispatch
 
 /// Where header fields come from: the command line, which other users may see in the process list, or a safer place for
 /// secrets.
@@ -9,10 +10,12 @@ enum HeaderSource: Hashable, Sendable {
   case file(String)
   /// An environment variable that holds the field's value.
   case variable(HTTPField.Name, String)
+  /// One of these, for some hosts only.
+  indirect case only(HostPattern, HeaderSource)
 
-  /// Whether it is read when the run begins.
-  var isElsewhere: Bool {
-    if case .field = self { false } else { true }
+  /// The hosts that it is for. Nil for all.
+  var pattern: HostPattern? {
+    if case .only(let pattern, _) = self { pattern } else { nil }
   }
 
   /// Returns the fields, which it reads from the file or the environment if necessary.
@@ -21,6 +24,7 @@ enum HeaderSource: Hashable, Sendable {
   func fields(_ environment: (String) -> String? = Environment.value(of:)) throws(FetchProblem) -> [HTTPField] {
     switch self {
     case .field(let field): return [field]
+    case .only(_, let source): return try source.fields(environment)
     case .file(let path):
       let bytes: [UInt8]
       do throws(SystemError) {

@@ -54,7 +54,7 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The value of the most specific matching pattern. O(labels of the host).
-  static func mostSpecific<Value>(in rules: [HostPattern: Value], for endPoint: EndPoint) -> Value? {
+  package static func mostSpecific<Value>(in rules: [HostPattern: Value], for endPoint: EndPoint) -> Value? {
     func find(_ host: String, isWildcard: Bool) -> Value? {
       rules[HostPattern(host, isWildcard: isWildcard, port: endPoint.port)]
         ?? rules[HostPattern(host, isWildcard: isWildcard, port: nil)]

@@ -111,7 +111,7 @@ struct Mistake: Sendable, CustomTestStringConvertible {
       says: "Error: The value '5s' is invalid for '-m <seconds>': give a number of seconds above 0, such as 30 or 0.5"),
     Mistake(
       "headgate fetch -H 'Authorization Bearer x' $ORIGIN/a",
-      says: "Error: The value '***' is invalid for '-H <name: value|@file>': write it as 'Name: value'"),
+      says: "Error: The value '***' is invalid for '-H <[host=]name: value|@file>': write it as 'Name: value'"),
     Mistake(
       "http_proxy=nonsense:abc headgate fetch $ORIGIN/a",
       says:
