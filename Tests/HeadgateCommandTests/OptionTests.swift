@@ -212,7 +212,7 @@ import Testing
   @Test(arguments: [
     (["-u", "ada:secret"], "--netrc-file"), (["-uada:secret"], "--netrc-file"), (["-G"], "after a ?"),
     (["--data-urlencode", "secret"], "with -d"), (["--data-urlencode=secret"], "with -d"), (["-I"], "give --check"),
-    (["-o", "x"], "-P DIR"), (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
+    (["-x", "p"], "--proxy"), (["-L"], "Leave it out"), (["-s"], "-q"), (["-c"], "--session"),
     (["-fsL"], "Leave it out"), (["--parallel-max-host", "3"], "--per-host"),
   ])
   func `What users of curl type is named, with what to use instead`(arguments: [String], said: String) {
@@ -248,7 +248,7 @@ import Testing
 
   @Test func `The log may be the standard output only beside files`() throws {
     #expect(try options("--log", "-", "-O", "http://a/").log == "-")
-    #expect(message("--log", "-", "http://a/").contains("give -P DIR or -O too"))
+    #expect(message("--log", "-", "http://a/").contains("give -P DIR, -O or -o too"))
   }
 
   @Test func `Help and version are no errors`() async {

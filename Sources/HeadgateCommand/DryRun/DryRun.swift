@@ -6,13 +6,14 @@ import HeadgateThreads
 struct DryRun {
   private let options: FetchOptions
   private let lists: [InputReader<NumberedLine>]
-  private let names: FileNames
+  private let paths: FilePaths
   private let limits: GateLimits
   private let report: FetchReport
   private let session: SessionState?
   private var selection: ListSelection
   private let remarks = ListRemarks()
   private var asked: Set<String> = []
+  private var urls = 0
   private var hosts = HostCounts()
 
   /// - Throws: ``FetchProblem`` for anything that a run could not read either.
@@ -23,9 +24,10 @@ struct DryRun {
     try FetchRun.checkTrust(options)
     _ = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
-    var taken = session?.names ?? []
-    if case .folder(let folder) = options.target, !options.overwrites { taken += Descriptor.names(in: folder) }
-    names = FileNames(taken: taken)
+    var taken: [String] = []
+    if case .folder(let folder) = options.target, !options.overwrites { taken = Descriptor.names(in: folder) }
+    paths = FilePaths(
+      in: options.folder, FileNames(taken: taken), keepsExisting: !options.overwrites, used: session?.names ?? [])
     if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty {
       options.urls = session?.failedURLs(options.sent).urls ?? []
     }
@@ -67,21 +69,25 @@ struct DryRun {
     switch line.line {
     case .nothing: return
     case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
-    case .url(let url): take(ListEntry(urls: [url]), at: "\(list):\(line.number)")
+    case .url(let url): take(ListEntry(urls: [url]), line.number, of: list)
     case .entry(let entry) where options.list.isCheck:
-      for url in entry.urls { take(ListEntry(urls: [url]), at: "\(list):\(line.number)") }
-    case .entry(let entry): take(entry, at: "\(list):\(line.number)")
+      for url in entry.urls { take(ListEntry(urls: [url]), line.number, of: list) }
+    case .entry(let entry): take(entry, line.number, of: list)
     }
   }
 
-  private mutating func take(_ entry: ListEntry, at place: String) {
+  private mutating func take(_ entry: ListEntry, _ line: Int, of list: String) {
+    let place = "\(list):\(line)"
     do throws(DispatchError) {
-      let (job, leftOut) = try options.job(entry, index: 0)
+      var (job, leftOut) = try options.job(entry, index: urls)
+      job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try selection.judge(job.url) {
       case .repeated: report.passedOver()
       case .elsewhere: report.leftToOthers()
-      case .taken: tell(job)
+      case .taken:
+        urls += 1
+        tell(job)
       }
     } catch {
       let url = entry.urls.first ?? ""
@@ -102,7 +108,7 @@ struct DryRun {
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
       if plan == .unknown { return report.ended(job, .unknown) }
     }
-    let planned = PlannedURL(job, plan, options.target) { names.claim($0) }
+    let planned = PlannedURL(job, plan, options.target) { paths.claim(options.wishedPath(job)) }
     if planned.isThere { hosts.there += 1 } else { hosts.add(job.request.endPoint) }
     report.list(planned.line)
   }

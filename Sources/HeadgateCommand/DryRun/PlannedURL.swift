@@ -9,8 +9,8 @@ struct PlannedURL {
 
   /// - Parameters:
   /// - plan: The session's plan. Nil without a session.
-  /// - claim: Assigns the name of a file.
-  init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: (String) -> String) {
+  /// - claim: Assigns the path of the file.
+  init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: () -> String) {
     var (word, name, offset) = (target == .statuses ? "check" : "fetch", String?.none, Int?.none)
     switch plan {
     case .there(let file), .confirm(let file), .name(let file): (word, name) = ("there", file.name)
@@ -22,7 +22,7 @@ struct PlannedURL {
     isThere = word == "there"
     var parts = [word, ShownText.withoutPassword(job.url)]
     if case .folder(let folder) = target {
-      parts.append(FileName.path(name ?? claim(job.wish ?? FileName.of(job.request.url)), in: folder))
+      parts.append(FileName.path(name ?? claim(), in: folder))
     }
     if let offset { parts.append("from byte \(offset)") }
     line = parts.map { ShownText.of($0, atMost: .max) }.joined(separator: "\t") + "\n"

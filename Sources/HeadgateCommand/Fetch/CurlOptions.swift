@@ -12,9 +12,6 @@ struct CurlOptions: ParsableArguments {
   @Flag(name: [.customShort("G"), .customLong("get")], help: .hidden)
   var get = false
 
-  @Option(name: [.customShort("o", allowingJoined: true), .customLong("output")], help: .hidden)
-  var output: String?
-
   @Option(name: [.customShort("x", allowingJoined: true)], help: .hidden)
   var proxy: String?
 
@@ -63,11 +60,6 @@ struct CurlOptions: ParsableArguments {
       (encoded != nil, "--data-urlencode is not supported: percent-encode the value, and give it with -d."),
       (get, "-G is not supported: write the data of -d into the URLs, after a ?."),
       (head, "-I is not supported: give --check for the status of each URL, without its body."),
-      (
-        output != nil,
-        "-o is not supported: give -P DIR or -O to write one file per URL, named after it; or > FILE for all bodies "
-          + "in the order of the list."
-      ),
       (proxy != nil, "-x is not supported: give --proxy URL for a proxy, --per-host N for connections to a host."),
       (tries != nil, "--tries is not supported: give --retry N, which does not count the first attempt."),
       (parallelMax != nil, "--parallel-max is not supported: give -j N for all hosts, or --per-host N for each host."),

@@ -42,6 +42,9 @@ struct FetchCommand: AsyncParsableCommand {
   @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "Write files into the current folder.")
   var here = false
 
+  @OptionGroup
+  var naming: NamingOptions
+
   @Flag(help: "Replace existing files. Otherwise they are kept, and the new file is called name.1.")
   var overwrite = false
 
@@ -117,11 +120,18 @@ struct FetchCommand: AsyncParsableCommand {
   @OptionGroup
   var curl: CurlOptions
 
+  /// Whether bodies go to files.
+  private var hasFiles: Bool { folder != nil || here || naming.output != nil }
+
   func validate() throws {
     try checkListOptions()
     try session.checkUse()
-    guard !overwrite || folder != nil || here else {
-      throw ValidationError("--overwrite applies to files: give -P DIR or -O too.")
+    guard !here || naming.output == nil else {
+      throw ValidationError(
+        "-O and -o exclude each other: -O makes names from URLs, as {name} does; leave -O out.")
+    }
+    guard !overwrite || hasFiles else {
+      throw ValidationError("--overwrite applies to files: give -P DIR, -O or -o too.")
     }
     guard lists.filter({ $0 == "-" }).count <= 1 else {
       throw ValidationError("Standard input can be read only once; give -i - once.")
@@ -135,12 +145,12 @@ struct FetchCommand: AsyncParsableCommand {
     guard !session.newer || sending.sentMethod == .get && sending.source == nil else {
       throw ValidationError("-N asks for what has changed since, which only GET without a body does; leave it out.")
     }
-    guard log != "-" || folder != nil || here else {
+    guard log != "-" || hasFiles else {
       throw ValidationError(
-        "--log - needs standard output, which is used for bodies; give -P DIR or -O too, or a file for the log.")
+        "--log - needs standard output, which is used for bodies; give -P DIR, -O or -o too, or a file for the log.")
     }
-    guard session.session == nil || folder != nil || here else {
-      throw ValidationError("--session applies to files: give -P DIR or -O too.")
+    guard session.session == nil || hasFiles else {
+      throw ValidationError("--session applies to files: give -P DIR, -O or -o too.")
     }
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
   }
@@ -168,7 +178,8 @@ struct FetchCommand: AsyncParsableCommand {
     options.urls = urls
     options.lists = lists
     options.list = list.rules
-    options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (here ? .folder(".") : .output)
+    options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (hasFiles ? .folder(".") : .output)
+    options.template = naming.output
     (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.retryAfter.pauses

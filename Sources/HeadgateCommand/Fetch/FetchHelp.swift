@@ -49,6 +49,7 @@ enum FetchHelp {
       headgate fetch -i urls.txt -P out --max-filesize 100M \\
         --header-env Authorization=API_AUTHORIZATION
       headgate fetch -i urls.txt -P out -H 'api.example.com=X-Key: 7'
+      headgate fetch -i urls.txt -P out -o '{host}/{path}/{name}'
       headgate fetch -i urls.txt -P out --json '{"query": "x"}'
       headgate fetch https://example.com/a.json https://example.com/b.json \\
         | jq .

@@ -7,7 +7,9 @@ struct FetchJob: Sendable {
   var request: DispatchRequest
   /// Its index among all URLs, from 0.
   let index: Int
-  /// The name of its file. Nil if bodies go to the output.
+  /// Its line in its list, from 1.
+  var line = 0
+  /// The name of its file, or its path below the folder. Nil if bodies go to the output.
   var name: String?
   /// The name for the file that the list sets. Nil: the name is made from the URL.
   var wish: String?

@@ -66,6 +66,8 @@ struct FetchOptions: Sendable {
   var maxBytes: Int?
   var leastSpeed: TransferSpeed?
   var maxHeld = 4 << 30
+  /// The paths of files below the folder. Nil: names made from URLs.
+  var template: OutputTemplate?
   /// Whether a file replaces an existing one of the same name.
   var overwrites = false
   /// The journal of a session, nil without one; whether only failed URLs are fetched again; whether complete files are

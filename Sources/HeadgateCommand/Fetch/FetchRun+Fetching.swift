@@ -61,7 +61,12 @@ extension FetchRun {
   }
 
   private func store(_ job: FetchJob) async {
-    let path = FileName.path(job.name ?? FileName.of(job.request.url), in: options.folder)
+    let name = job.name ?? FileName.of(job.request.url)
+    do throws(DispatchError) { try await makeFolder(for: name) } catch {
+      fileFailed(job, error)
+      return ended(job)
+    }
+    let path = FileName.path(name, in: options.folder)
     let check = job.checksum.map { ChecksumCheck($0) }
     await dispatcher.dispatchShort(
       enqueuing: job.request,
@@ -91,6 +96,10 @@ extension FetchRun {
       report.ended(job, outcome)
       ended(job)
     }
+  }
+
+  private func fileFailed(_ job: FetchJob, _ error: DispatchError) {
+    if DiskFault.isLasting(error) { diskFailed(job, error) } else { report.ended(job, .failed(error)) }
   }
 
   /// Streams a body to the output when it is its turn, and stores it until then. The turn is passed on in every case.

@@ -72,20 +72,22 @@ extension FetchRun {
     switch line.line {
     case .nothing: return
     case .bad(let text, let reason): report.badLine("\"\(text)\": \(reason)", text, at: "\(list):\(line.number)")
-    case .url(let url): await take(ListEntry(urls: [url]), at: "\(list):\(line.number)", &progress, &placed)
+    case .url(let url): await take(ListEntry(urls: [url]), line.number, of: list, &progress, &placed)
     case .entry(let entry) where options.list.isCheck:
-      for url in entry.urls { await take(ListEntry(urls: [url]), at: "\(list):\(line.number)", &progress, &placed) }
+      for url in entry.urls { await take(ListEntry(urls: [url]), line.number, of: list, &progress, &placed) }
       progress.lines += entry.urls.count - 1
-    case .entry(let entry): await take(entry, at: "\(list):\(line.number)", &progress, &placed)
+    case .entry(let entry): await take(entry, line.number, of: list, &progress, &placed)
     }
     progress.lines += 1
   }
 
   private func take(
-    _ entry: ListEntry, at place: String, _ progress: inout ListProgress, _ placed: inout PlacedLines
+    _ entry: ListEntry, _ line: Int, of list: String, _ progress: inout ListProgress, _ placed: inout PlacedLines
   ) async {
+    let place = "\(list):\(line)"
     do throws(DispatchError) {
       var (job, leftOut) = try options.job(entry, index: progress.urls)
+      job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try progress.selection.judge(job.url) {
       case .repeated: report.passedOver()

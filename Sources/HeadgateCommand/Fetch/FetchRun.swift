@@ -54,8 +54,11 @@ final class FetchRun: Sendable {
   /// For requests of a session that must not be sent twice. The journal notes each of them before it is sent. After a
   /// kill, the outcome of those is unknown, so a request is held back here until it can be sent soon.
   let turns: SendingTurns
-  /// Assigns the names of files.
-  let names: FileNames
+  /// Assigns the paths of files.
+  let paths: FilePaths
+  /// Lists and makes folders.
+  let folders: SerialLane
+  let hasToldOfNumbers = Locked(false)
   /// For the log and the report. Nil if there is neither.
   let timeline: RunTimeline?
   private let cookies: CookieJar?
@@ -91,8 +94,9 @@ final class FetchRun: Sendable {
       if !options.overwrites { existing = Descriptor.names(in: folder) }
     }
     session = try FetchRun.openSession(options)
-    existing += session?.names ?? []
-    names = FileNames(taken: existing)
+    paths = FilePaths(
+      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites, used: session?.names ?? [])
+    folders = SerialLane(on: crew)
     var others = 0
     if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty, let session {
       (options.urls, others) = session.failedURLs(options.sent)
@@ -157,6 +161,9 @@ final class FetchRun: Sendable {
       } catch {
         report.fault(.file, "the session \(options.session ?? ""): \(error)")
       }
+    }
+    if let template = options.template, template.hasFolders {
+      try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
     }
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options, fault: report.fault)
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)

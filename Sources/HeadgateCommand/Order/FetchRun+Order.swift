@@ -25,7 +25,7 @@ extension FetchRun {
       guard let planned = await plan(job, session) else { return }
       job = planned
     } else if options.target.isFolder {
-      job.name = names.claim(job.wish ?? FileName.of(job.request.url))
+      job.name = await name(job)
     }
     job = withChecksum(job)
     let endPoint = job.request.endPoint

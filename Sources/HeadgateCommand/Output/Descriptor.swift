@@ -230,6 +230,13 @@ enum Descriptor {
     return names
   }
 
+  /// Whether a path is that of a folder. Nil if nothing exists there.
+  static func isFolder(_ path: String) -> Bool? {
+    var info = stat()
+    guard stat(path, &info) == 0 else { return errno == ENOENT ? nil : false }
+    return info.st_mode & S_IFMT == S_IFDIR
+  }
+
   private static func isFolder(_ descriptor: Int32) -> Bool {
     var info = stat()
     return fstat(descriptor, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR

@@ -35,6 +35,13 @@ extension Descriptor {
     return opened
   }
 
+  /// Writes the entries of a folder to the disk.
+  static func syncFolder(_ path: String) throws(SystemError) {
+    let opened = try openFolder(path)
+    defer { Descriptor.close(opened) }
+    try sync(opened)
+  }
+
   /// Opens a part file for writing at an offset. Data after the offset is cut off.
   static func openPart(_ path: String, at offset: Int) throws(SystemError) -> Int32 {
     let opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o666)

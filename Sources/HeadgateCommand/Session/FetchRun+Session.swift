@@ -57,7 +57,8 @@ extension FetchRun {
       return nil
     }
     var planned = job
-    planned.name = name ?? names.claim(job.wish ?? FileName.of(job.request.url))
+    planned.name = name
+    if name == nil { planned.name = await self.name(job) }
     planned.plan = plan
     return planned
   }

@@ -76,7 +76,10 @@ final class PartWriter {
   /// - Parameter checksum: The expected checksum. Nil if there is none.
   /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
   func finish(_ checksum: Checksum?) async throws -> String {
-    if file == nil { try await voidEarlierPart() }
+    if file == nil {
+      try await voidEarlierPart()
+      try await session.makeFolder(of: name)
+    }
     let (bytes, path, opened) = (block, partPath, file)
     (block, file) = ([], nil)
     let (found, sum) = try await lane.perform { () throws(SystemError) in
@@ -120,6 +123,7 @@ final class PartWriter {
 
   private func openFile(at offset: Int) async throws(SystemError) {
     let path = partPath
+    try await session.makeFolder(of: name)
     file = try await lane.perform { () throws(SystemError) in try Descriptor.openPart(path, at: offset) }
   }
 
@@ -133,9 +137,31 @@ extension Session {
   /// Renames a complete part file. Returns its path.
   func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
     let path = path(file.name)
-    try await folderSync.sync(after: { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) })
+    guard let inner = FilePaths.folder(of: file.name) else {
+      try await folderSync.sync(after: { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) })
+      confirm(key)
+      return path
+    }
+    try await looks.perform { [folder] () throws(SystemError) in
+      try Descriptor.move(path + ".part", to: path)
+      try Descriptor.syncFolder(FileName.path(inner, in: folder))
+    }
     confirm(key)
     return path
+  }
+
+  /// Makes the folder of a name, and writes the entries for it to the disk.
+  func makeFolder(of name: String) async throws(SystemError) {
+    guard let inner = FilePaths.folder(of: name), !madeFolders.withLock({ $0.contains(inner) }) else { return }
+    try await folderSync.sync(after: { [folder] () throws(SystemError) in
+      try Descriptor.makeFolder(FileName.path(inner, in: folder))
+      var outer = FilePaths.folder(of: inner)
+      while let path = outer {
+        try Descriptor.syncFolder(FileName.path(path, in: folder))
+        outer = FilePaths.folder(of: path)
+      }
+    })
+    madeFolders.withLock { _ = $0.insert(inner) }
   }
 
   /// Notes that a body has been renamed. It does not wait for the write, since the file itself is the evidence.

@@ -14,6 +14,8 @@ final class Session: Sendable {
   let folder: String
   let journal: GroupSync
   let folderSync: GroupSync
+  /// The folders below it that are known to exist.
+  let madeFolders = Locked<Set<String>>([])
   /// The threads for file operations.
   let crew = LaneCrew(name: "headgate-session", size: 4)
   let looks: SerialLane

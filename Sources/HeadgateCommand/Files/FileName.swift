@@ -11,11 +11,7 @@ enum FileName {
   ///
   /// A name that is too long is shortened before its extension, and one with a query at its end.
   static func of(_ url: String) -> String {
-    let encoded = lastComponent(of: url.utf8[...])
-    // A name that is not UTF-8 after decoding stays percent-encoded.
-    let name = String(validating: percentDecoded(encoded), as: UTF8.self) ?? String(decoding: encoded, as: UTF8.self)
-    let safe = harmless(name)
-    let file = safe.isEmpty ? "index.html" : safe
+    let file = file(of: url)
     guard let query = query(of: url), file.utf8.count + 1 < longest else { return notPart(file) }
     return notPart(start(of: file + "?" + withoutHarm(query), atMost: longest))
   }
@@ -35,12 +31,65 @@ enum FileName {
     }
   }
 
-  private static func query(of url: String) -> String? {
+  /// Text that is not UTF-8 after decoding stays percent-encoded.
+  static func decoded(_ encoded: Substring.UTF8View) -> String {
+    String(validating: percentDecoded(encoded), as: UTF8.self) ?? String(decoding: encoded, as: UTF8.self)
+  }
+
+  fileprivate static func query(of url: String) -> String? {
     let rest = url.utf8.prefix { $0 != UInt8(ascii: "#") }
     guard let mark = rest.firstIndex(of: UInt8(ascii: "?")) else { return nil }
     let query = rest[rest.index(after: mark)...]
     return query.isEmpty ? nil : String(decoding: query, as: UTF8.self)
   }
+
+  /// The name without its query.
+  private static func file(of url: String) -> String {
+    let safe = harmless(decoded(lastComponent(of: url.utf8[...])))
+    return safe.isEmpty ? "index.html" : safe
+  }
+
+  /// A name, its stem and its extension without the full stop. The stem includes the query, so that it distinguishes
+  /// files too.
+  struct Parts: Hashable, Sendable {
+    let name: String
+    let stem: String
+    let ext: String
+
+    /// The parts of a name that is not made from a URL.
+    init(_ name: String) { self.init(name, file: name) }
+
+    /// The parts of the name made from a URL.
+    init(ofURL url: String) {
+      let name = FileName.of(url)
+      let file = FileName.file(of: url)
+      self.init(name, file: FileName.query(of: url) == nil || !name.utf8.starts(with: file.utf8) ? name : file)
+    }
+
+    private init(_ name: String, file: String) {
+      self.name = name
+      let ext = FileName.pathExtension(of: file)
+      stem = String(file.dropLast(ext.count)) + String(name.dropFirst(file.count))
+      self.ext = String(ext.dropFirst())
+    }
+  }
+
+  /// The folders of a URL's path, decoded and made harmless, as many as fit in a path.
+  static func folders(of url: String) -> [String] {
+    var rest = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
+    var (folders, length): ([String], Int) = ([], 0)
+    for encoded in rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst().dropLast() {
+      let folder = harmless(decoded(encoded))
+      length += folder.utf8.count + 1
+      guard length <= longestFolders else { break }
+      if !folder.isEmpty { folders.append(folder) }
+    }
+    return folders
+  }
+
+  /// Systems allow paths of about 4,000 bytes. The rest is for the output folder and the text of a template.
+  private static let longestFolders = 2_000
 
   /// A name in a folder.
   static func path(_ name: String, in folder: String) -> String {
@@ -57,7 +106,7 @@ enum FileName {
     return rest[rest.index(after: slash)...]
   }
 
-  private static func percentDecoded(_ encoded: Substring.UTF8View) -> [UInt8] {
+  static func percentDecoded(_ encoded: Substring.UTF8View) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = encoded
     while let byte = rest.popFirst() {
@@ -81,13 +130,18 @@ enum FileName {
     }
   }
 
-  private static func harmless(_ name: String) -> String {
+  static func harmless(_ name: String) -> String {
     var safe = withoutHarm(name)
     // Hidden files, `.` and `..`.
     if safe.utf8.first == UInt8(ascii: ".") { safe = "_" + String(safe.unicodeScalars.dropFirst()) }
-    guard safe.utf8.count > longest else { return safe }
-    let extent = pathExtension(of: safe)
-    return start(of: safe, atMost: longest - extent.utf8.count) + extent
+    return shortened(safe)
+  }
+
+  /// A name that is too long is shortened before its extension.
+  static func shortened(_ name: String) -> String {
+    guard name.utf8.count > longest else { return name }
+    let extent = pathExtension(of: name)
+    return start(of: name, atMost: longest - extent.utf8.count) + extent
   }
 
   private static func withoutHarm(_ text: String) -> String {
@@ -96,13 +150,13 @@ enum FileName {
 
   /// `.part` is the suffix of incomplete files, and a complete file must not collide with one. The case is ignored, as
   /// some file systems do.
-  private static func notPart(_ name: String) -> String {
+  static func notPart(_ name: String) -> String {
     let end = name.utf8.suffix(5).map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     return end == Array(".part".utf8) ? name + "_" : name
   }
 
   /// The extension: everything from the last full stop on, if 1 to 16 ASCII letters or digits follow, else nothing.
-  private static func pathExtension(of name: String) -> String {
+  static func pathExtension(of name: String) -> String {
     let tail = name.utf8.suffix(17)
     guard let dot = tail.lastIndex(of: UInt8(ascii: ".")), tail.index(after: dot) != tail.endIndex else { return "" }
     let isPlain = tail[tail.index(after: dot)...].allSatisfy { byte in
@@ -113,7 +167,7 @@ enum FileName {
 
   /// As many whole characters as fit. It counts from the front: the end of a character is found in one pass, but its
   /// start may take a pass each time.
-  private static func start(of name: String, atMost most: Int) -> String {
+  static func start(of name: String, atMost most: Int) -> String {
     var start = ""
     for character in name {
       guard start.utf8.count + character.utf8.count <= most else { break }

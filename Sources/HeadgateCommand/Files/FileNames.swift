@@ -25,6 +25,9 @@ final class FileNames: Sendable {
     }
   }
 
+  /// Marks a name as taken. Returns whether it was free.
+  func take(_ name: String) -> Bool { state.withLock { $0.taken.insert(name.hashValue) } }
+
   /// The name itself, or the first of `name.1`, `name.2`, … that is free.
   func claim(_ name: String) -> String {
     state.withLock { state in

@@ -1,0 +1,51 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+// The names and paths of files.
+
+extension FetchOptions {
+  /// The path that the file of a URL should have below the folder.
+  func wishedPath(_ job: FetchJob, _ parts: FileName.Parts? = nil) -> String {
+    let request = addressed(job)
+    let parts = parts ?? job.wish.map { FileName.Parts($0) } ?? FileName.Parts(ofURL: request.url)
+    return template?.path(request, parts, number: job.index + 1, line: job.line) ?? parts.name
+  }
+
+  /// The request for the URL itself, even if another one is sent: over a Unix-domain socket, or to a mirror.
+  private func addressed(_ job: FetchJob) -> DispatchRequest {
+    connection?.unixSocket == nil && job.mirror == nil ? job.request : (try? DispatchRequest(job.url)) ?? job.request
+  }
+}
+
+extension FetchRun {
+  /// Assigns the path of a URL's file below the folder. Called in the order of the list.
+  func name(_ job: FetchJob) async -> String {
+    let wished = options.wishedPath(job)
+    guard let template = options.template else { return paths.claim(wished) }
+    guard template.hasFolders else { return told(paths.claim(wished), wished) }
+    let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }
+    return told(claimed ?? paths.claim(wished), wished)
+  }
+
+  /// Reports once that a template makes the same path for several URLs.
+  private func told(_ claimed: String, _ wished: String) -> String {
+    if paths.isWishedAgain(wished), !hasToldOfNumbers.exchange(true) {
+      report.remark(
+        "-o \(options.template?.text ?? ""): several URLs have the path \(wished), and all but the first are "
+          + "numbered, such as \(claimed); {n} or {hash} makes paths different")
+    }
+    return claimed
+  }
+
+  /// Makes the folder of a file before its request is sent.
+  func makeFolder(for name: String) async throws(DispatchError) {
+    guard FilePaths.folder(of: name) != nil else { return }
+    do throws(SystemError) {
+      try await folders.perform { [paths] () throws(SystemError) in try paths.makeFolder(of: name) }
+    } catch {
+      throw DispatchError(
+        .fileFailed, phase: .writing,
+        detail: "making the folder of \(FileName.path(name, in: options.folder)): \(error)")
+    }
+  }
+}
