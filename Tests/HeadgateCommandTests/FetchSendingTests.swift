@@ -108,13 +108,13 @@ import Testing
     let arguments = [origin.url("/delay/150"), origin.url("/once"), "-d", "x", "--retry", "1"] + target
     let once = await (try FetchTrial(arguments, in: folder)).finish()
     #expect(once.status == 4 && taken() == ["POST /delay/150", "POST /once"])
-    #expect(once.messages.contains("headgate: --retry sends no POST again, which might be done twice then"))
-    #expect(once.messages.contains("; whether it was done is not known\n"))
+    #expect(once.messages.contains("headgate: --retry does not repeat POST, which may have an effect twice"))
+    #expect(once.messages.contains("; whether the server has processed it is unknown\n"))
     for allowed in [["--retry-unsafe"], ["-H", "Idempotency-Key: 7"], ["-X", "PUT"]] {
       try? FileManager.default.removeItem(atPath: folder.file("run"))
       let fetched = await (try FetchTrial(arguments + allowed, in: folder)).finish()
       #expect(taken().filter { $0.hasSuffix("/once") }.count == 2, "\(allowed): \(fetched.messages)")
-      #expect(!fetched.messages.contains("--retry sends no"))
+      #expect(!fetched.messages.contains("--retry does not repeat"))
     }
   }
 
@@ -140,11 +140,11 @@ import Testing
     _ = taken()
     let again = await (try FetchTrial(urls + arguments + ["--log", "@/log"], in: folder)).finish()
     #expect(taken() == ["POST /status/500"])
-    #expect(again.messages.contains("whether it was done is not known; --retry-unsafe sends it again\n"))
+    #expect(again.messages.contains("its outcome is unknown; --retry-unsafe sends it again\n"))
     #expect(again.status == 1 && again.record(urls[0])?.error == "outcome_unknown")
     let failed = ["-P", "@/out", "--session", "@/run", "--retry-failed"]
     let others = await (try FetchTrial(failed, in: folder)).finish()
-    #expect(others.messages.contains("2 URLs of the session failed with another method or another body"))
+    #expect(others.messages.contains("2 URLs of the session failed with another method or body"))
     let unsafe = await (try FetchTrial(failed + ["-d", "x", "--retry-unsafe"], in: folder)).finish()
     #expect(taken() == ["POST /once", "POST /status/500"] && unsafe.messages.contains("ok 1  failed 1  "))
     #expect(folder.text(of: "out/once") == "x")
@@ -158,7 +158,7 @@ import Testing
     for _ in 0..<2 {
       let fetched = await (try FetchTrial(arguments, in: folder)).finish()
       #expect(fetched.messages.contains("no connection could be made"))
-      #expect(!fetched.messages.contains("not known"))
+      #expect(!fetched.messages.contains("unknown"))
     }
   }
 

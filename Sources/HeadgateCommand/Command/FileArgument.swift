@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// The value of an option that is the text itself, or names a file that has it: `@FILE`.
+/// The value of an option: a text, or a file that contains it (`@FILE`).
 enum FileArgument {
   /// The most bytes that are read from a file.
   static let most = 64 << 20
@@ -16,12 +16,12 @@ enum FileArgument {
   /// - Parameters:
   ///   - text: The value.
   ///   - option: The option's name, for errors.
-  ///   - standardInput: What `@-` reads; nil: that is a file of this name.
+  ///   - standardInput: The source of `@-`. Nil: a file of that name.
   static func bytes(_ text: String, of option: String, standardInput: Int32? = nil) throws(FetchProblem) -> [UInt8] {
     guard text.utf8.first == UInt8(ascii: "@") else { return Array(text.utf8) }
     let path = String(text.dropFirst())
     guard !path.isEmpty else {
-      throw FetchProblem("\(option): write the file's name right after the @", status: .usage)
+      throw FetchProblem("\(option): write the file name directly after the @", status: .usage)
     }
     let isInput = path == "-" && standardInput != nil
     do throws(SystemError) {
@@ -29,7 +29,7 @@ enum FileArgument {
       return try Descriptor.readFile(path, atMost: most)
     } catch {
       guard error.errno != EFBIG else { throw FetchProblem("\(option): it has more than \(most >> 20) MiB") }
-      throw FetchProblem("\(option): \(isInput ? "the standard input" : "the file \(path)") can't be read: \(error)")
+      throw FetchProblem("\(option): \(isInput ? "standard input" : "the file \(path)") can't be read: \(error)")
     }
   }
 

@@ -1,8 +1,8 @@
 import HeadgateReport
 
-/// A body as the command line has it: texts, some of which name files.
+/// A body as given on the command line: texts, some of which name files.
 struct BodySource: Hashable, Sendable {
-  /// How the texts become one body.
+  /// How the texts are read and joined.
   enum Form: String, Sendable {
     case form = "--data"
     case raw = "--data-raw"
@@ -15,7 +15,7 @@ struct BodySource: Hashable, Sendable {
 
   /// The body. Reads the files.
   ///
-  /// - Parameter standardInput: What `@-` reads.
+  /// - Parameter standardInput: The source of `@-`.
   func read(_ standardInput: Int32) throws(FetchProblem) -> SentBody {
     var parts: [[UInt8]] = []
     for text in texts { parts.append(try read(text, standardInput)) }
@@ -25,7 +25,7 @@ struct BodySource: Hashable, Sendable {
     let bytes = Array(parts.joined())
     do throws(JSONError) { _ = try JSONReader.read(bytes) } catch {
       throw FetchProblem(
-        "--json: this is no JSON: \(error); --data-binary with -H 'Content-Type: application/json' sends it as it is",
+        "--json: not valid JSON: \(error); --data-binary with -H 'Content-Type: application/json' sends it unchanged",
         status: .usage)
     }
     return SentBody(bytes, type: SentBody.jsonType)
@@ -35,7 +35,7 @@ struct BodySource: Hashable, Sendable {
     if form == .raw { return Array(text.utf8) }
     let bytes = try FileArgument.bytes(text, of: form.rawValue, standardInput: standardInput)
     guard form == .form, text.utf8.first == UInt8(ascii: "@") else { return bytes }
-    // As curl does: a file of values in lines is one line of a form.
+    // As in curl: the lines of a file are joined.
     return bytes.filter { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != 0 }
   }
 }

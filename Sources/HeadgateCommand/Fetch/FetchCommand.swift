@@ -137,13 +137,13 @@ struct FetchCommand: AsyncParsableCommand {
       throw ValidationError("Standard input can be read only once; give -i - once.")
     }
     guard sending.readsInput.isEmpty || !lists.contains("-") else {
-      throw ValidationError("The standard input can be read only once; give -i - or @-.")
+      throw ValidationError("Standard input can be read only once; give -i - or @-.")
     }
     guard !sending.retryUnsafe || retry > 0 || session.session != nil else {
-      throw ValidationError("--retry-unsafe is about what is sent twice: give --retry N or --session FILE as well.")
+      throw ValidationError("--retry-unsafe applies to repeated requests: give --retry N or --session FILE too.")
     }
     guard !session.newer || sending.sentMethod == .get && sending.source == nil else {
-      throw ValidationError("-N asks for what has changed since, which only GET without a body does; leave it out.")
+      throw ValidationError("-N requests what has changed, which needs GET without a body; leave it out.")
     }
     guard log != "-" || hasFiles else {
       throw ValidationError(
@@ -151,6 +151,14 @@ struct FetchCommand: AsyncParsableCommand {
     }
     guard session.session == nil || hasFiles else {
       throw ValidationError("--session applies to files: give -P DIR, -O or -o too.")
+    }
+    guard !naming.contentDisposition || hasFiles else {
+      throw ValidationError("--content-disposition applies to files: give -P DIR, -O or -o too.")
+    }
+    guard !naming.contentDisposition || session.session == nil else {
+      throw ValidationError(
+        "--content-disposition and --session exclude each other: a session has to know the name of a file before the "
+          + "request, so that it can continue a partial file.")
     }
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
   }
@@ -180,6 +188,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.list = list.rules
     options.target = list.check ? .statuses : folder.map { .folder($0) } ?? (hasFiles ? .folder(".") : .output)
     options.template = naming.output
+    options.takesNames = naming.contentDisposition
     (options.perHost, options.rules) = try pace.limits(perHost: limits.perHost, limits.rules)
     options.sparesLoopback = pace.minInterval == nil
     options.pauses = pace.retryAfter.pauses

@@ -68,6 +68,8 @@ struct FetchOptions: Sendable {
   var maxHeld = 4 << 30
   /// The paths of files below the folder. Nil: names made from URLs.
   var template: OutputTemplate?
+  /// Whether files get the names in the responses.
+  var takesNames = false
   /// Whether a file replaces an existing one of the same name.
   var overwrites = false
   /// The journal of a session, nil without one; whether only failed URLs are fetched again; whether complete files are

@@ -70,7 +70,8 @@ extension FetchRun {
     let check = job.checksum.map { ChecksumCheck($0) }
     await dispatcher.dispatchShort(
       enqueuing: job.request,
-      to: options.overwrites ? .replacing(path) : .numbered(path),
+      // A file that is renamed later must not replace another one before.
+      to: options.overwrites && !options.takesNames ? .replacing(path) : .numbered(path),
       checking: check?.function,
       onProgress: received?.listener()
     ) { [self] result in
@@ -83,7 +84,7 @@ extension FetchRun {
   ) {
     let outcome: FetchOutcome
     switch (result, mismatch) {
-    case (.success(let response), _): outcome = .stored(response)
+    case (.success(let response), _): outcome = renamed(job, response)
     case (.failure, let mismatch?): outcome = .mismatched(mismatch)
     case (.failure(let error), nil) where DiskFault.isLasting(error):
       diskFailed(job, error)
@@ -96,6 +97,12 @@ extension FetchRun {
       report.ended(job, outcome)
       ended(job)
     }
+  }
+
+  private func renamed(_ job: FetchJob, _ response: FileResponse) -> FetchOutcome {
+    guard options.takesNames, let path = response.path else { return .stored(response) }
+    let named = renamed(job, response.head, path)
+    return .kept(response.head, url: response.url, path: named, bytes: response.bytes, times: response.times)
   }
 
   private func fileFailed(_ job: FetchJob, _ error: DispatchError) {

@@ -1,24 +1,24 @@
 import HTTPTypes
 import HeadgateDispatch
 
-// What is said of requests that are no plain GET, before they are sent.
+// Remarks on requests other than GET.
 
 extension FetchRun {
-  /// Says what the options don't do that somebody may expect of them.
+  /// Says what the options don't do although a user may expect it.
   ///
-  /// - Parameter otherFailures: How many failures of the session belong to other methods and bodies.
+  /// - Parameter otherFailures: The number of failures in the session with other methods and bodies.
   func remarkOnSending(otherFailures: Int) {
     if otherFailures > 0 {
       report.remark(
-        "\(otherFailures) URLs of the session failed with another method or another body: give the -X, -d or --json that "
-          + "they failed with")
+        "\(otherFailures) URLs of the session failed with another method or body; give the same -X, -d or --json to "
+          + "repeat them")
     }
-    // Any URL will do: what decides is the method and the fields.
+    // For any URL: only the method and the fields matter.
     guard options.retries > 0, let sample = try? options.request("http://a/"), !options.sent.mayRepeat(sample) else {
       return
     }
     report.remark(
-      "--retry sends no \(options.sent.method.rawValue) again, which might be done twice then; an Idempotency-Key field "
+      "--retry does not repeat \(options.sent.method.rawValue), which may have an effect twice; an Idempotency-Key field "
         + "or --retry-unsafe allows it")
   }
 }

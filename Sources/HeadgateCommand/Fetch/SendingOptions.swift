@@ -1,7 +1,7 @@
 import ArgumentParser
 import HTTPTypes
 
-/// What is sent to every URL: another method than GET, a body. Named as in curl.
+/// Options for the method and the body of all requests, named as in curl.
 struct SendingOptions: ParsableArguments {
   @Option(
     name: [.customShort("X", allowingJoined: true), .customLong("method"), .customLong("request")],
@@ -13,30 +13,31 @@ struct SendingOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
-      "Send this body to every URL, as a form unless -H 'Content-Type: …' says otherwise; @FILE reads it from a file, "
-        + "without its line ends, and @- from the standard input. Several are joined by &.",
+      "The body for every URL, sent as a form unless -H 'Content-Type: …' sets another type. @FILE reads it from a file "
+        + "without its line ends, and @- from standard input. Several are joined by &.",
       valueName: "text|@file"
     )
   )
   var data: [String] = []
 
   @Option(
-    help: ArgumentHelp("The same, and an @ at the beginning means nothing.", valueName: "text"))
+    help: ArgumentHelp("The same as --data, but an @ has no meaning.", valueName: "text"))
   var dataRaw: [String] = []
 
   @Option(
-    help: ArgumentHelp("The same as --data, and a file is sent with all its bytes.", valueName: "text|@file"))
+    help: ArgumentHelp("The same as --data, but a file is sent unchanged.", valueName: "text|@file"))
   var dataBinary: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "Send this JSON to every URL, and ask for JSON (Content-Type, Accept); @FILE as above.", valueName: "json|@file"))
+      "A JSON body for every URL, with Content-Type and Accept: application/json. @FILE as above.",
+      valueName: "json|@file"))
   var json: [String] = []
 
   @Flag(
     help: ArgumentHelp(
-      "Let --retry and --session send a URL twice that may not be: POST and PATCH without an Idempotency-Key field. For "
-        + "servers that can tell."))
+      "Repeat requests that must not be sent twice, with --retry and --session: POST and PATCH without an "
+        + "Idempotency-Key field. For servers that detect duplicates."))
   var retryUnsafe = false
 
   func validate() throws {
@@ -45,14 +46,14 @@ struct SendingOptions: ParsableArguments {
       throw ValidationError("--data, --data-raw, --data-binary and --json exclude each other; give one of them.")
     }
     guard readsInput.count <= 1 else {
-      throw ValidationError("The standard input can be read only once; give @- once.")
+      throw ValidationError("Standard input can be read only once; give @- once.")
     }
   }
 
-  /// The options that read the standard input.
+  /// The values that read standard input.
   var readsInput: [String] { (data + dataBinary + json).filter { $0 == "@-" } }
 
-  /// Where the body comes from; nil: there is none.
+  /// The source of the body. Nil without one.
   var source: BodySource? {
     if !data.isEmpty { return BodySource(form: .form, texts: data) }
     if !dataRaw.isEmpty { return BodySource(form: .raw, texts: dataRaw) }
@@ -60,6 +61,6 @@ struct SendingOptions: ParsableArguments {
     return json.isEmpty ? nil : BodySource(form: .json, texts: json)
   }
 
-  /// The method that these make.
+  /// The method of the requests.
   var sentMethod: HTTPRequest.Method { method ?? (source == nil ? .get : .post) }
 }

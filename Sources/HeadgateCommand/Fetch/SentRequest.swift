@@ -1,15 +1,15 @@
 import HTTPTypes
 import HeadgateDispatch
 
-/// The body that every URL gets.
+/// The body of all requests.
 struct SentBody: Sendable {
   static let formType = "application/x-www-form-urlencoded"
   static let jsonType = "application/json"
 
   let bytes: [UInt8]
-  /// Its Content-Type, unless a field says otherwise.
+  /// The Content-Type, unless a field sets another one.
   let type: String
-  /// Names it in journals: 128 bits of its SHA-256.
+  /// Identifies the body in journals: 128 bits of its SHA-256.
   let digest: String
 
   init(_ bytes: [UInt8], type: String) {
@@ -18,18 +18,17 @@ struct SentBody: Sendable {
   }
 }
 
-/// What is sent to every URL: a method, and perhaps a body.
+/// The method and the body of all requests.
 struct SentRequest: Sendable {
   var method = HTTPRequest.Method.get
   var body: SentBody?
-  /// Whether what may not be sent twice is sent twice all the same.
+  /// Whether requests that must not be sent twice are repeated anyway.
   var repeatsUnsafe = false
 
-  /// Whether the rest of a body can be asked for, and only for a newer one: ranges and conditions are for what GET alone
-  /// brings.
+  /// Whether ranges and conditions apply to the responses: to those of GET without a body.
   var isPlainGet: Bool { method == .get && body == nil }
 
-  /// Gives a request its method and its body.
+  /// Sets the method and the body of a request.
   func apply(to request: inout DispatchRequest) {
     request.method = method
     guard let body else { return }
@@ -38,13 +37,13 @@ struct SentRequest: Sendable {
     if body.type == SentBody.jsonType { request.setDefault(.accept, body.type) }
   }
 
-  /// Whether a request may be sent again though the server may have done what it asks for.
+  /// Whether a request may be sent again although the server may have processed it.
   func mayRepeat(_ request: DispatchRequest) -> Bool { repeatsUnsafe || request.isIdempotent }
 
-  /// What is asked of a URL, as journals have it: `POST http://a/ 0f1e…`.
+  /// The key of a URL in journals: `POST http://a/ 0f1e…`.
   func key(_ url: String) -> String { "\(method.rawValue) \(url)" + (body.map { " \($0.digest)" } ?? "") }
 
-  /// The URL of a key that asks for the same as this; nil for another method or another body.
+  /// The URL of a key. Nil for another method or another body.
   func url(ofKey key: String) -> String? {
     let parts = key.split(separator: " ", omittingEmptySubsequences: false)
     guard (2...3).contains(parts.count), parts[0] == method.rawValue,

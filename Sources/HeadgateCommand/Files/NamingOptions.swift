@@ -13,4 +13,10 @@ struct NamingOptions: ParsableArguments {
     transform: { try OutputTemplate($0) }
   )
   var output: OutputTemplate?
+
+  @Flag(
+    help: ArgumentHelp(
+      "Take the names of files from the Content-Disposition field of responses; with -o these are {name}, {stem} and "
+        + "{ext}. Files with the same name are numbered in the order of their arrival."))
+  var contentDisposition = false
 }

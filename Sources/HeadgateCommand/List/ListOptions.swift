@@ -80,7 +80,8 @@ extension FetchCommand {
     guard list.check else { return }
     let others: [(Bool, String)] = [
       (folder != nil, "-P"), (here, "-O"), (naming.output != nil, "-o"),
-      (!list.checksumFiles.isEmpty, "--checksum-file"), (overwrite, "--overwrite"), (session.session != nil, "--session"),
+      (naming.contentDisposition, "--content-disposition"), (!list.checksumFiles.isEmpty, "--checksum-file"),
+      (overwrite, "--overwrite"), (session.session != nil, "--session"),
       (session.newer, "-N"), (session.retryFailed, "--retry-failed"), (amounts.maxFilesize != nil, "--max-filesize"),
       (amounts.speedLimit != nil, "--speed-limit"), (amounts.speedTime != nil, "--speed-time"),
     ]

@@ -34,7 +34,8 @@ extension FetchRun {
       lines.queued.append(job)
     } else {
       let line = StoredLine(
-        url: job.url, name: job.name ?? "", index: job.index, checksum: job.checksum, mirrors: job.mirrors)
+        url: job.url, name: job.name ?? "", index: job.index, line: job.line, checksum: job.checksum,
+        mirrors: job.mirrors)
       lines.staged[endPoint, default: LineStore.Batch(endPoint: endPoint)].add(line)
     }
   }
@@ -107,7 +108,7 @@ extension FetchRun {
   private func submit(_ line: StoredLine, of endPoint: EndPoint) async {
     do throws(DispatchError) {
       let request = try request(line.url)
-      var job = FetchJob(url: line.url, request: request, index: line.index, name: line.name)
+      var job = FetchJob(url: line.url, request: request, index: line.index, line: line.line, name: line.name)
       (job.checksum, job.mirrors) = (line.checksum, line.mirrors)
       await submit(job)
     } catch {

@@ -5,16 +5,18 @@ struct StoredLine: Hashable, Sendable {
   let name: String
   /// Its place among all URLs.
   let index: Int
+  /// Its line in its list.
+  var line = 0
 
   var checksum: Checksum?
   var mirrors: [String] = []
 
-  /// Appends its encoding: the lengths of the texts, the index, and the texts.
+  /// Appends its encoding: the lengths of the texts, the index, the line, and the texts.
   func encode(into bytes: inout [UInt8]) {
     // No URL has a tab in it.
     let rest =
       checksum == nil && mirrors.isEmpty ? "" : ([checksum?.description ?? ""] + mirrors).joined(separator: "\t")
-    for number in [url.utf8.count, name.utf8.count, rest.utf8.count, index] {
+    for number in [url.utf8.count, name.utf8.count, rest.utf8.count, index, line] {
       withUnsafeBytes(of: UInt64(number).littleEndian) { bytes += $0 }
     }
     bytes += url.utf8
@@ -25,7 +27,7 @@ struct StoredLine: Hashable, Sendable {
   /// Reads a line from the front of the bytes, with its length in bytes. Nil if it is incomplete.
   static func decode(_ bytes: ArraySlice<UInt8>) -> (line: StoredLine, length: Int)? {
     guard bytes.count >= header else { return nil }
-    let numbers = (0..<4).map { place in
+    let numbers = (0..<5).map { place in
       bytes.dropFirst(8 * place).prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
     var rest = bytes.dropFirst(header)
@@ -38,7 +40,8 @@ struct StoredLine: Hashable, Sendable {
     let fields =
       texts[2].isEmpty ? [] : texts[2].split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     let line = StoredLine(
-      url: texts[0], name: texts[1], index: numbers[3], checksum: fields.first.flatMap { Checksum($0) },
+      url: texts[0], name: texts[1], index: numbers[3], line: numbers[4],
+      checksum: fields.first.flatMap { Checksum($0) },
       mirrors: Array(fields.dropFirst()))
     return (line, rest.startIndex - bytes.startIndex)
   }
@@ -54,5 +57,5 @@ struct StoredLine: Hashable, Sendable {
     return (lines, length)
   }
 
-  private static let header = 32
+  private static let header = 40
 }

@@ -106,6 +106,34 @@ enum Descriptor {
     }
   }
 
+  /// Renames a file. Returns false if the name is taken: by anything, or with `replacing` by anything but a regular file.
+  static func place(_ path: String, at name: String, replacing: Bool) throws(SystemError) -> Bool {
+    if replacing {
+      var info = stat()
+      guard stat(name, &info) != 0 || info.st_mode & S_IFMT == S_IFREG else { return false }
+    } else {
+      // Unlike rename, link never replaces a file.
+      if link(path, name) == 0 {
+        unlink(path)
+        return true
+      }
+      switch errno {
+      case EEXIST: return false
+      // On a file system without links, an empty file takes the name first, and is replaced.
+      case EPERM, EOPNOTSUPP, EMLINK:
+        let claim = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        guard claim >= 0 else {
+          if errno == EEXIST { return false }
+          throw .last
+        }
+        systemClose(claim)
+      default: throw .last
+      }
+    }
+    guard rename(path, name) == 0 else { throw .last }
+    return true
+  }
+
   static func close(_ descriptor: Int32) { systemClose(descriptor) }
 
   /// Writes all bytes. Blocks.

@@ -112,7 +112,8 @@ extension FetchRun {
     var (job, plan) = (first, description.plan)
     while true {
       let isOwn = job.mirror == nil
-      let part = PartWriter(description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
+      let part = PartWriter(
+        description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
       // Nil: the disk takes no more, and that was told.
       guard let outcome = await outcome(job, part, plan, session) else { return }
       if let next = next(after: job, outcome) {
