@@ -1,7 +1,7 @@
 /// The long part of `headgate fetch --help`.
 enum FetchHelp {
   static let text = """
-    Without -P or -O all bodies are written to standard output, one after another in the order of the list. With one \
+    Without -P, -O or -o all bodies are written to standard output, one after another in the order of the list. With one \
     of them each body becomes a file, named after the last part of its URL's path and its query. The file is called \
     name.part until it is complete. Files with the same name are numbered in the order of the list. A status other \
     than 2xx, after redirects, is an error, and its body is not kept.
@@ -50,6 +50,7 @@ enum FetchHelp {
         --header-env Authorization=API_AUTHORIZATION
       headgate fetch -i urls.txt -P out -H 'api.example.com=X-Key: 7'
       headgate fetch -i urls.txt -P out -o '{host}/{path}/{name}'
+      headgate fetch -i urls.txt -P out --content-disposition --max-failures 20
       headgate fetch -i urls.txt -P out --json '{"query": "x"}'
       headgate fetch https://example.com/a.json https://example.com/b.json \\
         | jq .

@@ -90,7 +90,7 @@ extension FetchCommand {
         "--check and \(other.1) can't be combined, since --check keeps no bodies; give one of them.")
     }
     guard sending.method == nil, sending.source == nil else {
-      throw ValidationError("--check asks by HEAD and GET, and sends no body: leave out -X, -d and --json.")
+      throw ValidationError("--check sends HEAD and GET without a body: leave out -X, -d and --json.")
     }
     guard log != "-" else {
       throw ValidationError(

@@ -24,6 +24,9 @@ enum ComingFrom {
     "\(listed) -P out --per-host 4": .list(.long, most: 4),
     "\(listed) -O --per-host 8": .list(in: "", .long, most: 8),
     "\(listed) -O": .list(in: "", .long),
+    "\(listed) -O --max-failures 5": .list(in: ""),
+    "\(listed) -o '{host}/{path}/{name}'": CommandEffect(
+      requests: CommandEffect.short, files: ["", "/a.json", "/b.json", "/c.json"].map { "127.0.0.1" + $0 }),
     "\(listed) > all": CommandEffect(
       requests: CommandEffect.short, files: ["all"], contents: ["all": "/a.json\n/b.json\n/c.json\n"]),
     "grep -o 'https://[^\"]*' page.html | headgate fetch -i - -O --per-host 4": .stored("a.json", "b.json"),
@@ -70,8 +73,12 @@ enum ComingFrom {
     "headgate fetch --check \(one)": CommandEffect(requests: ["HEAD example.com/a.json"], output: "200\t\(one)\n"),
     "headgate fetch -O -j 8 \(two)": .stored("a.json", "b.json"),
     "headgate fetch -O --per-host 4 \(two)": .stored("a.json", "b.json"),
-    "headgate fetch \(one) > a": CommandEffect(
+    "headgate fetch -o a \(one)": CommandEffect(
       requests: ["GET example.com/a.json"], files: ["a"], contents: ["a": "/a.json\n"]),
+    "headgate fetch -O --content-disposition \(one)": .stored("a.json"),
+    "headgate fetch -d 'name=Ada' https://api.example.com/items": CommandEffect(
+      requests: ["POST api.example.com/items"], fields: ["Content-Type": "application/x-www-form-urlencoded"],
+      output: "name=Ada"),
     "headgate fetch -O --rate 2/s \(two)": .stored("a.json", "b.json", seconds: 0.5),
     "headgate fetch --retry 5 -O https://example.com/busy.json": CommandEffect(
       busy: ["/busy.json"], requests: ["GET example.com/busy.json", "GET example.com/busy.json"], files: ["busy.json"]),
