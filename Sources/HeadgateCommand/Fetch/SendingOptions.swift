@@ -13,7 +13,7 @@ struct SendingOptions: ParsableArguments {
   @Option(
     name: [.customShort("d", allowingJoined: true), .long],
     help: ArgumentHelp(
-      "The body for every URL, sent as a form unless -H 'Content-Type: …' sets another type. @FILE reads it from a file "
+      "The body for every URL, sent as a form unless -H 'Content-Type: TYPE' sets another type. @FILE reads it from a file "
         + "without its line ends, and @- from standard input. Several are joined by &.",
       valueName: "text|@file"
     )
