@@ -67,6 +67,8 @@ extension AcceptanceTests {
       #expect(during.count < 16)
       let refused = arrivals.count { $0.status == 429 }
       #expect(refused <= 16)
+      // Nothing starts during the pause, long before its end and shortly before it.
+      #expect(arrivals.allSatisfy { $0.second <= first + 1 || $0.second >= first + 5 })
       #expect(arrivals.contains { $0.second >= first + 5 })
       #expect(arrivals.count == 500 + refused)
     }
@@ -106,6 +108,7 @@ extension AcceptanceTests {
       let (start, end) = (try #require(arrivals.first).second, try #require(arrivals.last).second)
       let share = Double(arrivals.count - 1) / (end - start) / 10
       #expect(refused <= 2)
+      if seconds >= 60 { #expect(arrivals.count { $0.status == 200 && $0.second < start + 60 } >= 570) }
       // A machine that wakes late starts late, and what is late is not caught up with.
       #expect(share >= (Self.seconds == nil ? 0.75 : 0.95))
       #expect(fetched.messages.contains("ok \(10 * seconds - refused)  "))

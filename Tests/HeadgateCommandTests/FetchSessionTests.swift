@@ -53,12 +53,15 @@ import Testing
         let range = request.header("Range")
         state.asked.append(
           Asked(
-            path: request.path, range: range, condition: request.header("If-None-Match") ?? request.header("If-Range")))
+            path: request.path, range: range,
+            condition: request.header("If-None-Match") ?? request.header("If-Range")
+              ?? request.header("If-Modified-Since")))
         if let status = state.status { return .text("", status: status) }
         let tag = "\"\(state.version)\""
+        let modified = "Sun, 0\(state.version) Nov 2026 00:00:00 GMT"
         let body = Self.body(state.version, state.size)
         var answer: OriginAnswer
-        if request.header("If-None-Match") == tag {
+        if request.header("If-None-Match") == tag || request.header("If-Modified-Since") == modified {
           answer = .bytes([], status: 304)
         } else if let range, request.header("If-Range") == tag, let offset = Int(range.dropFirst(6).dropLast()) {
           if offset < body.count {
@@ -71,7 +74,8 @@ import Testing
         } else {
           answer = .bytes(body)
         }
-        if state.sendsTags { answer.headers.append(OriginHeader("ETag", tag)) }
+        let validator = state.sendsTags ? OriginHeader("ETag", tag) : OriginHeader("Last-Modified", modified)
+        answer.headers.append(validator)
         return answer
       }
     }
@@ -178,6 +182,17 @@ import Testing
     _ = site.asked
     #expect(try await run(urls).messages.contains("there 2"))
     #expect(site.asked.isEmpty)
+  }
+
+  @Test func `-N asks by the date where a server sends no ETag`() async throws {
+    site.state.withLock { $0.sendsTags = false }
+    _ = try await run([origin.url("/a")])
+    _ = site.asked
+    #expect(try await run([origin.url("/a")], "-N").records.map(\.status) == [304])
+    #expect(site.asked.map(\.condition) == ["Sun, 01 Nov 2026 00:00:00 GMT"])
+    site.state.withLock { $0.version = 2 }
+    #expect(try await run([origin.url("/a")], "-N").records.map(\.status) == [200])
+    #expect(folder.bytes(of: "out/a") == Site.body(2, 1000))
   }
 
   @Test func `--retry-failed asks for what failed, with a list or without`() async throws {

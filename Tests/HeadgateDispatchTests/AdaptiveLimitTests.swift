@@ -164,4 +164,35 @@ private func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(se
     #expect(
       LearnedLimits.Entry(requests: 0, rate: -1, expires: 0) == LearnedLimits.Entry(requests: 1, rate: nil, expires: 0))
   }
+
+  @Test("each change of a limit is reported", arguments: 0..<20)
+  func reported(seed: UInt64) {
+    var random = SeededRandom(seed: seed)
+    var limit = AdaptiveLimit(AdaptivePolicy(answersPerRefusal: 5), ceiling: 40)
+    var (requests, rate, now, withdrawals) = (limit.requests, limit.rate, 1.0, 0)
+    for _ in 0..<2_000 {
+      now += Double(Int.random(in: 1...400, using: &random)) / 1_000
+      let start = limit.started(running: Int.random(in: 1...limit.requests, using: &random), at: at(now))
+      now += Double(Int.random(in: 1...300, using: &random)) / 1_000
+      let isRefused = Int.random(in: 0..<12, using: &random) == 0
+      let change =
+        isRefused ? limit.refused(start, status: 429, at: at(now)).change : limit.accepted(start, at: at(now))
+      for change in [limit.withdrawal.take(), change].compactMap(\.self) {
+        if change.cause == .withdrawn { withdrawals += 1 }
+        if change.dimension == .rate { rate = change.to } else { requests = Int(change.to) }
+      }
+      #expect(requests == limit.requests && rate == limit.rate)
+    }
+    #expect(withdrawals > 0)
+  }
+
+  @Test("numbers beyond all bounds are replaced by possible ones")
+  func possible() {
+    let remembered = LearnedLimits.Entry(requests: .max, rate: nil, expires: .max)
+    var limit = AdaptiveLimit(AdaptivePolicy(firstRequests: .max), ceiling: .max, remembered: remembered)
+    #expect(limit.requests == 1_000_000)
+    limit.ceiling = .max
+    #expect(limit.requests == 1_000_000 && limit.notBefore == .distantPast)
+    #expect(AdaptiveLimit(AdaptivePolicy(firstRequests: .max), ceiling: .max).requests == 1_000_000)
+  }
 }

@@ -67,6 +67,21 @@ import Testing
     #expect(results.count == 4)
   }
 
+  @Test("the first rate of a gate counts the starts that its own change allows")
+  func firstRate() throws {
+    let gate = try gate(EndPointLimits(requests: 2))
+    let results = Results()
+    clock.advance(by: .seconds(500))
+    for _ in 0..<9 { _ = ask(gate, into: results) }
+    #expect(results.count == 2)
+    gate.setLimits(try EndPointLimits(requests: 9, rates: [.rolling(3, per: .seconds(60))]), for: here)
+    #expect(results.count == 5)
+    clock.advance(by: .seconds(59))
+    #expect(results.count == 5)
+    clock.advance(by: .seconds(3))
+    #expect(results.count == 8)
+  }
+
   @Test("a start that never happened returns its place")
   func declined() throws {
     let gate = try gate(EndPointLimits(requests: 4, rates: [.rolling(1, per: .seconds(1))]))

@@ -35,6 +35,7 @@ enum OptionAdvice {
       (["-w", "--wait", "--delay"], "give --min-interval SECONDS, or --rate N/s."),
       (["--write-out"], "give --log FILE for a JSON record of each URL; - is the standard output."),
       (["--spider"], "give --check."),
+      (["--checksum"], "give --checksum-file FILE, with lines as sha256sum writes them."),
       (["-r", "--recursive", "--mirror"], "links are not followed: give a list of URLs with -i FILE."),
       (["--no-check-certificate"], "give -k, or better --cacert FILE."),
       (["--compressed"], "servers are asked for gzip without it. Leave it out."),

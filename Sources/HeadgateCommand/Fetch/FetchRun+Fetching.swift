@@ -31,6 +31,8 @@ extension FetchRun {
   /// permit, just as it does without this step.
   func named(_ job: FetchJob) async -> FetchJob {
     guard !transport.knowsName(for: job.request) else { return job }
+    nameWaits.enter(job.request.endPoint)
+    defer { nameWaits.leave(job.request.endPoint) }
     var job = job
     var attempts = options.retries + 1
     while await !transport.lookUpName(for: job.request) {

@@ -25,6 +25,7 @@ final class FetchRun: Sendable {
   let transport: CurlTransport
   /// Limits how many URLs wait for a name look-up.
   let nameRoom = Semaphore(name: "headgate-names", permits: FetchRun.lookahead)
+  let nameWaits = NameWaits()
   let report: FetchReport
   let output: OutputWriter
   let pending = PendingCount()

@@ -13,7 +13,7 @@ extension FetchRun {
     let tally = report.tally
     let snapshot = dispatcher.snapshot()
     var state = ProgressState(
-      done: tally.done, running: snapshot.running, queued: snapshot.waiting, failed: tally.failed,
+      done: tally.done, running: snapshot.running, queued: snapshot.waiting + nameWaits.count, failed: tally.failed,
       bytes: received?.value ?? tally.bytes, seconds: elapsed.inSeconds,
       rows: snapshot.endPoints.map { ProgressState.Row($0) })
     // A list that has grown since it was counted has more lines.
@@ -45,6 +45,8 @@ extension FetchRun {
   func tellState() {
     var (state, _) = progressState()
     state.rows = []
-    report.show("headgate: \(state.plain)\n\(dispatcher.snapshot())")
+    let stored = backlog.withLock { $0.staged + $0.stored }
+    let text = stored > 0 ? "\(Amount.grouped(stored)) URLs wait on disk until their hosts have room\n" : ""
+    report.show("headgate: \(state.plain)\n\(nameWaits.description)\(text)\(dispatcher.snapshot())")
   }
 }

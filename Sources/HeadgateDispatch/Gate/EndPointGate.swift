@@ -114,7 +114,8 @@ public final class EndPointGate: Sendable {
     at endPoint: EndPoint? = nil, _ event: (inout sending Scheduler<any GateClient>) -> Result
   ) -> (Result, @Sendable () -> Void) {
     let (result, calls) = state.withLock { state in
-      if state.scheduler.isTimed { state.scheduler.advance(to: timers.now) }
+      // Even if nothing has asked for the time so far: the change may introduce the first rate, and start requests.
+      state.scheduler.advance(to: timers.now)
       let result = event(&state.scheduler)
       hearing.store(state.scheduler.limits.hearsOutcomes, ordering: .relaxed)
       if state.scheduler.limits.adaptive != nil { guarding.store(true, ordering: .relaxed) }

@@ -18,6 +18,8 @@ struct AdaptiveLimit: Sendable {
     case accepted
     /// A request was refused with this status.
     case refused(status: Int)
+    /// A value that was tried, and was not needed or not to blame, was withdrawn.
+    case withdrawn
   }
 
   /// A change of one limit.
@@ -29,7 +31,12 @@ struct AdaptiveLimit: Sendable {
     let cause: Cause
 
     var description: String {
-      let why = if case .refused(let status) = cause { "learned by \(status)" } else { "after accepted requests" }
+      let why =
+        switch cause {
+        case .refused(let status): "learned by \(status)"
+        case .accepted: "after accepted requests"
+        case .withdrawn: "after a try"
+        }
       switch dimension {
       case .requests: return "limit \(Int(from ?? 0)) -> \(Int(to)) \(why)"
       case .rate: return "rate \(from.map(AdaptiveLimit.words) ?? "none") -> \(AdaptiveLimit.words(ofRate: to)) \(why)"
@@ -56,9 +63,12 @@ struct AdaptiveLimit: Sendable {
 
   var policy: AdaptivePolicy
   /// The configured limit on concurrent requests.
-  var ceiling: Int { didSet { ceiling = max(1, ceiling) } }
+  var ceiling: Int { didSet { ceiling = Self.possible(ceiling) } }
   /// The time of the last response.
   private(set) var lastNews = Deadline.distantPast
+
+  /// The last withdrawal, until it is reported.
+  var withdrawal: Change?
 
   private var most: LearnedValue
   private var pace: LearnedValue?
@@ -100,9 +110,9 @@ struct AdaptiveLimit: Sendable {
   ///     responses have arrived as after a refusal.
   init(_ policy: AdaptivePolicy, ceiling: Int, remembered: LearnedLimits.Entry? = nil) {
     self.policy = policy
-    self.ceiling = max(1, ceiling)
+    self.ceiling = Self.possible(ceiling)
     guard let remembered else {
-      let first = min(max(1, policy.firstRequests), max(1, ceiling))
+      let first = min(Self.possible(policy.firstRequests), self.ceiling)
       most = LearnedValue(Double(first), firstStep: 0.01, unit: 1)
       return
     }
@@ -113,6 +123,9 @@ struct AdaptiveLimit: Sendable {
     wasRefused = true
     credit = -policy.keptAnswers
   }
+
+  /// A number of concurrent requests within the range that is learned, which is far from an overflow.
+  static func possible(_ requests: Int) -> Int { min(max(1, requests), 1_000_000) }
 
   /// The limits to remember. Nil if nothing was refused, or too long ago.
   func entry(at now: Deadline, seconds: Int64) -> LearnedLimits.Entry? {
@@ -184,7 +197,7 @@ struct AdaptiveLimit: Sendable {
     latency = latency == 0 ? took : latency + (took - latency) / 8
     remember(start)
     if let trying, trying.until <= now {
-      if trying.dimension == .rate { pace?.retreat() } else { most.retreat() }
+      withdraw(trying.dimension)
       self.trying = nil
     }
     if let pace, start.moment > rateChanged {
@@ -231,8 +244,7 @@ struct AdaptiveLimit: Sendable {
     vainFalls += 1
     lastFallen = dimension
     // One change at a time: a value that was being tried and is not to blame is withdrawn.
-    if trying?.dimension == .rate, dimension == .requests { pace?.retreat() }
-    if trying?.dimension == .requests, dimension == .rate { most.retreat() }
+    if let trying, trying.dimension != dimension { withdraw(trying.dimension) }
     trying = nil
     let change = dimension == .requests ? lowerRequests(start, status, now) : lowerRate(start, status, now)
     return Refusal(change: change, isHopeless: vainFalls >= 3)
@@ -250,6 +262,15 @@ struct AdaptiveLimit: Sendable {
 
   /// Whether the rate was what kept the request from starting sooner.
   private func isPaced(_ start: Start) -> Bool { start.distance <= distance + distance / 8 }
+
+  private mutating func withdraw(_ dimension: Dimension) {
+    let old = value(dimension)
+    if dimension == .rate { pace?.retreat() } else { most.retreat() }
+    guard let new = value(dimension), new != old else { return }
+    withdrawal = Change(dimension: dimension, from: old, to: new, cause: .withdrawn)
+  }
+
+  private func value(_ dimension: Dimension) -> Double? { dimension == .rate ? pace?.value : most.value }
 
   private mutating func raiseRate(at now: Deadline) -> Change? {
     guard let old = pace?.value, let isTry = pace?.isAtBound else { return nil }

@@ -147,7 +147,7 @@ struct EndPointHealth: Sendable {
     guard start > began else { return .nothing }
     heard(startedAt: start)
     guard pauses != nil else { return proceeds(startedAt: start) }
-    switch judge(status, wait: wait) {
+    switch judge(status, wait: wait, startedAt: start) {
     case .answer: return proceeds(startedAt: start)
     case .unavailable: return .nothing
     case .refusal: return refused(status, wait: wait, startedAt: start, at: now, using: &random)
@@ -162,11 +162,12 @@ struct EndPointHealth: Sendable {
     case refusal
   }
 
-  /// Interprets a response with this status. The response is counted.
-  mutating func judge(_ status: Int, wait: Duration?) -> Judgement {
+  /// Interprets a response with this status. The response is counted, unless its exchange started before the last sleep.
+  mutating func judge(_ status: Int, wait: Duration?, startedAt start: Deadline) -> Judgement {
     let pauses = pauses ?? PausePolicy()
     let wait = wait.flatMap { $0 > .zero ? $0 : nil }
     let isUnavailable = status == 503 && wait == nil
+    guard start > began || !isUnavailable else { return .unavailable }
     unavailable = unavailable << 1 | (isUnavailable ? 1 : 0)
     switch status {
     case 429: break

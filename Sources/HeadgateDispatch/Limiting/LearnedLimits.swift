@@ -7,7 +7,7 @@
 public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
   /// The learned limits of one end-point.
   public struct Entry: Hashable, Sendable {
-    /// The number of concurrent requests that it accepts, 1 or more.
+    /// The number of concurrent requests that it accepts, 1 to 1,000,000.
     public let requests: Int
     /// The number of starts in a second that it accepts. Nil if no rate was refused.
     public let rate: Double?
@@ -21,7 +21,7 @@ public struct LearnedLimits: Hashable, Sendable, CustomStringConvertible {
     ///   - rate: The number of starts in a second. Nil, zero and less: unknown.
     ///   - expires: The expiry, in seconds since 1970.
     public init(requests: Int, rate: Double?, expires: Int64) {
-      self.requests = max(1, requests)
+      self.requests = AdaptiveLimit.possible(requests)
       self.rate = rate.flatMap { $0 > 0 ? min(max($0, 0.1), 1e6) : nil }
       self.expires = expires
     }

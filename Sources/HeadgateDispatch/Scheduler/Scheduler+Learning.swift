@@ -65,7 +65,7 @@ extension Scheduler {
     guard case .answered(let status, let wait) = outcome else { return nil }
     // A refusal also shows that the end-point can be reached.
     scopes[scope].health?.heard(startedAt: start)
-    switch scopes[scope].health?.judge(status, wait: wait) {
+    switch scopes[scope].health?.judge(status, wait: wait, startedAt: start) {
     case .answer:
       return reached(slot, scope, start)
     case .refusal:
@@ -74,7 +74,7 @@ extension Scheduler {
       // A request that ran before learning began has no start to learn from, but its refusal counts.
       if let began = takeStart(slot, scope) {
         let refusal = scopes[scope].learning[0].refused(began, status: status, wait: asked.wholeNanoseconds, at: now)
-        if let change = refusal.change { tell(change, scope) }
+        report(refusal.change, scope)
         isHopeless = refusal.isHopeless
       }
       guard asked > .zero || isHopeless else { return nil }
@@ -95,7 +95,8 @@ extension Scheduler {
   private mutating func accepted(_ slot: Int32, _ scope: Int32) {
     guard let start = takeStart(slot, scope) else { return }
     if scopes[scope].place >= 0 { scopes[scope].learning[0].ceiling = endPoints[scopes[scope].place].most }
-    if let change = scopes[scope].learning[0].accepted(start, at: now) { tell(change, scope) }
+    let change = scopes[scope].learning[0].accepted(start, at: now)
+    report(change, scope)
   }
 
   /// The start that a request was counted with; returned once.
@@ -107,9 +108,11 @@ extension Scheduler {
     return demands[demand].charges[place].start.take()
   }
 
-  private mutating func tell(_ change: AdaptiveLimit.Change, _ scope: Int32) {
+  private mutating func report(_ change: AdaptiveLimit.Change?, _ scope: Int32) {
     guard case .endPoint(let endPoint) = scopes[scope].key else { return }
-    learnedChanges.append(LearnedChange(endPoint: endPoint, change: change))
+    for change in [scopes[scope].learning[0].withdrawal.take(), change].compactMap(\.self) {
+      learnedChanges.append(LearnedChange(endPoint: endPoint, change: change))
+    }
   }
 
   /// The changes since the last call.
