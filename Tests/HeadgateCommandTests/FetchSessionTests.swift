@@ -158,6 +158,47 @@ import Testing
     #expect(site.asked.isEmpty)
   }
 
+  @Test func `A part stays where its server refuses for now, and the next run continues it`() async throws {
+    try leave(400, of: "/a", version: 1, name: "a")
+    site.state.withLock { $0.status = 503 }
+    #expect(try await run([origin.url("/a")]).records.map(\.status) == [503])
+    #expect(folder.names(in: "out") == ["a.part"])
+    site.state.withLock { $0.status = nil }
+    _ = site.asked
+    #expect(try await run([origin.url("/a")]).messages.contains("ok 1"))
+    #expect(site.asked.map(\.range) == ["bytes=400-"])
+    #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
+  }
+
+  @Test func `Bytes of another version are never taken for the part that the journal knows`() async throws {
+    try leave(400, of: "/a", version: 1, name: "a")
+    // A server without ETags answers, and breaks off: its bytes must not be continued as the old version.
+    let breaks = Locked(true)
+    origin.setScript(
+      OriginScript(answerHook: { [site] request in
+        breaks.withLock { $0 } ? .truncated(declared: 900_000, sent: 700_000) : site.answer(request)
+      }))
+    #expect(try await run([origin.url("/a")]).status == 4)
+    breaks.withLock { $0 = false }
+    let journal = String(decoding: folder.bytes(of: "run") ?? [], as: UTF8.self)
+    let parts = journal.split(separator: "\n").filter { $0.contains("\tpart\t") }
+    #expect(parts.count >= 2 && !(parts.last ?? "").contains("\"1\""))
+    #expect(try await run([origin.url("/a")]).messages.contains("ok 1"))
+    #expect(folder.bytes(of: "out/a") == Site.body(1, 1000))
+  }
+
+  @Test func `No body takes the names of the run's own files, not even with --overwrite`() async throws {
+    for options in [[], ["--overwrite"]] {
+      let folder = try TemporaryFolder()
+      let list = ["run", "log"].map { origin.url("/\($0)") + "\n" }.joined()
+      let arguments = ["-i", "-", "-P", "@/out", "--session", "@/out/run", "--log", "@/out/log"]
+      try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
+      #expect(try await FetchTrial(arguments + options, in: folder, input: list).finish().messages.contains("ok 2"))
+      #expect(Set(folder.names(in: "out")) == ["run", "run.1", "log", "log.1"])
+      #expect(folder.bytes(of: "out/run.1") == Site.body(1, 1000))
+    }
+  }
+
   @Test func `A part that is longer than the body is asked for anew`() async throws {
     site.state.withLock { $0.size = 600 }
     try leave(800, of: "/p", version: 1, name: "p")

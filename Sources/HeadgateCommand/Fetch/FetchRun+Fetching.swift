@@ -177,6 +177,8 @@ extension FetchRun {
         left -= max(1, error.attempts)
         request.retry = options.retryPolicy(attempts: left)
         await rest(after: options.retries + 1 - left)
+        guard !isStopping else { throw error }
+        request.deadline = timeLeft
       }
     }
   }

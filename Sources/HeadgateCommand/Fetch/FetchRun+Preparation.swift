@@ -30,6 +30,18 @@ extension FetchRun {
     return (stop, lists)
   }
 
+  /// The names in the output folder that no body may get: existing files, or with `--overwrite` only those that the run
+  /// itself writes to.
+  static func takenNames(_ options: FetchOptions) -> [String] {
+    guard case .folder(let folder) = options.target else { return [] }
+    guard options.overwrites else { return Descriptor.names(in: folder) }
+    return [options.session, options.log, options.page].compactMap { path in
+      guard let path, let file = Descriptor.found(path) else { return nil }
+      let name = FilePaths.folder(of: path).map { String(path.dropFirst($0.count + 1)) } ?? path
+      return Descriptor.found(FileName.path(name, in: folder)) == file ? name : nil
+    }
+  }
+
   static func makeFolder(_ folder: String) throws(FetchProblem) {
     do throws(SystemError) {
       try Descriptor.makeFolder(folder)

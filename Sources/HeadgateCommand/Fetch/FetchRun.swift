@@ -89,14 +89,8 @@ final class FetchRun: Sendable {
     (stopSignal, lists) = try FetchRun.openLists(options.lists, options.list.format, streams.input)
     try FetchRun.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
-    var existing: [String] = []
-    if case .folder(let folder) = options.target {
-      try FetchRun.makeFolder(folder)
-      if !options.overwrites { existing = Descriptor.names(in: folder) }
-    }
+    if case .folder(let folder) = options.target { try FetchRun.makeFolder(folder) }
     session = try FetchRun.openSession(options)
-    paths = FilePaths(
-      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites, used: session?.names ?? [])
     folders = SerialLane(on: crew)
     var others = 0
     if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty, let session {
@@ -129,6 +123,10 @@ final class FetchRun: Sendable {
       verbosity: options.verbosity,
       limit: FailureLimit(options.maxFailures)
     )
+    // After the files of the run itself are there: no body takes their names.
+    paths = FilePaths(
+      in: options.folder, FileNames(taken: FetchRun.takenNames(options)), keepsExisting: !options.overwrites,
+      used: session?.names ?? [])
     display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
     display?.observe(self)
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {

@@ -173,6 +173,7 @@ extension FetchRun {
     while true {
       do {
         var request = job.request
+        request.deadline = timeLeft
         request.retry = options.retryPolicy(attempts: left)
         asked.add(to: &request.headerFields)
         let response = try await dispatcher.stream(for: request)
@@ -183,8 +184,10 @@ extension FetchRun {
       {
         left -= max(1, error.attempts)
         try await part.flush()
-        asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all
+        // Before its first bytes, an earlier part is still there to continue.
+        if part.isBegun { asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all }
         await rest(after: options.retries + 1 - left)
+        guard !isStopping else { throw error }
       }
     }
   }

@@ -18,10 +18,17 @@ final class PartWriter {
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
+  /// Whether the journal may have a line about bytes that this writer has not written.
+  private var hasEarlierPart: Bool
+  /// Whether the part file has been opened, so that an earlier part is gone or continued.
+  private(set) var isBegun = false
+  /// Whether the body is complete, and the journal says so.
+  private var isWhole = false
 
   init(_ key: String, named name: String, isOwn: Bool = true, in session: Session, resumes: Bool) {
     (self.key, self.name, self.isOwn, self.session, self.resumes) = (key, name, isOwn, session, resumes)
     lane = SerialLane(on: session.crew)
+    hasEarlierPart = !isOwn || session.hasPart(key)
   }
 
   deinit { if let file { Descriptor.close(file) } }
@@ -58,6 +65,7 @@ final class PartWriter {
   /// Writes the pending bytes. Before the first bytes of a body, its version is written to the journal, so the file
   /// never has bytes of a version that the journal does not know. A body smaller than a block has no such entry.
   func flush() async throws(SystemError) {
+    guard file != nil || !block.isEmpty else { return }
     if file == nil {
       try await voidEarlierPart()
       try await openFile(at: 0)
@@ -65,7 +73,7 @@ final class PartWriter {
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
       }
     }
-    guard let file, !block.isEmpty else { return }
+    guard let file else { return }
     let bytes = block
     block = []
     try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
@@ -81,7 +89,7 @@ final class PartWriter {
       try await session.makeFolder(of: name)
     }
     let (bytes, path, opened) = (block, partPath, file)
-    (block, file) = ([], nil)
+    (block, file, isBegun) = ([], nil, true)
     let (found, sum) = try await lane.perform { () throws(SystemError) in
       let file = if let opened { opened } else { try Descriptor.openPart(path, at: 0) }
       defer { Descriptor.close(file) }
@@ -96,33 +104,41 @@ final class PartWriter {
     }
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator())
     try await session.journal.sync(SessionEvent.whole(key: key, whole, inode: found.inode).line)
+    isWhole = true
     return try await session.name(whole, of: key)
   }
 
-  /// Gives the body up in this run. A part that another run can continue is kept, and any other is removed.
+  /// Gives the body up in this run. A part that another run can continue is kept, and any other that this writer has
+  /// begun is removed. A complete body is kept for the next run, which renames it.
   func leave() async {
-    if isOwn, canGoOn, (try? await flush()) != nil {
+    guard !isWhole else { return }
+    if isOwn, canGoOn, file != nil || !block.isEmpty, (try? await flush()) != nil {
       closeFile()
     } else {
       await drop()
     }
   }
 
-  /// Removes the part file.
+  /// Removes the part file, unless it is an earlier part that this writer has not touched.
   func drop() async {
     (block, size) = ([], 0)
     closeFile()
+    guard isBegun else { return }
     let path = partPath
     _ = try? await lane.perform { () throws(SystemError) in Descriptor.remove(path) }
   }
 
-  /// Before a mirror's body is written, the journal gets a line that voids an earlier part.
+  /// Before a new body is written over an earlier part, the journal gets a line that voids that part. Otherwise another
+  /// run could continue the new bytes as if they were of the earlier version.
   private func voidEarlierPart() async throws(SystemError) {
-    if !isOwn { try await session.journal.write(SessionEvent.part(key: key, name: name, Validator()).line) }
+    guard hasEarlierPart else { return }
+    try await session.journal.write(SessionEvent.part(key: key, name: name, Validator()).line)
+    hasEarlierPart = false
   }
 
   private func openFile(at offset: Int) async throws(SystemError) {
     let path = partPath
+    isBegun = true
     try await session.makeFolder(of: name)
     file = try await lane.perform { () throws(SystemError) in try Descriptor.openPart(path, at: offset) }
   }

@@ -104,6 +104,8 @@ final class Session: Sendable {
     return plan ?? .begin(name: nil)
   }
 
+  func hasPart(_ key: String) -> Bool { state.withLock { $0.hasPart(key) } }
+
   func path(_ name: String) -> String { FileName.path(name, in: folder) }
 
   /// Notes a failure, for `--retry-failed`.

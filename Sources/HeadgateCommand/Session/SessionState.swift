@@ -50,6 +50,9 @@ struct SessionState: Sendable {
   /// The keys that failed and have not succeeded since.
   var failed: [String] { entries.filter { hasFailed($0.value) }.map(\.key).sorted() }
 
+  /// Whether an earlier run has noted a part of a key's body.
+  func hasPart(_ key: String) -> Bool { entries[key]?.part != nil }
+
   /// Whether an earlier run has noted anything of a key.
   func knows(_ key: String) -> Bool { entries[key] != nil }
 
