@@ -79,6 +79,13 @@ import Testing
     #expect(other.messages.contains("there 3") && files().count == 4)
   }
 
+  @Test func `A file that another program has put into a folder of a session stays`() async throws {
+    _ = try await run(["/a/x"], "-o", "{path}/{name}", "--session", "@/run")
+    try folder.write("mine", to: "out/a/y")
+    _ = try await run(["/a/x", "/a/y"], "-o", "{path}/{name}", "--session", "@/run")
+    #expect(folder.text(of: "out/a/y") == "mine" && folder.text(of: "out/a/y.1") == "/a/y")
+  }
+
   @Test func `A name alone is that of the file, in the current folder without -P`() throws {
     let options = try FetchCommand.parse(["http://a/", "-o", "page.html"]).options()
     #expect(options.target == .folder(".") && options.template?.text == "page.html")

@@ -93,6 +93,7 @@ import Testing
     let flags = String(repeating: "%F0%9F%87%A6", count: 5000)
     #expect(FileName.of("http://a/" + flags).utf8.count == FileName.longest)
     #expect(FileName.of("http://a/x" + String(repeating: "%CC%81", count: 300)) == "index.html")
+    #expect(FileName.of("http://a/x" + String(repeating: "%CC%81", count: 150) + ".htaccess") == "_htaccess")
   }
 
   @Test func `No name is that of a file in the making`() {

@@ -8,8 +8,10 @@ extension FetchRun {
   ///
   /// - Returns: The file's path.
   func renamed(_ job: FetchJob, _ head: ResponseHead, _ path: String) -> String {
-    let name = head[.contentDisposition].flatMap(ContentDisposition.name)
-    let given = name.map { options.wishedPath(job, FileName.Parts(FileName.notPart(FileName.harmless($0)))) }
+    let name = head[.contentDisposition].flatMap(ContentDisposition.name).map(FileName.harmless)
+    let given = name.flatMap { name in
+      name.isEmpty ? nil : options.wishedPath(job, FileName.Parts(FileName.notPart(name)))
+    }
     let own = options.wishedPath(job)
     // The name made from the URL is assigned already. The file has it, unless an older file must be replaced.
     var claimed = given ?? own == own ? job.name : nil

@@ -19,7 +19,8 @@ enum FileName {
   /// A name from a list, made harmless. Nil if it is empty or contains a folder.
   static func given(_ name: String) -> String? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
-    return notPart(harmless(name))
+    let safe = harmless(name)
+    return safe.isEmpty ? nil : notPart(safe)
   }
 
   /// The parts of the URL's path, percent-decoded.
@@ -131,10 +132,9 @@ enum FileName {
   }
 
   static func harmless(_ name: String) -> String {
-    var safe = withoutHarm(name)
-    // Hidden files, `.` and `..`.
-    if safe.utf8.first == UInt8(ascii: ".") { safe = "_" + String(safe.unicodeScalars.dropFirst()) }
-    return shortened(safe)
+    let safe = shortened(withoutHarm(name))
+    // Hidden files, `.` and `..`, which shortening can also make.
+    return safe.utf8.first == UInt8(ascii: ".") ? "_" + String(safe.unicodeScalars.dropFirst()) : safe
   }
 
   /// A name that is too long is shortened before its extension.

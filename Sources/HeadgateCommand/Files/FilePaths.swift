@@ -23,6 +23,8 @@ final class FilePaths: Sendable {
   private let names: FileNames
   private let keepsExisting: Bool
   private let state = Locked(State())
+  // Held while a folder gets its path: two callers would otherwise number a new folder that they share.
+  private let claims = Locked(())
 
   /// - Parameters:
   ///   - root: The output folder.
@@ -36,7 +38,7 @@ final class FilePaths: Sendable {
       var folder = FilePaths.folder(of: path)
       while let path = folder {
         _ = names.take(path)
-        state.withLock { $0.folders[path] = path }
+        if state.withLock({ $0.folders.updateValue(path, forKey: path) }) == nil { takeExisting(in: path) }
         folder = FilePaths.folder(of: path)
       }
     }
@@ -46,7 +48,7 @@ final class FilePaths: Sendable {
   func claim(_ path: String) -> String {
     guard let folder = FilePaths.folder(of: path) else { return names.claim(path) }
     let name = path.utf8.dropFirst(folder.utf8.count)
-    return names.claim(adopted(folder) + String(decoding: name, as: UTF8.self))
+    return names.claim(claims.withLock { _ in adopted(folder) } + String(decoding: name, as: UTF8.self))
   }
 
   /// Notes that a path is wanted. Returns whether it was wanted before.
@@ -87,13 +89,17 @@ final class FilePaths: Sendable {
     return path
   }
 
+  private func takeExisting(in path: String) {
+    guard keepsExisting else { return }
+    for name in Descriptor.names(in: FileName.path(path, in: root)) { _ = names.take(path + "/" + name) }
+  }
+
   private func mayBeFolder(_ path: String) -> Bool {
     if state.withLock({ $0.folders[path] == path }) { return true }
     let isNew = names.take(path)
     switch Descriptor.isFolder(FileName.path(path, in: root)) {
     case true?:
-      guard keepsExisting else { return true }
-      for name in Descriptor.names(in: FileName.path(path, in: root)) { _ = names.take(path + "/" + name) }
+      takeExisting(in: path)
       return true
     case false?: return false
     case nil:
