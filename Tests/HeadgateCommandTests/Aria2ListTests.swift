@@ -185,4 +185,15 @@ import Testing
     #expect(await fetched.status == 130)
     #expect(folder.names(in: "out").isEmpty)
   }
+
+  @Test(arguments: [[], ["--session", "@/run"]])
+  func `A POST that a server may have processed is not sent to a mirror`(options: [String]) async throws {
+    let list = "\(origin.url("/status/503"))\t\(origin.url("/bytes/5"))\n"
+    func statuses(_ more: String...) async throws -> [Int?] {
+      let arguments = ["-i", "-", "--list-format", "aria2", "--log", "@/log", "-P", "@/out", "--retry-after", "ignore"]
+      return try await FetchTrial(arguments + options + more, in: folder, input: list).finish().records.map(\.status)
+    }
+    #expect(try await statuses("-d", "x") == [503])
+    #expect(try await statuses() == [200])
+  }
 }

@@ -62,6 +62,7 @@ import Testing
       \(sums[2])  d/x
       \(sums[3])  x
       \(sums[4])  ä b
+      \(sums[0])  v2/x
 
       """, to: "sums")
     let table = try ChecksumTable(files: [folder.file("sums")])
@@ -69,6 +70,7 @@ import Testing
     #expect(table.of("http://a/d/x", named: nil) == sums[1])
     #expect(table.of("http://b/c/d/x?q", named: "x?q") == sums[2])
     #expect(table.of("http://b/e/x", named: "x.2") == sums[3])
+    #expect(table.of("http://b/v2/x", named: "x") == sums[0])
     #expect(table.of("http://b/%C3%A4%20b", named: nil) == sums[4])
     #expect(table.of("http://b/ex", named: nil) == nil)
     #expect(table.of("http://b/", named: nil) == nil)

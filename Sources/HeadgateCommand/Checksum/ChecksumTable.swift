@@ -1,5 +1,13 @@
 import HeadgateDispatch
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Checksums by name, from files in the format of `sha256sum`. All of them are in memory, at about 150 bytes each.
 struct ChecksumTable: Sendable {
   private var sums: [String: Checksum] = [:]
@@ -19,16 +27,16 @@ struct ChecksumTable: Sendable {
     }
   }
 
-  /// The checksum for a URL: by its file name, by the URL itself, or by the longest matching end of its path.
+  /// The checksum for a URL: by the URL itself, by the longest matching end of its path, or by its file name.
   func of(_ url: String, named name: String?) -> Checksum? {
     guard !sums.isEmpty else { return nil }
-    if let sum = name.flatMap({ sums[$0] }) ?? sums[url] ?? sums[FileName.of(url)] { return sum }
+    if let sum = sums[url] { return sum }
     var parts = FileName.pathComponents(of: url)[...]
-    while !parts.isEmpty {
+    while parts.count > 1 {
       if let sum = sums[parts.joined(separator: "/")] { return sum }
       parts = parts.dropFirst()
     }
-    return nil
+    return name.flatMap { sums[$0] } ?? parts.first.flatMap { sums[$0] } ?? sums[FileName.of(url)]
   }
 
   /// Reads a file. Returns what is wrong with it, or nil.
@@ -41,6 +49,8 @@ struct ChecksumTable: Sendable {
       if let next = text.next() {
         piece = next
       } else {
+        // A named pipe may have no writer yet, or no data.
+        _ = Descriptor.wait(for: file, Int32(POLLIN), orFor: nil)
         piece = text.take(try Descriptor.read(file, atMost: 64 * 1024))
       }
       switch piece {

@@ -14,7 +14,7 @@ extension FetchRun {
   func next(after job: FetchJob, _ outcome: FetchOutcome) -> FetchJob? {
     guard !job.mirrors.isEmpty, !isStopping, outcome.isFaultOfServer else { return nil }
     // Another mirror is another attempt.
-    guard !outcome.leavesDoubt || options.sent.mayRepeat(job.request) else { return nil }
+    guard !outcome.leavesDoubt && !outcome.asksForRetry || options.sent.mayRepeat(job.request) else { return nil }
     var next = job
     while !next.mirrors.isEmpty {
       let url = next.mirrors.removeFirst()
@@ -32,6 +32,15 @@ extension FetchRun {
 }
 
 extension FetchOutcome {
+  /// Whether the status is one that `--retry` repeats requests for.
+  fileprivate var asksForRetry: Bool {
+    switch self {
+    case .refused(let head, _, _, _): RetryPolicy().statusCodes.contains(head.statusCode)
+    case .stored(let response): response.path == nil && RetryPolicy().statusCodes.contains(response.statusCode)
+    default: false
+    }
+  }
+
   /// Whether the server may have processed the request without a usable response.
   var leavesDoubt: Bool {
     switch self {

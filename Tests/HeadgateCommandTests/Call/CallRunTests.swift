@@ -79,7 +79,8 @@ import Testing
     json.headers = [OriginHeader("Content-Type", "application/problem+json; charset=utf-8")]
     var broken = OriginAnswer.text("{\"a\":")
     broken.headers = [OriginHeader("Content-Type", "application/json")]
-    _ = answer(json, broken, .bytes([0xFF, 0x00]), .bytes([]))
+    let answers = ["/1": json, "/2": broken, "/3": .bytes([0xFF, 0x00]), "/4": .bytes([])]
+    origin.setScript(OriginScript(answerHook: { answers[$0.path] }))
     let input = (1...4).map { "{\"n\":\($0)}\n" }.joined()
     let called = try await call("-i", "-", "--url", origin.url("/{n}"), "--per-host", "1", in: folder, input: input)
     #expect(try called.column("body") == ["{\"a\":[1.0,2]}", "null", "null", "null"])
