@@ -100,7 +100,7 @@ extension DispatchError {
     return attempts > 1 || attempts == 1 && !before.contains(phase)
   }
 
-  /// Whether the server may have done what was asked, and did not say so. What it answered is an error of its own.
+  /// Whether the server may have done what was asked, and did not say so. An HTTP error is an answer.
   var leavesDoubt: Bool { mayHaveReachedServer && FailureClass(code) != .http }
 
   /// Whether the run's deadline passed before it was sent.

@@ -6,7 +6,7 @@ enum ErrorText {
   static func of(_ error: DispatchError, askedFor endPoint: EndPoint, sent: Int = 0) -> String {
     // The URL names its end-point already; one that a redirect led to is news.
     let place = error.endPoint.flatMap { $0 == endPoint ? nil : "at \($0): " } ?? ""
-    // The detail says it all: which file, and what the system has against it.
+    // The detail is complete: it names the file and the system's error.
     if error.code == .fileFailed { return error.detail }
     let rest = sent > 0 ? "; its first \(Amount.bytes(sent)) are in the output" : ""
     return place + error.account + rest + advice(error, askedFor: endPoint)

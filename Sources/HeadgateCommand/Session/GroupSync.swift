@@ -41,8 +41,8 @@ final class GroupSync: Sendable {
   /// Writes a line, and returns once it and all earlier lines are on disk.
   func sync(_ line: String) async throws(SystemError) { try await wait(line, forDisk: true) {} }
 
-  /// Does some work, and returns once what it has changed in the folder is on disk. An error of the work is only its
-  /// own caller's.
+  /// Does some work, and returns once the changes that it made in the folder are on disk. If the work fails, only its
+  /// caller gets the error.
   func sync(after work: @escaping Work) async throws(SystemError) { try await wait("", forDisk: true, work) }
 
   private func wait(_ line: String, forDisk: Bool, _ work: @escaping Work) async throws(SystemError) {

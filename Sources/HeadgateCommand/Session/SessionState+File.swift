@@ -24,7 +24,7 @@ extension SessionState {
       throw FetchProblem("the session \(path) can't be read: \(error)")
     }
     guard let (state, _) = read(bytes) else {
-      throw FetchProblem("the file \(path) is no session of headgate fetch's")
+      throw FetchProblem("the file \(path) is not a session of headgate fetch")
     }
     return state
   }
