@@ -1,5 +1,6 @@
 import Foundation
 import HeadgateOrigin
+import HeadgateThreads
 import Testing
 
 extension AcceptanceTests {
@@ -18,7 +19,8 @@ extension AcceptanceTests {
     /// - Parameters:
     ///   - rate: What nginx lets through, as its `limit_req_zone` has it.
     ///   - burst: How many it lets through beyond that at once.
-    private func startNginx(rate: String, burst: Int) async throws -> Nginx {
+    ///   - origin: What it asks for its answers, which take 50 ms then.
+    private func startNginx(rate: String, burst: Int, before origin: Origin? = nil) async throws -> Nginx {
       try await Nginx.start(ports: 1, in: folder) { ports in
         """
         limit_req_zone $server_port zone=pace:1m rate=\(rate);
@@ -29,6 +31,7 @@ extension AcceptanceTests {
           limit_req_status 429;
           add_header Retry-After 5 always;
           access_log nginx-times times;
+          \(origin.map { "location / { proxy_pass \($0.url("/delay/50?path=")); }" } ?? "")
         }
         """
       }
@@ -57,7 +60,8 @@ extension AcceptanceTests {
 
     @Test("After the first 429 of 500 URLs only what was under way arrives, then nothing for as long as nginx asks")
     func pause() async throws {
-      let nginx = try await startNginx(rate: "20r/s", burst: 400)
+      let origin = try Origin()
+      let nginx = try await startNginx(rate: "20r/s", burst: 400, before: origin)
       let fetched = try await fetch(500, nginx, "--per-host", "16", "--retry", "9")
       await nginx.stop()
       #expect(fetched.status == 0, "\(fetched.messages.suffix(500))")
@@ -69,8 +73,33 @@ extension AcceptanceTests {
       #expect(refused <= 16)
       // Nothing starts during the pause, long before its end and shortly before it.
       #expect(arrivals.allSatisfy { $0.second <= first + 1 || $0.second >= first + 5 })
-      #expect(arrivals.contains { $0.second >= first + 5 })
+      // The first one after it is alone: the next comes after its answer, which takes 50 ms as well.
+      let after = arrivals.filter { $0.second >= first + 5 }.prefix(2).map(\.second)
+      #expect(after.count == 2 && after[1] - after[0] >= 0.045)
       #expect(arrivals.count == 500 + refused)
+    }
+
+    @Test("Sixteen refusals at once, without a wait, are one step of a second")
+    func burst() async throws {
+      let origin = try Origin()
+      let count = Locked(0)
+      origin.setScript(
+        OriginScript(answerHook: { _ in
+          let number = count.withLock { count in
+            defer { count += 1 }
+            return count
+          }
+          // All sixteen are under way before the first is answered.
+          var answer = OriginAnswer.text("", status: number < 16 ? 429 : 200)
+          answer.delay = number < 16 ? .milliseconds(300) : .zero
+          return answer
+        }))
+      try folder.write((0..<100).map { origin.url("/\($0)") }.joined(separator: "\n").utf8, to: "list")
+      let fetched = try await Fetched(
+        ["-i", "@/list", "-P", "@/out", "--per-host", "16", "--retry", "9"], in: folder)
+      #expect(fetched.status == 0 && count.withLock { $0 } == 116, "\(fetched.messages.suffix(500))")
+      // A second step would add two seconds.
+      #expect(fetched.seconds >= 1.3 && fetched.seconds < 3)
     }
 
     @Test(

@@ -82,6 +82,26 @@ import Testing
     #expect(results.count == 8)
   }
 
+  @Test("the log says that a pause was cut, and why a limit was lowered")
+  func logged() throws {
+    for (adaptive, wait, line) in [
+      (nil, .seconds(3600), "a:1: paused 600.0 s by 429, the longest that is configured; the server requested 3600.0 s"),
+      (AdaptivePolicy(firstRequests: 4), nil, "a:1: limit 4 -> 2 learned by 429"),
+    ] as [(AdaptivePolicy?, Duration?, String)] {
+      var limits = try GateLimits(endPoint: EndPointLimits(requests: 9))
+      (limits.pauses, limits.adaptive) = (PausePolicy(jitter: 0), adaptive)
+      let book = LogBook()
+      let gate = EndPointGate(limits: limits, timers: clock, logger: book.logger())
+      let results = Results()
+      clock.advance(by: .seconds(1))
+      for _ in 0..<4 { _ = ask(gate, into: results) }
+      clock.advance(by: .seconds(1))
+      let permit = try #require(try results.last?.get())
+      gate.note(.answered(status: 429, wait: wait), of: permit.ticket, startedAt: clock.now + .milliseconds(-500))
+      #expect(book.lines.values.contains(line), "\(book.lines.values)")
+    }
+  }
+
   @Test("a start that never happened returns its place")
   func declined() throws {
     let gate = try gate(EndPointLimits(requests: 4, rates: [.rolling(1, per: .seconds(1))]))

@@ -37,6 +37,32 @@ import Testing
     #expect(bench.isClean())
   }
 
+  /// Reports the weight that the server says.
+  private struct Settling: RequestInterceptor {
+    let cost: HTTPField.Name
+
+    func prepare(_ request: inout DispatchRequest, _ interception: Interception) {
+      request.settlement = { [cost] head in head[cost].flatMap { Int($0) }.map { ["tokens": $0] } }
+    }
+  }
+
+  @Test("an interceptor settles all requests")
+  func byInterceptor() async throws {
+    let bench = try Bench(requests: 4, interceptors: [Settling(cost: cost)])
+    bench.dispatcher.setLimits(
+      try EndPointLimits(requests: 4, budgets: [Budget("tokens", units: 10, per: .seconds(100))]), for: request.endPoint
+    )
+    let responses = Responses()
+    for _ in 0..<2 { bench.send(request, into: responses) }
+    let first = await bench.transport.next()
+    #expect(bench.transport.takeStarted() == nil)
+    first.head(200, [cost: "4"])
+    let second = await bench.transport.next()
+    first.end()
+    second.respond()
+    #expect(await bench.isCleanAtLast())
+  }
+
   @Test("a response settles its request, buffered or streamed; a response without a weight settles nothing")
   mutating func byResponse() async throws {
     let (dispatcher, request) = (bench.dispatcher, request)

@@ -57,9 +57,16 @@ extension EndPointGate {
     tell(learned)
     guard let sleep else { return nil }
     let whose = sleep.scope.map { "\($0) at \(sleep.endPoint)" } ?? "\(sleep.endPoint)"
-    logger.info("\(whose): \(sleep.reason)\(sleep.isGivenUp ? "; what waits for it ends" : "")")
+    let cut = Self.cut(outcome, to: sleep.reason)
+    logger.info("\(whose): \(sleep.reason)\(cut)\(sleep.isGivenUp ? "; what waits for it ends" : "")")
     for client in clients { client.sleeps(sleep.reason, isGivenUp: sleep.isGivenUp) }
     return EndPointPause(sleep.endPoint, sleep.scope, sleep.reason, isGivenUp: sleep.isGivenUp, at: now)
+  }
+
+  /// Says that a pause is shorter than the server requested.
+  private static func cut(_ outcome: ExchangeOutcome, to reason: WaitReason) -> String {
+    guard case .answered(_, let wait?) = outcome, let left = reason.remaining, wait > left else { return "" }
+    return ", the longest that is configured; the server requested \(wait.words)"
   }
 
   /// A bare permit is released. It counts as accepted, because the gate knows of no refusal.
