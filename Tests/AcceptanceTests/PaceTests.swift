@@ -102,6 +102,26 @@ extension AcceptanceTests {
       #expect(fetched.seconds >= 1.3 && fetched.seconds < 3)
     }
 
+    @Test("A wait that a server asks for is cut where --retry-after says so, and -v tells it")
+    func cap() async throws {
+      let origin = try Origin()
+      let isFirst = Locked(true)
+      origin.setScript(
+        OriginScript(answerHook: { _ in
+          let refuses = isFirst.withLock { first in
+            defer { first = false }
+            return first
+          }
+          var answer = OriginAnswer.text("", status: refuses ? 429 : 200)
+          if refuses { answer.headers = [OriginHeader("Retry-After", "60")] }
+          return answer
+        }))
+      let fetched = try await Fetched(
+        [origin.url("/a"), "-P", "@/out", "--retry", "1", "--retry-after", "cap:1", "-v"], in: folder)
+      #expect(fetched.status == 0 && fetched.seconds >= 1 && fetched.seconds < 10)
+      #expect(fetched.messages.contains("the server requested 60.0 s"), "\(fetched.messages)")
+    }
+
     @Test(
       "At 20/s with a small burst 500 URLs come through, and after the first pause hardly any is refused",
       .enabled(if: seconds != nil))

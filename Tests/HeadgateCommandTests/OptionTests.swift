@@ -121,6 +121,9 @@ import Testing
     let rules = try ["a.example", "b.example"].map { usual.rules[try HostPattern($0)]?.minimumInterval }
     #expect(usual.perHost.minimumInterval == .milliseconds(20) && rules == [.milliseconds(20), .zero])
     #expect(usual.sparesLoopback)
+    // And by chance up to half as much more.
+    #expect(try usual.perHost == usual.perHost.with(minimumInterval: .milliseconds(20), jitter: 0.5))
+    #expect(try usual.perHost != usual.perHost.with(minimumInterval: .milliseconds(20), jitter: 0))
     #expect(try options("--rate", "10/s", "http://a/").perHost.minimumInterval == .zero)
     let off = try options("--min-interval", "0", "http://a/")
     #expect(off.perHost.minimumInterval == .zero && !off.sparesLoopback)
