@@ -83,6 +83,18 @@ extension AcceptanceTests {
       #expect(failures == numbers[1])
     }
 
+    @Test("With NO_COLOR the panel has no colours")
+    func colourless() async throws {
+      let terminal = try PseudoTerminal(columns: 80, rows: 24)
+      let process = try run(terminal, ["TERM": "xterm", "NO_COLOR": "1"])
+      try await terminal.wait(for: "running 2  queued")
+      process.interrupt()
+      process.waitUntilExit()
+      terminal.close()
+      try await terminal.wait(for: "peak 2/host")
+      #expect(terminal.text.contains("\u{1B}[") && !terminal.text.contains(/\u{1B}\[[0-9;]*m/))
+    }
+
     @Test("D129 a dumb terminal gets no sequences")
     func dumb() async throws {
       let terminal = try PseudoTerminal(columns: 80, rows: 24)

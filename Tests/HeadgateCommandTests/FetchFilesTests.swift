@@ -18,6 +18,18 @@ import Testing
 
   private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
 
+  @Test func `Incomplete files of an earlier run are told, and stay`() async throws {
+    let url = origin.url("/bytes/3")
+    #expect(try await fetch(url, "-P", "@/out", in: folder).lines.count == 1)
+    try folder.write("x", to: "out/a.part")
+    let one = try await fetch(url, "-P", "@/out", in: folder)
+    #expect(one.messages.contains("out/a.part is incomplete") && one.messages.contains("--session"))
+    try folder.write("x", to: "out/b.part")
+    #expect(try await fetch(url, "-P", "@/out", in: folder).messages.contains("a.part and 1 more are incomplete"))
+    #expect(!(try await fetch(url, "-P", "@/out", "--session", "@/run", in: folder).messages.contains("incomplete")))
+    #expect(folder.names(in: "out").contains("a.part"))
+  }
+
   @Test func `A file for each URL, and a record`() async throws {
     let url = origin.url("/bytes/300?x=1")
     let fetched = try await fetch(url, origin.url("/"), "-P", "@/a/b", "--log", "@/log", in: folder)

@@ -80,7 +80,7 @@ import Testing
       try await described("--json", "1", "-H", "Content-Type: text/x", "-H", "Accept: text/y", "-X", "PATCH") == [
         "PATCH", "text/x", "text/y",
       ])
-    #expect(try await described("-X", "GET", "-d", "x") == ["GET", form, "*/*"])
+    #expect(try await described("--method", "GET", "-d", "x") == ["GET", form, "*/*"])
     #expect(try await described("--request", "DELETE") == ["DELETE", nil, "*/*"])
   }
 

@@ -42,6 +42,16 @@ extension FetchRun {
     }
   }
 
+  /// Reports incomplete files of an earlier run, which a run without a session neither continues nor removes.
+  func remarkOnParts(_ names: [String]) {
+    let parts = names.filter { $0.hasSuffix(".part") }.sorted()
+    guard let first = parts.first else { return }
+    let others = parts.count > 1 ? " and \(parts.count - 1) more are" : " is"
+    report.remark(
+      "\(ShownText.of(FileName.path(first, in: options.folder)))\(others) incomplete, from a run that was killed or is "
+        + "under way; with --session FILE from the first run on, such files are continued")
+  }
+
   static func makeFolder(_ folder: String) throws(FetchProblem) {
     do throws(SystemError) {
       try Descriptor.makeFolder(folder)

@@ -124,14 +124,16 @@ final class FetchRun: Sendable {
       limit: FailureLimit(options.maxFailures)
     )
     // After the files of the run itself are there: no body takes their names.
+    let existing = FetchRun.takenNames(options)
     paths = FilePaths(
-      in: options.folder, FileNames(taken: FetchRun.takenNames(options)), keepsExisting: !options.overwrites,
+      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites,
       used: session?.names ?? [])
     display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
     display?.observe(self)
     if let file = options.passwordFile, Descriptor.othersMayRead(file) {
       report.remark("other users can read the passwords in \(file); use chmod 600 to prevent that")
     }
+    if session == nil { remarkOnParts(existing) }
     remarkOnSending(otherFailures: others)
   }
 
