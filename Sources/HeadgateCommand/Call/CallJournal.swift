@@ -117,8 +117,12 @@ final class CallJournal: Sendable {
     if journal == nil { try await results.write(line) } else { try await results.sync(line) }
   }
 
-  /// Writes what is left.
+  /// Writes what is left, and lets another run have the files.
   func finish() async throws(SystemError) {
+    defer {
+      results.unlock()
+      journal?.unlock()
+    }
     try await results.write("")
     try await journal?.write("")
   }

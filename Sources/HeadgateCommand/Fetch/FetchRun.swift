@@ -162,6 +162,7 @@ final class FetchRun: Sendable {
       } catch {
         report.fault(.file, "the session \(options.session ?? ""): \(error)")
       }
+      session.journal.unlock()
     }
     if let template = options.template, template.hasFolders {
       try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }

@@ -9,8 +9,8 @@ import Musl
 // File operations for sessions: durability and identity.
 
 extension Descriptor {
-  /// Opens a journal for reading and appending, or creates it, and locks it against other runs for as long as it is
-  /// open.
+  /// Opens a journal for reading and appending, or creates it, and locks it against other runs until it is
+  /// unlocked or closed.
   ///
   /// - Throws: `EWOULDBLOCK` if another run has it.
   static func openJournal(_ path: String) throws(SystemError) -> Int32 {
@@ -27,6 +27,9 @@ extension Descriptor {
     }
     return opened
   }
+
+  /// Lets another run lock a journal.
+  static func unlock(_ descriptor: Int32) { flock(descriptor, LOCK_UN) }
 
   /// Opens a folder, for ``sync(_:)``.
   static func openFolder(_ path: String) throws(SystemError) -> Int32 {

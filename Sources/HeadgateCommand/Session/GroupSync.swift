@@ -45,6 +45,9 @@ final class GroupSync: Sendable {
   /// caller gets the error.
   func sync(after work: @escaping Work) async throws(SystemError) { try await wait("", forDisk: true, work) }
 
+  /// Lets another run lock the file. Call it after the last write: the object may live on for a while in a task that ends.
+  func unlock() { Descriptor.unlock(descriptor) }
+
   private func wait(_ line: String, forDisk: Bool, _ work: @escaping Work) async throws(SystemError) {
     let error = await withContinuation { (continuation: CheckedContinuation<SystemError?, Never>) in
       enqueue(line, Waiter(isForDisk: forDisk, work: work, continuation: continuation))
