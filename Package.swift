@@ -143,7 +143,7 @@ let package = Package(
     ),
     // Depends on nothing: what it reads may come from other machines and other versions.
     .target(
-      name: "HeadgateReport",
+      name: "HeadgateReport", dependencies: ["HeadgateDispatch"],
       resources: ["page.css", "elements.js", "charts.js", "lists.js", "waterfall.js", "page.js"].map {
         .embedInCode("Page/Script/\($0)")
       },
