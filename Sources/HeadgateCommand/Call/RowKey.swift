@@ -11,8 +11,7 @@ struct RowKey: Hashable, Sendable, CustomStringConvertible {
   ///   - content: The row in canonical form.
   ///   - occurrence: The number of equal rows before it.
   init(run: String, content: RowContent, occurrence: Int) {
-    let sum = SHA256.sum("\(run) \(occurrence) ".utf8 + content.digest)
-    (high, low) = (Self.word(sum[0..<8]), Self.word(sum[8..<16]))
+    (high, low) = SHA256.half(of: "\(run) \(occurrence) ".utf8 + content.digest)
   }
 
   /// Parses a `description`: 32 lower-case hexadecimal digits.
@@ -37,8 +36,6 @@ struct RowKey: Hashable, Sendable, CustomStringConvertible {
     let ends = [first.prefix(8), first.dropFirst(8).prefix(4), first.suffix(4), last.prefix(4), last.suffix(12)]
     return ends.joined(separator: "-")
   }
-
-  private static func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
 
   private static func digits(_ word: UInt64) -> String {
     let digits = String(word, radix: 16)

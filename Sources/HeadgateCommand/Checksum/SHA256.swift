@@ -8,6 +8,13 @@ struct SHA256 {
     return hash.finish()
   }
 
+  /// The first half of the sum, as two big-endian numbers.
+  static func half(of message: some Collection<UInt8>) -> (high: UInt64, low: UInt64) {
+    let sum = sum(message)
+    func word(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+    return (word(sum[0..<8]), word(sum[8..<16]))
+  }
+
   /// The first hexadecimal digits of the sum, at most 64.
   static func digits(of message: some Collection<UInt8>, _ count: Int) -> String {
     let digits = sum(message).map { byte in

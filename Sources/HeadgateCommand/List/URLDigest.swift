@@ -9,13 +9,7 @@ struct URLDigest: Hashable, Sendable {
   /// path. The rest is not normalized, since only the server knows which URLs are equivalent.
   ///
   /// - Throws: `invalidURL`.
-  init(_ url: String) throws(DispatchError) { self.init(text: try Self.canonical(url)) }
-
-  private init(text: String) {
-    let sum = SHA256.sum(text.utf8)
-    high = sum[..<8].reduce(0) { $0 << 8 | UInt64($1) }
-    low = sum[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
-  }
+  init(_ url: String) throws(DispatchError) { (high, low) = SHA256.half(of: try Self.canonical(url).utf8) }
 
   static func canonical(_ url: String) throws(DispatchError) -> String {
     let sent = try DispatchRequest(url).url
