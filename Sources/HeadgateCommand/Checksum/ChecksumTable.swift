@@ -1,13 +1,5 @@
 import HeadgateDispatch
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// Checksums by name, from files in the format of `sha256sum`. All of them are in memory, at about 150 bytes each.
 struct ChecksumTable: Sendable {
   private var sums: [String: Checksum] = [:]
@@ -49,9 +41,7 @@ struct ChecksumTable: Sendable {
       if let next = text.next() {
         piece = next
       } else {
-        // A named pipe may have no writer yet, or no data.
-        _ = Descriptor.wait(for: file, Int32(POLLIN), orFor: nil)
-        piece = text.take(try Descriptor.read(file, atMost: 64 * 1024))
+        piece = text.take(try Descriptor.readNext(file))
       }
       switch piece {
       case .items(let lines): for line in lines { if let problem = add(line) { return problem } }

@@ -44,14 +44,19 @@ enum Descriptor {
     return try readAll(opened, atMost: most)
   }
 
+  /// Reads the next piece; empty at the end. For a pipe it waits for a writer and for data.
+  static func readNext(_ descriptor: Int32) throws(SystemError) -> [UInt8] {
+    _ = wait(for: descriptor, Int32(POLLIN), orFor: nil)
+    return try read(descriptor, atMost: 64 * 1024)
+  }
+
   /// Reads to the end.
   ///
   /// - Throws: `EFBIG` for more than `most` bytes.
   static func readAll(_ descriptor: Int32, atMost most: Int) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count <= most {
-      _ = wait(for: descriptor, Int32(POLLIN), orFor: nil)
-      let piece = try read(descriptor, atMost: 64 * 1024)
+      let piece = try readNext(descriptor)
       if piece.isEmpty { return bytes }
       bytes += piece
     }
