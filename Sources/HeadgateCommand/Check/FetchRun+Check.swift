@@ -7,14 +7,10 @@ import HeadgateThreads
 extension FetchRun {
   /// Queues a URL whose status is requested. Returns once it is queued.
   func startCheck(_ job: FetchJob) async {
-    // Throws only for a cancelled task. This one is never cancelled.
-    try? await nameRoom.wait()
-    Task { [job] in
-      let job = await named(job)
+    await whenNamed(job) { [self] job in
       report.ended(job, await check(job))
       // The statuses have no reader any more, so the rest is of no use.
       if report.hasLostStatuses { outputBroke() }
-      nameRoom.signal()
       ended(job)
     }
   }

@@ -18,10 +18,16 @@ extension FetchRun {
     if let session { return await keep(job, session) }
     if options.list.isCheck { return await startCheck(job) }
     if transport.knowsName(for: job.request) { return await store(job) }
+    await whenNamed(job) { [self] job in await store(job) }
+  }
+
+  /// Runs a function in a task of its own once the host name of a URL was looked up. Returns once there is room for the
+  /// look-up.
+  func whenNamed(_ job: FetchJob, _ body: @escaping @Sendable (FetchJob) async -> Void) async {
     // Throws only for a cancelled task. This one is never cancelled.
     try? await nameRoom.wait()
-    Task { [job] in
-      await store(await named(job))
+    Task {
+      await body(await named(job))
       nameRoom.signal()
     }
   }
