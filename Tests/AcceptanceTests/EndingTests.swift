@@ -15,7 +15,7 @@ extension AcceptanceTests {
       origin = try Origin()
     }
 
-    /// A server that nobody vouches for, where one is asked for.
+    /// A server whose certificate has no known authority, for the endings that need one.
     private func secureServer(for ending: Ending) async throws -> String? {
       guard ending.line.contains("$TLS") else { return nil }
       let certificates = try await Certificates(in: folder)

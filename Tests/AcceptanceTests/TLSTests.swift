@@ -44,7 +44,7 @@ extension AcceptanceTests {
       }
     }
 
-    @Test("Certificates are verified: one that nobody vouches for, or for another name, ends the request in TLS")
+    @Test("Certificates are verified: one without a known authority, or for another name, ends the request in TLS")
     func verification() async throws {
       let certificates = try await Certificates(in: folder)
       let nginx = try await startNginx(certificates)

@@ -1,4 +1,4 @@
-/// Why a row can't be sent. Nothing of it was sent.
+/// Why a row was not sent.
 struct RowProblem: Error, Hashable, Sendable {
   /// A code for the result: `missing_field`, `invalid_row`, `invalid_url`.
   let code: String

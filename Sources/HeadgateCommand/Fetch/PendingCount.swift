@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Counts work in progress, and tells when there is none.
+/// Counts work in progress, and lets a caller wait for its end.
 final class PendingCount: Sendable {
   private let state = Locked((count: 0, waiter: CheckedContinuation<Void, Never>?.none))
 

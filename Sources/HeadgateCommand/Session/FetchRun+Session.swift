@@ -254,7 +254,7 @@ extension FetchRun {
 }
 
 extension FetchOutcome {
-  /// A failure's word in the journal; nil for what is none.
+  /// The journal's word for a failure. Nil for other outcomes.
   fileprivate var word: String? {
     switch self {
     case .refused: "http_error"

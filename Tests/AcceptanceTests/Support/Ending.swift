@@ -65,7 +65,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "a host that does not exist", "headgate fetch http://none.invalid/x -P out", 4, "ok 0  failed 1  bytes 0 B  ",
       says: "http://none.invalid/x: the host name was not found"),
     Ending(
-      "a certificate that nobody vouches for", "headgate fetch $TLS/x -P out", 5, "ok 0  failed 1  bytes 0 B  ",
+      "a certificate without a known authority", "headgate fetch $TLS/x -P out", 5, "ok 0  failed 1  bytes 0 B  ",
       says: "; give the server's authority with --cacert\n"),
     Ending(
       "timed out", "headgate fetch $ORIGIN/silence $ORIGIN/bytes/1 -P out -m 0.2", 6, "ok 1  failed 1  bytes 1 B  ",
