@@ -59,15 +59,17 @@ extension URLDispatcher {
   ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
   ///   - observers: Receive the events of its requests, for example the metrics and traces of `HeadgateInstruments`.
   ///   - interceptors: Change its requests before they start, for example `BearerTokens`.
+  ///   - coordinator: Grants permits that several programs share, for example `UnixCoordinator`.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see `standardBodyMemory`.
   /// - Throws: `DispatchError` with `transportFailed` if the system has no thread or descriptor left.
   public convenience init(
     limits: GateLimits = .standard, observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
+    maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) throws(DispatchError) {
     self.init(
       transport: try platformTransport(), limits: limits, observers: observers, interceptors: interceptors,
-      maxBodyMemory: maxBodyMemory)
+      coordinator: coordinator, maxBodyMemory: maxBodyMemory)
   }
 }
 

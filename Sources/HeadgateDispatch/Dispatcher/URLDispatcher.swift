@@ -35,13 +35,17 @@ public final class URLDispatcher: Sendable {
   ///   - logger: Receives the gate's warnings: leaked permits, and a second gate at the same end-point.
   ///   - observers: Receive the events of its requests; see ``DispatchObserver``.
   ///   - interceptors: Change its requests before they start, in this order; see ``RequestInterceptor``.
+  ///   - coordinator: Grants permits that several programs share; see ``GateCoordinator``. Nil: the limits apply to this
+  ///     dispatcher alone.
   ///   - maxBodyMemory: The total size in bytes of the bodies collected in memory; see ``standardBodyMemory``.
   public init(
     transport: any Transport, limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher"), observers: [any DispatchObserver] = [],
-    interceptors: [any RequestInterceptor] = [], maxBodyMemory: Int = URLDispatcher.standardBodyMemory
+    interceptors: [any RequestInterceptor] = [], coordinator: (any GateCoordinator)? = nil,
+    maxBodyMemory: Int = URLDispatcher.standardBodyMemory
   ) {
-    gate = EndPointGate(limits: limits, timers: timers, logger: logger)
+    let transport = coordinator.map { CoordinatedTransport(transport, $0) } ?? transport
+    gate = EndPointGate(limits, timers, logger, isCoordinated: coordinator != nil)
     core = DispatchCore(gate, transport, observers, interceptors, maxBodyMemory: maxBodyMemory)
     ownsGate = true
     let operations = core.operations

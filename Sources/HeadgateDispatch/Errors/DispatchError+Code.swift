@@ -38,6 +38,11 @@ extension DispatchError {
     /// names the budget.
     public static let tooHeavy = Code(
       "too_heavy", "refused, its weight exceeds the budget", "reduce the weight, or raise the budget's units")
+    /// The coordinator of shared permits could not be reached in time. ``DispatchError/detail`` says why. See
+    /// ``OutagePolicy``.
+    public static let coordinatorUnavailable = Code(
+      "coordinator_unavailable", "the coordinator of shared permits can't be reached",
+      "check that it runs, or use another `OutagePolicy`")
     /// The queue is full.
     public static let refused = Code(
       "refused", "refused, the queue is full", "submit more slowly, raise `waiting`, or use the policy `wait`")

@@ -24,7 +24,8 @@ public final class EndPointGate: Sendable {
   /// The event streams of all dispatchers that wait to reconnect.
   let closingWaits = ClosingWaits()
   private let drained = OneShot<Void>()
-  private let registry = GateRegistry()
+  /// Nil for a gate whose end-points are shared with other gates on purpose, under a coordinator.
+  private let registry: GateRegistry?
   let handover = PermitHandover()
   let timers: any TimerService
   let logger: Logger
@@ -43,22 +44,30 @@ public final class EndPointGate: Sendable {
   ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
   ///   - timers: The clock for deadlines.
   ///   - logger: Receives warnings: leaked permits, and a second gate at the same end-point.
-  public init(
+  public convenience init(
     limits: GateLimits = .standard, timers: any TimerService = TimerThread.deadlines,
     logger: Logger = Logger(label: "headgate.dispatcher")
   ) {
+    self.init(limits, timers, logger, isCoordinated: false)
+  }
+
+  /// Creates a gate.
+  ///
+  /// - Parameter isCoordinated: Whether it is a coordinator's, or has one.
+  package init(_ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, isCoordinated: Bool) {
     state = LockedGateState(limits)
+    registry = isCoordinated ? nil : GateRegistry()
     sockets = GateSockets(state)
     self.timers = timers
     self.logger = logger
     hearing = Atomic(limits.hearsOutcomes)
     guarding = Atomic(limits.adaptive != nil)
-    GateRegistry.enter(state)
+    if registry != nil { GateRegistry.enter(state) }
   }
 
   deinit {
     state.withLock { $0.alarm.end() }?.cancel()
-    GateRegistry.leave(state)
+    if registry != nil { GateRegistry.leave(state) }
   }
 
   /// The limits in force. Read-only: assigning a changed copy would lose the concurrent changes of other threads. Use
@@ -205,7 +214,7 @@ public final class EndPointGate: Sendable {
       return (submission, state.scheduler.hasEffects, isNew, state.isTimed)
     }
     if isTimed { setAlarm() }
-    if isNew { registry.meets(endPoint, state, logger) }
+    if isNew { registry?.meets(endPoint, state, logger) }
     if isInside {
       if hasMore { DeliveryFrame.find(ObjectIdentifier(self))?.pointee.hasMore = true }
       return submission

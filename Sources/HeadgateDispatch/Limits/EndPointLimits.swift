@@ -128,7 +128,7 @@ public struct EndPointLimits: Hashable, Sendable {
     return weight
   }
 
-  private init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int, _ pace: Pace? = nil) {
+  init(unchecked requests: Int, _ long: Int, _ connections: Int, _ weight: Int, _ pace: Pace? = nil) {
     self.requests = requests
     self.long = long
     self.connections = connections

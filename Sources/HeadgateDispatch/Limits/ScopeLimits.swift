@@ -31,4 +31,6 @@ public struct ScopeLimits: Hashable, Sendable {
     self.requests = requests
     pace = try Pace.of(rates, minimumInterval, budgets)
   }
+
+  init(unchecked requests: Int?, _ pace: Pace?) { (self.requests, self.pace) = (requests, pace) }
 }

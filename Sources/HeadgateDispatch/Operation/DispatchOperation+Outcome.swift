@@ -22,17 +22,17 @@ extension DispatchOperation {
   /// Settles the request's weight from the head, if the caller provided a closure for that.
   func settleWeight(by head: ResponseHead) {
     guard request.fields.hasWeights || interceptors != nil else { return }
-    let (ticket, settlement) = state.withLock { ($0.weighedTicket, $0.request.settlement) }
-    guard let ticket, let settlement else { return }
+    let (start, settlement) = state.withLock { ($0.weighedStart, $0.request.settlement) }
+    guard let start, let settlement else { return }
     var weights: [String: Int]?
     DeliveryFrame.mark(core.gateIdentity) { weights = settlement(head) }
-    if let weights { _ = core.gate.settle(ticket, weights) }
+    if let weights { _ = start.settle(weights, at: core.gate) }
   }
 
   /// The charge of the last start, to be settled later. Nil for a request without a weight.
   var sentWeight: SentWeight? {
     guard request.fields.hasWeights || interceptors != nil else { return nil }
-    return state.withLock { $0.weighedTicket }.map { SentWeight(core.gate, $0) }
+    return state.withLock { $0.weighedStart }.map { SentWeight(core.gate, $0) }
   }
 
   /// An exchange has ended, perhaps because the request ran out of time.

@@ -93,7 +93,7 @@ final class DispatchOperation: Sendable {
 
   /// Corrects its weight.
   func settle(_ weights: [String: Int]) -> Bool {
-    state.withLock { $0.weighedTicket }.map { core.gate.settle($0, weights) } ?? false
+    state.withLock { $0.weighedStart }?.settle(weights, at: core.gate) ?? false
   }
 
   /// Continues in the long lane if that has a place. Returns true if it runs there from now on.
@@ -299,6 +299,7 @@ final class DispatchOperation: Sendable {
     var exchange = Exchange(
       request: launch.request, mayPause: sink.mayPause, isLong: launch.isLong)
     exchange.needsNewConnection = launch.needsNewConnection
+    if request.fields.hasWeights || interceptors != nil { exchange.weighedStart = state.withLock { $0.weighedStart } }
     // Ends like an exchange that a transport ends inside its start.
     if let failure = exchange.unmet(by: core.capabilities) { return ended(ExchangeEnd(failure: failure)) }
     if let download { beginSpan(download, at: now) }

@@ -119,8 +119,8 @@ struct OperationState {
   var interceptions: Interceptions?
   /// The lane, which a short request may change while it runs.
   private(set) var lane: RequestLane
-  /// The ticket under which its weight was charged at the last start. Nil for a request without a weight.
-  private(set) var weighedTicket: Ticket?
+  /// The last start, if its weight was charged. Nil for a request without a weight.
+  private(set) var weighedStart: WeighedStart?
   /// The priority, if changed after the submission.
   var priority: RequestPriority?
 
@@ -183,7 +183,7 @@ struct OperationState {
       return nil
     }
     account.turn(to: .running, at: now)
-    if request.fields.hasWeights { weighedTicket = ticket }
+    if request.fields.hasWeights { weighedStart = WeighedStart(ticket) }
     return launch(ExchangeState(number: exchanges, claim: .permit(ticket), isFirst: true), at: now)
   }
 

@@ -64,6 +64,9 @@ public struct Exchange: Sendable {
   /// dialled decides, not the name. See ``RedirectPolicy``.
   public internal(set) var refusesPrivateAddresses: Bool
 
+  /// The start whose weight was charged. Nil for a request without a weight.
+  var weighedStart: WeighedStart?
+
   /// The request's body, to be read as the transport has room for it; nil if there is none.
   public internal(set) var body: RequestBodySource?
 

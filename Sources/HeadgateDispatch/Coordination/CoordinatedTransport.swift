@@ -1,0 +1,165 @@
+import HTTPTypes
+import HeadgateThreads
+
+/// A transport whose exchanges each need a permit of a coordinator, besides the gate's.
+///
+/// An exchange waits for its permit as it would for a socket: the time counts as waiting, a cancel ends it at once, and
+/// an exchange that never began is not counted by the gate's rates.
+final class CoordinatedTransport: Transport {
+  private let transport: any Transport
+  private let coordinator: any GateCoordinator
+  private let sockets = LockedBox<GateSockets?>(nil)
+
+  init(_ transport: any Transport, _ coordinator: any GateCoordinator) {
+    (self.transport, self.coordinator) = (transport, coordinator)
+  }
+
+  var capabilities: TransportCapabilities { transport.capabilities }
+  var taskExecutor: (any TaskExecutor)? { transport.taskExecutor }
+
+  func use(_ sockets: GateSockets) {
+    self.sockets.withLock { $0 = sockets }
+    transport.use(sockets)
+  }
+
+  func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
+    let request = exchange.request
+    let demand = SharedDemand(
+      for: request.endPoint, lane: exchange.isLong ? .long : .short, scopes: request.scopes, weights: request.weights,
+      limits: sockets.withLock { $0 }?.limits ?? .standard)
+    let coordinated = CoordinatedExchange(exchange, events, transport)
+    coordinated.start(demand, at: coordinator)
+    return coordinated
+  }
+
+  func shutDown(whenClosed: @escaping @Sendable () -> Void) { transport.shutDown(whenClosed: whenClosed) }
+}
+
+/// An exchange that waits for its permit, then runs, and returns the permit before its end is reported.
+final class CoordinatedExchange: ExchangeControl {
+  private struct State {
+    // Whether `start` has not returned. An answer that comes in the meantime is left to it, so that the wait is
+    // reported before its end.
+    var isStarting = true
+    var answer: Result<any SharedPermit, DispatchError>?
+    var request: (any SharedPermitRequest)?
+    var permit: (any SharedPermit)?
+    var control: (any ExchangeControl)?
+    var isCancelled = false
+    var isOver = false
+    // The consumer resumed before the transport's control was stored here.
+    var missedResume = false
+  }
+
+  private let exchange: Exchange
+  private let events: any ExchangeEvents
+  private let transport: any Transport
+  private let state = Locked(State())
+
+  init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: any Transport) {
+    (self.exchange, self.events, self.transport) = (exchange, events, transport)
+  }
+
+  /// Asks for the permit. No other method is called before it returns.
+  func start(_ demand: SharedDemand, at coordinator: any GateCoordinator) {
+    let request = coordinator.requestPermit(demand) { [self] result in
+      let isLeft = state.withLock { state in
+        if state.isStarting { state.answer = result }
+        return state.isStarting
+      }
+      if isLeft { return }
+      if case .success = result { events.goesOn() }
+      answered(result)
+    }
+    let early = state.withLock { state in
+      if state.answer == nil { state.request = request } else { state.isStarting = false }
+      return state.answer.take()
+    }
+    if let early { return answered(early) }
+    events.waitsForSocket()
+    let late = state.withLock { state in
+      state.isStarting = false
+      return state.answer.take()
+    }
+    guard let late else { return }
+    if case .success = late { events.goesOn() }
+    answered(late)
+  }
+
+  private func answered(_ result: Result<any SharedPermit, DispatchError>) {
+    switch result {
+    case .success(let permit): begin(permit)
+    case .failure(let error): over(ExchangeEnd(failure: error))
+    }
+  }
+
+  private func begin(_ permit: any SharedPermit) {
+    let isWanted = state.withLock { state in
+      guard !state.isOver, !state.isCancelled else { return false }
+      (state.permit, state.request) = (permit, nil)
+      return true
+    }
+    guard isWanted else {
+      permit.release()
+      return
+    }
+    exchange.weighedStart?.join(permit)
+    let control = transport.start(exchange, events: self)
+    let (mustCancel, mustResume) = state.withLock { state in
+      if !state.isOver { state.control = control }
+      return (state.isCancelled, state.missedResume)
+    }
+    if mustCancel { control.cancel() } else if mustResume { control.resume() }
+  }
+
+  // MARK: The operation's side
+
+  func cancel() {
+    let (control, request, isUnsent) = state.withLock { state in
+      state.isCancelled = true
+      return (state.control, state.request.take(), state.permit == nil)
+    }
+    request?.cancel()
+    control?.cancel()
+    if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled))) }
+  }
+
+  func resume() {
+    let control = state.withLock { state in
+      if state.control == nil { state.missedResume = true }
+      return state.control
+    }
+    control?.resume()
+  }
+
+  var phase: DispatchError.Phase {
+    let (control, isHeld) = state.withLock { ($0.control, $0.permit == nil) }
+    return control?.phase ?? (isHeld ? .waiting : .connecting)
+  }
+}
+
+// MARK: - The transport's side
+
+extension CoordinatedExchange: ExchangeEvents {
+  func received(_ head: ResponseHead) -> BodyFlow { events.received(head) }
+  func received(_ bytes: UnsafeRawBufferPointer) -> BodyFlow { events.received(bytes) }
+  func received(trailers: HTTPFields) { events.received(trailers: trailers) }
+  func multiplexes(_ does: Bool) { events.multiplexes(does) }
+  func waitsForSocket() { events.waitsForSocket() }
+  func goesOn() { events.goesOn() }
+  func heard() { events.heard() }
+  func ended(_ end: ExchangeEnd) { over(end) }
+
+  private func over(_ end: ExchangeEnd) {
+    let (isFirst, permit) = state.withLock { state in
+      defer {
+        state.isOver = true
+        (state.control, state.request) = (nil, nil)
+      }
+      return (!state.isOver, state.permit)
+    }
+    guard isFirst else { return }
+    permit?.release()
+    events.ended(end)
+  }
+}

@@ -1,0 +1,87 @@
+import HeadgateThreads
+import Logging
+
+/// Grants permits to the dispatchers of one process that do not share a gate: one for each tenant or module, say, each
+/// with a queue and limits of its own.
+///
+///     let coordinator = LocalCoordinator()
+///     let first = try URLDispatcher(limits: limits, coordinator: coordinator)
+///     let second = try URLDispatcher(limits: limits, coordinator: coordinator)
+///
+/// Where one gate for all of them is possible, prefer it: ``URLDispatcher/init(transport:sharing:observers:interceptors:maxBodyMemory:)``.
+/// Granting takes O(1), or O(log n) with rates, budgets and scopes.
+public final class LocalCoordinator: GateCoordinator {
+  private let gate: EndPointGate
+  private let configured = Locked((limits: SharedLimits(), changes: UInt64(0)))
+
+  /// Creates a coordinator.
+  ///
+  /// - Parameters:
+  ///   - timers: The clock for rates.
+  ///   - logger: Receives warnings about leaked permits.
+  public init(
+    timers: any TimerService = TimerThread.deadlines, logger: Logger = Logger(label: "headgate.coordinator")
+  ) {
+    gate = EndPointGate(.coordinating, timers, logger, isCoordinated: true)
+  }
+
+  /// `permits from this process`.
+  public var description: String { "permits from this process" }
+
+  /// Requests a permit; see ``GateCoordinator/requestPermit(_:completion:)``.
+  public func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    adopt(demand)
+    return gate.requestPermit(
+      for: demand.endPoint, lane: demand.lane, scopes: demand.scopes, weights: demand.weights
+    ) { result in
+      completion(result.map { $0 as any SharedPermit })
+    }
+  }
+
+  /// Ends waiting requests with the error `shutDown`, and refuses later ones. Permits that are held stay valid.
+  public func shutDown() { gate.close(.ending) }
+
+  /// All dispatchers are one program here: the limits of the last request apply.
+  private func adopt(_ demand: SharedDemand) {
+    let isChanged = configured.withLock { configured in
+      var isChanged = configured.limits.set(demand.limits, for: demand.endPoint, by: 0) != nil
+      for (scope, limits) in demand.scopeLimits where configured.limits.set(limits, for: scope, by: 0) != nil {
+        isChanged = true
+      }
+      if isChanged { configured.changes += 1 }
+      return isChanged
+    }
+    if isChanged { apply(to: demand.endPoint, Array(demand.scopeLimits.keys)) }
+  }
+
+  /// Applies the latest limits. With no lock held, because the gate may hand over permits.
+  private func apply(to endPoint: EndPoint, _ scopes: [RequestScope]) {
+    var applied: UInt64?
+    // Another thread may have decided later and applied earlier, so the limits are compared again after each attempt.
+    while true {
+      let (changes, limits, own) = configured.withLock { configured in
+        (configured.changes, configured.limits.limits(of: endPoint), scopes.map { configured.limits.limits(of: $0) })
+      }
+      if changes == applied { return }
+      gate.setLimits(limits, for: endPoint)
+      if !scopes.isEmpty { gate.updateLimits { for (scope, limits) in zip(scopes, own) { $0.scopes[scope] = limits } } }
+      applied = changes
+    }
+  }
+}
+
+extension GateLimits {
+  /// The limits of a coordinator's gate: it neither pauses nor refuses, and has no total.
+  package static var coordinating: GateLimits {
+    var limits = GateLimits.standard
+    (limits.total, limits.waiting) = (1 << 30, 1 << 30)
+    limits.pauses = nil
+    return limits
+  }
+}
+
+extension PermitRequest: SharedPermitRequest {}
+
+extension Permit: SharedPermit {}

@@ -1,0 +1,166 @@
+import HeadgateThreads
+
+/// Requests permits over a link, and does what the policy says while the coordinator can't be reached.
+package final class OutageHandler: Sendable {
+  private struct State {
+    var waiting: [UInt64: OutageWait] = [:]
+    var lastNumber: UInt64 = 0
+    var isShutDown = false
+  }
+
+  private let link: any CoordinatorLink
+  private let policy: OutagePolicy
+  private let timers: any TimerService
+  /// Grants permits during an outage. With the policy `failClosed` it is not used.
+  private let local: LocalCoordinator
+  private let state = Locked(State())
+
+  package init(_ link: any CoordinatorLink, _ policy: OutagePolicy, timers: any TimerService = TimerThread.deadlines) {
+    (self.link, self.policy, self.timers) = (link, policy, timers)
+    local = LocalCoordinator(timers: timers)
+    link.whenBack { [weak self] in self?.isBack() }
+  }
+
+  package func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    let wait = OutageWait(demand, self, completion)
+    ask(wait)
+    return wait
+  }
+
+  package func shutDown() {
+    let waiting = state.withLock { state in
+      state.isShutDown = true
+      defer { state.waiting = [:] }
+      return state.waiting.values
+    }
+    for wait in waiting { wait.end(.failure(DispatchError(.shutDown))) }
+    local.shutDown()
+    link.shutDown()
+  }
+
+  fileprivate func ask(_ wait: OutageWait) {
+    let request = link.requestPermit(wait.demand) { [self] result in
+      if case .failure(let error) = result, error.code == .coordinatorUnavailable {
+        missed(wait, error)
+      } else {
+        wait.end(result)
+      }
+    }
+    wait.follow(request)
+  }
+
+  /// The coordinator could not be reached.
+  private func missed(_ wait: OutageWait, _ error: DispatchError) {
+    switch policy.kind {
+    case .failClosed(let patience): hold(wait, error, patience)
+    case .localShare:
+      guard let share = try? wait.demand.share(of: max(1, link.programs)) else {
+        return hold(wait, error, OutagePolicy.usualPatience)
+      }
+      wait.follow(local.requestPermit(share) { wait.end($0) })
+    case .failOpen(let limits):
+      wait.follow(local.requestPermit(wait.demand.with(limits)) { wait.end($0) })
+    }
+  }
+
+  private func hold(_ wait: OutageWait, _ error: DispatchError, _ patience: Duration) {
+    guard patience > .zero else { return wait.end(.failure(error)) }
+    wait.giveUp(after: patience, with: error, timers)
+    let isShutDown = state.withLock { state in
+      if state.isShutDown { return true }
+      state.lastNumber += 1
+      state.waiting[state.lastNumber] = wait
+      wait.number.withLock { $0 = state.lastNumber }
+      return false
+    }
+    if isShutDown { wait.end(.failure(DispatchError(.shutDown))) }
+    // It may have ended before it was registered.
+    if wait.isOver { forget(wait) }
+  }
+
+  fileprivate func forget(_ wait: OutageWait) {
+    guard let number = wait.number.withLock({ $0 }) else { return }
+    state.withLock { $0.waiting[number] = nil }
+  }
+
+  /// The coordinator is back: what waits asks again, in order.
+  private func isBack() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [:] }
+      return state.waiting.sorted { $0.key < $1.key }.map(\.value)
+    }
+    for wait in waiting where !wait.isOver {
+      wait.stopGivingUp()
+      ask(wait)
+    }
+  }
+}
+
+/// A request for a permit, over the link, during an outage, or at the local coordinator.
+private final class OutageWait: SharedPermitRequest {
+  private struct State {
+    var completion: (@Sendable (Result<any SharedPermit, DispatchError>) -> Void)?
+    var request: (any SharedPermitRequest)?
+    var timer: ScheduledTimer?
+  }
+
+  let demand: SharedDemand
+  /// Its number among the requests that wait for the end of an outage.
+  let number = LockedBox<UInt64?>(nil)
+  private let handler: OutageHandler
+  private let state: Locked<State>
+
+  init(
+    _ demand: SharedDemand, _ handler: OutageHandler,
+    _ completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) {
+    (self.demand, self.handler) = (demand, handler)
+    state = Locked(State(completion: completion))
+  }
+
+  var isOver: Bool { state.withLock { $0.completion == nil } }
+
+  /// It waits at the link or at the local coordinator.
+  func follow(_ request: any SharedPermitRequest) {
+    let isOver = state.withLock { state in
+      if state.completion != nil { state.request = request }
+      return state.completion == nil
+    }
+    if isOver { request.cancel() }
+  }
+
+  /// Starts the time after which it fails.
+  func giveUp(after patience: Duration, with error: DispatchError, _ timers: any TimerService) {
+    let timer = timers.schedule(at: timers.now + patience) { [self] in end(.failure(error)) }
+    let isOver = state.withLock { state in
+      if state.completion != nil { state.timer = timer }
+      return state.completion == nil
+    }
+    if isOver { timer.cancel() }
+  }
+
+  /// The coordinator is back, so it no longer fails after a time.
+  func stopGivingUp() { state.withLock { $0.timer.take() }?.cancel() }
+
+  func end(_ result: Result<any SharedPermit, DispatchError>) {
+    let ended = state.withLock { state in
+      defer { state = State() }
+      return state
+    }
+    ended.timer?.cancel()
+    guard let completion = ended.completion else {
+      if case .success(let permit) = result { permit.release() }
+      return
+    }
+    handler.forget(self)
+    completion(result)
+  }
+
+  func cancel() {
+    let request = state.withLock { $0.request }
+    request?.cancel()
+    end(.failure(DispatchError(.cancelled)))
+  }
+}

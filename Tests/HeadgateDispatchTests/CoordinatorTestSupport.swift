@@ -1,0 +1,56 @@
+import HeadgateThreads
+
+@testable import HeadgateDispatch
+
+/// A link whose coordinator a test switches off and on. While it is on, it grants permits from a local coordinator.
+final class SwitchedLink: CoordinatorLink {
+  private struct State {
+    var isUp: Bool
+    var back: [@Sendable () -> Void] = []
+    var asked = 0
+  }
+
+  private let state: Locked<State>
+  private let coordinator: LocalCoordinator
+  let programs: Int
+
+  init(isUp: Bool, programs: Int = 2, clock: any TimerService) {
+    state = Locked(State(isUp: isUp))
+    self.programs = programs
+    coordinator = LocalCoordinator(timers: clock, logger: .silent)
+  }
+
+  /// How often a permit was requested.
+  var asked: Int { state.withLock { $0.asked } }
+
+  func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    let isUp = state.withLock { state in
+      state.asked += 1
+      return state.isUp
+    }
+    if isUp { return coordinator.requestPermit(demand, completion: completion) }
+    completion(.failure(DispatchError(.coordinatorUnavailable, detail: "switched off")))
+    return Nothing()
+  }
+
+  func whenBack(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.back.append(action) } }
+
+  func set(isUp: Bool) {
+    let back = state.withLock { state in
+      state.isUp = isUp
+      return isUp ? state.back : []
+    }
+    for action in back { action() }
+  }
+
+  func shutDown() { coordinator.shutDown() }
+
+  private final class Nothing: SharedPermitRequest {
+    func cancel() {}
+  }
+}
+
+/// The results of requests for shared permits.
+typealias Permits = Outcomes<Result<any SharedPermit, DispatchError>>

@@ -1,0 +1,132 @@
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateDispatch
+
+/// What starts while a coordinator can't be reached.
+@Suite struct OutageTests {
+  private let clock = ManualClock()
+  private let permits = Permits()
+
+  private func demand(_ requests: Int, rates: [Rate] = []) throws -> SharedDemand {
+    SharedDemand(
+      for: try EndPoint(host: "a", port: 80),
+      limits: try GateLimits(endPoint: EndPointLimits(requests: requests, rates: rates)))
+  }
+
+  private func handler(_ link: SwitchedLink, _ policy: OutagePolicy) -> OutageHandler {
+    OutageHandler(link, policy, timers: clock)
+  }
+
+  @Test("closed: requests wait for the coordinator, and start in order when it is back")
+  func waits() throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let handler = handler(link, .failClosed(after: .seconds(30)))
+    let demand = try demand(1)
+    for _ in 0..<2 { _ = handler.requestPermit(demand) { permits.add($0) } }
+    clock.advance(by: .seconds(29))
+    #expect(permits.count == 0)
+    link.set(isUp: true)
+    #expect(permits.count == 1)
+    // No time limit any more: the second one waits for the first.
+    clock.advance(by: .seconds(3600))
+    #expect(permits.count == 1)
+    try permits.last?.get().release()
+    #expect(permits.count == 2)
+    #expect(permits.values.allSatisfy { $0.code == nil })
+    try permits.last?.get().release()
+    #expect(clock.pendingCount == 0)
+  }
+
+  @Test("closed: a request fails after its patience, or at once without any", arguments: [30, 0])
+  func givesUp(seconds: Int) throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let handler = handler(link, .failClosed(after: .seconds(seconds)))
+    _ = handler.requestPermit(try demand(1)) { permits.add($0) }
+    #expect(permits.count == (seconds == 0 ? 1 : 0))
+    clock.advance(by: .seconds(seconds))
+    #expect(permits.values.map(\.code) == [.coordinatorUnavailable])
+    #expect(permits.last?.error?.detail == "switched off")
+    link.set(isUp: true)
+    #expect(link.asked == 1)
+    #expect(clock.pendingCount == 0)
+  }
+
+  @Test("a request that is cancelled during an outage ends once and does not ask again")
+  func cancelled() throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let handler = handler(link, .failClosed())
+    let request = handler.requestPermit(try demand(1)) { permits.add($0) }
+    request.cancel()
+    request.cancel()
+    link.set(isUp: true)
+    #expect(permits.values.map(\.code) == [.cancelled])
+    #expect(link.asked == 1)
+    #expect(clock.pendingCount == 0)
+  }
+
+  @Test("share: each program uses the limit divided by the number of programs")
+  func share() throws {
+    let link = SwitchedLink(isUp: false, programs: 3, clock: clock)
+    let handler = handler(link, .localShare)
+    let demand = try demand(7)
+    for _ in 0..<5 { _ = handler.requestPermit(demand) { permits.add($0) } }
+    #expect(permits.count == 2)
+    try permits.last?.get().release()
+    #expect(permits.count == 3)
+  }
+
+  @Test("share: a share below one request is none; the request waits")
+  func noShare() throws {
+    let link = SwitchedLink(isUp: false, programs: 8, clock: clock)
+    let handler = handler(link, .localShare)
+    _ = handler.requestPermit(try demand(7)) { permits.add($0) }
+    #expect(permits.count == 0)
+    link.set(isUp: true)
+    #expect(permits.count == 1)
+  }
+
+  @Test("shares of rates and budgets never add up to more than the whole")
+  func sharesOfRates() throws {
+    let minute = Duration.seconds(60)
+    for programs in 1...20 {
+      for count in 1...20 {
+        let whole = try EndPointLimits(
+          requests: 100, rates: [.rolling(count, per: minute), .spaced(count, per: minute)], budgets: [])
+        let share = try whole.share(of: programs)
+        for rate in share.rates {
+          let most = rate.form == .rolling && rate.period == minute ? count / programs : rate.count
+          #expect(rate.count <= most)
+          // Starts a minute, of all programs together.
+          let together = Double(rate.count * programs) * (minute / rate.period)
+          #expect(together <= Double(count) + 1e-9, "\(programs) programs with \(rate) of \(count)")
+        }
+      }
+    }
+    let heavy = try EndPointLimits(requests: 100, budgets: [Budget("tokens", units: 9, per: minute)])
+    #expect(try heavy.share(of: 4).budgets.map(\.units) == [2])
+    #expect(throws: LimitError.self) { try heavy.share(of: 10) }
+  }
+
+  @Test("open: each program has limits of its own")
+  func open() throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let handler = handler(link, .failOpen(try EndPointLimits(requests: 3)))
+    let demand = try demand(1)
+    for _ in 0..<5 { _ = handler.requestPermit(demand) { permits.add($0) } }
+    #expect(permits.count == 3)
+  }
+
+  @Test("a shutdown ends what waits, and later requests", arguments: [true, false])
+  func shutDown(isUp: Bool) throws {
+    let link = SwitchedLink(isUp: isUp, clock: clock)
+    let handler = handler(link, .failClosed())
+    let demand = try demand(1)
+    for _ in 0..<2 { _ = handler.requestPermit(demand) { permits.add($0) } }
+    handler.shutDown()
+    _ = handler.requestPermit(demand) { permits.add($0) }
+    #expect(permits.values.map(\.code) == (isUp ? [nil, .shutDown, .shutDown] : [.shutDown, .shutDown, .shutDown]))
+    #expect(clock.pendingCount == 0)
+  }
+}
