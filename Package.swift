@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "HeadgateCurl", targets: ["HeadgateCurl"]),
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
     .library(name: "HeadgateAsyncHTTPClient", targets: ["HeadgateAsyncHTTPClient"]),
+    .library(name: "HeadgateSharing", targets: ["HeadgateSharing"]),
     .library(name: "HeadgateInstruments", targets: ["HeadgateInstruments"]),
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
@@ -122,6 +123,7 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    .target(name: "HeadgateSharing", dependencies: ["HeadgateDispatch", "HeadgateThreads"], swiftSettings: strict),
     .target(
       name: "HeadgateInstruments",
       dependencies: [
@@ -151,7 +153,8 @@ let package = Package(
     .target(
       name: "HeadgateCommand",
       dependencies: [
-        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateThreads",
+        "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateSharing",
+        "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),
@@ -164,6 +167,10 @@ let package = Package(
       name: "HeadgateFlowTests", dependencies: ["HeadgateFlow", "HeadgateTesting", "HeadgateThreads"],
       swiftSettings: strict),
     .testTarget(name: "HeadgateOriginTests", dependencies: ["HeadgateOrigin"], swiftSettings: strict),
+    .testTarget(
+      name: "HeadgateSharingTests",
+      dependencies: ["HeadgateDispatch", "HeadgateSharing", "HeadgateTesting", "HeadgateThreads"],
+      swiftSettings: strict),
     .testTarget(
       name: "HeadgateDispatchTests",
       dependencies: [

@@ -88,3 +88,13 @@ extension Pace {
 extension Budget {
   fileprivate var unitsPerSecond: Double { Double(units) / Double(windowNanoseconds) }
 }
+
+extension EndPointLimits {
+  /// How long a start matters to any of the limits.
+  package var memory: Duration { .nanoseconds(pace?.memory ?? 0) }
+}
+
+extension ScopeLimits {
+  /// How long a start matters to any of the limits.
+  package var memory: Duration { .nanoseconds(pace?.memory ?? 0) }
+}

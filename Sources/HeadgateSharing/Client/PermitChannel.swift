@@ -1,0 +1,55 @@
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A connection to the permit server for programs that do one thing at a time: its calls block.
+struct PermitChannel {
+  private let socket: Int32
+  private var received: [UInt8] = []
+  private var buffer = [UInt8](repeating: 0, count: 4096)
+
+  /// Connects.
+  ///
+  /// - Throws: ENOENT or ECONNREFUSED if no server runs.
+  init(_ folder: PermitFolder) throws(SystemFailure) { socket = try LocalSocket.connect(to: folder.socket) }
+
+  func close() { LocalSocket.close(socket) }
+
+  func send(_ command: PermitCommand) throws(SystemFailure) {
+    var rest = Array((command.line + "\n").utf8)[...]
+    while !rest.isEmpty {
+      switch LocalSocket.send(socket, rest) {
+      case .bytes(let count): rest = rest.dropFirst(count)
+      case .blocked: wait(for: POLLOUT)
+      case .ended: throw SystemFailure("write to the permit server")
+      }
+    }
+  }
+
+  /// The next reply. Nil at the end of the connection.
+  mutating func next() throws(SystemFailure) -> PermitReply? {
+    while true {
+      while let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+        let line = String(decoding: received[..<end], as: UTF8.self)
+        received.removeSubrange(...end)
+        if let reply = PermitReply(line: line) { return reply }
+      }
+      switch LocalSocket.receive(socket, into: &buffer) {
+      case .bytes(let count): received += buffer[..<count]
+      case .blocked: wait(for: POLLIN)
+      case .ended: return nil
+      }
+    }
+  }
+
+  private func wait(for events: Int32) {
+    var wanted = pollfd(fd: socket, events: Int16(events), revents: 0)
+    _ = poll(&wanted, 1, -1)
+  }
+}

@@ -1,0 +1,54 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+/// Grants permits that the programs of one user on one machine share. No server needs to be set up.
+///
+///     let dispatcher = try URLDispatcher(limits: limits, coordinator: UnixCoordinator())
+///
+/// Every program with this coordinator, every `headgate fetch --share unix` and every `headgate hold` counts. The first
+/// one starts a ``PermitServer``; if that ends, another program continues it. A permit is a pipe that the program holds
+/// open, so a program that dies returns its permits: they are granted again about 20 ms later. If programs have
+/// configured different limits for an end-point, the strictest apply.
+///
+/// A permit takes about 0.1 ms to get and to return. Permits are granted in order of arrival at the server.
+public final class UnixCoordinator: GateCoordinator {
+  /// The folder through which permits are shared.
+  public let folder: PermitFolder
+  private let outage: OutagePolicy
+  private let link: UnixLink
+  private let handler: OutageHandler
+
+  /// Creates a coordinator. It connects at its first use.
+  ///
+  /// - Parameters:
+  ///   - folder: The folder through which permits are shared.
+  ///   - outage: What starts while no server can be reached or started, because the folder can't be used, for example.
+  public convenience init(folder: PermitFolder = .user, outage: OutagePolicy = .failClosed()) {
+    self.init(folder: folder, outage: outage) { folder throws(SharingError) in _ = try PermitServer.start(in: folder) }
+  }
+
+  /// - Parameter startServer: Starts a server, unless another one serves the folder.
+  package init(
+    folder: PermitFolder, outage: OutagePolicy,
+    startServer: @escaping @Sendable (PermitFolder) throws(SharingError) -> Void
+  ) {
+    (self.folder, self.outage) = (folder, outage)
+    link = UnixLink(folder, startServer)
+    handler = OutageHandler(link, outage)
+  }
+
+  deinit { shutDown() }
+
+  /// `permits shared in /run/user/1000/headgate; without it nothing starts, …`
+  public var description: String { "permits shared in \(folder); \(outage)" }
+
+  /// Requests a permit; see ``HeadgateDispatch/GateCoordinator/requestPermit(_:completion:)``.
+  public func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    handler.requestPermit(demand, completion: completion)
+  }
+
+  /// Ends waiting requests with the error `shutDown`, and closes the connection. Permits that are held stay valid.
+  public func shutDown() { handler.shutDown() }
+}

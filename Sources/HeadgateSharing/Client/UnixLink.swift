@@ -1,0 +1,331 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The connection of this process to the permit server, on a thread of its own. If the server ends, it starts or finds
+/// the next one, and asks again for what waits.
+final class UnixLink: CoordinatorLink {
+  private struct State {
+    var phase = Phase.idle
+    var socket: Int32 = -1
+    // Distinguishes connections: a server knows only the numbers of its own.
+    var connection: UInt64 = 0
+    var outgoing: [UInt8] = []
+    var waits: [UInt64: UnixWait] = [:]
+    var lastNumber: UInt64 = 0
+    var endPoints: [EndPoint: EndPointLimits] = [:]
+    var scopes: [RequestScope: ScopeLimits] = [:]
+    var programs = 1
+    var back: [@Sendable () -> Void] = []
+    var failure = ""
+    var poller: Poller?
+  }
+
+  private enum Phase { case idle, connecting, up, down, ended }
+
+  /// How long a server is sought before requests are told that there is none, and how often it is tried then.
+  private static let patience = Duration.seconds(2)
+  private static let interval = Duration.milliseconds(500)
+
+  private let folder: PermitFolder
+  private let startServer: @Sendable (PermitFolder) throws(SharingError) -> Void
+  private let state = Locked(State())
+
+  init(_ folder: PermitFolder, _ startServer: @escaping @Sendable (PermitFolder) throws(SharingError) -> Void) {
+    (self.folder, self.startServer) = (folder, startServer)
+  }
+
+  var programs: Int { state.withLock { max(1, $0.programs) } }
+
+  func whenBack(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.back.append(action) } }
+
+  // MARK: Requests
+
+  func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    let wait = UnixWait(demand, self, completion)
+    let (failure, mustStart) = state.withLock { state -> (DispatchError?, Bool) in
+      switch state.phase {
+      case .ended: return (DispatchError(.shutDown), false)
+      case .down: return (DispatchError(.coordinatorUnavailable, detail: state.failure), false)
+      case .idle, .connecting, .up: break
+      }
+      add(wait, &state)
+      defer { if state.phase == .idle { state.phase = .connecting } }
+      return (nil, state.phase == .idle)
+    }
+    if let failure { wait.end(.failure(failure)) }
+    if mustStart { start() }
+    return wait
+  }
+
+  private func start() {
+    do {
+      let poller = try Poller()
+      state.withLock { $0.poller = poller }
+      _ = try WorkerThread(name: "headgate-sharing", serves: true) { [self] in run(poller) }
+    } catch {
+      goDown("no thread or descriptor is left", to: .idle)
+    }
+  }
+
+  /// Registers a request under a new number, and sends it if there is a connection.
+  private func add(_ wait: UnixWait, _ state: inout State) {
+    state.lastNumber += 1
+    state.waits[state.lastNumber] = wait
+    wait.number.withLock { $0 = state.lastNumber }
+    if state.phase == .up { ask(wait.demand, state.lastNumber, &state) }
+  }
+
+  private func ask(_ demand: SharedDemand, _ number: UInt64, _ state: inout State) {
+    if state.endPoints[demand.endPoint] != demand.limits {
+      state.endPoints[demand.endPoint] = demand.limits
+      send(.limitEndPoint(demand.endPoint, demand.limits), &state)
+    }
+    for (scope, limits) in demand.scopeLimits where state.scopes[scope] != limits {
+      state.scopes[scope] = limits
+      send(.limitScope(scope, limits), &state)
+    }
+    send(.ask(number, PermitAsk(demand)), &state)
+  }
+
+  fileprivate func withdraw(_ number: UInt64) {
+    state.withLock { state in
+      // If it was granted at this moment, the answer finds no request and returns the permit.
+      if state.waits.removeValue(forKey: number) != nil { send(.cancel(number), &state) }
+    }
+  }
+
+  /// Sends a command over the connection with this number. Returns false if that has ended.
+  fileprivate func send(_ command: PermitCommand, over connection: UInt64) -> Bool {
+    state.withLock { state in
+      guard state.phase == .up, state.connection == connection else { return false }
+      send(command, &state)
+      return true
+    }
+  }
+
+  private func send(_ command: PermitCommand, _ state: inout State) {
+    guard state.phase == .up else { return }
+    state.outgoing += command.line.utf8
+    state.outgoing.append(UInt8(ascii: "\n"))
+    flush(&state)
+  }
+
+  /// Sends what is pending. A broken connection is noticed by the thread, when it reads.
+  private func flush(_ state: inout State) {
+    while !state.outgoing.isEmpty {
+      guard case .bytes(let count) = LocalSocket.send(state.socket, state.outgoing[...]) else { break }
+      state.outgoing.removeFirst(count)
+    }
+    state.poller?.modify(state.socket, state.outgoing.isEmpty ? .read : [.read, .write])
+  }
+
+  func shutDown() {
+    let (waits, poller) = state.withLock { state in
+      state.phase = .ended
+      defer { state.waits = [:] }
+      return (state.waits.values, state.poller)
+    }
+    poller?.wake()
+    for wait in waits { wait.end(.failure(DispatchError(.shutDown))) }
+  }
+
+  // MARK: The thread
+
+  private func run(_ poller: Poller) {
+    while let socket = connect(poller) {
+      poller.add(socket, .read)
+      serve(socket, poller)
+      poller.remove(socket)
+      state.withLock { state in
+        if state.phase == .up { state.phase = .connecting }
+        state.socket = -1
+      }
+      LocalSocket.close(socket)
+    }
+  }
+
+  private var isEnded: Bool { state.withLock { $0.phase == .ended } }
+
+  /// Connects, and starts a server if there is none. Nil after the shutdown.
+  private func connect(_ poller: Poller) -> Int32? {
+    let begin = Deadline.now
+    var pause = Duration.milliseconds(5)
+    var events: [PollEvent] = []
+    while !isEnded {
+      var text = ""
+      do throws(SystemFailure) {
+        let socket = try LocalSocket.connect(to: folder.socket)
+        if adopt(socket) { return socket }
+        LocalSocket.close(socket)
+        return nil
+      } catch {
+        text = error.description
+      }
+      do throws(SharingError) { try startServer(folder) } catch { text = error.description }
+      if Deadline.now - begin > Self.patience {
+        goDown(text, to: .down)
+        pause = Self.interval
+      }
+      poller.wait(until: .after(pause), into: &events)
+      pause = min(pause * 2, Self.interval)
+    }
+    return nil
+  }
+
+  /// Uses a new connection, and asks again for what waits.
+  private func adopt(_ socket: Int32) -> Bool {
+    let back = state.withLock { state -> [@Sendable () -> Void]? in
+      guard state.phase != .ended else { return nil }
+      let wasDown = state.phase == .down
+      (state.phase, state.socket, state.outgoing) = (.up, socket, [])
+      state.connection += 1
+      (state.endPoints, state.scopes) = ([:], [:])
+      for (number, wait) in state.waits.sorted(by: { $0.key < $1.key }) { ask(wait.demand, number, &state) }
+      return wasDown ? state.back : []
+    }
+    guard let back else { return false }
+    for action in back { action() }
+    return true
+  }
+
+  private func goDown(_ text: String, to phase: Phase) {
+    let waits = state.withLock { state in
+      guard state.phase != .ended else { return [UInt64: UnixWait]() }
+      (state.phase, state.failure) = (phase, text)
+      defer { state.waits = [:] }
+      return state.waits
+    }
+    for (_, wait) in waits.sorted(by: { $0.key < $1.key }) {
+      wait.end(.failure(DispatchError(.coordinatorUnavailable, detail: text)))
+    }
+  }
+
+  /// Reads replies until the connection ends.
+  private func serve(_ socket: Int32, _ poller: Poller) {
+    var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+    var received: [UInt8] = []
+    var events: [PollEvent] = []
+    while !isEnded {
+      switch LocalSocket.receive(socket, into: &buffer) {
+      case .ended: return
+      case .bytes(let count):
+        received += buffer[..<count]
+        while let end = received.firstIndex(of: UInt8(ascii: "\n")) {
+          if let reply = PermitReply(line: String(decoding: received[..<end], as: UTF8.self)) { obey(reply) }
+          received.removeSubrange(...end)
+        }
+      case .blocked:
+        poller.wait(until: .distantFuture, into: &events)
+        if events.contains(where: \.writable) { state.withLock { flush(&$0) } }
+      }
+    }
+  }
+
+  private func obey(_ reply: PermitReply) {
+    switch reply {
+    case .granted(let number, let path, let programs): granted(number, path, programs)
+    case .refused(let number, let code, let text):
+      let wait = state.withLock { $0.waits.removeValue(forKey: number) }
+      let isTooHeavy = code == DispatchError.Code.tooHeavy.description
+      wait?.end(.failure(DispatchError(isTooHeavy ? .tooHeavy : .transportFailed, detail: text)))
+    case .error(let text):
+      HeadgateLog.warn(.dispatcher, "The permit server has closed the connection: \(ShownText.of(text))")
+    case .status, .end: break
+    }
+  }
+
+  private func granted(_ number: UInt64, _ path: String, _ programs: Int) {
+    let pipe: Int32
+    do throws(SystemFailure) { pipe = try PermitPipe.take(path) } catch { return missed(number, error) }
+    let (wait, connection) = state.withLock { state -> (UnixWait?, UInt64) in
+      state.programs = programs
+      guard let wait = state.waits.removeValue(forKey: number) else { return (nil, state.connection) }
+      send(.taken(number), &state)
+      return (wait, state.connection)
+    }
+    let permit = UnixPermit(self, number, connection, pipe)
+    if let wait { wait.end(.success(permit)) } else { _ = permit.release() }
+  }
+
+  /// A permit was granted whose pipe can't be opened.
+  private func missed(_ number: UInt64, _ failure: SystemFailure) {
+    // The server that granted it has gone: it asks again. Otherwise no descriptor is left.
+    let asksAgain = failure.number == ENOENT || failure.number == ENXIO
+    let wait = state.withLock { state -> UnixWait? in
+      let wait = state.waits.removeValue(forKey: number)
+      send(.release(number), &state)
+      if asksAgain, let wait { add(wait, &state) }
+      return wait
+    }
+    if !asksAgain { wait?.end(.failure(DispatchError(.transportFailed, detail: failure.description))) }
+  }
+}
+
+/// A request that waits for a permit of the server.
+final class UnixWait: SharedPermitRequest {
+  let demand: SharedDemand
+  let number = LockedBox<UInt64?>(nil)
+  private let link: UnixLink
+  private let completion: Locked<(@Sendable (Result<any SharedPermit, DispatchError>) -> Void)?>
+
+  init(
+    _ demand: SharedDemand, _ link: UnixLink,
+    _ completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) {
+    (self.demand, self.link) = (demand, link)
+    self.completion = Locked(completion)
+  }
+
+  func end(_ result: Result<any SharedPermit, DispatchError>) {
+    let taken = completion.withLock { $0.take() }
+    if let taken {
+      taken(result)
+    } else if case .success(let permit) = result {
+      _ = permit.release()
+    }
+  }
+
+  func cancel() {
+    if let number = number.withLock({ $0 }) { link.withdraw(number) }
+    end(.failure(DispatchError(.cancelled)))
+  }
+}
+
+/// A permit of the server: a pipe that is open for writing.
+final class UnixPermit: SharedPermit {
+  private let link: UnixLink
+  private let number: UInt64
+  private let connection: UInt64
+  private let pipe: Int32
+  private let released = Locked(false)
+
+  init(_ link: UnixLink, _ number: UInt64, _ connection: UInt64, _ pipe: Int32) {
+    (self.link, self.number, self.connection, self.pipe) = (link, number, connection, pipe)
+  }
+
+  deinit { _ = release() }
+
+  func settle(_ weights: [String: Int]) -> Bool { link.send(.settle(number, weights), over: connection) }
+
+  func release() -> Bool {
+    let isFirst = released.withLock { released in
+      defer { released = true }
+      return !released
+    }
+    guard isFirst else { return false }
+    LocalSocket.close(pipe)
+    // With a word, the permit is free at once. Without one, the server notices the closed pipe.
+    _ = link.send(.release(number), over: connection)
+    return true
+  }
+}

@@ -1,0 +1,48 @@
+/// What the permit server tells a program: one line of the protocol.
+enum PermitReply: Sendable, Hashable {
+  /// The permit is granted. Who has the named pipe open for writing holds it. `programs`: how many programs are
+  /// connected.
+  case granted(UInt64, pipe: String, programs: Int)
+  /// The request can never be granted: a word for the reason, and a text.
+  case refused(UInt64, code: String, String)
+  /// A line of the server's state.
+  case status(String)
+  /// The end of the state.
+  case end
+  /// The program broke the protocol: the connection is closed.
+  case error(String)
+
+  /// Nil for a line of another version, which is ignored.
+  init?(line: String) {
+    let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+    let rest = parts.count > 2 ? String(parts[2]) : ""
+    switch parts.first {
+    case "granted":
+      // The path comes last, because it may contain spaces.
+      let words = rest.split(separator: " ", maxSplits: 1)
+      guard parts.count == 3, let number = UInt64(parts[1]), words.count == 2, let programs = Int(words[0]) else {
+        return nil
+      }
+      self = .granted(number, pipe: String(words[1]), programs: programs)
+    case "refused":
+      let words = rest.split(separator: " ", maxSplits: 1)
+      guard parts.count == 3, let number = UInt64(parts[1]), words.count == 2 else { return nil }
+      self = .refused(number, code: String(words[0]), String(words[1]))
+    case "status": self = .status(String(line.dropFirst(7)))
+    case "end": self = .end
+    case "error": self = .error(String(line.dropFirst(6)))
+    default: return nil
+    }
+  }
+
+  /// The line, without its end.
+  var line: String {
+    switch self {
+    case .granted(let number, let pipe, let programs): "granted \(number) \(programs) \(pipe)"
+    case .refused(let number, let code, let text): "refused \(number) \(code) \(text)"
+    case .status(let text): "status \(text)"
+    case .end: "end"
+    case .error(let text): "error \(text)"
+    }
+  }
+}

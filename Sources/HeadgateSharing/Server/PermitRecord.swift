@@ -1,0 +1,82 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What a granted permit is for, and the limits in force: the file beside its pipe, for a later server. In the lines of
+/// the protocol.
+struct PermitRecord: Hashable {
+  let ask: PermitAsk
+  let limits: EndPointLimits
+  let scopes: [RequestScope: ScopeLimits]
+
+  init(_ ask: PermitAsk, _ limits: (EndPointLimits, [RequestScope: ScopeLimits])) {
+    self.ask = ask
+    (self.limits, scopes) = limits
+  }
+
+  /// Nil if the text is not a record.
+  init?(text: String) {
+    var ask: PermitAsk?
+    var limits: EndPointLimits?
+    var scopes: [RequestScope: ScopeLimits] = [:]
+    for line in text.split(separator: "\n") {
+      switch try? PermitCommand(line: String(line)) {
+      case .ask(_, let found): ask = found
+      case .limitEndPoint(_, let found): limits = found
+      case .limitScope(let scope, let found): scopes[scope] = found
+      default: return nil
+      }
+    }
+    guard let ask, let limits else { return nil }
+    self.init(ask, (limits, scopes))
+  }
+
+  var text: String {
+    let own = scopes.sorted { $0.key.description < $1.key.description }.map { PermitCommand.limitScope($0, $1) }
+    let lines = [PermitCommand.limitEndPoint(ask.endPoint, limits)] + own + [.ask(0, ask)]
+    return lines.map { $0.line + "\n" }.joined()
+  }
+
+  func write(to path: String) throws(SystemFailure) {
+    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw SystemFailure("create \(path)") }
+    defer { close(file) }
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { platformWrite(file, $0) }
+      guard count > 0 || errno == EINTR else { throw SystemFailure("write \(path)") }
+      rest = rest.dropFirst(max(0, count))
+    }
+  }
+
+  /// Nil if there is none, or if it is incomplete because its server was killed.
+  static func read(from path: String) -> PermitRecord? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 4096)
+    while true {
+      // The pointer does not leave the closure, and its length is passed along.
+      let count = part.withUnsafeMutableBytes { platformRead(file, $0) }
+      if count <= 0 { break }
+      bytes += part[..<count]
+    }
+    return PermitRecord(text: String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+private func platformWrite(_ file: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  write(file, bytes.baseAddress, bytes.count)
+}
+
+private func platformRead(_ file: Int32, _ room: UnsafeMutableRawBufferPointer) -> Int {
+  read(file, room.baseAddress, room.count)
+}

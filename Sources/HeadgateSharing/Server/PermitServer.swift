@@ -1,0 +1,116 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Serves permits to the programs of one user: the process-wide half of a ``UnixCoordinator``.
+///
+/// One server at a time serves a folder: the one that holds its lock. It ends by itself when no program is connected,
+/// no permit is held and no rate remembers a start. If it is killed, programs keep their permits, the next server finds
+/// them, and requests that wait ask again. Only the history of rates and budgets is lost.
+///
+/// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
+/// the programs; `headgate share serve` runs one.
+public final class PermitServer: Sendable {
+  private let shared: ServerShared
+  private let thread: WorkerThread
+
+  /// Starts a server on a thread of its own. Returns nil if another one serves the folder.
+  ///
+  /// - Parameters:
+  ///   - folder: The folder.
+  ///   - linger: How long it stays after the last program and permit, if no rate asks for more.
+  /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left.
+  public static func start(in folder: PermitFolder = .user, linger: Duration = .seconds(10)) throws(SharingError)
+    -> PermitServer?
+  {
+    guard let lock = try claim(folder) else { return nil }
+    do throws(SharingError) { return try PermitServer(folder, linger, lock) } catch {
+      close(lock)
+      throw error
+    }
+  }
+
+  private init(_ folder: PermitFolder, _ linger: Duration, _ lock: Int32) throws(SharingError) {
+    do {
+      let listener = try LocalSocket.listen(at: folder.socket)
+      let poller = try Poller()
+      let shared = ServerShared(poller)
+      self.shared = shared
+      thread = try WorkerThread(name: "headgate-permits", serves: true) {
+        ServerLoop(shared, folder, linger, lock: lock, listener: listener).run()
+      }
+    } catch {
+      throw SharingError(folder, "\(error)")
+    }
+  }
+
+  /// Takes the lock of a folder, which the process keeps until it ends or closes it. Nil if a server has it.
+  private static func claim(_ folder: PermitFolder) throws(SharingError) -> Int32? {
+    do throws(SystemFailure) {
+      try folder.prepare()
+      let lock = open(folder.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      guard lock >= 0 else { throw SystemFailure("open \(folder.lock)") }
+      while flock(lock, LOCK_EX | LOCK_NB) != 0 {
+        if errno == EINTR { continue }
+        let failure = SystemFailure("lock \(folder.lock)")
+        close(lock)
+        if failure.number == EWOULDBLOCK { return nil }
+        throw failure
+      }
+      return lock
+    } catch {
+      throw SharingError(folder, "\(error)")
+    }
+  }
+
+  /// Waits until the server has ended by itself or by ``stop()``.
+  public func wait() { thread.join() }
+
+  /// Ends the server. Programs keep their permits, and start another server when they need one. Idempotent.
+  public func stop() { shared.post(.stop) }
+}
+
+/// Permits can't be shared: the folder can't be used, or the system lacks something.
+public struct SharingError: HeadgateError, Hashable {
+  /// `sharing_failed`.
+  public var codeName: String { "sharing_failed" }
+  /// What failed, in which folder, and what to do.
+  public let description: String
+
+  init(_ folder: PermitFolder, _ text: String) {
+    description = "permits can't be shared in \(folder): \(text); check the folder, or use another one"
+  }
+}
+
+/// What other threads tell the server's thread.
+final class ServerShared: Sendable {
+  enum Message: Sendable {
+    /// The gate's answer to a request.
+    case answer(PermitLedger.PermitID, Result<Permit, DispatchError>)
+    case stop
+  }
+
+  let poller: Poller
+  private let inbox = Locked<[Message]>([])
+
+  init(_ poller: Poller) { self.poller = poller }
+
+  func post(_ message: Message) {
+    inbox.withLock { $0.append(message) }
+    poller.wake()
+  }
+
+  func takeMessages() -> [Message] {
+    inbox.withLock { inbox in
+      defer { inbox = [] }
+      return inbox
+    }
+  }
+}

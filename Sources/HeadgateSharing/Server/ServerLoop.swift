@@ -1,0 +1,298 @@
+import HeadgateDispatch
+import HeadgateThreads
+import Logging
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The permit server's thread: waits for connections, pipes and the gate, and performs what the ledger decides.
+/// Everything here is used only on that thread.
+final class ServerLoop {
+  /// How long the pipe of a dead program is not reused. Its other descriptors are closed by then: the kernel closes
+  /// them in one go.
+  private static let pauseAfterDeath = Duration.milliseconds(20)
+  /// How long an inherited pipe without a writer is kept: the program that was granted it may be about to open it.
+  private static let pauseForTaking = Duration.seconds(1)
+
+  private enum Alarm {
+    case isOver(PermitLedger.PermitID)
+    case check(PermitLedger.PermitID)
+  }
+
+  private let shared: ServerShared
+  private let folder: PermitFolder
+  private let linger: Duration
+  private let lock: Int32
+  private let listener: Int32
+  private let gate: EndPointGate
+
+  private var ledger: PermitLedger
+  private var connections: [Int32: ServerConnection] = [:]
+  private var descriptors: [PermitLedger.Program: Int32] = [:]
+  private var requests: [PermitLedger.PermitID: PermitRequest] = [:]
+  private var granted: [PermitLedger.PermitID: Permit] = [:]
+  private var recent = RecentTable<PermitLedger.PermitID, Permit>()
+  private var asks: [PermitLedger.PermitID: PermitAsk] = [:]
+  private var pipes: [PermitLedger.PermitID: PermitPipe] = [:]
+  private var readers: [Int32: PermitLedger.PermitID] = [:]
+  private var alarms: [(at: Deadline, alarm: Alarm)] = []
+  private var buffer = [UInt8](repeating: 0, count: 16 * 1024)
+  private var memory = Duration.zero
+  private var unusedSince: Deadline?
+
+  init(_ shared: ServerShared, _ folder: PermitFolder, _ linger: Duration, lock: Int32, listener: Int32) {
+    (self.shared, self.folder, self.linger, self.lock, self.listener) = (shared, folder, linger, lock, listener)
+    gate = EndPointGate(
+      .coordinating, TimerThread.deadlines, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
+      isCoordinated: true)
+    ledger = PermitLedger(after: folder.permitNumbers().last ?? 0)
+  }
+
+  /// Serves until it is stopped, or unused for long enough.
+  func run() {
+    inherit()
+    shared.poller.add(listener, .read)
+    var events: [PollEvent] = []
+    var isStopped = false
+    while !isStopped {
+      settle()
+      if let end = end, end <= .now { break }
+      shared.poller.wait(until: min(end ?? .distantFuture, alarms.map(\.at).min() ?? .distantFuture), into: &events)
+      for event in events where event.descriptor != listener { serve(event) }
+      for event in events where event.descriptor == listener { accept() }
+      ring()
+      isStopped = receiveMessages()
+    }
+    close()
+  }
+
+  /// When the server ends if nothing happens. Nil while it is used.
+  private var end: Deadline? { unusedSince.map { $0 + max(linger, min(memory, .seconds(3600))) } }
+
+  /// Performs effects until there are none, and notes whether the server is used.
+  private func settle() {
+    while true {
+      let effects = ledger.takeEffects()
+      for effect in effects { perform(effect) }
+      if receiveMessages() { shared.post(.stop) }
+      if effects.isEmpty { break }
+    }
+    if ledger.count > 0 || !connections.isEmpty { unusedSince = nil } else { unusedSince = unusedSince ?? .now }
+  }
+
+  /// Returns whether the server is to stop.
+  private func receiveMessages() -> Bool {
+    var isStopped = false
+    for message in shared.takeMessages() {
+      switch message {
+      case .answer(let id, .success(let permit)):
+        requests[id] = nil
+        granted[id] = permit
+        if !ledger.granted(id) { release(id) }
+      case .answer(let id, .failure(let error)):
+        requests[id] = nil
+        ledger.failed(id, code: error.codeName, error.description)
+      case .stop: isStopped = true
+      }
+    }
+    return isStopped
+  }
+
+  private func serve(_ event: PollEvent) {
+    if let id = readers[event.descriptor] {
+      if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
+      return
+    }
+    guard var connection = connections[event.descriptor] else { return }
+    if event.writable, !connection.flush() { return disconnect(connection) }
+    connections[event.descriptor] = connection
+    guard event.readable || event.closed else { return watch(connection) }
+    switch connection.read(into: &buffer) {
+    case .ended: return disconnect(connection)
+    case .tooLong: drop(connection.program, "a line is longer than \(PermitWords.longestLine) bytes")
+    case .lines(let lines):
+      connections[event.descriptor] = connection
+      for line in lines { received(line, from: connection.program) }
+    }
+  }
+
+  private func received(_ line: String, from program: PermitLedger.Program) {
+    do throws(PermitProtocolError) {
+      let command = try PermitCommand(line: line)
+      if command == .status { return tellStatus(to: program) }
+      ledger.received(command, from: program)
+      settle()
+    } catch {
+      drop(program, error.text)
+    }
+  }
+
+  private func tellStatus(to program: PermitLedger.Program) {
+    let others = ledger.connectedCount - 1
+    send(.status("\(others) \(others == 1 ? "program" : "programs") connected"), to: program)
+    for line in gate.snapshot().description.split(separator: "\n") { send(.status(String(line)), to: program) }
+    send(.end, to: program)
+  }
+
+  // MARK: Connections
+
+  private func accept() {
+    while let descriptor = LocalSocket.accept(listener) {
+      let program = ledger.connected()
+      connections[descriptor] = ServerConnection(descriptor, program)
+      descriptors[program] = descriptor
+      shared.poller.add(descriptor, .read)
+    }
+  }
+
+  private func send(_ reply: PermitReply, to program: PermitLedger.Program) {
+    guard let descriptor = descriptors[program], var connection = connections[descriptor] else { return }
+    let goesOn = connection.send(reply.line)
+    connections[descriptor] = connection
+    if goesOn { watch(connection) } else { disconnect(connection) }
+  }
+
+  private func drop(_ program: PermitLedger.Program, _ text: String) {
+    guard let descriptor = descriptors[program], connections[descriptor]?.isEnding == false else { return }
+    connections[descriptor]?.end()
+    send(.error(text), to: program)
+  }
+
+  private func watch(_ connection: ServerConnection) {
+    shared.poller.modify(connection.descriptor, connection.isBlocked ? [.read, .write] : .read)
+  }
+
+  private func disconnect(_ connection: ServerConnection) {
+    guard connections.removeValue(forKey: connection.descriptor) != nil else { return }
+    descriptors[connection.program] = nil
+    shared.poller.remove(connection.descriptor)
+    LocalSocket.close(connection.descriptor)
+    ledger.disconnected(connection.program)
+  }
+
+  // MARK: Effects
+
+  private func perform(_ effect: PermitLedger.Effect) {
+    switch effect {
+    case .ask(let id, let ask):
+      asks[id] = ask
+      requests[id] = gate.requestPermit(
+        for: ask.endPoint, lane: ask.lane, scopes: ask.scopes, weights: ask.weights
+      ) { [shared] in shared.post(.answer(id, $0)) }
+    case .release(let id):
+      asks[id] = nil
+      requests.removeValue(forKey: id)?.cancel()
+      release(id)
+    case .settle(let id, let weights): (granted[id] ?? recent.remove(id))?.settle(weights)
+    case .limitEndPoint(let endPoint, let limits):
+      memory = max(memory, limits.memory)
+      gate.setLimits(limits, for: endPoint)
+    case .limitScope(let scope, let limits):
+      memory = max(memory, limits.memory)
+      gate.updateLimits { $0.scopes[scope] = limits }
+    case .grant(let id, let program, let number): grant(id, to: program, number)
+    case .refuse(let program, let number, let code, let text):
+      send(.refused(number, code: code, text), to: program)
+    case .unguard(let id):
+      pipes[id]?.unguard()
+      if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
+    case .remove(let id): remove(id)
+    case .wait(let id): alarms.append((.after(Self.pauseAfterDeath), .isOver(id)))
+    case .drop(let program, let text): drop(program, text)
+    }
+  }
+
+  private func release(_ id: PermitLedger.PermitID) {
+    guard let permit = granted.removeValue(forKey: id) else { return }
+    permit.release()
+    recent.insert(permit, for: id)
+  }
+
+  private func grant(_ id: PermitLedger.PermitID, to program: PermitLedger.Program, _ number: UInt64) {
+    guard let ask = asks[id] else { return }
+    do throws(SystemFailure) {
+      // The record first: a later server reads it when it finds the pipe.
+      try PermitRecord(ask, ledger.limits(of: ask)).write(to: folder.record(id))
+      let pipe = try PermitPipe.create(at: folder.pipe(id))
+      pipes[id] = pipe
+      watch(id, pipe)
+    } catch {
+      unlink(folder.record(id))
+      return ledger.failed(id, code: DispatchError.Code.transportFailed.description, error.description)
+    }
+    send(.granted(number, pipe: folder.pipe(id), programs: ledger.connectedCount), to: program)
+  }
+
+  // MARK: Pipes
+
+  private func watch(_ id: PermitLedger.PermitID, _ pipe: PermitPipe) {
+    readers[pipe.reader] = id
+    shared.poller.add(pipe.reader, .read)
+  }
+
+  private func hungUp(_ id: PermitLedger.PermitID, _ pipe: PermitPipe) {
+    // It stays ready: no more events, until it is removed.
+    shared.poller.remove(pipe.reader)
+    ledger.hungUp(id)
+  }
+
+  private func remove(_ id: PermitLedger.PermitID) {
+    guard var pipe = pipes.removeValue(forKey: id) else { return }
+    readers[pipe.reader] = nil
+    shared.poller.remove(pipe.reader)
+    pipe.closeAll()
+    unlink(folder.pipe(id))
+    unlink(folder.record(id))
+  }
+
+  /// Counts the permits that an earlier server has granted.
+  private func inherit() {
+    for id in folder.permitNumbers() {
+      guard let record = PermitRecord.read(from: folder.record(id)),
+        let pipe = try? PermitPipe.inherit(from: folder.pipe(id))
+      else {
+        unlink(folder.pipe(id))
+        unlink(folder.record(id))
+        continue
+      }
+      pipes[id] = pipe
+      watch(id, pipe)
+      ledger.inherited(id, record.ask, limits: record.limits, record.scopes)
+      if !pipe.hasWriter { alarms.append((.after(Self.pauseForTaking), .check(id))) }
+      settle()
+    }
+  }
+
+  private func ring() {
+    guard !alarms.isEmpty else { return }
+    let now = Deadline.now
+    let due = alarms.filter { $0.at <= now }
+    alarms.removeAll { $0.at <= now }
+    for (_, alarm) in due {
+      switch alarm {
+      case .isOver(let id): ledger.isOver(id)
+      case .check(let id):
+        if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
+      }
+    }
+  }
+
+  private func close() {
+    // The socket first, so that no program connects to a server that does not answer.
+    unlink(folder.socket)
+    LocalSocket.close(listener)
+    for descriptor in connections.keys { LocalSocket.close(descriptor) }
+    for id in pipes.keys { pipes[id]?.closeAll() }
+    for request in requests.values { request.cancel() }
+    for permit in granted.values { permit.release() }
+    _ = shared.takeMessages()
+    platformClose(lock)
+  }
+}
+
+private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }

@@ -1,0 +1,18 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A failed system call, for people.
+struct SystemFailure: Error, Hashable, CustomStringConvertible {
+  let number: Int32
+  let action: String
+
+  init(_ action: String, _ number: Int32 = errno) { (self.action, self.number) = (action, number) }
+
+  /// `can't create /run/user/1000/headgate: Permission denied`.
+  var description: String { "can't \(action): \(String(cString: strerror(number)))" }
+}
