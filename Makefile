@@ -69,8 +69,8 @@ fuzz: packages
 soak: test-packages explore-faults
 	$(SWIFT) build -c release --build-tests -Xswiftc -enable-testing
 	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=300 HEADGATE_KILLS=50 \
-	  HEADGATE_CALL_KILLS=10 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
-	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
+	  HEADGATE_CALL_KILLS=10 HEADGATE_HOLD_KILLS=500 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
+	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|HoldTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
 
 bench: test-packages
 	Benchmarks/run

@@ -96,7 +96,7 @@ import Testing
     server.wait()
     // A new server was started by one of the coordinators, and has found both pipes.
     let late = asked(second, demand)
-    let snapshot = try await status(until: { $0.contains { $0.contains("running 2 ") && $0.contains("waiting 2") } })
+    let snapshot = try await status(until: { $0.contains { $0.hasSuffix("permits held: 2, waiting: 2") } })
     #expect(snapshot.contains { $0.contains("a:80") })
     // Returned without a word to the new server, which sees the pipe close.
     held[0].release()
@@ -123,7 +123,7 @@ import Testing
     let (first, second) = (UnixCoordinator(folder: place.folder), UnixCoordinator(folder: place.folder))
     let wide = try await first.permit(for: demand(5))
     let narrow = asked(second, try demand(1))
-    _ = try await status { $0.contains { $0.contains("waiting 1") } }
+    _ = try await status { $0.contains { $0.hasSuffix("waiting: 1") } }
     wide.release()
     try await narrow.value.release()
   }
@@ -148,7 +148,7 @@ import Testing
     let demand = try demand(1)
     let permit = try await coordinator.permit(for: demand)
     let waiting = asked(coordinator, demand)
-    _ = try await status { $0.contains { $0.contains("waiting 1") } }
+    _ = try await status { $0.contains { $0.hasSuffix("waiting: 1") } }
     coordinator.shutDown()
     await #expect(throws: DispatchError.self) { try await waiting.value }
     let other = UnixCoordinator(folder: place.folder)

@@ -53,6 +53,9 @@ struct CallCommand: AsyncParsableCommand {
   @OptionGroup(title: "Pace")
   var pace: PaceOptions
 
+  @OptionGroup(title: "Sharing")
+  var sharing: ShareOptions
+
   @Option(
     name: .customLong("weight"),
     help: ArgumentHelp(
@@ -159,6 +162,7 @@ struct CallCommand: AsyncParsableCommand {
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
+    (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
     options.retries = once.retry
     (options.maxTime, options.deadline) = (limits.maxTime, limits.deadline)
     (options.connectTimeout, options.idleTimeout) = (limits.connectTimeout, limits.idleTimeout)

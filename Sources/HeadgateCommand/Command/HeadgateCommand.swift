@@ -111,7 +111,8 @@ struct RootCommand: AsyncParsableCommand {
       """,
     version: "headgate \(HeadgateVersion.current) (\(CurlTransport.libraryVersion))",
     subcommands: [
-      FetchCommand.self, CallCommand.self, ReportCommand.self, DemoCommand.self, OriginCommand.self,
+      FetchCommand.self, CallCommand.self, HoldCommand.self, ReportCommand.self, StatusCommand.self,
+      ShareCommand.self, DemoCommand.self, OriginCommand.self,
     ]
   )
 }

@@ -82,6 +82,9 @@ struct FetchCommand: AsyncParsableCommand {
   @OptionGroup(title: "Pace")
   var pace: PaceOptions
 
+  @OptionGroup(title: "Sharing")
+  var sharing: ShareOptions
+
   @OptionGroup(title: "Credentials")
   var credentials: CredentialOptions
 
@@ -196,6 +199,7 @@ struct FetchCommand: AsyncParsableCommand {
     options.isAdaptive = pace.adaptive || pace.adaptiveFile != nil
     options.adaptiveFile = pace.adaptiveFile
     options.total = try limits.total()
+    (options.share, options.outage) = (sharing.share, sharing.shareOutage ?? .failClosed())
     options.retries = retry
     options.maxFailures = maxFailures
     options.sent.method = sending.sentMethod

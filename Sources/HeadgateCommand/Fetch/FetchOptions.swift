@@ -39,6 +39,9 @@ struct FetchOptions: Sendable {
   /// Whether limits are learned from refusals, and the file that stores them between runs.
   var isAdaptive = false
   var adaptiveFile: String?
+  /// With whom the limits are shared, nil for nobody, and what starts while that is impossible.
+  var share: ShareRule?
+  var outage = OutagePolicy.failClosed()
   /// How many times a URL is retried.
   var retries = 0
   /// The number of failed URLs after which nothing new starts. Nil for no limit.

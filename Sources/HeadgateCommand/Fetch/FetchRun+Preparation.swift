@@ -121,6 +121,8 @@ extension FetchRun {
   static func makeDispatcher(
     _ options: FetchOptions, over transport: CurlTransport, _ timeline: RunTimeline?, _ logger: Logger
   ) throws(FetchProblem) -> URLDispatcher {
+    let coordinator = try options.share?.coordinator(options.outage)
+    if let coordinator, options.verbosity != .quiet { logger.notice("\(coordinator.description)") }
     do {
       var limits = try GateLimits(
         endPoint: options.perHost,
@@ -137,7 +139,8 @@ extension FetchRun {
           memory: .seconds(3600), remembered: try options.adaptiveFile.map(LearnedFile.read) ?? LearnedLimits())
       }
       return URLDispatcher(
-        transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [])
+        transport: transport, limits: limits, logger: logger, observers: timeline.map { [$0] } ?? [],
+        coordinator: coordinator)
     } catch let problem as FetchProblem {
       throw problem
     } catch {

@@ -26,14 +26,14 @@ struct PermitChannel {
     while !rest.isEmpty {
       switch LocalSocket.send(socket, rest) {
       case .bytes(let count): rest = rest.dropFirst(count)
-      case .blocked: wait(for: POLLOUT)
+      case .blocked: _ = wait(for: POLLOUT, until: .distantFuture)
       case .ended: throw SystemFailure("write to the permit server")
       }
     }
   }
 
-  /// The next reply. Nil at the end of the connection.
-  mutating func next() throws(SystemFailure) -> PermitReply? {
+  /// The next reply. Nil at the end of the connection, or if the deadline passes.
+  mutating func next(until deadline: Deadline = .distantFuture) -> PermitReply? {
     while true {
       while let end = received.firstIndex(of: UInt8(ascii: "\n")) {
         let line = String(decoding: received[..<end], as: UTF8.self)
@@ -42,14 +42,17 @@ struct PermitChannel {
       }
       switch LocalSocket.receive(socket, into: &buffer) {
       case .bytes(let count): received += buffer[..<count]
-      case .blocked: wait(for: POLLIN)
+      case .blocked: if !wait(for: POLLIN, until: deadline) { return nil }
       case .ended: return nil
       }
     }
   }
 
-  private func wait(for events: Int32) {
+  /// Returns false if the deadline has passed.
+  private func wait(for events: Int32, until deadline: Deadline) -> Bool {
     var wanted = pollfd(fd: socket, events: Int16(events), revents: 0)
-    _ = poll(&wanted, 1, -1)
+    let left = max(0, deadline.nanoseconds(since: .now) / 1_000_000 + 1)
+    _ = poll(&wanted, 1, deadline == .distantFuture ? -1 : Int32(clamping: left))
+    return deadline > .now
   }
 }

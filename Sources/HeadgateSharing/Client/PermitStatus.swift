@@ -20,7 +20,7 @@ package enum PermitStatus {
       defer { channel.close() }
       try channel.send(.status)
       var lines: [String] = []
-      while let reply = try channel.next() {
+      while let reply = channel.next() {
         guard case .status(let text) = reply else { break }
         lines.append(text)
       }

@@ -84,7 +84,8 @@ public struct SharingError: HeadgateError, Hashable {
   /// What failed, in which folder, and what to do.
   public let description: String
 
-  init(_ folder: PermitFolder, _ text: String) {
+  /// - Parameter text: What failed.
+  package init(_ folder: PermitFolder, _ text: String) {
     description = "permits can't be shared in \(folder): \(text); check the folder, or use another one"
   }
 }

@@ -134,8 +134,12 @@ final class ServerLoop {
 
   private func tellStatus(to program: PermitLedger.Program) {
     let others = ledger.connectedCount - 1
-    send(.status("\(others) \(others == 1 ? "program" : "programs") connected"), to: program)
-    for line in gate.snapshot().description.split(separator: "\n") { send(.status(String(line)), to: program) }
+    let snapshot = gate.snapshot()
+    send(
+      .status("programs connected: \(others), permits held: \(snapshot.running), waiting: \(snapshot.waiting)"),
+      to: program)
+    // Without the first line, which has the total limit that a coordinator does not have.
+    for line in snapshot.description.split(separator: "\n").dropFirst() { send(.status(String(line)), to: program) }
     send(.end, to: program)
   }
 

@@ -7,11 +7,16 @@ struct DocumentedCommands {
   /// Second cells that are not one command between backticks.
   let strange: [String]
 
-  /// - Parameter page: Its name in docs/, of a checkout in which this file stands.
-  init(_ page: String) throws {
+  /// The text of a page of docs/, in the checkout of this file.
+  static func text(of page: String) throws -> String {
     let root = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/\(page)")), as: UTF8.self)
+    return String(decoding: try Data(contentsOf: root.appending(path: "docs/\(page)")), as: UTF8.self)
+  }
+
+  /// - Parameter page: Its name in docs/.
+  init(_ page: String) throws {
+    let text = try Self.text(of: page)
     var (commands, strange): ([String], [String]) = ([], [])
     let lines = text.split(separator: "\n")
     // A table's head is the line before its rule.

@@ -1,0 +1,46 @@
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What a process does with a permit.
+enum HeldCommand {
+  /// Replaces this process by a command, which inherits the permit: no process remains between them whose death would
+  /// free the permit under a living command.
+  ///
+  /// - Returns: Why the command could not be started. Otherwise it does not return.
+  static func become(_ program: String, _ arguments: [String]) -> FetchProblem {
+    var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    words.append(nil)
+    execvp(program, words)
+    let error = SystemError.last
+    words.forEach { free($0) }
+    // The statuses of shells for a command that is not found, and for one that can't be run.
+    return FetchProblem(
+      "\(program) can't be run: \(error)", status: ExitStatus(rawValue: error.errno == ENOENT ? 127 : 126))
+  }
+
+  /// Says that the permit is granted, and holds it until standard input ends.
+  static func holdForInput() throws(FetchProblem) {
+    do throws(SystemError) {
+      try Descriptor.write(Array("granted\n".utf8), to: 1)
+      while true {
+        _ = Descriptor.wait(for: 0, 1, orFor: nil)
+        if try Descriptor.read(0, atMost: 4096).isEmpty { return }
+      }
+    } catch {
+      throw FetchProblem("standard input or output failed while the permit was held: \(error)")
+    }
+  }
+
+  static func unblockSignals() {
+    var none = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, nil)
+  }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import HeadgateDispatch
+import HeadgateSharing
+import HeadgateThreads
+
+/// `headgate hold`: runs a command while it holds a permit.
+struct HoldCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hold",
+    abstract: "Run a command as soon as its end-point has room.",
+    discussion: """
+      Waits for a permit of END-POINT, then becomes COMMAND, which holds the permit until it ends, however it ends. All \
+      programs of yours on this machine count: every headgate hold and every headgate fetch or call with --share unix. \
+      If they give different limits, the strictest apply.
+
+      Without COMMAND it prints the line "granted" when it has the permit, and holds it until its standard input ends: \
+      for programs in other languages, which start it and read that line.
+
+      EXAMPLES
+        headgate hold api.example.com:443 --per-host 4 -- curl -O https://api.example.com/a
+        ls *.json | xargs -P50 -I{} headgate hold api.example.com:443 --per-host 4 -- ./upload {}
+        headgate hold llm.example.com:443 --weight 800=90000/min -- ./ask.py
+      """
+  )
+
+  @Argument(help: ArgumentHelp("host:port, or a URL.", valueName: "end-point"), transform: OptionValue.endPoint)
+  var endPoint: EndPoint
+
+  @Option(
+    help: ArgumentHelp("Permits of the end-point that may be held at a time. (default: 6)", valueName: "n"),
+    transform: OptionValue.count)
+  var perHost = EndPointLimits.standard.requests
+
+  @Option(
+    help: ArgumentHelp(
+      "Permits that may be granted in a time span: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any such span. "
+        + "Repeatable.", valueName: "n/s"), transform: OptionValue.plainRate)
+  var rate: [Rate] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The units that this command uses, such as tokens, and how many all commands may use per s, min, h or d: "
+        + "800=90000/min.", valueName: "n=n/min"), transform: OptionValue.heldWeight)
+  var weight: HeldWeight?
+
+  @Flag(help: "The command stays open for long, so that it may use only half of the permits.")
+  var long = false
+
+  @Option(
+    help: ArgumentHelp("Give up after waiting for so long, with the exit status 6.", valueName: "seconds"),
+    transform: OptionValue.seconds)
+  var wait: Duration?
+
+  @Option(
+    help: ArgumentHelp(
+      "Share permits in this folder, with the programs that name it. (default: with all of yours)",
+      valueName: "folder"), completion: .directory)
+  var folder: String?
+
+  @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments.", valueName: "command"))
+  var command: [String] = []
+
+  /// What the permit is for.
+  func demand() throws(LimitError) -> SharedDemand {
+    let limits = try EndPointLimits(requests: perHost, rates: rate, budgets: weight.map { [$0.budget] } ?? [])
+    return SharedDemand(
+      for: endPoint, lane: long ? .long : .short, weights: weight.map { [$0.budget.name: $0.units] } ?? [:],
+      limits: try GateLimits(endPoint: limits))
+  }
+
+  func run() async throws {
+    // Tasks run on threads that block signals, but nothing else waits for an interrupt here, and the command must not
+    // begin with blocked signals.
+    HeldCommand.unblockSignals()
+    let folder = self.folder.map { PermitFolder(path: $0) } ?? .user
+    let demand: SharedDemand
+    do throws(LimitError) { demand = try self.demand() } catch { throw FetchProblem("\(error)", status: .usage) }
+    let pipe: Int32?
+    do throws(SharingError) {
+      pipe = try PermitHolder.acquire(
+        demand, in: folder, until: wait.map { .after($0) } ?? .distantFuture,
+        startServer: ShareServerProcess.start)
+    } catch {
+      throw FetchProblem("\(error)")
+    }
+    guard pipe != nil else {
+      throw FetchProblem(
+        "no permit of \(endPoint) in the time of --wait; wait longer, or see headgate status for who holds them",
+        status: .time)
+    }
+    if let program = command.first { throw HeldCommand.become(program, command) }
+    try HeldCommand.holdForInput()
+  }
+}
+
+/// The weight of a held permit, and the budget that it is taken from.
+struct HeldWeight: Hashable, Sendable {
+  let units: Int
+  let budget: Budget
+}

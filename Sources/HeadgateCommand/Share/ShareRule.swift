@@ -1,0 +1,88 @@
+import HeadgateDispatch
+import HeadgateSharing
+import HeadgateThreads
+
+/// With whom limits are shared.
+enum ShareRule: Hashable, Sendable {
+  /// With the programs of the user on this machine.
+  case unix(PermitFolder)
+  /// With all programs at a Redis server.
+  case redis(String)
+
+  /// The coordinator, which connects at its first use.
+  func coordinator(_ outage: OutagePolicy) throws(FetchProblem) -> any GateCoordinator {
+    switch self {
+    case .unix(let folder):
+      UnixCoordinator(folder: folder, outage: outage) { folder throws(SharingError) in
+        try ShareServerProcess.start(in: folder)
+      }
+    case .redis: throw Self.noRedis
+    }
+  }
+
+  static var noRedis: FetchProblem {
+    FetchProblem(
+      "this headgate can't share limits over Redis; build it with --traits Redis, or use --share unix", status: .usage)
+  }
+}
+
+extension OptionValue {
+  /// `unix`, `unix:FOLDER` or `redis://…`.
+  static func share(_ text: String) throws(OptionError) -> ShareRule {
+    if text == "unix" { return .unix(.user) }
+    if text.hasPrefix("unix:/") { return .unix(PermitFolder(path: String(text.dropFirst(5)))) }
+    if text.hasPrefix("redis://") || text.hasPrefix("rediss://") { return .redis(text) }
+    throw OptionError("write unix, unix:/FOLDER or redis://HOST:PORT")
+  }
+
+  /// `host:port` or a URL.
+  static func endPoint(_ text: String) throws(OptionError) -> EndPoint {
+    if text.contains("://"), let request = try? DispatchRequest(text) { return request.endPoint }
+    guard let endPoint = EndPoint(sharedName: text) else {
+      throw OptionError("write the host and the port, such as api.example.com:443, or a URL")
+    }
+    return endPoint
+  }
+
+  /// `10/s`.
+  static func plainRate(_ text: String) throws(OptionError) -> Rate {
+    do throws(LimitError) { return try Rate(text) } catch { throw OptionError("\(error)") }
+  }
+
+  /// `800=90000/min`.
+  static func heldWeight(_ text: String) throws(OptionError) -> HeldWeight {
+    let rule: WeightRule
+    do throws(OptionError) { rule = try WeightRule(text) } catch {
+      throw OptionError("write this command's units, = and the units of all per period, such as 800=90000/min")
+    }
+    guard let sign = text.firstIndex(of: "="), let units = Int(text[..<sign]), units >= 0 else {
+      throw OptionError("write this command's units, = and the units of all per period, such as 800=90000/min")
+    }
+    let budget = rule.budget
+    do throws(LimitError) {
+      // One name for all commands, whatever their own units.
+      let shared = try Budget("weight", units: budget.units, per: budget.window)
+      return HeldWeight(units: units, budget: shared)
+    } catch {
+      throw OptionError("\(error)")
+    }
+  }
+
+  /// `closed`, `closed:SECONDS`, `divide` or `open:N`.
+  static func outage(_ text: String) throws(OptionError) -> OutagePolicy {
+    let parts = text.split(separator: ":", maxSplits: 1)
+    switch (parts.first, parts.count) {
+    case ("closed", 1): return .failClosed()
+    case ("closed", 2):
+      if parts[1] == "0" { return .failClosed(after: .zero) }
+      return .failClosed(after: try seconds(String(parts[1])))
+    case ("divide", 1): return .localShare
+    case ("open", 2):
+      let requests = try count(String(parts[1]))
+      guard let limits = try? EndPointLimits(requests: requests) else { break }
+      return .failOpen(limits)
+    default: break
+    }
+    throw OptionError("write closed, closed:SECONDS, divide or open:N")
+  }
+}

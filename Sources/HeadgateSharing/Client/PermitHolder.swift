@@ -1,0 +1,82 @@
+import HeadgateDispatch
+import HeadgateThreads
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Gets one permit for a process, and for the commands that it starts.
+package enum PermitHolder {
+  /// Blocks until a permit is granted. Returns the descriptor of its pipe: the permit is held while any process has it
+  /// open. Commands that are started inherit it. Nil if the deadline passes.
+  ///
+  /// - Parameters:
+  ///   - demand: What the permit is for.
+  ///   - folder: The folder through which permits are shared.
+  ///   - deadline: When to give up.
+  ///   - startServer: Starts a server, unless another one serves the folder.
+  /// - Throws: ``SharingError`` if no server can be reached or started, or if it refuses.
+  package static func acquire(
+    _ demand: SharedDemand, in folder: PermitFolder = .user, until deadline: Deadline = .distantFuture,
+    startServer: (PermitFolder) throws(SharingError) -> Void
+  ) throws(SharingError) -> Int32? {
+    while deadline > .now {
+      guard var channel = try connect(folder, until: deadline, startServer) else { return nil }
+      defer { channel.close() }
+      guard let path = try granted(demand, over: &channel, folder, until: deadline) else { continue }
+      do throws(SystemFailure) {
+        let pipe = try PermitPipe.take(path)
+        // The server closes its own end now. If it has gone, the next one finds the pipe.
+        try? channel.send(.taken(1))
+        _ = fcntl(pipe, F_SETFD, 0)
+        return pipe
+      } catch {
+        // The pipe goes with a server that has ended: the next one is asked.
+        guard error.number == ENOENT || error.number == ENXIO else { throw SharingError(folder, error.description) }
+      }
+    }
+    return nil
+  }
+
+  /// The path of the granted permit's pipe. Nil if the server ends, or the deadline passes.
+  private static func granted(
+    _ demand: SharedDemand, over channel: inout PermitChannel, _ folder: PermitFolder, until deadline: Deadline
+  ) throws(SharingError) -> String? {
+    do throws(SystemFailure) {
+      try channel.send(.limitEndPoint(demand.endPoint, demand.limits))
+      for (scope, limits) in demand.scopeLimits { try channel.send(.limitScope(scope, limits)) }
+      try channel.send(.ask(1, PermitAsk(demand)))
+    } catch {
+      return nil
+    }
+    while let reply = channel.next(until: deadline) {
+      switch reply {
+      case .granted(1, let path, _): return path
+      case .refused(_, _, let text), .error(let text): throw SharingError(folder, text)
+      case .granted, .status, .end: break
+      }
+    }
+    return nil
+  }
+
+  private static func connect(
+    _ folder: PermitFolder, until deadline: Deadline, _ startServer: (PermitFolder) throws(SharingError) -> Void
+  ) throws(SharingError) -> PermitChannel? {
+    let patience = Deadline.after(.seconds(5))
+    var pause: Int32 = 5
+    while deadline > .now {
+      let failure: SystemFailure
+      do throws(SystemFailure) { return try PermitChannel(folder) } catch { failure = error }
+      try startServer(folder)
+      guard patience > .now else { throw SharingError(folder, failure.description) }
+      // A server that has just been started, here or elsewhere, needs a moment until it listens.
+      poll(nil, 0, pause)
+      pause = min(pause * 2, 100)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import HeadgateOrigin
+import HeadgateTesting
+import HeadgateThreads
+import Testing
+
+extension AcceptanceTests {
+  /// Commands that share permits, in processes of their own, against a server that counts.
+  @Suite(.enabled("the program was not built along with the tests") { Tool.headgate != nil })
+  struct HoldTests {
+    private let folder: TemporaryFolder
+    private let shared: String
+    private let origin: Origin
+    private let program: String
+
+    init() throws {
+      folder = try TemporaryFolder()
+      // The path of a socket is short.
+      shared = "/tmp/hg-" + String(UInt32.random(in: 0 ... .max), radix: 36)
+      origin = try Origin()
+      program = try #require(Tool.headgate)
+    }
+
+    private var endPoint: String { "127.0.0.1:\(origin.port)" }
+
+    /// Stops the server, and removes the folder.
+    private func cleanUp() {
+      for server in servers { kill(server, SIGTERM) }
+      try? FileManager.default.removeItem(atPath: shared)
+    }
+
+    /// The processes that serve the folder.
+    private var servers: [pid_t] {
+      let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+      return processes.compactMap { pid_t($0) }.filter { process in
+        let line = (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
+        let words = line.split(separator: "\0")
+        return words.contains("serve") && words.contains(Substring(shared)) && !words.contains("--background")
+      }
+    }
+
+    /// Starts a command under a permit.
+    private func hold(
+      _ command: [String], _ options: [String] = ["--per-host", "4"]
+    ) throws -> (process: Process, ended: Gate) {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: program)
+      process.arguments = ["hold", endPoint, "--folder", shared] + options + ["--"] + command
+      process.standardInput = FileHandle.nullDevice
+      process.standardOutput = FileHandle.nullDevice
+      process.standardError = FileHandle.nullDevice
+      let ended = Gate()
+      process.terminationHandler = { _ in ended.open() }
+      try process.runWithSignals()
+      return (process, ended)
+    }
+
+    /// Commands that send one request, in four kinds of programs.
+    private func commands() -> [[String]] {
+      let url = origin.url("/delay/20")
+      return [
+        [program, "fetch", "-q", url],
+        ["curl", "-s", url],
+        ["python3", "-c", "import urllib.request; urllib.request.urlopen('\(url)').read()"],
+        ["sh", "-c", "curl -s '\(url)'"],
+      ]
+    }
+
+    @Test("Commands of four kinds never exceed the limit, whichever of them and of their servers are killed")
+    func kills() async throws {
+      defer { cleanUp() }
+      let asked = ProcessInfo.processInfo.environment["HEADGATE_HOLD_KILLS"].flatMap { Int($0) }
+      let (crowd, kills) = (asked == nil ? 12 : 100, asked ?? 20)
+      let commands = commands()
+      var random = SeededRandom(seed: 22)
+      var running: [(process: Process, ended: Gate)] = []
+      for number in 0..<kills {
+        running.removeAll { $0.ended.isOpen }
+        while running.count < crowd { running.append(try hold(commands[Int.random(in: 0..<4, using: &random)])) }
+        let goal = origin.counts().received + Int.random(in: 1...3, using: &random)
+        #expect(await origin.waitUntil({ $0.received >= goal }, until: .after(.seconds(60))))
+        if number % 10 == 9, let server = servers.first {
+          kill(server, SIGKILL)
+        } else if let victim = running.randomElement(using: &random) {
+          kill(victim.process.processIdentifier, SIGKILL)
+        }
+      }
+      for (_, ended) in running { await ended.wait() }
+      let counts = origin.counts()
+      #expect(counts.peakRequests <= 4, "\(counts)")
+      #expect(counts.peakSockets <= 4, "\(counts)")
+      #expect(counts.received >= kills)
+    }
+
+    @Test("A killed command's permit is granted again, and one of a command that goes on is not")
+    func reuse() async throws {
+      defer { cleanUp() }
+      // The shell goes on in a child of its own when it is killed.
+      let (parent, _) = try hold(
+        ["sh", "-c", "sleep 1000 & echo $! > \(folder.file("child")); wait"], ["--per-host", "1"])
+      let child = try await eventually("the child runs") { [folder] in
+        folder.text(of: "child").flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+      }
+      kill(parent.processIdentifier, SIGKILL)
+      let early = try await Tool(
+        program, ["hold", endPoint, "--folder", shared, "--per-host", "1", "--wait", "0.5", "--", "true"])
+      #expect(early.status == 6)
+      #expect(early.messages.contains("no permit of \(endPoint)"))
+      let (_, ended) = try hold(["true"], ["--per-host", "1"])
+      kill(child, SIGKILL)
+      await ended.wait()
+    }
+
+    @Test("The command replaces hold: its status, its signals and its permit are its own")
+    func becomes() async throws {
+      defer { cleanUp() }
+      let status = try await Tool(program, ["hold", endPoint, "--folder", shared, "--", "sh", "-c", "exit 7"])
+      #expect(status.status == 7)
+      let missing = try await Tool(program, ["hold", endPoint, "--folder", shared, "--", "no-such-command"])
+      #expect(missing.status == 127)
+      #expect(missing.messages.contains("no-such-command can't be run"))
+      // SIGTERM is not blocked in the command.
+      let (process, ended) = try hold(["sleep", "1000"], [])
+      _ = try await eventually("the command runs") { [program] in
+        let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process.processIdentifier)/exe")
+        return path == program ? nil : true
+      }
+      process.terminate()
+      await ended.wait()
+      #expect(process.terminationReason == .uncaughtSignal)
+    }
+
+    @Test("Two runs of fetch with --share and a command share one limit")
+    func fetches() async throws {
+      defer { cleanUp() }
+      try folder.write(String(repeating: origin.url("/delay/10") + "\n", count: 40).utf8, to: "list")
+      let share = ["--per-host", "3", "--share", "unix:\(shared)"]
+      async let first = Tool(program, ["fetch", "-i", folder.file("list"), "-P", folder.file("a")] + share)
+      async let second = Tool(program, ["fetch", "-i", folder.file("list"), "-P", folder.file("b")] + share)
+      let (one, two) = try await (first, second)
+      #expect((one.status, two.status) == (0, 0))
+      #expect(one.messages.contains("permits shared in \(shared); without it nothing starts"))
+      let counts = origin.counts()
+      #expect(counts.peakRequests == 3)
+      #expect(counts.received == 80)
+      let status = try await Tool(program, ["status", "unix:\(shared)"])
+      #expect(String(decoding: status.output, as: UTF8.self).hasPrefix("programs connected: 0, permits held: 0"))
+    }
+
+    @Test(
+      "The snippets of the page hold a permit while they work", arguments: ["sh", "python", "js"])
+    func snippets(language: String) async throws {
+      defer { cleanUp() }
+      let page = try DocumentedCommands.text(of: "sharing.md")
+      let blocks = page.components(separatedBy: "```\(language)\n").dropFirst().map {
+        $0.components(separatedBy: "\n```")[0]
+      }
+      let snippet = try #require(blocks.first { $0.contains("granted") })
+        .replacing("https://api.example.com/", with: origin.url("/bytes/1?"))
+        .replacing("api.example.com:443", with: endPoint)
+        .replacing("--per-host 4", with: "--per-host 1 --folder \(shared)")
+        .replacing("\"--per-host\", str(limit)", with: "\"--per-host\", \"1\", \"--folder\", \"\(shared)\"")
+        .replacing("\"--per-host\", \"4\"", with: "\"--per-host\", \"1\", \"--folder\", \"\(shared)\"")
+      let interpreter = ["sh": "bash", "python": "python3", "js": "node"][language] ?? ""
+      try folder.write(snippet.utf8, to: "snippet")
+      origin.setScript(OriginScript(delay: .milliseconds(5)))
+      // Three at a time, under a limit of one.
+      let lines = try (0..<3).map { _ in try ShellLine("\(interpreter) snippet", in: folder) }
+      for line in lines {
+        let (status, _, messages) = await line.finish()
+        #expect(status == 0, "\(messages)")
+      }
+      #expect(origin.counts().peakRequests == 1)
+      #expect(origin.counts().received == (language == "sh" ? 6 : 3))
+    }
+  }
+}
