@@ -52,13 +52,18 @@ import Testing
     for _ in 0..<2 { send(request, over: 0) }
     var timed = request
     timed.timeout = .seconds(1)
-    send(timed, over: 1)
+    let first = send(timed, over: 1)
     clock.advance(by: .seconds(10))
     #expect(responses.count == 0)
+    #expect(first.waitReason?.kind == .shared)
+    let snapshot = dispatchers[1].snapshot()
+    #expect(snapshot.endPoints.map(\.waitingShared) == [1])
+    #expect(snapshot.description.contains("1 waiting for shared permits"))
     timed.deadline = .seconds(5)
     let other = send(timed, over: 1)
     clock.advance(by: .seconds(5))
     #expect(responses.values.map(\.code) == [.deadlineExceeded])
+    #expect(responses.last?.error?.waitReason?.kind == .shared)
     other.cancel()
     #expect(transports[1].takeStarted() == nil)
     transports[0].takeStarted()?.respond()
@@ -69,6 +74,7 @@ import Testing
     #expect(try responses.last?.get().times.queued == .seconds(15))
     transports[0].takeStarted()?.respond()
     #expect(responses.values.map(\.code) == [.deadlineExceeded, nil, nil, nil])
+    #expect(dispatchers[1].snapshot().endPoints.isEmpty)
   }
 
   @Test("a request that is cancelled while it waits for a shared permit leaves no trace")

@@ -186,7 +186,7 @@ private struct LearningExerciser {
     case .recovering(let running, let most): running >= most
     case .paused, .unreachable, .start: reason.until.map { $0 > moment } ?? false
     // Nothing else is limited here, and requests without a reason to wait have started.
-    case .stopped, .turn, .longLane, .totalLong: false
+    case .stopped, .turn, .longLane, .totalLong, .shared: false
     }
   }
 

@@ -39,12 +39,13 @@ struct ProgressState: Equatable, Sendable {
 extension ProgressState.Row {
   init(_ entry: GateSnapshot.Entry) {
     name = ShownText.of(entry.endPoint.description)
-    running = entry.running
+    running = entry.running - entry.waitingShared
     limit = min(entry.limits.requests, entry.learnedRequests ?? .max)
-    waiting = entry.waiting
+    waiting = entry.waiting + entry.waitingShared
     let text = entry.waitReason.map { ShownText.of($0.description) }
     // The row already shows the limit.
-    reason = entry.waitReason?.kind == .limit && entry.learnedRequests == nil ? nil : text
+    let shown = entry.waitReason?.kind == .limit && entry.learnedRequests == nil ? nil : text
+    reason = entry.waitingShared > 0 ? shown ?? "\(entry.waitingShared) wait for shared permits" : shown
     isPaused = entry.isPaused || entry.waitReason.map { [.paused, .unreachable, .stopped].contains($0.kind) } ?? false
   }
 }

@@ -27,7 +27,7 @@ final class CoordinatedTransport: Transport {
     let demand = SharedDemand(
       for: request.endPoint, lane: exchange.isLong ? .long : .short, scopes: request.scopes, weights: request.weights,
       limits: sockets.withLock { $0 }?.limits ?? .standard)
-    let coordinated = CoordinatedExchange(exchange, events, transport)
+    let coordinated = CoordinatedExchange(exchange, events, transport, sockets.withLock { $0 })
     coordinated.start(demand, at: coordinator)
     return coordinated
   }
@@ -54,11 +54,18 @@ final class CoordinatedExchange: ExchangeControl {
   private let exchange: Exchange
   private let events: any ExchangeEvents
   private let transport: any Transport
+  private let sockets: GateSockets?
   private let state = Locked(State())
 
-  init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: any Transport) {
-    (self.exchange, self.events, self.transport) = (exchange, events, transport)
+  init(_ exchange: Exchange, _ events: any ExchangeEvents, _ transport: any Transport, _ sockets: GateSockets?) {
+    (self.exchange, self.events, self.transport, self.sockets) = (exchange, events, transport, sockets)
   }
+
+  /// Whether it waits for its permit.
+  var isWaiting: Bool { state.withLock { $0.permit == nil && !$0.isOver } }
+
+  /// The wait for the permit begins or ends.
+  private func note(_ change: Int) { sockets?.noteCoordinated(change, at: exchange.request.endPoint) }
 
   /// Asks for the permit. No other method is called before it returns.
   func start(_ demand: SharedDemand, at coordinator: any GateCoordinator) {
@@ -68,22 +75,27 @@ final class CoordinatedExchange: ExchangeControl {
         return state.isStarting
       }
       if isLeft { return }
-      if case .success = result { events.goesOn() }
-      answered(result)
+      wentOn(with: result)
     }
     let early = state.withLock { state in
       if state.answer == nil { state.request = request } else { state.isStarting = false }
       return state.answer.take()
     }
     if let early { return answered(early) }
+    note(1)
     events.waitsForSocket()
     let late = state.withLock { state in
       state.isStarting = false
       return state.answer.take()
     }
-    guard let late else { return }
-    if case .success = late { events.goesOn() }
-    answered(late)
+    if let late { wentOn(with: late) }
+  }
+
+  /// The wait is over.
+  private func wentOn(with result: Result<any SharedPermit, DispatchError>) {
+    note(-1)
+    if case .success = result, isWaiting { events.goesOn() }
+    answered(result)
   }
 
   private func answered(_ result: Result<any SharedPermit, DispatchError>) {

@@ -22,6 +22,8 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     public let running: Int
     /// The number of long requests among them.
     public let runningLong: Int
+    /// The number of requests among them that wait for a permit that several programs share. See ``GateCoordinator``.
+    public internal(set) var waitingShared = 0
     /// The number of requests that waited in the short lane.
     public let waitingShort: Int
     /// The number of requests that waited in the long lane.
@@ -58,7 +60,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The end-points: those with the most waiting requests first, then those with the most running ones, then by name.
-  public let endPoints: [Entry]
+  public private(set) var endPoints: [Entry]
   /// The scopes named by requests that ran or waited, in the same order.
   public let scopes: [ScopeEntry]
   /// The number of permits held, at all end-points.
@@ -92,7 +94,8 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
       [
         entry.endPoint.description, "\(entry.running)", "\(entry.runningLong)", "\(entry.waiting)",
         entry.oldestWait?.words ?? "-",
-        words(of: entry.limits) + learnedWords(of: entry) + (entry.isPaused ? ", stopped by hand" : ""),
+        words(of: entry.limits) + learnedWords(of: entry) + (entry.isPaused ? ", stopped by hand" : "")
+          + (entry.waitingShared > 0 ? ", \(entry.waitingShared) waiting for shared permits" : ""),
         entry.waitReason?.description ?? "-",
       ]
     }
@@ -115,6 +118,11 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
     return ([sum] + lines).joined(separator: "\n")
   }
 
+  /// Adds the numbers of requests that wait for shared permits.
+  mutating func add(_ coordinated: [EndPoint: Int]) {
+    for index in endPoints.indices { endPoints[index].waitingShared = coordinated[endPoints[index].endPoint] ?? 0 }
+  }
+
   /// The learned limits that are below the configured ones.
   private func learnedWords(of entry: Entry) -> String {
     let requests = entry.learnedRequests.flatMap { $0 < entry.limits.requests ? "\($0)" : nil }
@@ -133,7 +141,11 @@ extension EndPointGate {
   /// The state of the gate now. O(n) in all requests that run or wait, under the gate's lock.
   public func snapshot() -> GateSnapshot {
     let now = timers.now
-    return state.withLock { $0.scheduler.snapshot(at: now) }
+    return state.withLock { state in
+      var snapshot = state.scheduler.snapshot(at: now)
+      if !state.coordinated.isEmpty { snapshot.add(state.coordinated) }
+      return snapshot
+    }
   }
 }
 

@@ -38,12 +38,14 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     public static let recovering = Kind(description: "recovering")
     /// The end-point was stopped manually.
     public static let stopped = Kind(description: "stopped")
+    /// The limit that several programs share: see ``GateCoordinator``.
+    public static let shared = Kind(description: "shared")
     /// Other requests go first, and no limit applies.
     public static let turn = Kind(description: "turn")
   }
 
   enum Cause: Hashable, Sendable {
-    case stopped, turn, unreachable
+    case stopped, turn, unreachable, shared
     case limit(Int, of: Int)
     /// The maximum number of requests learned from refusals is running.
     case learnedLimit(Int, of: Int)
@@ -98,6 +100,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     switch cause {
     case .stopped: .stopped
     case .turn: .turn
+    case .shared: .shared
     case .unreachable: .unreachable
     case .limit, .learnedLimit: .limit
     case .longLane: .longLane
@@ -129,6 +132,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     return switch cause {
     case .stopped: "stopped"
     case .turn: "its turn"
+    case .shared: "a permit shared with other programs"
     case .unreachable: "unreachable, next try in \(left)"
     case .limit(let running, let most): "limit \(running)/\(most)"
     case .learnedLimit(let running, let most): "limit \(running)/\(most) learned"

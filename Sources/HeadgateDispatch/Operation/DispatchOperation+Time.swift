@@ -8,7 +8,8 @@ extension DispatchOperation {
     keep(
       core.schedule(at: deadline) { [self] in
         // Does not count the requests ahead: many may end at the same time, and each count is O(n).
-        let reason = state.withLock { $0.ticket }.flatMap { core.gate.waitReasonOfNext($0) }
+        let (ticket, control) = state.withLock { ($0.ticket, $0.control) }
+        let reason = ticket.flatMap { core.gate.waitReasonOfNext($0) } ?? sharedReason(control)
         fail(DispatchError(.deadlineExceeded, waitReason: reason))
       }, for: .deadline)
   }

@@ -88,8 +88,17 @@ final class DispatchOperation: Sendable {
     if let ticket { _ = core.gate.setPriority(priority, of: ticket) }
   }
 
-  /// Why it waits in the queue. Nil if it does not.
-  var waitReason: WaitReason? { state.withLock { $0.ticket }.flatMap { core.gate.waitReason(of: $0) } }
+  /// Why it waits: in the queue, or for a shared permit. Nil if it does not.
+  var waitReason: WaitReason? {
+    let (ticket, control) = state.withLock { ($0.ticket, $0.control) }
+    return ticket.flatMap { core.gate.waitReason(of: $0) } ?? sharedReason(control)
+  }
+
+  /// The reason of a request whose exchange waits for a shared permit.
+  func sharedReason(_ control: (any ExchangeControl)?) -> WaitReason? {
+    let carried = (control as? UploadExchange)?.carried ?? control
+    return (carried as? CoordinatedExchange)?.isWaiting == true ? WaitReason(.shared, at: core.now) : nil
+  }
 
   /// Corrects its weight.
   func settle(_ weights: [String: Int]) -> Bool {

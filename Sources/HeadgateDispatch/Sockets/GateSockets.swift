@@ -86,6 +86,14 @@ public final class GateSockets: Sendable {
 
   var isShort: Bool { hasShortage.load(ordering: .acquiring) }
 
+  /// A request with a permit of the gate begins or ends its wait for one of the coordinator.
+  func noteCoordinated(_ change: Int, at endPoint: EndPoint) {
+    state.withLock { state in
+      let count = state.coordinated[endPoint, default: 0] + change
+      state.coordinated[endPoint] = count == 0 ? nil : count
+    }
+  }
+
   func mustClose(_ route: SocketRoute, of id: SocketLedger.Holder) -> Bool {
     guard isShort else { return false }
     return state.withLock { $0.sockets.mustClose(route, of: id, $0.scheduler.limits) }

@@ -82,6 +82,9 @@ final class UploadExchange: ExchangeControl {
     return phase == .awaitingHead && !report.meter.isSent ? .sending : phase
   }
 
+  /// The transport's control. Nil before the body is open, and at the end.
+  var carried: (any ExchangeControl)? { state.withLock { $0.control } }
+
   /// Whether the server waits because the body's producer has no data.
   var isHeldByProducer: Bool { state.withLock { $0.source }?.isWaiting ?? true }
 
