@@ -233,7 +233,8 @@ let package = Package(
     .testTarget(
       name: "HeadgateCommandTests",
       dependencies: [
-        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateReport", "HeadgateTesting", "HeadgateThreads",
+        "HeadgateCommand", "HeadgateDispatch", "HeadgateOrigin", "HeadgateReport", "HeadgateSharing", "HeadgateTesting",
+        "HeadgateThreads",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],

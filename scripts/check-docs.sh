@@ -50,7 +50,7 @@ if command -v docc > /dev/null; then
   maps=(-Xcc -fmodule-map-file=Sources/CCurlSystem/module.modulemap)
   for map in "$modules"/{CCurl,CHeadgate}.build/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
   names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
-    HeadgateInstruments Headgate)
+    HeadgateSharing HeadgateInstruments Headgate)
   for module in "${names[@]}"; do
     mkdir -p "$graphs/$module"
     swift-symbolgraph-extract -module-name "$module" -target "$triple" -I "$modules/Modules" "${maps[@]}" \

@@ -38,6 +38,7 @@ elif [ "${1:-build}" != build ]; then
   need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
   need python3 command -v python3
   need openssl command -v openssl
+  need curl command -v curl
   # Draws the report's page: some 25 seconds to install.
   need chromium sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 fi

@@ -147,9 +147,13 @@ extension AcceptanceTests {
       #expect(String(decoding: status.output, as: UTF8.self).hasPrefix("programs connected: 0, permits held: 0"))
     }
 
-    @Test(
-      "The snippets of the page hold a permit while they work", arguments: ["sh", "python", "js"])
-    func snippets(language: String) async throws {
+    @Test("The snippets of the page hold a permit while they work", arguments: ["sh", "python"])
+    func snippets(language: String) async throws { try await checkSnippet(language) }
+
+    @Test("The page's snippet for Node, too", .enabled(if: Tool.has("node")))
+    func snippetForNode() async throws { try await checkSnippet("js") }
+
+    private func checkSnippet(_ language: String) async throws {
       defer { cleanUp() }
       let page = try DocumentedCommands.text(of: "sharing.md")
       let blocks = page.components(separatedBy: "```\(language)\n").dropFirst().map {

@@ -51,18 +51,15 @@ extension OptionValue {
 
   /// `800=90000/min`.
   static func heldWeight(_ text: String) throws(OptionError) -> HeldWeight {
+    let usage = "write this command's units, = and the units of all per period, such as 800=90000/min"
+    let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+    guard parts.count == 2, let units = Int(parts[0]), units >= 0 else { throw OptionError(usage) }
+    // One name for all commands, whatever their own units.
     let rule: WeightRule
-    do throws(OptionError) { rule = try WeightRule(text) } catch {
-      throw OptionError("write this command's units, = and the units of all per period, such as 800=90000/min")
-    }
-    guard let sign = text.firstIndex(of: "="), let units = Int(text[..<sign]), units >= 0 else {
-      throw OptionError("write this command's units, = and the units of all per period, such as 800=90000/min")
-    }
-    let budget = rule.budget
+    do throws(OptionError) { rule = try WeightRule("weight=\(parts[1])") } catch { throw OptionError(usage) }
     do throws(LimitError) {
-      // One name for all commands, whatever their own units.
-      let shared = try Budget("weight", units: budget.units, per: budget.window)
-      return HeldWeight(units: units, budget: shared)
+      return HeldWeight(
+        units: units, budget: try Budget("weight", units: rule.budget.units, per: rule.budget.window))
     } catch {
       throw OptionError("\(error)")
     }

@@ -31,6 +31,12 @@ struct Tool {
     messages = folder.text(of: "messages") ?? ""
   }
 
+  /// Whether a program is in one of the folders of the path.
+  static func has(_ program: String) -> Bool {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
+    return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+  }
+
   /// The `headgate` that was built along with the tests; nil if it was not.
   static var headgate: String? {
     let folder = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map {

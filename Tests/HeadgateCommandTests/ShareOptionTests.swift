@@ -1,0 +1,83 @@
+import ArgumentParser
+import HeadgateDispatch
+import HeadgateSharing
+import Testing
+
+@testable import HeadgateCommand
+
+/// The options of `--share` and `headgate hold`.
+@Suite struct ShareOptionTests {
+  private func options(_ arguments: String...) throws -> FetchOptions {
+    try FetchCommand.parse(["http://a/"] + arguments).options()
+  }
+
+  private func said(_ arguments: [String]) -> String? {
+    do {
+      _ = try RootCommand.parseAsRoot(arguments)
+      return nil
+    } catch {
+      return RootCommand.message(for: error)
+    }
+  }
+
+  @Test("limits are shared with nobody, with the user's programs, or with those of a folder")
+  func share() throws {
+    #expect(try options().share == nil)
+    #expect(try options("--share", "unix").share == .unix(.user))
+    #expect(try options("--share", "unix:/tmp/team").share == .unix(PermitFolder(path: "/tmp/team")))
+    let call = try CallCommand.parse(["-i", "-", "--url", "http://a/{n}", "--share", "unix"]).options()
+    #expect(call.requests.share == .unix(.user))
+  }
+
+  @Test("what happens without the server is closed, divided or open")
+  func outage() throws {
+    #expect(try options("--share", "unix").outage == .failClosed(after: .seconds(30)))
+    #expect(try options("--share", "unix", "--share-outage", "closed").outage == .failClosed())
+    #expect(try options("--share", "unix", "--share-outage", "closed:2.5").outage == .failClosed(after: .seconds(2.5)))
+    #expect(try options("--share", "unix", "--share-outage", "closed:0").outage == .failClosed(after: .zero))
+    #expect(try options("--share", "unix", "--share-outage", "divide").outage == .localShare)
+    let open = try EndPointLimits(requests: 3)
+    #expect(try options("--share", "unix", "--share-outage", "open:3").outage == .failOpen(open))
+  }
+
+  @Test(
+    "mistakes are named",
+    arguments: [
+      (["fetch", "http://a/", "--share", "tcp://x"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
+      (["fetch", "http://a/", "--share", "unix:team"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
+      (["fetch", "http://a/", "--share", "unix", "--share-outage", "open:0"], "give a whole number of 1 or more"),
+      (
+        ["fetch", "http://a/", "--share", "unix", "--share-outage", "never"],
+        "write closed, closed:SECONDS, divide or open:N"
+      ),
+      (["fetch", "http://a/", "--share-outage", "divide"], "give --share too"),
+      (["hold", "api.example.com", "--", "true"], "write the host and the port"),
+      (["hold", "a:80", "--rate", "fast", "--", "true"], "is not a rate"),
+      (["hold", "a:80", "--weight", "800", "--", "true"], "such as 800=90000/min"),
+      (["hold", "a:80", "--per-host", "0", "--", "true"], "give a whole number of 1 or more"),
+      (["status", "nowhere"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
+    ])
+  func mistakes(arguments: [String], part: String) throws {
+    let message = try #require(said(arguments))
+    #expect(message.contains(part), "\(message)")
+  }
+
+  @Test("a permit is for an end-point, with limits, a lane and a weight")
+  func hold() throws {
+    let plain = try HoldCommand.parse(["api.example.com:443", "--", "sh", "-c", "true"])
+    #expect(plain.command == ["sh", "-c", "true"])
+    #expect(try plain.demand().limits.requests == 6)
+    let url = try HoldCommand.parse([
+      "https://API.example.com/v1", "--per-host", "4", "--rate", "10/s", "--rate", "100/min", "--weight",
+      "800=90000/min", "--long", "--", "true",
+    ])
+    let demand = try url.demand()
+    #expect(demand.endPoint.description == "api.example.com:443")
+    #expect(demand.lane == .long)
+    #expect(demand.limits.requests == 4)
+    #expect(demand.limits.rates.map(\.description) == ["10/s", "100/min"])
+    #expect(demand.weights == ["weight": 800])
+    #expect(demand.limits.budgets.map(\.units) == [90_000])
+    #expect(try HoldCommand.parse(["a:80"]).command.isEmpty)
+  }
+}
