@@ -43,6 +43,9 @@ rm -rf .build-example .build-example.log .build-example.out
 
 if command -v docc > /dev/null; then
   graphs=$(mktemp -d)
+  made=.build/documentation
+  rm -rf "$made"
+  mkdir -p "$made"
   # From the modules of the debug build. (`swift package dump-symbol-graph` builds with all traits on: NIO and its like.)
   swift build --build-tests
   modules=$(swift build --show-bin-path)
@@ -51,13 +54,15 @@ if command -v docc > /dev/null; then
   for map in "$modules"/{CCurl,CHeadgate}.build/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
   names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
     HeadgateSharing HeadgateInstruments Headgate)
-  for module in "${names[@]}"; do
+  for module in "${names[@]}" HeadgateAsyncHTTPClient; do
     mkdir -p "$graphs/$module"
     swift-symbolgraph-extract -module-name "$module" -target "$triple" -I "$modules/Modules" "${maps[@]}" \
       -output-dir "$graphs/$module" -minimum-access-level public
-    docc convert --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
+    catalog=Sources/$module/$module.docc
+    [ -d "$catalog" ] || catalog=
+    docc convert ${catalog:+"$catalog"} --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
       --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
-      --output-path "$graphs/$module.doccarchive" --warnings-as-errors
+      --output-path "$made/$module.doccarchive" --warnings-as-errors
   done
   interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" "${names[@]}")
   rm -rf "$graphs"
@@ -66,4 +71,8 @@ if command -v docc > /dev/null; then
     echo "The public interface has changed: docs/public-interface.txt is written anew. Read what differs, and commit it." >&2
     exit 1
   fi
+  docc merge "$made"/*.doccarchive --synthesized-landing-page-name Headgate --output-path "$made/all.doccarchive"
+  echo "The documentation is in $made, one archive for each module, and all.doccarchive with all of them."
+  echo "To read it: python3 -m http.server --directory $made/all.doccarchive 8000"
+  echo "and open http://localhost:8000/documentation/ in a browser."
 fi
