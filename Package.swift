@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "HeadgateURLSession", targets: ["HeadgateURLSession"]),
     .library(name: "HeadgateAsyncHTTPClient", targets: ["HeadgateAsyncHTTPClient"]),
     .library(name: "HeadgateSharing", targets: ["HeadgateSharing"]),
+    .library(name: "HeadgateRedis", targets: ["HeadgateRedis"]),
     .library(name: "HeadgateInstruments", targets: ["HeadgateInstruments"]),
     .library(name: "HeadgateOrigin", targets: ["HeadgateOrigin"]),
     .library(name: "HeadgateTesting", targets: ["HeadgateTesting"]),
@@ -34,6 +35,7 @@ let package = Package(
     .trait(
       name: "AsyncHTTPClient",
       description: "HeadgateAsyncHTTPClient, the transport over async-http-client. Without it NIO is not even fetched."),
+    .trait(name: "Redis", description: "HeadgateRedis, limits that many machines share. It fetches nothing."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -123,6 +125,8 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    // Empty without the trait Redis.
+    .target(name: "HeadgateRedis", dependencies: ["HeadgateDispatch", "HeadgateThreads"], swiftSettings: strict),
     .target(name: "HeadgateSharing", dependencies: ["HeadgateDispatch", "HeadgateThreads"], swiftSettings: strict),
     .target(
       name: "HeadgateInstruments",

@@ -1,0 +1,60 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+/// Grants permits that programs on many machines share, through Redis 6.2 or later, or Valkey.
+///
+///     let coordinator = try RedisCoordinator("redis://limits.example:6379", namespace: "crawl")
+///     let dispatcher = try URLDispatcher(limits: limits, coordinator: coordinator)
+///
+/// All programs with the same server, database and namespace count together. A program's permits are counted under a
+/// lease, which a thread of its own renews: if the program dies, its permits are free again when the lease ends. A
+/// permit takes two round trips. After Redis has restarted or lost its data, nothing is granted until the programs have
+/// told what they hold, at most for a lease. If programs have configured different limits, the strictest apply, unless
+/// ``RedisNamespace/configure(version:endPoints:scopes:)`` has set some.
+public final class RedisCoordinator: GateCoordinator {
+  /// Where Redis is.
+  public let url: RedisURL
+  /// The name under which programs count together.
+  public let namespace: String
+  private let outage: OutagePolicy
+  private let handler: OutageHandler
+
+  /// Creates a coordinator. It connects at its first use.
+  ///
+  /// - Parameters:
+  ///   - url: Where Redis is; see ``RedisURL``.
+  ///   - namespace: The name under which programs count together: 1 to 64 letters, digits, `-`, `_` and `.`.
+  ///   - lease: How long the permits of a program that has died stay counted: 1 to 60 seconds, the same for all programs.
+  ///   - outage: What starts while Redis can't be reached.
+  /// - Throws: ``RedisError`` if the URL, the namespace or the lease is invalid.
+  public convenience init(
+    _ url: String, namespace: String = "headgate", lease: Duration = .seconds(5), outage: OutagePolicy = .failClosed()
+  ) throws(RedisError) {
+    try self.init(RedisURL(url), namespace: namespace, lease: lease, outage: outage)
+  }
+
+  init(_ url: RedisURL, namespace: String, lease: Duration, outage: OutagePolicy) throws(RedisError) {
+    guard lease >= .seconds(1), lease <= .seconds(60) else {
+      throw RedisError("a lease must be from 1 to 60 seconds, not \(lease)")
+    }
+    (self.url, self.namespace, self.outage) = (url, try RedisNamespace.checked(namespace), outage)
+    handler = OutageHandler(RedisLink(url, namespace: namespace, lease: lease), outage)
+  }
+
+  deinit { shutDown() }
+
+  /// `permits shared as crawl at redis://limits.example:6379/0; without it nothing starts, …`
+  public var description: String { "permits shared as \(namespace) at \(url); \(outage.description)" }
+
+  /// Requests a permit; see ``HeadgateDispatch/GateCoordinator/requestPermit(_:completion:)``.
+  public func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    handler.requestPermit(demand, completion: completion)
+  }
+
+  /// Ends waiting requests with the error `shutDown`, and the session when the last permit is released.
+  public func shutDown() { handler.shutDown() }
+}
+#endif

@@ -1,0 +1,93 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+/// The limits that programs share under a name in Redis, for those who set and watch them. Its methods wait for Redis, at
+/// most some seconds.
+public struct RedisNamespace: Sendable {
+  /// What is known of an end-point or a scope.
+  public struct Status: Hashable, Sendable {
+    /// `host:port`, `host:port|long`, or the kind and the name of a scope.
+    public let scope: String
+    /// The maximum number of running requests. Nil: none.
+    public let limit: Int?
+    /// The permits that are held, or kept back after an unclean end.
+    public let running: Int
+    /// The lines of programs that wait.
+    public let waiting: Int
+  }
+
+  /// Where Redis is.
+  public let url: RedisURL
+  /// The name under which programs count together.
+  public let name: String
+
+  /// - Throws: ``RedisError`` if the URL or the name is invalid.
+  public init(_ url: String, _ name: String = "headgate") throws(RedisError) {
+    (self.url, self.name) = (try RedisURL(url), try Self.checked(name))
+  }
+
+  static func checked(_ name: String) throws(RedisError) -> String {
+    let isValid = name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+        true
+      default: false
+      }
+    }
+    guard isValid, (1...64).contains(name.utf8.count) else {
+      throw RedisError("a namespace must be 1 to 64 letters, digits, - , _ or .")
+    }
+    return name
+  }
+
+  /// Sets limits, which apply instead of those that programs declare. On an empty Redis it also says that no program
+  /// holds anything, so that the first one need not wait for a lease.
+  ///
+  /// - Parameters:
+  ///   - version: Limits with a version that is not higher than the present one are ignored.
+  ///   - endPoints: The limits of end-points.
+  ///   - scopes: The limits of scopes.
+  /// - Returns: How many were set. A limit for long requests counts as one.
+  /// - Throws: ``RedisError`` if Redis can't be used.
+  @discardableResult
+  public func configure(
+    version: Int, endPoints: [EndPoint: EndPointLimits] = [:], scopes: [RequestScope: ScopeLimits] = [:]
+  ) throws(RedisError) -> Int {
+    guard version > 0 else { throw RedisError("the version of limits must be 1 or more") }
+    var rules: [String: String] = [:]
+    for (endPoint, limits) in endPoints {
+      let scope = PermitClass.escaped(endPoint.description)
+      rules[scope] = PermitClass.rule(limits)
+      rules[scope + "%7Clong"] = "\(limits.long)|0||"
+    }
+    for (scope, limits) in scopes { rules[PermitClass.escaped(scope.description)] = PermitClass.rule(limits) }
+    let words = ["\(version)"] + rules.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+    return Int(try run(.configure, words).integer ?? 0)
+  }
+
+  /// The number of programs, and what is known of at most 1,000 end-points and scopes, by name.
+  ///
+  /// - Throws: ``RedisError`` if Redis can't be used.
+  public func status() throws(RedisError) -> (programs: Int, scopes: [Status]) {
+    guard let parts = try run(.status, []).array, parts.count == 3, let programs = parts[0].integer,
+      let words = parts[2].array
+    else { throw RedisError("Redis has answered status with something else", .broken) }
+    let scopes = stride(from: 0, to: words.count - 3, by: 4).compactMap { place -> Status? in
+      guard let scope = words[place].text, let rule = words[place + 1].text else { return nil }
+      return Status(
+        scope: PermitClass.unescaped(scope), limit: Int(rule.prefix { $0 != "|" }),
+        running: Int(words[place + 2].integer ?? 0), waiting: Int(words[place + 3].integer ?? 0))
+    }
+    return (Int(programs), scopes.sorted { $0.scope < $1.scope })
+  }
+
+  private func run(_ script: RedisScript, _ words: [String]) throws(RedisError) -> RESPValue {
+    let connection = try RedisConnection(url)
+    let lease = Duration.seconds(60).wholeNanoseconds / 1000
+    return try connection.run(
+      script, keys: RedisScript.keys(name), ["", "", "\(lease)", RedisScript.channel(name, "")] + words)
+  }
+}
+#endif

@@ -1,0 +1,164 @@
+#if Redis
+// Permits. A class is "SCOPE UNITS SCOPE UNITS…|BUDGET:UNITS,…": what a permit counts in, in all of it or in none. A session
+// that waits for permits of a class has one entry in the line of each of the class's scopes.
+let permitsScript = #"""
+  local ahead = 1000000    -- how long before its start a permit may be granted, in microseconds
+  local retry = nil        -- when a start becomes possible that a rate or a budget forbids now
+  local learning = learn > now
+
+  local function scopes(class) return class:match('^[^|]*'):gmatch('(%S+) (%d+)') end
+
+  local function count(session, scope, units)
+    local field = session .. '\t' .. scope
+    call('HINCRBY', used, scope, units)
+    if call('HINCRBY', held, field, units) > 0 then
+      call('ZADD', index, 0, 'H\t' .. field)
+    else
+      call('HDEL', held, field)
+      call('ZREM', index, 'H\t' .. field)
+    end
+  end
+
+  local function unregister(session, class)
+    local field = session .. '\t' .. class
+    local age = (call('HGET', wants, field) or ''):match(' (%d+)$')
+    if not age then return end
+    for scope in scopes(class) do call('ZREM', waiting, scope .. '\t' .. age .. '\t' .. field) end
+    call('HDEL', wants, field)
+    call('ZREM', index, 'W\t' .. field)
+  end
+  -- Whose first wish comes to the end of the line keeps its place while it has wishes.
+  local function register(session, class, number)
+    local field = session .. '\t' .. class
+    local age = (call('HGET', wants, field) or ''):match(' (%d+)$')
+    if number <= 0 then return unregister(session, class) end
+    if not age then
+      age = string.format('%016.0f', now)
+      for scope in scopes(class) do call('ZADD', waiting, 0, scope .. '\t' .. age .. '\t' .. field) end
+      call('ZADD', index, 0, 'W\t' .. field)
+    end
+    call('HSET', wants, field, text(number) .. ' ' .. age)
+  end
+
+  -- Returns the start of a permit, or nil and the scope that has no room.
+  local function admit(class)
+    local at, reserved = now, ahead
+    for scope, units in scopes(class) do
+      local room = rule(scope).limit - num(call('HGET', used, scope))
+      -- What weighs more than the limit runs alone.
+      if math.min(tonumber(units), rule(scope).limit) > room then return nil, scope end
+    end
+    local tail = class:match('|(.*)$') or ''
+    for scope in scopes(class) do
+      for name, units in tail:gmatch('([^:,]+):(%d+)') do
+        local budget = rule(scope).budgets[name]
+        -- Budgets count from now on: what is charged to them starts at once.
+        if budget then
+          reserved = 0
+          local wait = affordable(scope, name, budget, tonumber(units))
+          if wait > 0 then
+            retry = math.min(retry or wait, wait)
+            return nil, scope
+          end
+        end
+      end
+      at = earliest(scope, at)
+      if at - now > reserved then
+        retry = math.min(retry or math.huge, at - now - reserved)
+        return nil, scope
+      end
+    end
+    return at
+  end
+
+  local function grant(session, class, at)
+    for scope, units in scopes(class) do
+      count(session, scope, tonumber(units))
+      started(scope, at)
+      for name, weight in (class:match('|(.*)$') or ''):gmatch('([^:,]+):(%d+)') do
+        local budget = rule(scope).budgets[name]
+        if budget then spend(scope, name, budget, now, tonumber(weight)) end
+      end
+    end
+    local number = num((call('HGET', wants, session .. '\t' .. class) or ''):match('^%d+'))
+    -- Behind all others for the next one: programs take turns.
+    unregister(session, class)
+    register(session, class, number - 1)
+    call('HSET', given, session, (call('HGET', given, session) or '') .. class .. '\t' .. text(at) .. '\t' .. text(now) .. '\n')
+    if session ~= me then call('PUBLISH', channel .. session, '1') end
+  end
+
+  -- Hands the permits of a scope that are free to those who have waited longest, at most 64 in a call.
+  local function pump(scope)
+    if learning then return end
+    local left = 64
+    repeat
+      local granted = false
+      for _, member in ipairs(between(waiting, scope .. '\t', 64)) do
+        local session, class = member:match('^[^\t]*\t[^\t]*\t([^\t]*)\t(.*)$')
+        if left == 0 then return end
+        if alive(session) then
+          local at, blocked = admit(class)
+          if at then
+            grant(session, class, at)
+            left, granted = left - 1, true
+          elseif blocked == scope then
+            -- What is behind must not overtake what needs more of this scope.
+            break
+          end
+        else
+          unregister(session, class)
+        end
+      end
+    until not granted
+  end
+
+  -- Removes what a session had, at most 128 of each kind: the rest is left to the next call. After an unclean end its
+  -- permits stay counted for the scope's quarantine.
+  local function drop(session, isUnclean)
+    local isAll, freed = true, {}
+    local function each(kind, action)
+      local members = between(index, kind .. '\t' .. session .. '\t', 128)
+      isAll = isAll and #members < 128
+      for _, member in ipairs(members) do action(member:sub(#kind + #session + 3)) end
+    end
+    if num((call('HGET', ticks, session) or '0'):match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
+    call('HDEL', ticks, session)
+    call('HDEL', given, session)
+    each('W', function(class) unregister(session, class) end)
+    each('H', function(scope)
+      local units = num(call('HGET', held, session .. '\t' .. scope))
+      local pause = isUnclean and rule(scope).quarantine or 0
+      count(session, scope, -units)
+      if pause > 0 then
+        call('HINCRBY', used, scope, units)
+        call('ZADD', quarantine, text(now + pause), scope .. '\t' .. session .. '\t' .. units)
+      end
+      freed[#freed + 1] = scope
+    end)
+    each('E', function(scope)
+      call('HDEL', declared, session .. '\t' .. scope)
+      call('ZREM', index, 'E\t' .. session .. '\t' .. scope, 'D\t' .. scope .. '\t' .. session)
+      resolve(scope)
+      freed[#freed + 1] = scope
+    end)
+    if isAll then call('ZREM', sessions, session) else call('ZADD', sessions, 1, session) end
+    for _, scope in ipairs(freed) do pump(scope) end
+  end
+
+  -- Ends sessions whose lease has run out, and quarantines that are over: at most 16 of each.
+  local function reap()
+    if now >= grace then
+      for _, session in ipairs(call('ZRANGEBYSCORE', sessions, '-inf', '(' .. text(now), 'LIMIT', 0, 16)) do
+        drop(session, true)
+      end
+    end
+    for _, member in ipairs(call('ZRANGEBYSCORE', quarantine, '-inf', text(now), 'LIMIT', 0, 16)) do
+      call('ZREM', quarantine, member)
+      local scope, units = member:match('^([^\t]*)\t.*\t(%d+)$')
+      call('HINCRBY', used, scope, -units)
+      pump(scope)
+    end
+  end
+  """#
+#endif

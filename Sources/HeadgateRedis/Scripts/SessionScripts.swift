@@ -1,0 +1,120 @@
+#if Redis
+// attach: ARGV[2] is the epoch that the client knows, ARGV[5] the run of the server ("" if it is not known), then the
+// scopes and units that the client holds, in pairs. What it does not claim is free.
+let attachScript = #"""
+  local run = ARGV[5]
+  local known = call('HMGET', meta, 'run', 'epoch')
+  if known[1] == 'init' then
+    epoch = text(math.max(num(known[2]), num(tick), math.floor(now / 1000)) + 1)
+    call('HSET', meta, 'run', run, 'epoch', epoch)
+  elseif not known[1] or (run ~= '' and known[1] ~= run) then
+    -- A restart, another server, or an empty one. Milliseconds, since a server that has lost everything must not come
+    -- to an epoch that was before.
+    epoch = text(math.max(num(known[2]) + 1, num(tick) + 1, math.floor(now / 1000)))
+    learn, grace, learning = now + lease, now + lease, true
+    local survivors = call('ZCARD', sessions)
+    call('HSET', meta, 'run', run, 'epoch', epoch, 'learn', text(learn), 'grace', text(grace), 'left', survivors,
+      'wiped', survivors > 0 and 0 or 1)
+  end
+  local before = call('HGET', ticks, me)
+  local wasAlive = before and alive(me)
+  if before and num(before:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
+  call('ZADD', sessions, text(now + lease), me)
+  local tick = epoch .. '.' .. call('HINCRBY', meta, 'generation', 1)
+  call('HSET', ticks, me, tick)
+  call('HDEL', given, me)
+  for _, member in ipairs(between(index, 'W\t' .. me .. '\t', 256)) do unregister(me, member:sub(#me + 4)) end
+
+  local confirmed, claimed, freed = {}, {}, {}
+  for i = 6, #ARGV, 2 do
+    local scope, claim = ARGV[i], tonumber(ARGV[i + 1])
+    local has = num(call('HGET', held, me .. '\t' .. scope))
+    -- While learning, programs know more than the server.
+    local units = learning and claim or math.min(claim, wasAlive and has or 0)
+    if units ~= has then count(me, scope, units - has) end
+    claimed[scope] = true
+    if units < has then freed[#freed + 1] = scope end
+    confirmed[#confirmed + 1] = scope
+    confirmed[#confirmed + 1] = units
+  end
+  for _, member in ipairs(between(index, 'H\t' .. me .. '\t', 1000)) do
+    local scope = member:sub(#me + 4)
+    if not claimed[scope] then
+      count(me, scope, -num(call('HGET', held, me .. '\t' .. scope)))
+      freed[#freed + 1] = scope
+    end
+  end
+  -- Learning ends early only if the list of sessions has survived: of an empty server's nobody knows how many there were.
+  local progress = call('HMGET', meta, 'left', 'wiped')
+  if learning and num(progress[1]) <= 0 and progress[2] == '0' then
+    call('HSET', meta, 'learn', 0, 'grace', 0)
+    learn, learning = 0, false
+  end
+  for _, scope in ipairs(freed) do pump(scope) end
+  return { tick, learning and learn - now or 0, confirmed }
+  """#
+
+// step: everything that a program has to say, in one call. From ARGV[5] on:
+//   d SCOPE RULE | w CLASS NUMBER (wanted now) | r CLASS NUMBER (released) | s CLASS MOMENT BUDGET CHARGED USED (settled)
+// It renews the lease and returns the permits granted since the last step: class, start and moment of each.
+let stepScript = #"""
+  reap()
+  if not current() then return { 'LOST' } end
+  call('ZADD', sessions, text(now + lease), me)
+  local touched, uncollected = {}, {}
+  for class in (call('HGET', given, me) or ''):gmatch('([^\t]*)\t%d+\t%d+\n') do
+    uncollected[class] = (uncollected[class] or 0) + 1
+  end
+  local function touch(class) for scope in scopes(class) do touched[scope] = true end end
+  local i = 5
+  while i <= #ARGV do
+    local verb, name = ARGV[i], ARGV[i + 1]
+    if verb == 'd' then
+      declare(me, name, ARGV[i + 2])
+      i = i + 3
+    elseif verb == 'w' then
+      -- The program does not know of its latest permits yet.
+      register(me, name, ARGV[i + 2] - (uncollected[name] or 0))
+      touch(name)
+      i = i + 3
+    elseif verb == 'r' then
+      for scope, units in scopes(name) do
+        local all = math.min(units * ARGV[i + 2], num(call('HGET', held, me .. '\t' .. scope)))
+        if all > 0 then count(me, scope, -all) end
+      end
+      touch(name)
+      i = i + 3
+    else
+      -- A refund is bounded by what was charged, and by what that part of the window has.
+      local charged, spent = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
+      for scope in scopes(name) do
+        local budget = rule(scope).budgets[ARGV[i + 3]]
+        if budget and spent < charged then
+          spend(scope, ARGV[i + 3], budget, tonumber(ARGV[i + 2]), spent - charged)
+        elseif budget then
+          spend(scope, ARGV[i + 3], budget, now, spent - charged)
+        end
+      end
+      touch(name)
+      i = i + 6
+    end
+  end
+  for scope in pairs(touched) do pump(scope) end
+  local permits = call('HGET', given, me) or ''
+  if permits ~= '' then call('HDEL', given, me) end
+  local found = {}
+  for class, at, moment in permits:gmatch('([^\t]*)\t(%d+)\t(%d+)\n') do
+    found[#found + 1] = class
+    found[#found + 1] = math.max(0, at - now)
+    found[#found + 1] = moment
+  end
+  return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), retry and math.ceil(retry) or -1, found }
+  """#
+
+// detach: the clean end.
+let detachScript = #"""
+  if not current() then return 'LOST' end
+  drop(me, false)
+  return 'OK'
+  """#
+#endif

@@ -1,0 +1,100 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+// The texts of the scripts for demands and limits. The comments of the scripts describe them.
+
+/// What a demand counts in, and the rules that the asking program has for it.
+struct PermitClass: Sendable {
+  let name: String
+  let rules: [(scope: String, rule: String)]
+
+  init(_ demand: SharedDemand) {
+    let endPoint = Self.escaped(demand.endPoint.description)
+    var words = ["\(endPoint) 1"]
+    var rules = [(scope: endPoint, rule: Self.rule(demand.limits))]
+    if demand.lane == .long {
+      words.append("\(endPoint)%7Clong 1")
+      rules.append((endPoint + "%7Clong", "\(demand.limits.long)|0||"))
+    }
+    for scope in demand.scopes {
+      let name = Self.escaped(scope.description)
+      words.append("\(name) 1")
+      if let limits = demand.scopeLimits[scope] { rules.append((name, Self.rule(limits))) }
+    }
+    let weights = demand.weights.sorted { $0.key < $1.key }.map { "\(Self.budget($0.key)):\(max(0, $0.value))" }
+    name = words.joined(separator: " ") + "|" + weights.joined(separator: ",")
+    self.rules = rules
+  }
+
+  /// The scopes of a class and their units.
+  static func scopes(_ name: String) -> [(scope: String, units: Int)] {
+    let words = name.prefix { $0 != "|" }.split(separator: " ")
+    return stride(from: 0, to: words.count - 1, by: 2).compactMap { place in
+      Int(words[place + 1]).map { (String(words[place]), $0) }
+    }
+  }
+
+  static func rule(_ limits: EndPointLimits) -> String {
+    rule("\(limits.requests)", limits.rates, limits.minimumInterval, limits.budgets)
+  }
+
+  static func rule(_ limits: ScopeLimits) -> String {
+    rule(limits.requests.map { "\($0)" } ?? "", limits.rates, limits.minimumInterval, limits.budgets)
+  }
+
+  private static func rule(_ limit: String, _ rates: [Rate], _ interval: Duration, _ budgets: [Budget]) -> String {
+    var rings = rates.map { rate in
+      let nanoseconds = rate.period.wholeNanoseconds
+      let count = Int64(rate.count)
+      return rate.form == .spaced
+        ? "1:\(guarded((nanoseconds + count - 1) / count, rate.spread))"
+        : "\(count):\(guarded(nanoseconds, rate.spread))"
+    }
+    if interval > .zero { rings.append("1:\((interval.wholeNanoseconds + 999) / 1000)") }
+    let amounts = budgets.map { "\(budget($0.name)):\($0.units):\(guarded($0.window.wholeNanoseconds, .zero))" }
+    return "\(limit)|0|\(rings.joined(separator: ","))|\(amounts.joined(separator: ","))"
+  }
+
+  /// Microseconds, extended like a ``HeadgateDispatch/Rate`` so that it also holds where the server counts.
+  private static func guarded(_ nanoseconds: Int64, _ spread: Duration) -> Int64 {
+    (nanoseconds + max((nanoseconds + 49) / 50, spread.wholeNanoseconds) + 999) / 1000
+  }
+
+  /// Percent-encodes what has a meaning in the scripts or in Redis's key names.
+  static func escaped(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    let special = Set("%|{},!".utf8)
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      if byte > 32, byte < 127, !special.contains(byte) {
+        bytes.append(byte)
+      } else {
+        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The name of a budget, in which a colon ends the name.
+  static func budget(_ name: String) -> String {
+    escaped(name).split(separator: ":", omittingEmptySubsequences: false).joined(separator: "%3A")
+  }
+
+  /// The name of a scope for people.
+  static func unescaped(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%"), let high = rest.popFirst(), let low = rest.popFirst(),
+        let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
+      else {
+        bytes.append(byte)
+        continue
+      }
+      bytes.append(value)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+#endif

@@ -1,0 +1,159 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+/// The connection of this program to Redis, on a thread of its own, which is busy only while permits are waited for or
+/// held: a program that is idle for a lease leaves Redis alone.
+final class RedisLink: CoordinatorLink {
+  private enum Phase { case up, down, ended }
+
+  private struct State {
+    var phase = Phase.up
+    var ledger = SessionLedger()
+    var programs = 1
+    var back: [@Sendable () -> Void] = []
+    var failure = ""
+    var poller: Poller?
+    var isStarted = false
+  }
+
+  private let url: RedisURL
+  private let namespace: String
+  private let lease: Duration
+  private let name: String
+  private let state = Locked(State())
+
+  init(_ url: RedisURL, namespace: String, lease: Duration) {
+    (self.url, self.namespace, self.lease) = (url, namespace, lease)
+    name = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
+  }
+
+  var programs: Int { state.withLock { max(1, $0.programs) } }
+
+  func whenBack(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.back.append(action) } }
+
+  func requestPermit(
+    _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
+  ) -> any SharedPermitRequest {
+    let wait = RedisWait(demand, self, completion)
+    let (failure, mustStart) = state.withLock { state -> (DispatchError?, Bool) in
+      if Self.isTooHeavy(demand) { return (DispatchError(.tooHeavy, endPoint: demand.endPoint), false) }
+      switch state.phase {
+      case .ended: return (DispatchError(.shutDown), false)
+      case .down: return (DispatchError(.coordinatorUnavailable, detail: state.failure), false)
+      case .up: break
+      }
+      state.ledger.add(wait)
+      state.poller?.wake()
+      defer { state.isStarted = true }
+      return (nil, !state.isStarted)
+    }
+    if let failure { wait.end(.failure(failure)) }
+    if mustStart { start() }
+    return wait
+  }
+
+  private static func isTooHeavy(_ demand: SharedDemand) -> Bool {
+    (demand.limits.budgets + demand.scopeLimits.values.flatMap(\.budgets)).contains { budget in
+      (demand.weights[budget.name] ?? 0) > budget.units
+    }
+  }
+
+  func withdraw(_ wait: RedisWait) {
+    state.withLock { state in
+      state.ledger.withdraw(wait)
+      state.poller?.wake()
+    }
+  }
+
+  func release(_ number: UInt64) {
+    state.withLock { state in
+      if state.ledger.release(number) { state.poller?.wake() }
+    }
+  }
+
+  func settle(_ name: String, _ moment: String, _ uses: [(budget: String, charged: Int, used: Int)]) -> Bool {
+    state.withLock { state in
+      guard state.phase == .up else { return false }
+      for use in uses where use.charged != use.used {
+        state.ledger.settle(name, moment, use.budget, use.charged, use.used)
+      }
+      state.poller?.wake()
+      return true
+    }
+  }
+
+  func shutDown() {
+    let waits = state.withLock { state in
+      state.phase = .ended
+      defer { state.poller?.wake() }
+      return state.ledger.takeWaits()
+    }
+    for wait in waits { wait.end(.failure(DispatchError(.shutDown))) }
+  }
+
+  // MARK: The thread
+
+  private func start() {
+    do {
+      let poller = try Poller()
+      state.withLock { $0.poller = poller }
+      _ = try WorkerThread(name: "headgate-redis", serves: true) { [self] in
+        RedisThread(self, poller, url, namespace: namespace, name: name, lease: lease).run()
+      }
+    } catch {
+      goDown("no thread or descriptor is left")
+      state.withLock { state in
+        if state.phase == .down { (state.phase, state.isStarted) = (.up, false) }
+      }
+    }
+  }
+
+  /// Reads or changes the ledger, for the thread.
+  func withLedger<Result>(_ body: (inout sending SessionLedger) -> sending Result) -> sending Result {
+    state.withLock { body(&$0.ledger) }
+  }
+
+  /// Whether the link was shut down and has nothing left to hold.
+  var isOver: Bool { state.withLock { $0.phase == .ended && $0.ledger.held.isEmpty } }
+
+  /// Redis can't be reached: what waits is told so.
+  func goDown(_ text: String) {
+    let waits = state.withLock { state -> [RedisWait] in
+      guard state.phase != .ended else { return [] }
+      (state.phase, state.failure) = (.down, text)
+      return state.ledger.takeWaits()
+    }
+    for wait in waits { wait.end(.failure(DispatchError(.coordinatorUnavailable, detail: text))) }
+  }
+
+  func goUp() {
+    let back = state.withLock { state -> [@Sendable () -> Void] in
+      guard state.phase == .down else { return [] }
+      state.phase = .up
+      return state.back
+    }
+    for action in back { action() }
+  }
+
+  func granted(_ grants: [RedisSession.Grant], programs: Int) {
+    let permits = state.withLock { state in
+      state.programs = programs
+      return grants.map { grant in (grant, state.ledger.grant(grant.name)) }
+    }
+    for (grant, (number, wait)) in permits {
+      let permit = RedisPermit(self, number, grant.name, wait?.demand.weights ?? [:], grant.moment)
+      guard let wait else {
+        permit.release()
+        continue
+      }
+      if grant.wait > .zero {
+        // A start that a rate has reserved.
+        _ = TimerThread.deadlines.schedule(after: grant.wait) { wait.end(.success(permit)) }
+      } else {
+        wait.end(.success(permit))
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,124 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+/// A session in Redis: two connections, and the lease under which this program's permits are counted. Used by one thread.
+final class RedisSession {
+  struct Grant {
+    let name: String
+    let wait: Duration
+    let moment: String
+  }
+
+  struct Attached {
+    let learning: Duration
+    let confirmed: [String: Int]
+  }
+
+  struct Step {
+    let learning: Duration
+    let programs: Int
+    /// When a start becomes possible that a rate forbids now.
+    let retry: Duration?
+    let grants: [Grant]
+  }
+
+  private let connection: RedisConnection
+  private let hints: RedisConnection
+  private let keys: [String]
+  private let channel: String
+  private let name: String
+  private let lease: Duration
+  private let run: String
+  private(set) var tick = ""
+  /// Until when no other program is granted what this one holds.
+  private(set) var validUntil: ContinuousClock.Instant
+
+  /// Connects.
+  ///
+  /// - Parameter isFirst: Whether the program was not connected before. Otherwise, where INFO is refused, the server may
+  ///   have restarted.
+  init(
+    _ url: RedisURL, namespace: String, name: String, lease: Duration, isFirst: Bool
+  ) throws(RedisError) {
+    connection = try RedisConnection(url)
+    hints = try RedisConnection(url)
+    keys = RedisScript.keys(namespace)
+    channel = RedisScript.channel(namespace, "")
+    (self.name, self.lease) = (name, lease)
+    validUntil = .now
+    do throws(RedisError) {
+      let info = try connection.call(["INFO", "server"]).text ?? ""
+      let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
+      run = line.map { String($0.dropFirst(7)) } ?? ""
+    } catch {
+      guard error.kind == .refused else { throw error }
+      run = isFirst ? "" : "unknown-\(UInt64.random(in: 0 ... .max))"
+    }
+    _ = try hints.call(["SUBSCRIBE", channel + name])
+  }
+
+  var hintDescriptor: Int32 { hints.descriptor }
+
+  /// Reads the hints that have arrived. Returns whether there were any.
+  func takeHints() throws(RedisError) -> Bool {
+    var found = false
+    while try hints.next() != nil { found = true }
+    return found
+  }
+
+  /// Declares what the program holds. Its permits are valid from now on as far as they are confirmed.
+  func attach(epoch: String, claims: [String: Int]) throws(RedisError) -> Attached {
+    let words = claims.sorted { $0.key < $1.key }.flatMap { [$0.key, "\($0.value)"] }
+    let reply = try renewing { () throws(RedisError) in try run(.attach, epoch, [run] + words) }
+    guard let parts = reply.array, parts.count == 3, let tick = parts[0].text, let left = parts[1].integer,
+      let pairs = parts[2].array
+    else { throw RedisError("Redis has answered attach with something else", .broken) }
+    self.tick = tick
+    var confirmed: [String: Int] = [:]
+    for place in stride(from: 0, to: pairs.count - 1, by: 2) {
+      if let scope = pairs[place].text { confirmed[scope] = pairs[place + 1].integer.map { Int($0) } }
+    }
+    return Attached(learning: .microseconds(left), confirmed: confirmed)
+  }
+
+  /// Tells the news, renews the lease, and takes what was granted. Nil if the session has ended.
+  func step(_ news: [String]) throws(RedisError) -> Step? {
+    let before = validUntil
+    let reply = try renewing { () throws(RedisError) in try run(.step, tick, news) }
+    guard let parts = reply.array, let code = parts.first?.text else {
+      throw RedisError("Redis has answered a step with something else", .broken)
+    }
+    guard code == "OK" else {
+      validUntil = before
+      return nil
+    }
+    guard parts.count == 5, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
+      let words = parts[4].array
+    else { throw RedisError("Redis has answered a step with something else", .broken) }
+    let grants = stride(from: 0, to: words.count - 2, by: 3).compactMap { place -> Grant? in
+      guard let name = words[place].text, let wait = words[place + 1].integer, let moment = words[place + 2].text
+      else { return nil }
+      return Grant(name: name, wait: .microseconds(wait), moment: moment)
+    }
+    return Step(
+      learning: .microseconds(left), programs: Int(programs), retry: retry < 0 ? nil : .microseconds(retry),
+      grants: grants)
+  }
+
+  func detach() throws(RedisError) { _ = try run(.detach, tick, []) }
+
+  /// The lease counts from before the command was sent, by a clock that runs while the machine sleeps.
+  private func renewing(_ send: () throws(RedisError) -> RESPValue) throws(RedisError) -> RESPValue {
+    let sent = ContinuousClock.now
+    let reply = try send()
+    validUntil = sent + lease - max(.milliseconds(250), lease / 10)
+    return reply
+  }
+
+  private func run(_ script: RedisScript, _ tick: String, _ words: [String]) throws(RedisError) -> RESPValue {
+    let microseconds = lease.wholeNanoseconds / 1000
+    return try connection.run(script, keys: keys, [name, tick, "\(microseconds)", channel] + words)
+  }
+}
+#endif

@@ -1,0 +1,124 @@
+#if Redis
+import HeadgateDispatch
+import HeadgateThreads
+
+/// The thread of a link. It connects, renews, and connects again after a failure.
+final class RedisThread {
+  /// How long Redis is sought before requests are told that it can't be reached, unless a lease is valid for longer.
+  private static let patience = Duration.seconds(2)
+  /// How often a program that waits asks, should a hint be lost.
+  private static let interval = Duration.milliseconds(250)
+
+  private let link: RedisLink
+  private let poller: Poller
+  private let url: RedisURL
+  private let namespace: String
+  private let name: String
+  private let lease: Duration
+  private var epoch = "0"
+  private var wasConnected = false
+  private var validUntil = ContinuousClock.now
+  private var events: [PollEvent] = []
+
+  init(_ link: RedisLink, _ poller: Poller, _ url: RedisURL, namespace: String, name: String, lease: Duration) {
+    (self.link, self.poller, self.url, self.namespace) = (link, poller, url, namespace)
+    (self.name, self.lease) = (name, lease)
+  }
+
+  func run() {
+    while !link.isOver {
+      if link.withLedger({ $0.isIdle }) {
+        poller.wait(until: .distantFuture, into: &events)
+        continue
+      }
+      guard let session = connect() else { return }
+      poller.add(session.hintDescriptor, .read)
+      do throws(RedisError) {
+        try serve(session)
+        try session.detach()
+        wasConnected = false
+      } catch {
+        // The outcome of the last step is not known: the next session declares what is really held.
+        validUntil = session.validUntil
+        if error.kind == .refused { link.goDown(error.description) }
+        poller.wait(until: .after(.milliseconds(20)), into: &events)
+      }
+      poller.remove(session.hintDescriptor)
+    }
+  }
+
+  /// Connects and attaches. Nil after the shutdown.
+  private func connect() -> RedisSession? {
+    let patient = max(validUntil, .now + Self.patience)
+    var pause = Duration.milliseconds(50)
+    while !link.isOver {
+      do throws(RedisError) {
+        let session = try RedisSession(
+          url, namespace: namespace, name: name, lease: lease, isFirst: !wasConnected)
+        try attach(session)
+        wasConnected = true
+        link.goUp()
+        return session
+      } catch {
+        if ContinuousClock.now >= patient || error.kind == .refused { link.goDown(error.description) }
+      }
+      // Spread, so that programs do not all come back at once.
+      let until = Deadline.after(pause * Double.random(in: 0.5...1))
+      while Deadline.now < until, !link.isOver { poller.wait(until: until, into: &events) }
+      pause = min(pause * 2, .seconds(2))
+    }
+    return nil
+  }
+
+  private func attach(_ session: RedisSession) throws(RedisError) {
+    while true {
+      let attached = try session.attach(epoch: epoch, claims: link.withLedger { $0.claims() })
+      epoch = String(session.tick.prefix { $0 != "." })
+      if attached.learning > .zero {
+        HeadgateLog.warn(
+          .dispatcher,
+          "Waiting up to \(attached.learning): Redis at \(url) does not know the namespace \(ShownText.of(namespace)), or has restarted"
+        )
+      }
+      let lost = link.withLedger { $0.keepOnly(attached.confirmed) }
+      if lost == 0 { return }
+      // What was confirmed of them in part is returned by declaring again.
+      HeadgateLog.warn(
+        .dispatcher, "The lease at \(url) had ended: \(lost) requests go on without a permit")
+    }
+  }
+
+  /// Steps until the program is idle for a lease.
+  private func serve(_ session: RedisSession) throws(RedisError) {
+    var renewal = Deadline.after(lease / 3)
+    var asking = Deadline.now
+    var idleSince: Deadline? = nil
+    while !link.isOver {
+      let (isWaiting, isIdle, hasNews) = link.withLedger { ($0.isWaiting, $0.isIdle, $0.hasNews) }
+      if !isIdle { idleSince = nil } else if idleSince == nil { idleSince = .now }
+      if let idleSince, Deadline.now >= idleSince + lease { return }
+      let isHinted = try session.takeHints()
+      if hasNews || isHinted || Deadline.now >= renewal || (isWaiting && Deadline.now >= asking) {
+        if isWaiting, Deadline.now >= asking { link.withLedger { $0.repeatWishes() } }
+        let sent = Deadline.now
+        guard let step = try session.step(link.withLedger { $0.takeNews() }) else {
+          try attach(session)
+          continue
+        }
+        renewal = sent + lease / 3
+        asking =
+          .now + min(Self.interval, step.retry.map { $0 + .milliseconds(Int.random(in: 0...20)) } ?? Self.interval)
+        // A reply that came too late counts as none: others may have been granted the same.
+        guard ContinuousClock.now < session.validUntil else { throw RedisError("a reply came too late", .broken) }
+        link.granted(step.grants, programs: step.programs)
+        continue
+      }
+      var next = min(renewal, isWaiting ? asking : .distantFuture)
+      if let idleSince { next = min(idleSince + lease, isWaiting ? asking : .distantFuture) }
+      poller.wait(until: next, into: &events)
+    }
+    // The last releases.
+    _ = try session.step(link.withLedger { $0.takeNews() })
+  }
+}
+#endif

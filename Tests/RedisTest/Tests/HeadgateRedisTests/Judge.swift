@@ -1,0 +1,62 @@
+import Foundation
+import Synchronization
+
+/// Counts the permits that processes show it: connections to a socket.
+final class Judge: Sendable {
+  struct Count {
+    var now: Set<Int32> = []
+    var most = 0
+    var served: [Int32: Int] = [:]
+    /// The time in which permits were in use, summed.
+    var used = 0.0
+  }
+
+  let path: String
+  private let counted = Mutex(Count())
+  private let listener: Int32
+
+  init(_ folder: URL) {
+    path = folder.appending(path: "judge").path
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
+    _ = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    _ = listen(listener, 512)
+    Thread.detachNewThread { [self] in run() }
+  }
+
+  var count: Count { counted.withLock { $0 } }
+
+  func reset() { counted.withLock { $0 = Count(now: $0.now) } }
+
+  private func run() {
+    var lines = [pollfd(fd: listener, events: Int16(POLLIN), revents: 0)]
+    while poll(&lines, nfds_t(lines.count), -1) > 0 {
+      // Ends first: a permit that is handed on ends before it begins.
+      for place in lines.indices.dropFirst().reversed() where lines[place].revents != 0 {
+        var number: Int32 = 0
+        let line = lines[place].fd
+        if read(line, &number, 4) == 4 {
+          counted.withLock { $0.served[number, default: 0] += 1 }
+        } else {
+          close(line)
+          lines.remove(at: place)
+          counted.withLock { _ = $0.now.remove(line) }
+        }
+      }
+      guard lines[0].revents != 0 else { continue }
+      let line = accept(listener, nil, nil)
+      guard line >= 0 else { return }
+      lines.append(pollfd(fd: line, events: Int16(POLLIN), revents: 0))
+      counted.withLock { count in
+        count.now.insert(line)
+        count.most = max(count.most, count.now.count)
+      }
+    }
+  }
+}

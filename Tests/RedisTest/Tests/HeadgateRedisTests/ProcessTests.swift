@@ -1,0 +1,104 @@
+import Foundation
+import HeadgateRedis
+import Testing
+
+@testable import HeadgateRedis
+
+/// Several processes at one limit, some of which are killed or paused, counted by a judge. Real time passes.
+///
+/// `HEADGATE_REDIS_SECONDS` is how long each test runs, `HEADGATE_REDIS_PROCESSES` with how many processes.
+@Suite struct ProcessTests {
+  private static let environment = ProcessInfo.processInfo.environment
+  private static let seconds = environment["HEADGATE_REDIS_SECONDS"].flatMap { Double($0) } ?? 4
+  private static let number = environment["HEADGATE_REDIS_PROCESSES"].flatMap { Int($0) } ?? 8
+  private static let limit = 4
+
+  private func start(_ server: RedisServer, _ judge: Judge, milliseconds: Int, limit: Int = limit) throws -> Process {
+    let worker = Process()
+    // Beside the test bundle.
+    worker.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "worker")
+    worker.arguments = [server.url, "\(limit)", "\(milliseconds)", judge.path]
+    try worker.run()
+    return worker
+  }
+
+  private func prepared() throws -> (RedisServer, Judge) {
+    let server = try RedisServer()
+    try RedisNamespace(server.url).configure(version: 1)
+    return (server, Judge(server.folder))
+  }
+
+  private func end(_ workers: [Process]) {
+    for worker in workers where worker.isRunning { kill(worker.processIdentifier, SIGKILL) }
+    for worker in workers { worker.waitUntilExit() }
+  }
+
+  @Test("Killed programs never make more run than the limit, and what they held is used again")
+  func killed() throws {
+    let (server, judge) = try prepared()
+    var workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 30) }
+    defer { end(workers) }
+    let begin = Date()
+    var kills = 0
+    while Date().timeIntervalSince(begin) < Self.seconds {
+      usleep(200_000)
+      let place = Int.random(in: workers.indices)
+      kill(workers[place].processIdentifier, SIGKILL)
+      workers[place].waitUntilExit()
+      workers[place] = try start(server, judge, milliseconds: 30)
+      kills += 1
+    }
+    let most = judge.count.most
+    judge.reset()
+    usleep(2_000_000)
+    let count = judge.count
+    print(
+      "\(kills) kills; most at once \(max(most, count.most)) of \(Self.limit), served \(count.served.values.reduce(0, +)) in 2 s"
+    )
+    #expect(max(most, count.most) <= Self.limit)
+    #expect(count.served.values.reduce(0, +) > 50)
+  }
+
+  @Test("A program that is paused for two leases: no more run than the limit and its own requests")
+  func paused() throws {
+    let (server, judge) = try prepared()
+    let workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 30) }
+    defer { end(workers) }
+    let begin = Date()
+    var pauses = 0
+    repeat {
+      usleep(500_000)
+      let process = try #require(workers.randomElement()).processIdentifier
+      kill(process, SIGSTOP)
+      usleep(2_000_000)
+      kill(process, SIGCONT)
+      pauses += 1
+    } while Date().timeIntervalSince(begin) < Self.seconds
+    let count = judge.count
+    print("\(pauses) pauses; most at once \(count.most) of \(Self.limit) and at most 2 of a paused program")
+    #expect(count.most <= Self.limit + 2)
+    #expect(count.served.count == Self.number)
+  }
+
+  @Test("Programs are served evenly, and the permits are used")
+  func even() throws {
+    let (server, judge) = try prepared()
+    let workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 50, limit: 8) }
+    defer { end(workers) }
+    while judge.count.served.count < Self.number { usleep(10_000) }
+    judge.reset()
+    let begin = Date()
+    usleep(UInt32(Self.seconds * 1_000_000))
+    let (count, elapsed) = (judge.count, Date().timeIntervalSince(begin))
+    let (least, most) = (count.served.values.min() ?? 0, count.served.values.max() ?? 0)
+    let use = Double(count.served.values.reduce(0, +)) * 0.05 / 8 / elapsed
+    print(
+      "8 permits of 50 ms, \(Self.number) programs: utilisation \(use), served \(least) to \(most), at most \(count.most)"
+    )
+    #expect(count.most <= 8)
+    #expect(Double(most) <= 2 * Double(max(1, least)) + 2)
+    #expect(use > 0.3)
+    let statistics = try ScriptClient(server, "reader").connection.call(["INFO", "latencystats"]).text ?? ""
+    print(statistics.split(whereSeparator: \.isNewline).filter { $0.contains("eval") }.joined(separator: "\n"))
+  }
+}
