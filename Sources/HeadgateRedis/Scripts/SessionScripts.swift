@@ -111,9 +111,9 @@ let stepScript = #"""
   return { 'OK', learning and learn - now or 0, call('ZCARD', sessions), retry and math.ceil(retry) or -1, found }
   """#
 
-// detach: the clean end.
+// detach: the clean end, also of a session whose lease has run out while the program was idle.
 let detachScript = #"""
-  if not current() then return 'LOST' end
+  if call('HGET', ticks, me) ~= tick then return 'LOST' end
   drop(me, false)
   return 'OK'
   """#
