@@ -41,6 +41,8 @@ elif [ "${1:-build}" != build ]; then
   need python3 command -v python3
   need openssl command -v openssl
   need curl command -v curl
+  # Shows the order of system calls.
+  case "$(uname -s)" in Linux) need strace command -v strace ;; esac
   # Draws the report's page: some 25 seconds to install.
   need chromium sh -c 'command -v chromium || command -v chromium-browser || command -v google-chrome'
 fi
@@ -66,8 +68,8 @@ case "$(uname -s)" in
 esac
 if ! command -v apt-get > /dev/null 2>&1; then
   echo "Missing (by their Debian names):$missing" >&2
-  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl chromium" >&2
-  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl chromium" >&2
+  echo "  Fedora:  dnf install libcurl-devel zlib-devel pkgconf-pkg-config nginx python3 openssl strace chromium" >&2
+  echo "  Arch:    pacman -S curl zlib pkgconf nginx python openssl strace chromium" >&2
   exit 1
 fi
 

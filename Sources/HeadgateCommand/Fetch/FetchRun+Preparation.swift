@@ -52,9 +52,10 @@ extension FetchRun {
         + "under way; with --session FILE from the first run on, such files are continued")
   }
 
-  static func makeFolder(_ folder: String) throws(FetchProblem) {
+  /// - Parameter syncs: Whether it must survive a power cut.
+  static func makeFolder(_ folder: String, syncs: Bool) throws(FetchProblem) {
     do throws(SystemError) {
-      try Descriptor.makeFolder(folder)
+      try Descriptor.makeFolder(folder, syncs: syncs)
     } catch {
       let isFile = error.errno == ENOTDIR && access(folder, F_OK) == 0
       throw FetchProblem(

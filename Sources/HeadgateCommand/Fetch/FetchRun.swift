@@ -89,7 +89,9 @@ final class FetchRun: Sendable {
     (stopSignal, lists) = try FetchRun.openLists(options.lists, options.list.format, streams.input)
     try FetchRun.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
-    if case .folder(let folder) = options.target { try FetchRun.makeFolder(folder) }
+    if case .folder(let folder) = options.target {
+      try FetchRun.makeFolder(folder, syncs: options.session != nil)
+    }
     session = try FetchRun.openSession(options)
     folders = SerialLane(on: crew)
     var others = 0

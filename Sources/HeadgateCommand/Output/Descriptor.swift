@@ -93,22 +93,34 @@ enum Descriptor {
   }
 
   /// Makes a folder and its missing parents.
-  static func makeFolder(_ path: String) throws(SystemError) {
-    if mkdir(path, 0o777) == 0 { return }
+  ///
+  /// - Parameter syncs: Whether the entries of new folders are written to the disk, as far as the folders above them
+  ///   can be read.
+  static func makeFolder(_ path: String, syncs: Bool = false) throws(SystemError) {
+    if mkdir(path, 0o777) == 0 {
+      if syncs { try? syncFolder(parent(of: path)) }
+      return
+    }
     switch errno {
     case EEXIST:
       var info = stat()
       guard stat(path, &info) == 0, info.st_mode & S_IFMT == S_IFDIR else { throw SystemError(errno: ENOTDIR) }
     case ENOENT:
-      // Works on bytes, since a slash and a combining mark form one Character.
-      let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.utf8.dropLast() : path.utf8[...]
-      guard let slash = trimmed.lastIndex(of: UInt8(ascii: "/")), slash > trimmed.startIndex else {
-        throw SystemError(errno: ENOENT)
-      }
-      try makeFolder(String(decoding: trimmed[..<slash], as: UTF8.self))
+      let above = parent(of: path)
+      guard above != ".", above != "/" else { throw SystemError(errno: ENOENT) }
+      try makeFolder(above, syncs: syncs)
       guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw .last }
+      if syncs { try? syncFolder(above) }
     default: throw .last
     }
+  }
+
+  /// The folder that contains a file or a folder.
+  static func parent(of path: String) -> String {
+    // Works on bytes, since a slash and a combining mark form one Character.
+    let trimmed = path.utf8.last == UInt8(ascii: "/") ? path.utf8.dropLast() : path.utf8[...]
+    guard let slash = trimmed.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+    return slash == trimmed.startIndex ? "/" : String(decoding: trimmed[..<slash], as: UTF8.self)
   }
 
   /// Renames a file. Returns false if the name is taken: by anything, or with `replacing` by anything but a regular file.

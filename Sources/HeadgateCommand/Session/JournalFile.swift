@@ -28,7 +28,9 @@ enum JournalFile {
       journal = try Descriptor.openJournal(path)
     } catch {
       switch error.errno {
-      case EWOULDBLOCK: throw FetchProblem("the session \(path) is in use by another run")
+      case EWOULDBLOCK:
+        throw FetchProblem(
+          "the session \(path) is in use by another run; wait for its end, or give another file")
       case ELOOP: throw FetchProblem("the session \(path) is a symbolic link; give the path of its target")
       default: throw FetchProblem("the session \(path) can't be opened: \(error)")
       }
@@ -66,6 +68,10 @@ enum JournalFile {
         start = header + "\n"
       }
       try Descriptor.write(Array((start + added).utf8), to: journal)
+      guard start.hasPrefix(header) else { return }
+      // A power cut must not take the new journal itself.
+      try Descriptor.sync(journal)
+      try? Descriptor.syncFolder(Descriptor.parent(of: path))
     } catch {
       throw FetchProblem("the session \(path) can't be written: \(error)")
     }
