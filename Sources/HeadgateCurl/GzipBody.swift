@@ -11,9 +11,15 @@ package final class GzipBody {
   private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   private let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceSize, alignment: 16)
   private var isInside = false
+  private let acceptsPadding: Bool
+  private var isAfterMember = false
+  private var isPadding = false
 
-  /// Nil if memory is exhausted.
-  package init?() {
+  /// - Parameter acceptsPadding: Whether zeros may follow the last member, as in files that tapes and other devices
+  ///   have padded.
+  /// - Returns: Nil if memory is exhausted.
+  package init?(acceptsPadding: Bool = false) {
+    self.acceptsPadding = acceptsPadding
     stream.initialize(to: z_stream())
     // 31: all window sizes, gzip format only.
     guard ccurl_inflate_init(stream, 31) == Z_OK else {
@@ -44,6 +50,11 @@ package final class GzipBody {
     stream.pointee.avail_in = UInt32(clamping: bytes.count)
     repeat {
       guard stream.pointee.avail_in > 0 || isInside else { return bytes.count }
+      let rest = bytes.suffix(Int(stream.pointee.avail_in))
+      if isPadding || acceptsPadding && isAfterMember && !isInside && rest.first == 0 {
+        isPadding = true
+        return rest.allSatisfy { $0 == 0 } ? bytes.count : nil
+      }
       isInside = true
       stream.pointee.next_out = piece.bindMemory(to: UInt8.self).baseAddress
       stream.pointee.avail_out = UInt32(Self.pieceSize)
@@ -54,7 +65,7 @@ package final class GzipBody {
       guard result == Z_OK || result == Z_STREAM_END else { return nil }
       if result == Z_STREAM_END {
         // Another gzip member may follow: section 2.2.
-        isInside = false
+        (isInside, isAfterMember) = (false, true)
         guard inflateReset(stream) == Z_OK else { return nil }
       }
       if count > 0, !body(UnsafeRawBufferPointer(rebasing: piece[..<count])) {

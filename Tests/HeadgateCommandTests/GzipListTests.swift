@@ -92,6 +92,21 @@ import Testing
     #expect(read([0x1F, 0x8B, 8, 0xFF, 1, 2, 3, 4], by: 1000).end.contains("is damaged"))
   }
 
+  @Test func `Zeros after the last member are skipped, as gzip does, and nothing else is`() {
+    let packed = Packed.gzip("http://a/1\n") + Packed.gzip("http://a/2\n")
+    for zeros in [1, 7, 70_000] {
+      for size in [1, 3, 100_000] where size > 1 || zeros < 100 {
+        let padded = read(packed + [UInt8](repeating: 0, count: zeros), by: size)
+        #expect(padded.lines.count == 2 && padded.end == "end", "\(zeros) by \(size)")
+        let more = read(packed + [UInt8](repeating: 0, count: zeros) + Packed.gzip("http://a/3\n"), by: size)
+        #expect(more.lines.count == 2 && more.end.contains("is damaged"), "\(zeros) by \(size)")
+      }
+    }
+    #expect(read(Packed.gzip("") + [0, 0], by: 1000).end == "end")
+    // Within a member they are a fault.
+    #expect(read(packed.dropLast(8) + [0, 0, 0, 0, 0, 0, 0, 0], by: 1000).end.contains("is damaged"))
+  }
+
   @Test func `What is packed twice, or begins as gzip does and is none, is told`() {
     #expect(read(Packed.gzip(Packed.gzip("http://a/1\n")), by: 1000).end == "gzip")
     for size in [1, 2] {

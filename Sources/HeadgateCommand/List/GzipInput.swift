@@ -20,7 +20,7 @@ final class GzipInput {
 
   /// Nil if memory is exhausted.
   init?() {
-    guard let gzip = GzipBody() else { return nil }
+    guard let gzip = GzipBody(acceptsPadding: true) else { return nil }
     self.gzip = gzip
   }
 
