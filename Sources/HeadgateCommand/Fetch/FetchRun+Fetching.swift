@@ -189,13 +189,10 @@ extension FetchRun {
     }
   }
 
-  /// Waits before a URL is retried.
+  /// Waits before a URL is retried, unless the run stops.
   func rest(after attempts: Int) async {
     var random = SystemRandom()
-    let delay = FetchOptions.backoff.delay(after: max(1, attempts), using: &random)
-    await withContinuation { continuation in
-      _ = TimerThread.shared.schedule(at: .after(delay)) { continuation.resume() }
-    }
+    await rests.rest(for: FetchOptions.backoff.delay(after: max(1, attempts), using: &random))
   }
 
   private func receive(_ job: FetchJob, _ request: DispatchRequest, into held: HeldBody, _ sent: inout Int)

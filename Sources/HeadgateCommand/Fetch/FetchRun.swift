@@ -38,6 +38,7 @@ final class FetchRun: Sendable {
   /// The limits of the options. Those in force may change, and reading them takes the gate's lock.
   let configuredLimits: GateLimits
   private let stopSignal: StopSignal
+  let rests = Rests()
   private let started: Deadline
   private let stop = Locked(Stop.no)
   /// The number of URLs and bad lines, once it is known.
@@ -145,8 +146,9 @@ final class FetchRun: Sendable {
     countLists()
     report.limit.whenReached { [weak self] in self?.failedEnough() }
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, transport] in
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, rests, transport] in
         stopSignal.raise()
+        rests.end()
         // The deadlines of the waiting URLs have passed.
         transport.stopWaitingForNames()
       }
@@ -182,7 +184,7 @@ final class FetchRun: Sendable {
       return stop
     }
     report.interrupted()
-    stopSignal.raise()
+    stopReading()
     if stop == .reading {
       report.remark(
         InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
@@ -199,7 +201,7 @@ final class FetchRun: Sendable {
   /// The limit on failures is reached. Reads no further, finishes running requests, and skips waiting ones.
   private func failedEnough() {
     hasFailedEnough.withLock { $0 = true }
-    stopSignal.raise()
+    stopReading()
     report.show(
       "headgate: \(report.tally.failed) failed, and --max-failures is \(options.maxFailures ?? 0): running requests are "
         + "finished, and the rest is skipped" + (session == nil ? "" : "; the same command continues the session"))
@@ -221,9 +223,15 @@ final class FetchRun: Sendable {
 
   /// The output accepts no more, so nothing more is fetched.
   func outputBroke() {
-    stopSignal.raise()
+    stopReading()
     dispatcher.dispose()
     transport.stopWaitingForNames()
+  }
+
+  /// Reads no further, and starts no attempt again.
+  private func stopReading() {
+    stopSignal.raise()
+    rests.end()
   }
 
   // MARK: The state

@@ -1,0 +1,30 @@
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// The waits between attempts, and what ends them. A day would exceed the limit of each test.
+@Suite(.timeLimit(.minutes(1))) struct RestsTests {
+  private static let day = Duration.seconds(86_400)
+
+  @Test func `A wait returns after its time, and all return as soon as they are ended`() async {
+    let rests = Rests()
+    await rests.rest(for: .zero)
+    await withTaskGroup { group in
+      for _ in 0..<5 { group.addTask { await rests.rest(for: Self.day) } }
+      group.addTask { rests.end() }
+    }
+    await rests.rest(for: Self.day)
+    rests.end()
+  }
+
+  @Test func `An interrupt and the end of the output end the waits of a run`() async throws {
+    for stop in [{ @Sendable run in _ = run.interrupt() }, { @Sendable (run: FetchRun) in run.outputBroke() }] {
+      let trial = try FetchTrial(["http://127.0.0.1:1/"], in: try TemporaryFolder())
+      async let rest: Void = trial.run.rests.rest(for: Self.day)
+      stop(trial.run)
+      await rest
+      await trial.run.rests.rest(for: Self.day)
+    }
+  }
+}
