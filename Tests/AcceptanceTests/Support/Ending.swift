@@ -114,6 +114,19 @@ struct Ending: Sendable, CustomTestStringConvertible {
         + "headgate fetch -P out --session run --retry-failed", 8,
       "ok 0  failed 1  bytes 0 B  ", says: "/status/404: status 404\n"),
     Ending(
+      "a session that another run has",
+      "flock run headgate fetch $ORIGIN/bytes/1 -P out --session run", 3,
+      "headgate: the session run is in use by another run; wait for its end, or give another file"),
+    Ending(
+      "enough failures",
+      "headgate fetch $ORIGIN/status/404 $ORIGIN/bytes/1 $ORIGIN/bytes/2 -P out --max-failures 1 --rate 1/s", 8,
+      "ok 0  failed 1  skipped 2  bytes 0 B  ",
+      says: "headgate: 1 failed, and --max-failures is 1: running requests are finished, and the rest is skipped\n"),
+    Ending(
+      "a body with another checksum",
+      "printf '%064d  1\\n' 0 > sums; headgate fetch $ORIGIN/bytes/1 $ORIGIN/bytes/2 -P out --checksum-file sums", 4,
+      "ok 1  failed 1  bytes 2 B  ", says: "/bytes/1: its SHA-256 is "),
+    Ending(
       "all rows sent", "echo '{\"n\":1}' | headgate call -i - --url \"$ORIGIN/bytes/{n}\" -o results", 0,
       "ok 1  failed 0  bytes 1 B  "),
     Ending(
