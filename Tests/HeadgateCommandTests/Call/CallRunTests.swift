@@ -53,6 +53,37 @@ import Testing
     #expect(try called.column("error") == ["null", "null"])
   }
 
+  @Test func `A result has the times of its row, in seconds, and when it ended`() async throws {
+    origin.setScript(OriginScript(delay: .milliseconds(20)))
+    let before = Date()
+    let called = try await call(
+      "-i", "-", "--url", origin.url("/bytes/{n}"), "--per-host", "1", in: folder,
+      input: #"{"n":1}"# + "\n" + #"{"n":2}"# + "\n")
+    let after = Date()
+    func times(_ name: String) throws -> [Double] {
+      let times = try called.column(name).compactMap { Double($0) }
+      try #require(times.count == 2, "\(name)")
+      return times
+    }
+    let (queued, connect, first, total) = (
+      try times("queued"), try times("connect"), try times("first_byte"), try times("total")
+    )
+    #expect(try called.column("tls").allSatisfy { ["null", "0", "0.0", "0.000000"].contains($0) })
+    for row in 0..<2 {
+      #expect(queued[row] >= 0 && connect[row] >= 0 && connect[row] <= first[row])
+      #expect(first[row] >= 0.02)
+      #expect(queued[row] + first[row] <= total[row] + 0.001)
+      #expect(total[row] <= after.timeIntervalSince(before))
+    }
+    // One waited for the other.
+    #expect((queued.max() ?? 0) >= 0.02)
+    for time in try called.column("time") {
+      let ended = try Date(
+        String(time.dropFirst().dropLast()), strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+      #expect(ended >= before.addingTimeInterval(-0.001) && ended <= after.addingTimeInterval(0.001))
+    }
+  }
+
   @Test func `Rows that were not reached before the deadline are an error, also those that may be sent only once`()
     async throws
   {
