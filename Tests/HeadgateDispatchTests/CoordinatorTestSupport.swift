@@ -8,6 +8,7 @@ final class SwitchedLink: CoordinatorLink {
     var isUp: Bool
     var back: [@Sendable () -> Void] = []
     var asked = 0
+    var beforeFailure: (@Sendable () -> Void)?
   }
 
   private let state: Locked<State>
@@ -31,9 +32,13 @@ final class SwitchedLink: CoordinatorLink {
       return state.isUp
     }
     if isUp { return coordinator.requestPermit(demand, completion: completion) }
+    state.withLock { $0.beforeFailure.take() }?()
     completion(.failure(DispatchError(.coordinatorUnavailable, detail: "switched off")))
     return Nothing()
   }
+
+  /// Runs `action` after the next request was refused, before it hears of that.
+  func beforeFailure(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.beforeFailure = action } }
 
   func whenBack(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.back.append(action) } }
 

@@ -39,6 +39,17 @@ import Testing
     #expect(clock.pendingCount == 0)
   }
 
+  @Test("closed: a request asks again if the coordinator came back between its failure and its wait")
+  func backMeanwhile() throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let handler = handler(link, .failClosed(after: .seconds(30)))
+    link.beforeFailure { link.set(isUp: true) }
+    _ = handler.requestPermit(try demand(1)) { permits.add($0) }
+    #expect(permits.values.map(\.code) == [nil])
+    #expect(link.asked == 2)
+    #expect(clock.pendingCount == 0)
+  }
+
   @Test("closed: a request fails after its patience, or at once without any", arguments: [30, 0])
   func givesUp(seconds: Int) throws {
     let link = SwitchedLink(isUp: false, clock: clock)

@@ -5,6 +5,8 @@ package final class OutageHandler: Sendable {
   private struct State {
     var waiting: [UInt64: OutageWait] = [:]
     var lastNumber: UInt64 = 0
+    /// How often the coordinator has come back.
+    var returns: UInt64 = 0
     var isShutDown = false
   }
 
@@ -41,9 +43,10 @@ package final class OutageHandler: Sendable {
   }
 
   fileprivate func ask(_ wait: OutageWait) {
+    let returns = state.withLock { $0.returns }
     let request = link.requestPermit(wait.demand) { [self] result in
       if case .failure(let error) = result, error.code == .coordinatorUnavailable {
-        missed(wait, error)
+        missed(wait, error, returns)
       } else {
         wait.end(result)
       }
@@ -52,12 +55,14 @@ package final class OutageHandler: Sendable {
   }
 
   /// The coordinator could not be reached.
-  private func missed(_ wait: OutageWait, _ error: DispatchError) {
+  ///
+  /// - Parameter returns: How often it had come back when it was asked.
+  private func missed(_ wait: OutageWait, _ error: DispatchError, _ returns: UInt64) {
     switch policy.kind {
-    case .failClosed(let patience): hold(wait, error, patience)
+    case .failClosed(let patience): hold(wait, error, patience, returns)
     case .localShare:
       guard let share = try? wait.demand.share(of: max(1, link.programs)) else {
-        return hold(wait, error, OutagePolicy.usualPatience)
+        return hold(wait, error, OutagePolicy.usualPatience, returns)
       }
       wait.follow(local.requestPermit(share) { wait.end($0) })
     case .failOpen(let limits):
@@ -65,17 +70,22 @@ package final class OutageHandler: Sendable {
     }
   }
 
-  private func hold(_ wait: OutageWait, _ error: DispatchError, _ patience: Duration) {
+  private func hold(_ wait: OutageWait, _ error: DispatchError, _ patience: Duration, _ returns: UInt64) {
     guard patience > .zero else { return wait.end(.failure(error)) }
     wait.giveUp(after: patience, with: error, timers)
-    let isShutDown = state.withLock { state in
-      if state.isShutDown { return true }
+    let (isShutDown, isBack) = state.withLock { state in
+      // It may have come back between its failure and now. What is registered after that would not be asked again.
+      if state.isShutDown || state.returns != returns { return (state.isShutDown, true) }
       state.lastNumber += 1
       state.waiting[state.lastNumber] = wait
       wait.number.withLock { $0 = state.lastNumber }
-      return false
+      return (false, false)
     }
-    if isShutDown { wait.end(.failure(DispatchError(.shutDown))) }
+    if isShutDown { return wait.end(.failure(DispatchError(.shutDown))) }
+    if isBack {
+      wait.stopGivingUp()
+      return ask(wait)
+    }
     // It may have ended before it was registered.
     if wait.isOver { forget(wait) }
   }
@@ -88,6 +98,7 @@ package final class OutageHandler: Sendable {
   /// The coordinator is back: what waits asks again, in order.
   private func isBack() {
     let waiting = state.withLock { state in
+      state.returns += 1
       defer { state.waiting = [:] }
       return state.waiting.sorted { $0.key < $1.key }.map(\.value)
     }
