@@ -122,6 +122,33 @@ import Testing
     #expect(effects(&ledger) == [.wait(3), .release(3), .remove(3)])
   }
 
+  @Test("an inherited permit is not charged again, and may have no limits")
+  func inheritedBare() {
+    var ledger = PermitLedger(after: 9)
+    var heavy = ask
+    heavy.weights = ["tokens": 9]
+    ledger.inherited(3, heavy, limits: nil, [:])
+    #expect(effects(&ledger) == [.ask(3, ask)])
+  }
+
+  @Test("a program that has taken its permit at the last moment keeps it")
+  func takenAgain() {
+    var ledger = PermitLedger(after: 9)
+    ledger.inherited(3, ask, limits: limits, [:])
+    let early = ledger.takenAgain(3)
+    #expect(!early)
+    ledger.hungUp(3)
+    _ = ledger.takeEffects()
+    let isTaken = ledger.takenAgain(3)
+    #expect(isTaken)
+    ledger.isOver(3)
+    #expect(effects(&ledger).isEmpty)
+    #expect(ledger.held(at: ask.endPoint) == 1)
+    ledger.hungUp(3)
+    ledger.isOver(3)
+    #expect(effects(&ledger) == [.wait(3), .release(3), .remove(3)])
+  }
+
   @Test("a weight can be corrected before and after the release, once")
   func settled() {
     var ledger = PermitLedger()
@@ -137,7 +164,7 @@ import Testing
     #expect(effects(&ledger) == [.settle(1, ["tokens": 4])])
   }
 
-  @Test("a number in use and too many requests end the connection, not the server")
+  @Test("a number in use ends the connection; a request too many is refused alone")
   func abuse() {
     var ledger = PermitLedger()
     let program = ledger.connected()
@@ -150,7 +177,7 @@ import Testing
     for number in 2...UInt64(PermitLedger.mostOfAProgram) { ledger.received(.ask(number, ask), from: program) }
     _ = ledger.takeEffects()
     ledger.received(.ask(0, ask), from: program)
-    guard case .drop(program, _)? = ledger.takeEffects().last else {
+    guard case .refuse(program, number: 0, _, _)? = ledger.takeEffects().last else {
       Issue.record("there is no bound")
       return
     }

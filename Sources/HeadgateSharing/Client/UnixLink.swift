@@ -25,6 +25,8 @@ final class UnixLink: CoordinatorLink {
     var programs = 1
     var back: [@Sendable () -> Void] = []
     var failure = ""
+    // Requests were told that there is no server, since the last connection.
+    var hasMissed = false
     var poller: Poller?
   }
 
@@ -52,6 +54,10 @@ final class UnixLink: CoordinatorLink {
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest {
     let wait = UnixWait(demand, self, completion)
+    if let problem = demand.problemOnTheWire {
+      wait.end(.failure(DispatchError(.transportFailed, detail: problem)))
+      return wait
+    }
     let (failure, mustStart) = state.withLock { state -> (DispatchError?, Bool) in
       switch state.phase {
       case .ended: return (DispatchError(.shutDown), false)
@@ -143,7 +149,6 @@ final class UnixLink: CoordinatorLink {
 
   private func run(_ poller: Poller) {
     while let socket = connect(poller) {
-      poller.add(socket, .read)
       serve(socket, poller)
       poller.remove(socket)
       state.withLock { state in
@@ -165,7 +170,10 @@ final class UnixLink: CoordinatorLink {
       var text = ""
       do throws(SystemFailure) {
         let socket = try LocalSocket.connect(to: folder.socket)
+        // Before anything is sent, so that the rest is sent when there is room.
+        poller.add(socket, .read)
         if adopt(socket) { return socket }
+        poller.remove(socket)
         LocalSocket.close(socket)
         return nil
       } catch {
@@ -186,12 +194,13 @@ final class UnixLink: CoordinatorLink {
   private func adopt(_ socket: Int32) -> Bool {
     let back = state.withLock { state -> [@Sendable () -> Void]? in
       guard state.phase != .ended else { return nil }
-      let wasDown = state.phase == .down
+      let hasMissed = state.hasMissed
+      state.hasMissed = false
       (state.phase, state.socket, state.outgoing) = (.up, socket, [])
       state.connection += 1
       (state.endPoints, state.scopes) = ([:], [:])
       for (number, wait) in state.waits.sorted(by: { $0.key < $1.key }) { ask(wait.demand, number, &state) }
-      return wasDown ? state.back : []
+      return hasMissed ? state.back : []
     }
     guard let back else { return false }
     for action in back { action() }
@@ -201,7 +210,7 @@ final class UnixLink: CoordinatorLink {
   private func goDown(_ text: String, to phase: Phase) {
     let waits = state.withLock { state in
       guard state.phase != .ended else { return [UInt64: UnixWait]() }
-      (state.phase, state.failure) = (phase, text)
+      (state.phase, state.failure, state.hasMissed) = (phase, text, true)
       defer { state.waits = [:] }
       return state.waits
     }
@@ -240,8 +249,18 @@ final class UnixLink: CoordinatorLink {
       wait?.end(.failure(DispatchError(isTooHeavy ? .tooHeavy : .transportFailed, detail: text)))
     case .error(let text):
       HeadgateLog.warn(.dispatcher, "The permit server has closed the connection: \(ShownText.of(text))")
+      // If they were asked again, the next connection might end in the same way, without an end.
+      endAll(DispatchError(.transportFailed, detail: text))
     case .status, .end: break
     }
+  }
+
+  private func endAll(_ error: DispatchError) {
+    let waits = state.withLock { state in
+      defer { state.waits = [:] }
+      return state.waits
+    }
+    for (_, wait) in waits.sorted(by: { $0.key < $1.key }) { wait.end(.failure(error)) }
   }
 
   private func granted(_ number: UInt64, _ path: String, _ programs: Int) {

@@ -58,7 +58,7 @@ enum PermitCommand: Sendable, Hashable {
     switch self {
     case .limitEndPoint(let endPoint, let limits):
       words = PermitWords("limit")
-      words.add("for", endPoint.description)
+      words.add("for", endPoint.sharedName)
       words.add(limits)
     case .limitScope(let scope, let limits):
       words = PermitWords("limit")
@@ -111,11 +111,23 @@ struct PermitAsk: Sendable, Hashable {
 
   func words(_ number: UInt64) -> PermitWords {
     var words = PermitWords("ask", number)
-    words.add("for", endPoint.description)
+    words.add("for", endPoint.sharedName)
     if lane == .long { words.add("lane", "long") }
     for scope in scopes { words.add("scope", scope.sharedName) }
     words.add(weights: weights)
     return words
+  }
+}
+
+extension SharedDemand {
+  /// Why the protocol can't express it. Nil if it can. A server would close the connection, on which others wait too.
+  var problemOnTheWire: String? {
+    if let name = weights.first(where: { $0.value < 0 })?.key { return "the weight \(ShownText.of(name)) is negative" }
+    let commands =
+      [.limitEndPoint(endPoint, limits), .ask(.max, PermitAsk(self))]
+      + scopeLimits.map { PermitCommand.limitScope($0.key, $0.value) }
+    return commands.allSatisfy { $0.line.utf8.count <= PermitWords.longestLine }
+      ? nil : "its scopes, weights or limits take more than \(PermitWords.longestLine) bytes; give them shorter names"
   }
 }
 

@@ -4,11 +4,14 @@ import HeadgateThreads
 // The texts of the permit protocol for end-points, scopes and limits.
 
 extension EndPoint {
-  /// Parses `host:port`, `[address]:port` or `unix:/path`: the form of its description. Nil if it is none.
+  /// `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded.
+  package var sharedName: String { isUnixSocket ? "unix:" + PermitWords.escaped(host) : description }
+
+  /// Parses `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded. Nil if it is none.
   package init?(sharedName text: String) {
     let parsed: EndPoint?
     if text.hasPrefix("unix:") {
-      parsed = try? EndPoint(unixSocket: String(text.dropFirst(5)))
+      parsed = PermitWords.unescaped(text.dropFirst(5)).flatMap { try? EndPoint(unixSocket: $0) }
     } else if let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]) {
       parsed = try? EndPoint(host: String(text[..<colon]), port: port)
     } else {
@@ -27,7 +30,7 @@ extension RequestScope {
   }
 
   init?(sharedName text: String) {
-    let parts = text.split(separator: ":", maxSplits: 1)
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let name = PermitWords.unescaped(parts[1]) else { return nil }
     switch parts[0] {
     case "key": self = .key(name)
@@ -42,7 +45,7 @@ extension Rate {
   /// `10/s`, or `FORM:COUNT:NANOSECONDS:SPREAD`.
   var sharedName: String {
     let short = "\(self)"
-    if let same = try? Rate(short), same == self { return short }
+    if !short.contains(" "), let same = try? Rate(short), same == self { return short }
     let form = form == .spaced ? "spaced" : "rolling"
     return "\(form):\(count):\(period.wholeNanoseconds):\(spread.wholeNanoseconds)"
   }
@@ -65,7 +68,7 @@ extension Budget {
   var sharedName: String { "\(PermitWords.escaped(name)):\(units):\(window.wholeNanoseconds)" }
 
   init?(sharedName text: String) {
-    let parts = text.split(separator: ":")
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
     guard parts.count == 3, let name = PermitWords.unescaped(parts[0]), let units = Int(parts[1]),
       let window = Int64(parts[2]), let budget = try? Budget(name, units: units, per: .nanoseconds(window))
     else { return nil }
@@ -124,7 +127,7 @@ extension PermitWords {
   var weights: [String: Int]? {
     var weights: [String: Int] = [:]
     for word in all("weight") {
-      let parts = word.split(separator: ":")
+      let parts = word.split(separator: ":", omittingEmptySubsequences: false)
       guard parts.count == 2, let name = Self.unescaped(parts[0]), let units = Int(parts[1]), units >= 0 else {
         return nil
       }

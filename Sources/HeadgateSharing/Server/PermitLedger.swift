@@ -152,7 +152,9 @@ struct PermitLedger {
       return effects.append(.drop(program, "the number \(number) is in use; give each permit a number of its own"))
     }
     guard connection.permits.count < Self.mostOfAProgram else {
-      return effects.append(.drop(program, "more than \(Self.mostOfAProgram) permits asked for at a time"))
+      let text = "more than \(Self.mostOfAProgram) permits asked for at a time"
+      let code = DispatchError.Code.transportFailed.description
+      return effects.append(.refuse(program, number: number, code: code, text))
     }
     lastPermit += 1
     let id = lastPermit
@@ -202,16 +204,26 @@ struct PermitLedger {
     effects.append(.wait(id))
   }
 
+  /// A program has the pipe open after all, before the wait after its hang-up was over. Returns false if that is over.
+  mutating func takenAgain(_ id: PermitID) -> Bool {
+    guard permits[id]?.stage == .ending else { return false }
+    permits[id]?.stage = .held
+    return true
+  }
+
   /// The wait after a hang-up is over.
   mutating func isOver(_ id: PermitID) {
     if permits[id]?.stage == .ending { end(id) }
   }
 
   /// A permit of an earlier server, whose pipe a program may still have open. It asks the gate like a new one, before
-  /// all new ones, and its program is not told. Its number must not be above the last one.
+  /// all new ones, and its program is not told. Its number must not be above the last one. Its weights were charged by
+  /// the earlier server, and a budget that has become smaller must not refuse what is held.
   mutating func inherited(
-    _ id: PermitID, _ ask: PermitAsk, limits own: EndPointLimits, _ scopes: [RequestScope: ScopeLimits]
+    _ id: PermitID, _ ask: PermitAsk, limits own: EndPointLimits?, _ scopes: [RequestScope: ScopeLimits]
   ) {
+    var ask = ask
+    ask.weights = [:]
     let program = connected()
     programs[program]?.isOpen = false
     received(limits: own, scopes, of: ask.endPoint, by: program)
@@ -220,19 +232,21 @@ struct PermitLedger {
   }
 
   private mutating func received(
-    limits own: EndPointLimits, _ scopes: [RequestScope: ScopeLimits], of endPoint: EndPoint, by program: Program
+    limits own: EndPointLimits?, _ scopes: [RequestScope: ScopeLimits], of endPoint: EndPoint, by program: Program
   ) {
-    if let limits = limits.set(own, for: endPoint, by: program) { effects.append(.limitEndPoint(endPoint, limits)) }
+    if let own, let limits = limits.set(own, for: endPoint, by: program) {
+      effects.append(.limitEndPoint(endPoint, limits))
+    }
     for (scope, own) in scopes.sorted(by: { $0.key.description < $1.key.description }) {
       if let limits = limits.set(own, for: scope, by: program) { effects.append(.limitScope(scope, limits)) }
     }
   }
 
   /// The limits in force for a permit, for the record that a later server reads.
-  func limits(of ask: PermitAsk) -> (EndPointLimits, [RequestScope: ScopeLimits]) {
+  func limits(of ask: PermitAsk) -> (EndPointLimits?, [RequestScope: ScopeLimits]) {
     var own: [RequestScope: ScopeLimits] = [:]
     for scope in ask.scopes { own[scope] = limits.limits(of: scope) }
-    return (limits.limits(of: ask.endPoint) ?? .standard, own)
+    return (limits.limits(of: ask.endPoint), own)
   }
 
   // MARK: Ends

@@ -13,15 +13,17 @@ import Musl
 /// the protocol.
 struct PermitRecord: Hashable {
   let ask: PermitAsk
-  let limits: EndPointLimits
+  /// Nil if they were not written, or can't be read.
+  let limits: EndPointLimits?
   let scopes: [RequestScope: ScopeLimits]
 
-  init(_ ask: PermitAsk, _ limits: (EndPointLimits, [RequestScope: ScopeLimits])) {
+  init(_ ask: PermitAsk, _ limits: (EndPointLimits?, [RequestScope: ScopeLimits])) {
     self.ask = ask
     (self.limits, scopes) = limits
   }
 
-  /// Nil if the text is not a record.
+  /// Nil if the text does not say what the permit is for. Limits that can't be read are left out: the permit is held
+  /// all the same. The limits of many programs together may be longer than a line.
   init?(text: String) {
     var ask: PermitAsk?
     var limits: EndPointLimits?
@@ -31,16 +33,17 @@ struct PermitRecord: Hashable {
       case .ask(_, let found): ask = found
       case .limitEndPoint(_, let found): limits = found
       case .limitScope(let scope, let found): scopes[scope] = found
-      default: return nil
+      default: continue
       }
     }
-    guard let ask, let limits else { return nil }
+    guard let ask else { return nil }
     self.init(ask, (limits, scopes))
   }
 
   var text: String {
     let own = scopes.sorted { $0.key.description < $1.key.description }.map { PermitCommand.limitScope($0, $1) }
-    let lines = [PermitCommand.limitEndPoint(ask.endPoint, limits)] + own + [.ask(0, ask)]
+    let first = limits.map { [PermitCommand.limitEndPoint(ask.endPoint, $0)] } ?? []
+    let lines = first + own + [.ask(0, ask)]
     return lines.map { $0.line + "\n" }.joined()
   }
 

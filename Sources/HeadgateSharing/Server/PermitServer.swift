@@ -38,8 +38,10 @@ public final class PermitServer: Sendable {
   }
 
   private init(_ folder: PermitFolder, _ linger: Duration, _ lock: Int32) throws(SharingError) {
+    var open: Int32?
     do {
       let listener = try LocalSocket.listen(at: folder.socket)
+      open = listener
       let poller = try Poller()
       let shared = ServerShared(poller)
       self.shared = shared
@@ -47,6 +49,11 @@ public final class PermitServer: Sendable {
         ServerLoop(shared, folder, linger, lock: lock, listener: listener).run()
       }
     } catch {
+      // Programs would connect to it, and wait for answers.
+      if let open {
+        unlink(folder.socket)
+        LocalSocket.close(open)
+      }
       throw SharingError(folder, "\(error)")
     }
   }

@@ -18,10 +18,13 @@ final class ServerLoop {
   private static let pauseAfterDeath = Duration.milliseconds(20)
   /// How long an inherited pipe without a writer is kept: the program that was granted it may be about to open it.
   private static let pauseForTaking = Duration.seconds(1)
+  /// How long no connection is accepted after the descriptors ran out. The socket stays ready meanwhile.
+  private static let pauseWithoutDescriptors = Duration.milliseconds(50)
 
   private enum Alarm {
     case isOver(PermitLedger.PermitID)
     case check(PermitLedger.PermitID)
+    case listen
   }
 
   private let shared: ServerShared
@@ -50,7 +53,15 @@ final class ServerLoop {
     gate = EndPointGate(
       .coordinating, TimerThread.deadlines, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
       isCoordinated: true)
-    ledger = PermitLedger(after: folder.permitNumbers().last ?? 0)
+    ledger = PermitLedger(after: max(folder.permitNumbers().last ?? 0, Self.microseconds))
+  }
+
+  /// The first number of a server: one that no earlier server has used. A program that was stopped may still have the
+  /// name of a pipe of any of them, and must not find another program's permit under it.
+  private static var microseconds: UInt64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return UInt64(max(0, now.tv_sec)) * 1_000_000 + UInt64(now.tv_nsec / 1000)
   }
 
   /// Serves until it is stopped, or unused for long enough.
@@ -117,7 +128,9 @@ final class ServerLoop {
     case .tooLong: drop(connection.program, "a line is longer than \(PermitWords.longestLine) bytes")
     case .lines(let lines):
       connections[event.descriptor] = connection
-      for line in lines { received(line, from: connection.program) }
+      for line in lines where connections[event.descriptor]?.isEnding == false {
+        received(line, from: connection.program)
+      }
     }
   }
 
@@ -146,11 +159,16 @@ final class ServerLoop {
   // MARK: Connections
 
   private func accept() {
-    while let descriptor = LocalSocket.accept(listener) {
-      let program = ledger.connected()
-      connections[descriptor] = ServerConnection(descriptor, program)
-      descriptors[program] = descriptor
-      shared.poller.add(descriptor, .read)
+    do throws(SystemFailure) {
+      while let descriptor = try LocalSocket.accept(listener) {
+        let program = ledger.connected()
+        connections[descriptor] = ServerConnection(descriptor, program)
+        descriptors[program] = descriptor
+        shared.poller.add(descriptor, .read)
+      }
+    } catch {
+      shared.poller.remove(listener)
+      alarms.append((.after(Self.pauseWithoutDescriptors), .listen))
     }
   }
 
@@ -279,11 +297,26 @@ final class ServerLoop {
     alarms.removeAll { $0.at <= now }
     for (_, alarm) in due {
       switch alarm {
-      case .isOver(let id): ledger.isOver(id)
+      case .isOver(let id): if !isTakenAgain(id) { ledger.isOver(id) }
       case .check(let id):
         if let pipe = pipes[id], !pipe.hasWriter { hungUp(id, pipe) }
+      case .listen: shared.poller.add(listener, .read)
       }
     }
+  }
+
+  /// A program was slow: it has opened the pipe of its permit after the pipe seemed to be left. From here on no program
+  /// can open it, unless one has it.
+  private func isTakenAgain(_ id: PermitLedger.PermitID) -> Bool {
+    guard let pipe = pipes[id] else { return false }
+    rename(folder.pipe(id), folder.ending(id))
+    guard pipe.hasWriter, ledger.takenAgain(id) else {
+      unlink(folder.ending(id))
+      return false
+    }
+    rename(folder.ending(id), folder.pipe(id))
+    watch(id, pipe)
+    return true
   }
 
   private func close() {

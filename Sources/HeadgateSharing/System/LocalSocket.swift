@@ -40,11 +40,14 @@ enum LocalSocket {
   }
 
   /// Nil if no connection waits.
-  static func accept(_ listener: Int32) -> Int32? {
+  ///
+  /// - Throws: EMFILE or ENFILE if no descriptor is left.
+  static func accept(_ listener: Int32) throws(SystemFailure) -> Int32? {
     while true {
       let descriptor = platformAccept(listener)
       if descriptor >= 0 { return prepared(descriptor) }
-      if errno != EINTR, errno != ECONNABORTED { return nil }
+      if errno == EAGAIN || errno == EWOULDBLOCK { return nil }
+      if errno != EINTR, errno != ECONNABORTED { throw SystemFailure("accept a connection") }
     }
   }
 

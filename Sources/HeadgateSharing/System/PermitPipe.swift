@@ -49,15 +49,15 @@ struct PermitPipe {
   /// - Throws: ENXIO if the server has gone, ENOENT if the permit has ended.
   static func take(_ path: String) throws(SystemFailure) -> Int32 { try open(path, O_WRONLY) }
 
-  /// Whether some process has it open for writing.
+  /// Whether some process has it open for writing, or has written something that is not read yet.
   var hasWriter: Bool {
-    var bytes = [UInt8](repeating: 0, count: 512)
+    var bytes = [UInt8](repeating: 0, count: 4096)
     while true {
       // The pointer does not leave the closure, and its length is passed along.
       let count = bytes.withUnsafeMutableBytes { read(reader, $0.baseAddress, $0.count) }
-      // Something that a holder has written means nothing.
-      if count > 0 { continue }
-      if count == 0 { return false }
+      // What a holder has written means nothing. It is read in parts, so that a program that writes without end does
+      // not keep the server's thread: the pipe stays ready, and the end is seen after the last part.
+      if count >= 0 { return count > 0 }
       if errno != EINTR { return true }
     }
   }
