@@ -15,8 +15,6 @@ struct LedgerWorld {
     case earlyUnguard
     /// After the wait, nothing looks whether a program has the pipe after all.
     case noSecondLook
-    /// A server uses the names of an earlier server again.
-    case sameNames
     /// A server does not look for the permits of the earlier one.
     case noInheritance
   }
@@ -224,7 +222,7 @@ struct LedgerWorld {
       for permit in (clients[id]?.held ?? [:]).keys { clients[id]?.held[permit]?.session = nil }
     }
     (limits, waiting, running, known, alarms, named, owners) = ([:], [], [:], [], [], [:], [:])
-    ledger = PermitLedger(after: fault == .sameNames ? pipes.keys.max() ?? 0 : lastID)
+    ledger = PermitLedger(after: lastID)
     if fault == .noInheritance { pipes = [:] }
     for (id, pipe) in pipes.sorted(by: { $0.key < $1.key }) {
       pipes[id]?.isGuarded = false

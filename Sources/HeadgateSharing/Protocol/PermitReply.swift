@@ -25,7 +25,7 @@ enum PermitReply: Sendable, Hashable {
       }
       self = .granted(number, pipe: String(words[1]), programs: programs)
     case "refused":
-      let words = rest.split(separator: " ", maxSplits: 1)
+      let words = rest.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 3, let number = UInt64(parts[1]), words.count == 2 else { return nil }
       self = .refused(number, code: String(words[0]), String(words[1]))
     case "status": self = .status(String(line.dropFirst(7)))

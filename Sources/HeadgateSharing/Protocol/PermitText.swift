@@ -25,8 +25,10 @@ extension EndPoint {
 extension RequestScope {
   /// `key:NAME`, `route:NAME` or `group:NAME`, the name percent-encoded.
   var sharedName: String {
-    // Its description is the kind, a space and the name.
-    description.prefix { $0 != " " } + ":" + PermitWords.escaped(name)
+    // Its description is the kind, a space and the name. As bytes: a mark at the beginning of the name would be part of
+    // the character before it.
+    String(decoding: description.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self) + ":"
+      + PermitWords.escaped(name)
   }
 
   init?(sharedName text: String) {
