@@ -101,6 +101,10 @@ struct Ending: Sendable, CustomTestStringConvertible {
     Ending("Ctrl-C", held, 130, "ok 3  failed 0  skipped 7  bytes ", says: waits, signals: [SIGINT]),
     Ending(
       "Ctrl-C twice", held, 130, "ok 0  failed 0  skipped 10  bytes 0 B  ", says: waits, signals: [SIGINT, SIGINT]),
+    Ending(
+      "Ctrl-C while a URL waits for its next attempt",
+      "exec headgate fetch \"$ORIGIN/short?declared=900&sent=100\" $ORIGIN/hold?1 $ORIGIN/hold?2 -P out --session run "
+        + "--retry 50", 130, "ok 2  failed 1  ", says: "/short?declared=900&sent=100: ", signals: [SIGINT]),
     Ending("SIGTERM", held, 130, "ok 3  failed 0  skipped 7  bytes ", says: waits, signals: [SIGTERM]),
     Ending(
       "SIGTERM twice", held, 130, "ok 0  failed 0  skipped 10  bytes 0 B  ", says: waits, signals: [SIGTERM, SIGTERM]),
