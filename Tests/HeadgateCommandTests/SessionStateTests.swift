@@ -20,7 +20,11 @@ import Testing
 
   @Test func `Events come back from their lines`() {
     let strange = "GET http://a/\t\n\\x41\u{7F}ä"
+    let checksum = Checksum(String(repeating: "0f", count: 32))
+    let compared = SessionFile(name: "b", size: 0, validator: Validator(), checksum: checksum)
     let events: [SessionEvent] = [
+      .whole(key: strange, compared, inode: 1), .listed(key: strange, ListedURL(path: "a\t/b")),
+      .listed(key: strange, ListedURL(path: "c", checksum: checksum, mirrors: ["http://a/", strange])),
       .began(boot: "b"), .part(key: strange, name: strange, Validator(tag: "W/\"\t\"", modified: nil)),
       .whole(key: strange, file, inode: .max), .done(key: strange), .failed(key: "", error: "timed_out"),
     ]

@@ -10,6 +10,8 @@ struct DryRun {
   private let limits: GateLimits
   private let report: FetchReport
   private let session: SessionState?
+  private let checksums: ChecksumTable
+  private let arguments: [ListLine]
   private var selection: ListSelection
   private let remarks = ListRemarks()
   private var asked: Set<String> = []
@@ -22,15 +24,15 @@ struct DryRun {
     try options.readElsewhere(streams.input)
     lists = try FetchRun.openLists(options.lists, options.list.format, streams.input).1
     try FetchRun.checkTrust(options)
-    _ = try ChecksumTable(files: options.list.checksumFiles)
+    checksums = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
     var taken: [String] = []
     if case .folder(let folder) = options.target, !options.overwrites { taken = Descriptor.names(in: folder) }
     paths = FilePaths(
       in: options.folder, FileNames(taken: taken), keepsExisting: !options.overwrites, used: session?.names ?? [])
-    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty {
-      options.urls = session?.failedURLs(options.sent).urls ?? []
-    }
+    arguments =
+      options.retriesAll
+      ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }
     selection = ListSelection(shard: options.list.shard, dedupes: options.list.dedupes)
     do { limits = try GateLimits(endPoint: options.perHost, rules: options.rules, total: options.total) } catch {
       throw FetchProblem("\(error)")
@@ -44,8 +46,8 @@ struct DryRun {
 
   /// Reports everything. Returns the exit status, which depends on the list alone.
   mutating func run() async -> ExitStatus {
-    for (index, url) in options.urls.enumerated() where !report.hasLostStatuses {
-      await take(NumberedLine(number: index + 1, line: .url(url)), of: "argument")
+    for (index, line) in arguments.enumerated() where !report.hasLostStatuses {
+      await take(NumberedLine(number: index + 1, line: line), of: "argument")
     }
     for list in lists where !report.hasLostStatuses { await read(list) }
     if options.verbosity != .quiet {
@@ -102,14 +104,26 @@ struct DryRun {
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
         return report.passedOver()
       }
-      plan = session.plan(
-        key, boot: Descriptor.boot(), renews: options.newer, mayRepeat: options.sent.mayRepeat(job.request),
+      let mayRepeat = options.sent.mayRepeat(job.request)
+      var found = session.plan(
+        key, boot: Descriptor.boot(), renews: options.newer, mayRepeat: mayRepeat,
         resumes: options.sent.isPlainGet
       ) { [folder = options.folder] in Descriptor.found(FileName.path($0, in: folder)) }
-      if plan == .unknown { return report.ended(job, .unknown) }
+      if mayRepeat { found = found.verified(key, in: options.folder) { checksum(job, named: $0) }.plan }
+      plan = found
+      if found == .unknown { return report.ended(job, .unknown) }
     }
-    let planned = PlannedURL(job, plan, options.target) { paths.claim(options.wishedPath(job)) }
+    let planned = PlannedURL(job, plan, options.target) { paths.claim(wishedPath(job)) }
     if planned.isThere { hosts.there += 1 } else { hosts.add(job.request.endPoint) }
     report.list(planned.line)
+  }
+
+  private func wishedPath(_ job: FetchJob) -> String {
+    let listed = options.retriesAll ? session?.listed(Session.key(job, options.sent)) : nil
+    return listed?.path ?? options.wishedPath(job)
+  }
+
+  private func checksum(_ job: FetchJob, named name: String) -> Checksum? {
+    job.checksum ?? checksums.of(job.url, named: name)
   }
 }

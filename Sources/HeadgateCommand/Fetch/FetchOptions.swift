@@ -79,6 +79,8 @@ struct FetchOptions: Sendable {
   /// revalidated.
   var session: String?
   var retryFailed = false
+  /// Whether the journal takes the place of a list.
+  var retriesAll: Bool { retryFailed && urls.isEmpty && lists.isEmpty }
   var newer = false
   var log: String?
   /// The HTML report that is written at the end.

@@ -23,12 +23,12 @@ extension FetchRun {
     var progress = ListProgress(selection: ListSelection(shard: rules.shard, dedupes: rules.dedupes))
     var isWhole = true
     // With `--retry-failed` there may be as many as lines in a list.
-    for start in stride(from: 0, to: options.urls.count, by: Self.mostArguments) where isWhole {
-      let lines = options.urls[start...].prefix(Self.mostArguments).enumerated().map { place, url in
-        NumberedLine(number: start + place + 1, line: .url(url))
+    for start in stride(from: 0, to: arguments.count, by: Self.mostArguments) where isWhole {
+      let lines = arguments[start...].prefix(Self.mostArguments).enumerated().map { place, line in
+        NumberedLine(number: start + place + 1, line: line)
       }
       isWhole = await take(lines, of: "argument", &progress)
-      if !isWhole { report.skippedUnread(options.urls.count - start - lines.count) }
+      if !isWhole { report.skippedUnread(arguments.count - start - lines.count) }
     }
     for list in lists where isWhole { isWhole = await read(list, &progress) }
     if !isWhole, isOutOfTime { tellOutOfTime() }

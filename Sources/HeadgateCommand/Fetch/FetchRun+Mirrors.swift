@@ -3,11 +3,18 @@ import HeadgateDispatch
 // Checksums and mirrors of a file.
 
 extension FetchRun {
-  /// The same job with the checksum from `--checksum-file`, unless the list has one.
+  /// The same job with its checksum.
   func withChecksum(_ job: FetchJob) -> FetchJob {
     var job = job
-    job.checksum = job.checksum ?? checksums.of(job.url, named: job.name)
+    job.checksum = checksum(job, named: job.name)
     return job
+  }
+
+  /// The checksum that the list has for a URL, or else `--checksum-file`. What comes from the journal of an earlier run
+  /// may be out of date, so that the file takes precedence over it.
+  func checksum(_ job: FetchJob, named name: String?) -> Checksum? {
+    if options.retriesAll { return checksums.of(job.url, named: name) ?? job.checksum }
+    return job.checksum ?? checksums.of(job.url, named: name)
   }
 
   /// The job for the next mirror, if there is one and another server may succeed. Otherwise nil, and the outcome is final.

@@ -29,6 +29,8 @@ final class FetchRun: Sendable {
   let report: FetchReport
   let output: OutputWriter
   let pending = PendingCount()
+  /// What is fetched before the lists: URLs of the command line, or the session's failures.
+  let arguments: [ListLine]
   let lists: [InputReader<NumberedLine>]
   /// Which lines of the lists wait in the queue, and which in the store.
   let backlog = Locked(Backlog())
@@ -96,9 +98,12 @@ final class FetchRun: Sendable {
     session = try FetchRun.openSession(options)
     folders = SerialLane(on: crew)
     var others = 0
-    if options.retryFailed, options.urls.isEmpty, options.lists.isEmpty, let session {
-      (options.urls, others) = session.failedURLs(options.sent)
+    var arguments = options.urls.map { ListLine.url($0) }
+    if options.retriesAll, let session {
+      let failed = session.failedURLs(options.sent)
+      (arguments, others) = (failed.entries.map { .entry($0) }, failed.others)
     }
+    self.arguments = arguments
     self.options = options
     spread = SpreadCredentials(options.fieldsForAll, options.hostFields)
     progress = options.progress.resolved(

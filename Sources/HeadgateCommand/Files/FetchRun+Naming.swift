@@ -20,7 +20,9 @@ extension FetchOptions {
 extension FetchRun {
   /// Assigns the path of a URL's file below the folder. Called in the order of the list.
   func name(_ job: FetchJob) async -> String {
-    let wished = options.wishedPath(job)
+    // Without its list, the name that the list has set and the number of the line are not known.
+    let listed = options.retriesAll ? session?.listed(Session.key(job, options.sent)) : nil
+    let wished = listed?.path ?? options.wishedPath(job)
     guard let template = options.template else { return paths.claim(wished) }
     guard template.hasFolders else { return told(paths.claim(wished), wished) }
     let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }

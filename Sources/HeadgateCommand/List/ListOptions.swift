@@ -39,7 +39,8 @@ struct ListOptions: ParsableArguments {
     name: .customLong("checksum-file"),
     help: ArgumentHelp(
       "SHA-256 checksums in the format of sha256sum, for file names, ends of URL paths, or URLs. A body with another checksum "
-        + "is an error, and its file is removed. The log contains the checksums. Repeatable.",
+        + "is an error, and its file is removed. With --session, existing files are compared too. The log contains the "
+        + "checksums. Repeatable.",
       valueName: "file"
     ), completion: .file()
   )

@@ -24,7 +24,7 @@ extension FetchRun {
   /// Counts the lines of the lists, to estimate the time left. The run reads them only as fast as it fetches.
   func countLists() {
     guard progress != .none else { return }
-    let (paths, format, given) = (options.lists, options.list.format, options.urls.count)
+    let (paths, format, given) = (options.lists, options.list.format, arguments.count)
     guard !paths.contains("-") else { return }
     ListCount.lane.run { [weak self] in
       var count = given

@@ -64,7 +64,9 @@ extension FetchRun {
   }
 
   private func plan(_ key: String, _ job: FetchJob, _ session: Session) async -> SessionState.Plan {
-    await session.plan(key, mayRepeat: options.sent.mayRepeat(job.request), resumes: options.sent.isPlainGet)
+    await session.plan(
+      key, mayRepeat: options.sent.mayRepeat(job.request), resumes: options.sent.isPlainGet
+    ) { [self] name in checksum(job, named: name) }
   }
 
   /// Fetches a URL with a plan. Returns once the session has room for it.
@@ -100,7 +102,8 @@ extension FetchRun {
   private func bringOnce(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
     guard !isStopping else { return report.ended(job, .failed(DispatchError(.shutDown))) }
     do throws(SystemError) {
-      try await session.journal.sync(SessionEvent.sending(key: description.key).line)
+      let listing = session.listing(description.key, job, path: description.name)
+      try await session.journal.sync(listing + SessionEvent.sending(key: description.key).line)
     } catch {
       let detail = "writing \(options.session ?? ""): \(error)"
       return diskFailed(job, DispatchError(.fileFailed, phase: .writing, detail: detail))
@@ -120,18 +123,19 @@ extension FetchRun {
         (job, plan) = (await named(next), .begin(name: description.name))
         continue
       }
-      note(job, outcome, of: description.key, session)
+      note(first, outcome, of: description, session)
       return report.ended(job, outcome)
     }
   }
 
   /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed, stays noted as
   /// being sent.
-  private func note(_ job: FetchJob, _ outcome: FetchOutcome, of key: String, _ session: Session) {
+  private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
+    let key = description.key
     let mayRepeat = options.sent.mayRepeat(job.request)
     if outcome.leavesDoubt, !mayRepeat { return }
     if let error = outcome.word {
-      session.note(key, failed: error)
+      session.note(key, failed: error, listing: session.listing(key, job, path: description.name))
     } else if case .failed = outcome, !mayRepeat {
       session.note(unsent: key)
     }

@@ -102,7 +102,7 @@ final class PartWriter {
       await drop()
       throw error
     }
-    let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator())
+    let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator(), checksum: checksum)
     try await session.journal.sync(SessionEvent.whole(key: key, whole, inode: found.inode).line)
     isWhole = true
     return try await session.name(whole, of: key)

@@ -77,7 +77,7 @@ final class Session: Sendable {
   var names: [String] { state.withLock { $0.names } }
 
   /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
-  func failedURLs(_ sent: SentRequest) -> (urls: [String], others: Int) {
+  func failedURLs(_ sent: SentRequest) -> (entries: [ListEntry], others: Int) {
     state.withLock { $0.failedURLs(sent) }
   }
 
@@ -92,25 +92,37 @@ final class Session: Sendable {
   /// - Parameters:
   ///   - mayRepeat: Whether the request may be sent twice.
   ///   - resumes: Whether a range of the body can be requested.
-  func plan(_ key: String, mayRepeat: Bool, resumes: Bool) async -> SessionState.Plan {
+  ///   - expected: Returns the checksum for the name of a file. Nil if there is none.
+  func plan(
+    _ key: String, mayRepeat: Bool, resumes: Bool, expected: @escaping @Sendable (String) -> Checksum?
+  ) async -> SessionState.Plan {
     let state = state.withLock { $0 }
     // Most URLs of a first run: without a look at the disk, no thread is needed.
     guard state.knows(key) else { return .begin(name: nil) }
-    let plan = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
-      state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
+    let planned = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
+      let plan = state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
         Descriptor.found(FileName.path($0, in: folder))
       }
+      // A body that must not be requested twice can't be replaced.
+      return mayRepeat ? plan.verified(key, in: folder, expected) : (plan, "")
     }
-    return plan ?? .begin(name: nil)
+    guard let planned else { return .begin(name: nil) }
+    if !planned.1.isEmpty { journal.add(planned.1) }
+    return planned.0
   }
+
+  /// What an earlier run knew of a key that failed.
+  func listed(_ key: String) -> ListedURL? { state.withLock { $0.listed(key) } }
 
   func hasPart(_ key: String) -> Bool { state.withLock { $0.hasPart(key) } }
 
   func path(_ name: String) -> String { FileName.path(name, in: folder) }
 
   /// Notes a failure, for `--retry-failed`.
-  func note(_ key: String, failed error: String) {
-    journal.add(SessionEvent.failed(key: key, error: error).line)
+  ///
+  /// - Parameter listing: The line about the URL, from ``listing(_:_:path:)``.
+  func note(_ key: String, failed error: String, listing: String = "") {
+    journal.add(listing + SessionEvent.failed(key: key, error: error).line)
   }
 
   /// Notes that a request was not sent after all.

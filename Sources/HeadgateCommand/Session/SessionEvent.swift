@@ -19,6 +19,8 @@ struct SessionFile: Hashable, Sendable {
   var name: String
   var size: Int
   var validator: Validator
+  /// The checksum that the body was compared with. Nil: it was not compared.
+  var checksum: Checksum?
 }
 
 /// The events of a session's journal, one per line.
@@ -31,6 +33,8 @@ enum SessionEvent: Hashable, Sendable {
   case whole(key: String, SessionFile, inode: UInt64)
   /// The file has been renamed. This event is not synced, since the file itself is the evidence.
   case done(key: String)
+  /// What the list and the options said about a URL that fails, or must not be sent twice.
+  case listed(key: String, ListedURL)
   /// The request failed, with this error code.
   case failed(key: String, error: String)
   /// A request that must not be sent twice is about to be sent. Until it ends, its outcome is unknown.
@@ -50,8 +54,12 @@ extension SessionEvent {
     case .began(let boot): fields = ["began", boot]
     case .part(let key, let name, let validator): fields = ["part", key, name] + Self.fields(validator)
     case .whole(let key, let file, let inode):
-      fields = ["whole", key, file.name, "\(file.size)", "\(inode)"] + Self.fields(file.validator)
+      fields =
+        ["whole", key, file.name, "\(file.size)", "\(inode)"] + Self.fields(file.validator)
+        + (file.checksum.map { ["\($0)"] } ?? [])
     case .done(let key): fields = ["done", key]
+    case .listed(let key, let listed):
+      fields = ["listed", key, listed.path, listed.checksum?.description ?? ""] + listed.mirrors
     case .failed(let key, let error): fields = ["failed", key, error]
     case .sending(let key): fields = ["sending", key]
     case .unsent(let key): fields = ["unsent", key]
@@ -65,11 +73,19 @@ extension SessionEvent {
     switch (fields.first, fields.count) {
     case ("began", 2): self = .began(boot: fields[1])
     case ("part", 5): self = .part(key: fields[1], name: fields[2], Self.validator(fields[3...]))
-    case ("whole", 7):
+    case ("whole", 7...8):
       guard let size = Int(fields[3]), size >= 0, let inode = UInt64(fields[4]) else { return nil }
-      let file = SessionFile(name: fields[2], size: size, validator: Self.validator(fields[5...]))
+      var file = SessionFile(name: fields[2], size: size, validator: Self.validator(fields[5...6]))
+      if fields.count > 7 {
+        guard let checksum = Checksum(fields[7]) else { return nil }
+        file.checksum = checksum
+      }
       self = .whole(key: fields[1], file, inode: inode)
     case ("done", 2): self = .done(key: fields[1])
+    case ("listed", 4...):
+      let checksum = Checksum(fields[3])
+      guard checksum != nil || fields[3].isEmpty else { return nil }
+      self = .listed(key: fields[1], ListedURL(path: fields[2], checksum: checksum, mirrors: Array(fields[4...])))
     case ("failed", 3): self = .failed(key: fields[1], error: fields[2])
     case ("sending", 2): self = .sending(key: fields[1])
     case ("unsent", 2): self = .unsent(key: fields[1])

@@ -30,8 +30,14 @@ extension SessionState {
   }
 
   /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
-  func failedURLs(_ sent: SentRequest) -> (urls: [String], others: Int) {
-    let urls = failed.compactMap { sent.url(ofKey: $0) }
-    return (urls, failed.count - urls.count)
+  func failedURLs(_ sent: SentRequest) -> (entries: [ListEntry], others: Int) {
+    let failed = failed
+    let entries = failed.compactMap { key in
+      sent.url(ofKey: key).map { url in
+        let listed = listed(key)
+        return ListEntry(urls: [url] + (listed?.mirrors ?? []), checksum: listed?.checksum)
+      }
+    }
+    return (entries, failed.count - entries.count)
   }
 }

@@ -10,6 +10,7 @@ struct SessionState: Sendable {
     var whole: (file: SessionFile, inode: UInt64)?
     /// An incomplete body, with the boot in which it was written.
     var part: (name: String, validator: Validator, boot: String)?
+    var listed: ListedURL?
     var error: String?
     /// The request was sent, or was about to be, and must not be sent twice.
     var isSent = false
@@ -53,6 +54,9 @@ struct SessionState: Sendable {
   /// Whether an earlier run has noted a part of a key's body.
   func hasPart(_ key: String) -> Bool { entries[key]?.part != nil }
 
+  /// What an earlier run knew of a key that failed.
+  func listed(_ key: String) -> ListedURL? { entries[key]?.listed }
+
   /// Whether an earlier run has noted anything of a key.
   func knows(_ key: String) -> Bool { entries[key] != nil }
 
@@ -74,6 +78,7 @@ struct SessionState: Sendable {
     case .done(let key):
       guard let whole = entries[key]?.whole else { return }
       entries[key] = Entry(done: whole.file)
+    case .listed(let key, let listed): entries[key, default: Entry()].listed = listed
     case .failed(let key, let error):
       entries[key, default: Entry()].error = error
       entries[key]?.isSent = false

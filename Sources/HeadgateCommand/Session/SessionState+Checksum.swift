@@ -1,0 +1,39 @@
+extension SessionState.Plan {
+  /// A complete body, and whether it is still in its part file.
+  private var body: (file: SessionFile, isPart: Bool)? {
+    switch self {
+    case .there(let file), .confirm(let file), .renew(let file): (file, false)
+    case .name(let file): (file, true)
+    case .goOn, .begin, .unknown: nil
+    }
+  }
+
+  private func with(_ file: SessionFile) -> Self {
+    switch self {
+    case .there: .there(file)
+    case .confirm: .confirm(file)
+    case .renew: .renew(file)
+    case .name: .name(file)
+    case .goOn, .begin, .unknown: self
+    }
+  }
+
+  /// Compares a complete body with its checksum, unless the journal says that it has been compared with that one. A body
+  /// that does not match is fetched again, and its file stays until then. Blocks.
+  ///
+  /// - Parameter expected: Returns the checksum for the name of a file. Nil if there is none.
+  /// - Returns: The plan, and the lines that the journal gets about a body that matches.
+  func verified(
+    _ key: String, in folder: String, _ expected: (String) -> Checksum?
+  ) -> (plan: Self, lines: String) {
+    guard let body, let checksum = expected(body.file.name), checksum != body.file.checksum else { return (self, "") }
+    var file = body.file
+    let path = FileName.path(body.isPart ? file.name + ".part" : file.name, in: folder)
+    guard let found = Descriptor.found(path), (try? Checksum(ofFile: path)) == checksum else {
+      return (.begin(name: file.name), "")
+    }
+    file.checksum = checksum
+    let whole = SessionEvent.whole(key: key, file, inode: found.inode).line
+    return (with(file), body.isPart ? whole : whole + SessionEvent.done(key: key).line)
+  }
+}
