@@ -159,6 +159,7 @@ let package = Package(
       dependencies: [
         "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateOrigin", "HeadgateReport", "HeadgateSharing",
         "HeadgateThreads",
+        .target(name: "HeadgateRedis", condition: .when(traits: ["Redis"])),
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "Logging", package: "swift-log"),

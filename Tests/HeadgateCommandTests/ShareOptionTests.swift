@@ -55,11 +55,23 @@ import Testing
       (["hold", "a:80", "--rate", "fast", "--", "true"], "is not a rate"),
       (["hold", "a:80", "--weight", "800", "--", "true"], "such as 800=90000/min"),
       (["hold", "a:80", "--per-host", "0", "--", "true"], "give a whole number of 1 or more"),
+      (["share", "init", "redis://a#b", "--limit", "a:80"], "write it as api.example.com:443=8"),
+      (["share", "init", "redis://a#b", "--limit", "a=8"], "write the host and the port"),
       (["status", "nowhere"], "write unix, unix:/FOLDER or redis://HOST:PORT"),
     ])
   func mistakes(arguments: [String], part: String) throws {
     let message = try #require(said(arguments))
     #expect(message.contains(part), "\(message)")
+  }
+
+  @Test("the namespace of a Redis URL is its fragment, and its password may come from the environment")
+  func redis() {
+    #expect(RedisShare.parts("redis://a:6379", password: nil) == ("redis://a:6379", "headgate"))
+    #expect(RedisShare.parts("redis://a/1#crawl", password: nil) == ("redis://a/1", "crawl"))
+    #expect(RedisShare.parts("redis://a/1#crawl", password: "p w@") == ("redis://:p%20w%40@a/1", "crawl"))
+    #expect(RedisShare.parts("redis://me@a", password: "x") == ("redis://me:x@a", "headgate"))
+    // What the URL says takes precedence.
+    #expect(RedisShare.parts("redis://me:y@a", password: "x") == ("redis://me:y@a", "headgate"))
   }
 
   @Test("a permit is for an end-point, with limits, a lane and a weight")

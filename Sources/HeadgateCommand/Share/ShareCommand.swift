@@ -8,7 +8,7 @@ struct ShareCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "share",
     abstract: "Serve limits that programs share.",
-    subcommands: [ShareServeCommand.self]
+    subcommands: [ShareServeCommand.self, ShareInitCommand.self]
   )
 }
 
@@ -62,6 +62,7 @@ struct StatusCommand: AsyncParsableCommand {
       EXAMPLES
         headgate status
         headgate status unix:/tmp/team
+        headgate status redis://limits.example:6379#crawl
       """
   )
 
@@ -70,12 +71,82 @@ struct StatusCommand: AsyncParsableCommand {
     completion: .list(["unix", "unix:", "redis://"]), transform: OptionValue.share)
   var share = ShareRule.unix(.user)
 
+  private func lines() throws(FetchProblem) -> [String] {
+    switch share {
+    case .redis(let url): return try RedisShare.status(url)
+    case .unix(let folder):
+      do throws(SharingError) {
+        let lines = try PermitStatus.read(from: folder)
+        return lines.isEmpty ? ["no program shares permits in \(folder)"] : lines
+      } catch {
+        throw FetchProblem("\(error)")
+      }
+    }
+  }
+
   func run() async throws {
-    guard case .unix(let folder) = share else { throw ShareRule.noRedis }
-    let lines: [String]
-    do throws(SharingError) { lines = try PermitStatus.read(from: folder) } catch { throw FetchProblem("\(error)") }
-    let text = lines.isEmpty ? ["no program shares permits in \(folder)"] : lines
-    for line in text { try Descriptor.write(Array((HeadgateCommandLine.harmless(line) + "\n").utf8), to: 1) }
+    for line in try lines() { try Descriptor.write(Array((HeadgateCommandLine.harmless(line) + "\n").utf8), to: 1) }
+  }
+}
+
+/// `headgate share init`: the limits of a namespace in Redis.
+struct ShareInitCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Set the limits that programs share through Redis.",
+    discussion: """
+      The limits apply in place of those that programs are given. On a Redis that nothing has used, the first program \
+      need not wait for a lease then. Limits change only with a higher --version.
+
+      EXAMPLES
+        headgate share init redis://limits.example:6379#crawl --limit api.example.com:443=8
+      """
+  )
+
+  @Argument(
+    help: ArgumentHelp(
+      "The server, and after # the namespace. (default namespace: headgate)", valueName: "redis://host:port"),
+    transform: OptionValue.share)
+  var share: ShareRule
+
+  @Option(
+    help: ArgumentHelp("The limit of an end-point. Repeatable.", valueName: "host:port=n"),
+    transform: OptionValue.endPointLimit)
+  var limit: [EndPointLimit] = []
+
+  @Option(help: ArgumentHelp("The version of these limits. (default: 1)", valueName: "n"), transform: OptionValue.count)
+  var version = 1
+
+  func run() async throws {
+    guard case .redis(let url) = share else {
+      throw FetchProblem("only Redis stores limits; give redis://HOST:PORT", status: .usage)
+    }
+    let limits = Dictionary(limit.map { ($0.endPoint, $0.limits) }) { $1 }
+    let set = try RedisShare.configure(url, version: version, limits)
+    ShareText.say(
+      set == 0 && !limits.isEmpty
+        ? "nothing was changed: the limits there have version \(version) or a higher one; give a higher --version"
+        : "the namespace is ready; end-points with a limit: \(limits.count)")
+  }
+}
+
+/// The limit of an end-point.
+struct EndPointLimit: Hashable, Sendable {
+  let endPoint: EndPoint
+  let limits: EndPointLimits
+}
+
+extension OptionValue {
+  /// `host:port=n`.
+  static func endPointLimit(_ text: String) throws(OptionError) -> EndPointLimit {
+    guard let sign = text.lastIndex(of: "=") else { throw OptionError("write it as api.example.com:443=8") }
+    let requests = try count(String(text[text.index(after: sign)...]))
+    let endPoint = try endPoint(String(text[..<sign]))
+    do throws(LimitError) {
+      return EndPointLimit(endPoint: endPoint, limits: try EndPointLimits(requests: requests))
+    } catch {
+      throw OptionError("\(error)")
+    }
   }
 }
 

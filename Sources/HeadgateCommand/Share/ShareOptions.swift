@@ -6,7 +6,7 @@ struct ShareOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Share --per-host, --limit, --rate and weights with other programs: unix, with your programs on this machine; "
-        + "unix:/FOLDER, with those that name the same folder; redis://HOST:PORT, with all programs at that server. If "
+        + "unix:/FOLDER, with those that name the same folder; redis://HOST:PORT#NAME, with all programs of that name at that server (the password in $HEADGATE_REDIS_PASSWORD). If "
         + "programs give different limits, the strictest apply.",
       valueName: "with"
     ), completion: .list(["unix", "unix:", "redis://"]),

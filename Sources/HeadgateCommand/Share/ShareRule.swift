@@ -16,13 +16,8 @@ enum ShareRule: Hashable, Sendable {
       UnixCoordinator(folder: folder, outage: outage) { folder throws(SharingError) in
         try ShareServerProcess.start(in: folder)
       }
-    case .redis: throw Self.noRedis
+    case .redis(let url): try RedisShare.coordinator(url, outage)
     }
-  }
-
-  static var noRedis: FetchProblem {
-    FetchProblem(
-      "this headgate can't share limits over Redis; build it with --traits Redis, or use --share unix", status: .usage)
   }
 }
 

@@ -240,6 +240,7 @@ struct OperationState {
   private func phase(of error: DispatchError, _ phase: DispatchError.Phase?) -> DispatchError.Phase {
     switch stage {
     case .waiting, .expired, .resting: .waiting
+    case _ where error.code == .coordinatorUnavailable: .waiting
     case _ where error.phase != .waiting: error.phase
     case .intercepted, .yielding: .intercepting
     case .running, .answering: phase ?? .awaitingHead

@@ -1,0 +1,103 @@
+import HeadgateDispatch
+
+#if Redis
+import HeadgateRedis
+#endif
+
+/// Limits shared through Redis: `redis://user@host:port/database#namespace`, with the password in the environment.
+enum RedisShare {
+  /// The variable with the password: arguments can be seen by other users.
+  static let variable = "HEADGATE_REDIS_PASSWORD"
+
+  #if Redis
+  static func coordinator(_ text: String, _ outage: OutagePolicy) throws(FetchProblem) -> any GateCoordinator {
+    let (url, name) = parts(text, password: Descriptor.environment(variable))
+    do throws(RedisError) { return try RedisCoordinator(url, namespace: name, outage: outage) } catch {
+      throw FetchProblem("--share: \(error)", status: .usage)
+    }
+  }
+
+  /// The state of a namespace, as a table.
+  static func status(_ text: String) throws(FetchProblem) -> [String] {
+    do throws(RedisError) {
+      let (programs, scopes) = try namespace(text).status()
+      let held = scopes.filter { !$0.scope.hasSuffix("|long") }
+      var rows = [["scope", "running", "waiting", "limit"]]
+      for scope in scopes {
+        rows.append([scope.scope, "\(scope.running)", "\(scope.waiting)", scope.limit.map { "\($0)" } ?? "-"])
+      }
+      let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
+      let lines = rows.map { row in
+        (0..<4).map { $0 == 0 ? padded(row[0], to: widths[0]) : padded(row[$0], to: widths[$0], right: true) }
+          .joined(separator: "  ")
+      }
+      let sum = held.map(\.running).reduce(0, +)
+      return ["programs connected: \(programs), permits held: \(sum)"] + (scopes.isEmpty ? [] : lines)
+    } catch {
+      throw FetchProblem("\(error)", status: .network)
+    }
+  }
+
+  private static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
+    let space = String(repeating: " ", count: width - text.count)
+    return right ? space + text : text + space
+  }
+
+  /// Sets limits in a namespace. Returns how many were set.
+  static func configure(_ text: String, version: Int, _ limits: [EndPoint: EndPointLimits]) throws(FetchProblem) -> Int
+  {
+    do throws(RedisError) { return try namespace(text).configure(version: version, endPoints: limits) } catch {
+      throw FetchProblem("\(error)", status: .network)
+    }
+  }
+
+  private static func namespace(_ text: String) throws(RedisError) -> RedisNamespace {
+    let (url, name) = parts(text, password: Descriptor.environment(variable))
+    return try RedisNamespace(url, name)
+  }
+  #else
+  static func coordinator(_ text: String, _ outage: OutagePolicy) throws(FetchProblem) -> any GateCoordinator {
+    throw missing
+  }
+
+  static func status(_ text: String) throws(FetchProblem) -> [String] { throw missing }
+
+  static func configure(_ text: String, version: Int, _ limits: [EndPoint: EndPointLimits]) throws(FetchProblem) -> Int
+  {
+    throw missing
+  }
+
+  private static var missing: FetchProblem {
+    FetchProblem(
+      "this headgate was built without Redis; build it with swift build -c release --traits Redis, or share with unix",
+      status: .usage)
+  }
+  #endif
+
+  /// The URL with the password, and the namespace, which is the URL's fragment.
+  static func parts(_ text: String, password: String?) -> (url: String, name: String) {
+    let parts = text.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+    let name = parts.count > 1 ? String(parts[1]) : "headgate"
+    var url = String(parts[0])
+    if let password, let slashes = url.firstRange(of: "://") {
+      let rest = url[slashes.upperBound...]
+      let at = rest.firstIndex(of: "@")
+      let user = at.map { rest[..<$0] } ?? ""
+      if !user.contains(":") {
+        let host = at.map { rest[rest.index(after: $0)...] } ?? rest
+        url = "\(url[..<slashes.upperBound])\(user):\(encoded(password))@\(host)"
+      }
+    }
+    return (url, name)
+  }
+
+  private static func encoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF")
+    return text.utf8.map { byte in
+      let isPlain =
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+      return isPlain ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+    }.joined()
+  }
+}
