@@ -96,6 +96,9 @@ final class RedisSocket: Sendable {
     set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
     #endif
     guard isTCP else { return }
+    // What was not sent yet is dropped at the close: the next connection declares what is held.
+    var drop = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &drop, socklen_t(MemoryLayout<linger>.size))
     set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     #if os(Linux)
     // Milliseconds until sent bytes that are not acknowledged end the connection: a link that went down is noticed.

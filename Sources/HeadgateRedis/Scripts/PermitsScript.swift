@@ -123,7 +123,7 @@ let permitsScript = #"""
       for _, member in ipairs(members) do action(member:sub(#kind + #session + 3)) end
     end
     if num((call('HGET', ticks, session) or '0'):match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
-    call('HDEL', ticks, session)
+    call('HDEL', ticks, session, session .. '\tattach')
     call('HDEL', given, session)
     each('W', function(class) unregister(session, class) end)
     each('H', function(scope)

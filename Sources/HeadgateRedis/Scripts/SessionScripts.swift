@@ -1,8 +1,10 @@
 #if Redis
-// attach: ARGV[2] is the epoch that the client knows, ARGV[5] the run of the server ("" if it is not known), then the
-// scopes and units that the client holds, in pairs. What it does not claim is free.
+// attach: ARGV[2] is the epoch that the client knows, ARGV[5] the run of the server ("" if it is not known), ARGV[6]
+// the number of the attach, which rises for a session, then the scopes and units that the client holds, in pairs. What it
+// does not claim is free. An attach that a later one has overtaken would set the units to old claims: it has no effect.
 let attachScript = #"""
-  local run = ARGV[5]
+  local run, sequence = ARGV[5], tonumber(ARGV[6])
+  if sequence <= num(call('HGET', ticks, me .. '\tattach')) then return 'LATE' end
   local known = call('HMGET', meta, 'run', 'epoch')
   if known[1] == 'init' then
     epoch = text(math.max(num(known[2]), num(tick), math.floor(now / 1000)) + 1)
@@ -21,12 +23,12 @@ let attachScript = #"""
   if before and num(before:match('^%d+')) < num(epoch) then call('HINCRBY', meta, 'left', -1) end
   call('ZADD', sessions, text(now + lease), me)
   local tick = epoch .. '.' .. call('HINCRBY', meta, 'generation', 1)
-  call('HSET', ticks, me, tick)
+  call('HSET', ticks, me, tick, me .. '\tattach', text(sequence))
   call('HDEL', given, me)
   for _, member in ipairs(between(index, 'W\t' .. me .. '\t', 256)) do unregister(me, member:sub(#me + 4)) end
 
   local confirmed, claimed, freed = {}, {}, {}
-  for i = 6, #ARGV, 2 do
+  for i = 7, #ARGV, 2 do
     local scope, claim = ARGV[i], tonumber(ARGV[i + 1])
     local has = num(call('HGET', held, me .. '\t' .. scope))
     -- While learning, programs know more than the server.

@@ -36,17 +36,20 @@ final class RedisSession {
 
   /// Connects.
   ///
-  /// - Parameter isFirst: Whether the program was not connected before. Otherwise, where INFO is refused, the server may
-  ///   have restarted.
+  /// - Parameters:
+  ///   - isFirst: Whether the program was not connected before. Otherwise, where INFO is refused, the server may have
+  ///     restarted.
+  ///   - validUntil: The end of the lease under which the program holds permits.
   init(
-    _ url: RedisURL, namespace: String, name: String, lease: Duration, isFirst: Bool
+    _ url: RedisURL, namespace: String, name: String, lease: Duration, isFirst: Bool,
+    validUntil: ContinuousClock.Instant
   ) throws(RedisError) {
     connection = try RedisConnection(url)
     hints = try RedisConnection(url)
     keys = RedisScript.keys(namespace)
     channel = RedisScript.channel(namespace, "")
     (self.name, self.lease) = (name, lease)
-    validUntil = .now
+    self.validUntil = validUntil
     do throws(RedisError) {
       let info = try connection.call(["INFO", "server"]).text ?? ""
       let line = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }
@@ -68,9 +71,13 @@ final class RedisSession {
   }
 
   /// Declares what the program holds. Its permits are valid from now on as far as they are confirmed.
-  func attach(epoch: String, claims: [String: Int]) throws(RedisError) -> Attached {
+  ///
+  /// - Parameter sequence: A number that is higher with each declaration of the program, so that one that was delayed
+  ///   on an earlier connection has no effect.
+  func attach(epoch: String, sequence: Int, claims: [String: Int]) throws(RedisError) -> Attached {
     let words = claims.sorted { $0.key < $1.key }.flatMap { [$0.key, "\($0.value)"] }
-    let reply = try renewing { () throws(RedisError) in try run(.attach, epoch, [run] + words) }
+    let reply = try renewing { () throws(RedisError) in try run(.attach, epoch, [run, "\(sequence)"] + words) }
+    guard reply.text != "LATE" else { throw RedisError("Redis knows a later declaration of this program", .broken) }
     guard let parts = reply.array, parts.count == 3, let tick = parts[0].text, let left = parts[1].integer,
       let pairs = parts[2].array
     else { throw RedisError("Redis has answered attach with something else", .broken) }

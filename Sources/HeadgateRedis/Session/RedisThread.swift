@@ -16,6 +16,7 @@ final class RedisThread {
   private let name: String
   private let lease: Duration
   private var epoch = "0"
+  private var sequence = 0
   private var wasConnected = false
   private var validUntil = ContinuousClock.now
   private var events: [PollEvent] = []
@@ -54,7 +55,8 @@ final class RedisThread {
     while !link.isOver {
       do throws(RedisError) {
         let session = try RedisSession(
-          url, namespace: namespace, name: name, lease: lease, isFirst: !wasConnected)
+          url, namespace: namespace, name: name, lease: lease, isFirst: !wasConnected,
+          validUntil: validUntil)
         try attach(session)
         wasConnected = true
         link.goUp()
@@ -72,7 +74,12 @@ final class RedisThread {
 
   private func attach(_ session: RedisSession) throws(RedisError) {
     while true {
-      let attached = try session.attach(epoch: epoch, claims: link.withLedger { $0.claims() })
+      let endOfLease = session.validUntil
+      let (claims, ended) = link.withLedger { $0.claims(validUntil: endOfLease, now: .now) }
+      warn(ofLost: ended)
+      sequence += 1
+      let attached = try session.attach(epoch: epoch, sequence: sequence, claims: claims)
+      validUntil = session.validUntil
       epoch = String(session.tick.prefix { $0 != "." })
       if attached.learning > .zero {
         HeadgateLog.warn(
@@ -80,12 +87,16 @@ final class RedisThread {
           "Waiting up to \(attached.learning): Redis at \(url) does not know the namespace \(ShownText.of(namespace)), or has restarted"
         )
       }
-      let lost = link.withLedger { $0.keepOnly(attached.confirmed) }
+      let lost = link.withLedger { $0.keepOnly(attached.confirmed, validUntil: endOfLease, now: .now) }
       if lost == 0 { return }
       // What was confirmed of them in part is returned by declaring again.
-      HeadgateLog.warn(
-        .dispatcher, "The lease at \(url) had ended: \(lost) requests go on without a permit")
+      warn(ofLost: lost)
     }
+  }
+
+  private func warn(ofLost count: Int) {
+    guard count > 0 else { return }
+    HeadgateLog.warn(.dispatcher, "The lease at \(url) had ended: \(count) requests go on without a permit")
   }
 
   /// Steps until the program is idle for a lease.

@@ -81,20 +81,39 @@ struct SessionLedger {
     return words
   }
 
-  /// The units held by scope, for a new session, which must be told everything.
-  mutating func claims() -> [String: Int] {
+  /// The units held by scope, for a new session, which must be told everything, and the number of permits forgotten.
+  ///
+  /// When the lease has ended, others may hold the same permits, and a server that learns would believe the claim: then
+  /// nothing is claimed.
+  mutating func claims(
+    validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
+  ) -> (claims: [String: Int], lost: Int) {
+    let lost = now < validUntil ? 0 : forgetAll()
     (released, settled, undeclared) = ([:], [], Set(rules.keys))
     wanted = Set(waits.keys)
     var claims: [String: Int] = [:]
     for name in held.values {
       for (scope, units) in PermitClass.scopes(name) { claims[scope, default: 0] += units }
     }
-    return claims
+    return (claims, lost)
   }
 
-  /// Forgets permits that Redis has given to others. Returns how many.
-  mutating func keepOnly(_ confirmed: [String: Int]) -> Int {
+  private mutating func forgetAll() -> Int {
+    defer { held = [:] }
+    return held.count
+  }
+
+  /// Forgets permits that Redis has given to others, and all if the claim may have come when the lease had ended.
+  /// Returns how many.
+  mutating func keepOnly(
+    _ confirmed: [String: Int], validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
+  ) -> Int {
+    guard now < validUntil else { return forgetAll() }
     var left = confirmed
+    // What was released since the claim is still counted by Redis, until the next step.
+    for (name, count) in released {
+      for (scope, units) in PermitClass.scopes(name) { left[scope, default: 0] -= units * count }
+    }
     var lost = 0
     for (number, name) in held.sorted(by: { $0.key < $1.key }) {
       let scopes = PermitClass.scopes(name)

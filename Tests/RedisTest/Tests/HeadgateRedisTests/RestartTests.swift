@@ -18,6 +18,7 @@ import Testing
     try server.start()
     (a, b) = (try ScriptClient(server, "a"), try ScriptClient(server, "b"))
     (a.tick, b.tick) = (ticks[0], ticks[1])
+    (a.sequence, b.sequence) = (1, 1)
     let first = try a.attach(["e": 1])
     #expect((4_000_000...5_000_000).contains(first.learning))
     #expect(try a.step("w", "e 1|", "1").grants.isEmpty)

@@ -9,6 +9,8 @@ final class ScriptClient {
   let name: String
   var tick = "0"
   var lease: Int
+  /// How often the session has attached.
+  var sequence = 0
 
   init(_ server: RedisServer, _ name: String, lease: Int = 5_000_000) throws {
     connection = try RedisConnection(RedisURL(server.url))
@@ -27,16 +29,19 @@ final class ScriptClient {
   }
 
   @discardableResult
-  func attach(_ claims: [String: Int] = [:], run: String? = nil, epoch: String? = nil) throws -> (
-    learning: Int, confirmed: [String: Int]
-  ) {
+  func attach(_ claims: [String: Int] = [:], run: String? = nil, epoch: String? = nil, sequence: Int? = nil) throws
+    -> (learning: Int, confirmed: [String: Int])
+  {
     var server = run ?? ""
     if run == nil {
       let info = try connection.call(["INFO", "server"]).text ?? ""
       server = info.split(whereSeparator: \.isNewline).first { $0.hasPrefix("run_id:") }.map { String($0) } ?? ""
     }
     let words = claims.flatMap { [$0.key, "\($0.value)"] }
-    let parts = try self.run(.attach, epoch ?? String(tick.prefix { $0 != "." }), [server] + words).array ?? []
+    self.sequence = sequence ?? self.sequence + 1
+    let reply = try self.run(
+      .attach, epoch ?? String(tick.prefix { $0 != "." }), [server, "\(self.sequence)"] + words)
+    guard let parts = reply.array else { throw LateAttach() }
     tick = parts[0].text ?? ""
     var confirmed: [String: Int] = [:]
     let pairs = parts[2].array ?? []
@@ -77,3 +82,6 @@ final class ScriptClient {
     Int(try connection.call(["HGET", "{t}:used", scope]).text ?? "0") ?? -1
   }
 }
+
+/// An attach was overtaken by a later one.
+struct LateAttach: Error {}

@@ -125,4 +125,20 @@ import Testing
     try a.attach()
     #expect(try a.used("e") == 0)
   }
+
+  @Test("An attach that a later one has overtaken has no effect, until the session has ended")
+  func overtaken() throws {
+    let a = try ScriptClient.fresh(server, "a")
+    try a.step("d", "e", "3|0||", "w", "e 1|", "3")
+    #expect(try a.attach(["e": 2], sequence: 9).confirmed == ["e": 2])
+    for sequence in [1, 8, 9] {
+      #expect(throws: LateAttach.self) { try a.attach(["e": 1], run: "another", sequence: sequence) }
+    }
+    #expect(try a.used("e") == 2)
+    #expect(try !a.step().isLost)
+    #expect(try a.attach(["e": 2], sequence: 10).confirmed == ["e": 2])
+    _ = try a.run(.detach, a.tick, [])
+    #expect(try a.connection.call(["HKEYS", "{t}:ticks"]).array?.isEmpty == true)
+    #expect(try a.attach(["e": 2], sequence: 1).confirmed == ["e": 0])
+  }
 }

@@ -1,0 +1,159 @@
+import Foundation
+import HeadgateDispatch
+import HeadgateRedis
+import Synchronization
+import Testing
+
+/// Coordinators of several programs, here in one process, over a real server. Real time passes: leases are the server's.
+@Suite struct CoordinatorTests {
+  private func demand(_ limit: Int, _ port: Int = 1) throws -> SharedDemand {
+    var limits = GateLimits.standard
+    limits.endPoint = try EndPointLimits(requests: limit)
+    return SharedDemand(for: try EndPoint(host: "example.com", port: port), limits: limits)
+  }
+
+  private func prepared(_ options: [String] = []) throws -> RedisServer {
+    let server = try RedisServer(options)
+    try RedisNamespace(server.url).configure(version: 1)
+    return server
+  }
+
+  /// Waits for what another thread or process does, at most ten seconds.
+  private func until(_ condition: () throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while try !condition() {
+      try #require(ContinuousClock.now < deadline)
+      try await Task.sleep(for: .milliseconds(10))
+    }
+  }
+
+  @Test("Three programs together never exceed the limit, use it well, and take turns")
+  func together() async throws {
+    let server = try prepared()
+    let demand = try demand(4)
+    let running = Running()
+    let begin = ContinuousClock.now
+    let served = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<3 {
+        let coordinator = try RedisCoordinator(server.url)
+        for _ in 0..<8 {
+          group.addTask {
+            for _ in 0..<10 {
+              try await coordinator.withPermit(for: demand) {
+                running.begin()
+                try await Task.sleep(for: .milliseconds(20))
+                running.end()
+              }
+            }
+            return 10
+          }
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    let elapsed = begin.duration(to: .now)
+    #expect(served == 240)
+    #expect(running.most == 4)
+    print("utilisation of 4 permits of 20 ms over 3 programs: \(Duration.milliseconds(240 * 20 / 4) / elapsed)")
+    #expect(try RedisNamespace(server.url).status().scopes.allSatisfy { $0.running == 0 && $0.waiting == 0 })
+  }
+
+  @Test("A restart shorter than the lease fails no request, and permits that are held stay counted")
+  func restart() async throws {
+    let server = try prepared(["--appendfsync", "always"])
+    let (a, b) = (try RedisCoordinator(server.url), try RedisCoordinator(server.url))
+    let permit = try await a.permit(for: demand(1))
+    let got = Running()
+    let waiting = Task {
+      let permit = try await b.permit(for: demand(1))
+      got.begin()
+      return permit
+    }
+    try await until { try RedisNamespace(server.url).status().scopes.first?.waiting == 1 }
+    server.kill(SIGKILL)
+    try server.start()
+    try await until { try RedisNamespace(server.url).status().scopes.first?.waiting == 1 }
+    #expect(got.most == 0)
+    permit.release()
+    try await waiting.value.release()
+  }
+
+  @Test("After the server lost its data, what is held counts again before anything is granted")
+  func wiped() async throws {
+    let server = try prepared()
+    let (a, b) = (
+      try RedisCoordinator(server.url, lease: .seconds(1)), try RedisCoordinator(server.url, lease: .seconds(1))
+    )
+    let permit = try await a.permit(for: demand(2))
+    server.kill(SIGKILL)
+    try server.wipe()
+    try server.start()
+    let other = try await b.permit(for: demand(2))
+    #expect(try RedisNamespace(server.url).status().scopes.first?.running == 2)
+    permit.release()
+    other.release()
+  }
+
+  @Test("A permit whose lease has ended meanwhile is not claimed of a server that believes every claim")
+  func ended() async throws {
+    let server = try prepared()
+    let coordinator = try RedisCoordinator(server.url, lease: .seconds(1))
+    let (lost, demand) = (try await coordinator.permit(for: demand(1)), try demand(1))
+    server.kill(SIGKILL)
+    try server.wipe()
+    try await Task.sleep(for: .seconds(1))
+    try server.start()
+    // The only permit is free again, once the server has learned for a lease.
+    try await coordinator.permit(for: demand).release()
+    lost.release()
+    try await until { try RedisNamespace(server.url).status().scopes.first?.running == 0 }
+  }
+
+  @Test("While Redis can't be reached, each policy does what it says; no error shows the password")
+  func outage() async throws {
+    let server = try prepared()
+    server.kill(SIGKILL)
+    let closed = try RedisCoordinator("redis://user:s3cret-word@127.0.0.1:1", outage: .failClosed(after: .zero))
+    #expect(!closed.description.contains("s3cret-word"))
+    let demand = try demand(1)
+    do throws(DispatchError) {
+      _ = try await closed.permit(for: demand)
+      Issue.record("granted without Redis")
+    } catch {
+      #expect(error.code == .coordinatorUnavailable)
+      #expect(!error.description.contains("s3cret-word"))
+    }
+    let open = try RedisCoordinator(server.url, outage: .failOpen(EndPointLimits(requests: 1)))
+    try await open.permit(for: demand).release()
+    let share = try RedisCoordinator(server.url, outage: .localShare)
+    try await share.permit(for: demand).release()
+  }
+
+  @Test("An idle program leaves, and comes back when it is used; a shutdown ends what waits")
+  func idle() async throws {
+    let server = try prepared()
+    let namespace = try RedisNamespace(server.url)
+    let a = try RedisCoordinator(server.url, lease: .seconds(1))
+    try await a.permit(for: demand(1)).release()
+    #expect(try namespace.status().programs == 1)
+    try await until { try namespace.status().programs == 0 }
+    let permit = try await a.permit(for: demand(1))
+    let b = try RedisCoordinator(server.url)
+    let waiting = Task { try await b.permit(for: demand(1)) }
+    try await until { try namespace.status().scopes.first?.waiting == 1 }
+    b.shutDown()
+    await #expect(throws: DispatchError.self) { try await waiting.value }
+    permit.release()
+    try await until { try namespace.status().scopes.first?.running == 0 }
+  }
+}
+
+private final class Running: Sendable {
+  private let count = Mutex((now: 0, most: 0))
+
+  var most: Int { count.withLock { $0.most } }
+
+  func begin() { count.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) } }
+
+  func end() { count.withLock { $0.now -= 1 } }
+}
