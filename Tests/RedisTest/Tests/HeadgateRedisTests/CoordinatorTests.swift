@@ -146,6 +146,30 @@ import Testing
     permit.release()
     try await until { try namespace.status().scopes.first?.running == 0 }
   }
+
+  /// The rights of docs/redis.md.
+  private static let documentedRights =
+    "resetkeys ~{headgate}:* resetchannels &{headgate}:* -@all +auth +select +info +time +eval +evalsha +script|load "
+    + "+subscribe +publish +hget +hset +hdel +hmget +hincrby +hkeys +zadd +zrem +zscore +zcard +zrangebylex "
+    + "+zrangebyscore +zlexcount"
+
+  @Test("A user with the documented rights runs everything, and sees no other namespace")
+  func rights() async throws {
+    let port = Int.random(in: 20_000...29_999)
+    let user = ["--user", "gate", "on", ">a%b@c"] + Self.documentedRights.split(separator: " ").map { String($0) }
+    let server = try RedisServer(user, port: port)
+    let url = "redis://gate:a%25b%40c@127.0.0.1:\(port)/0"
+    try RedisNamespace(url).configure(version: 1)
+    let (a, b) = (try RedisCoordinator(url, lease: .seconds(1)), try RedisCoordinator(url, lease: .seconds(1)))
+    let permit = try await a.permit(for: demand(1))
+    async let second = b.permit(for: demand(1))
+    permit.release()
+    try await second.release()
+    try await until { try RedisNamespace(url).status().programs == 0 }
+    #expect(throws: RedisError.self) { try RedisNamespace(url, "other").status() }
+    #expect(throws: RedisError.self) { try RedisNamespace("redis://gate:wrong@127.0.0.1:\(port)").status() }
+    withExtendedLifetime(server) {}
+  }
 }
 
 private final class Running: Sendable {
