@@ -15,12 +15,14 @@ strip "$to/bin/headgate" 2> /dev/null || true
 "$program" --generate-completion-script zsh > "$to/share/zsh/site-functions/_headgate"
 "$program" --generate-completion-script fish > "$to/share/fish/vendor_completions.d/headgate.fish"
 
+rm -rf .build/plugins/GenerateManual/outputs
 "$swift" package plugin generate-manual --multi-page > .install.log 2>&1 || { cat .install.log >&2; exit 1; }
 rm -f .install.log
-pages="headgate headgate-call headgate-demo headgate-fetch headgate-report"
+outputs=.build/plugins/GenerateManual/outputs/HeadgateTool
+# The help does not show `headgate origin`, and `headgate help` needs no page.
+pages=$(cd "$outputs" && ls ./*.1 | sed 's|^\./||; s|\.1$||' | grep -v '\.origin$\|\.help$' | tr . - | LC_ALL=C sort | tr '\n' ' ')
 for page in $pages; do
-  generated=.build/plugins/GenerateManual/outputs/HeadgateTool/$(echo "$page" | tr - .).1
-  awk -v pages="$pages" -f scripts/manual.awk "$generated" > "$to/share/man/man1/$page.1"
+  awk -v pages="$pages" -f scripts/manual.awk "$outputs/$(echo "$page" | tr - .).1" > "$to/share/man/man1/$page.1"
   chmod 644 "$to/share/man/man1/$page.1"
 done
 echo "installed in $to: bin/headgate, manual pages, and completions for bash, zsh and fish"
