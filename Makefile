@@ -81,6 +81,7 @@ format:
 lint:
 	$(SWIFT) format lint --strict -r --configuration .swift-format Package.swift Sources Tests Examples
 	@scripts/check-cases.sh
+	@scripts/check-snippets.py
 	@Tests/Explorer/plant
 
 docs:

@@ -218,6 +218,16 @@ let package = Package(
       ],
       swiftSettings: strict
     ),
+    // The code that README.md, docs/ and the catalogs show.
+    .testTarget(
+      name: "DocumentationTests",
+      dependencies: [
+        "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateInstruments", "HeadgateOrigin",
+        "HeadgateTesting", "HeadgateThreads", "HeadgateURLSession",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ],
+      swiftSettings: strict
+    ),
     .testTarget(
       name: "HeadgateAsyncHTTPClientTests",
       dependencies: [
