@@ -51,6 +51,6 @@ import Testing
     } catch {
       print(error.code, "after", error.waited, "in the queue and", error.ran, "at the server")
     }
-    #expect(printed.text.hasPrefix("shutDown after "))
+    #expect(printed.text.hasPrefix("shut_down after "))
   }
 }

@@ -65,7 +65,7 @@ import Testing
     await caller.value
     #expect(
       printed.text == """
-        deadlineExceeded - it waited for: limit 1/1
+        deadline_exceeded - it waited for: limit 1/1
         """)
     running.respond()
     await dispatcher.shutDown()
