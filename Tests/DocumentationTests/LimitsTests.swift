@@ -61,7 +61,7 @@ import Testing
       printed.text == """
         429 then: paused 12.0 s by 429
         """)
-    try dispatcher.updateLimits { limits in limits.pauses = PausePolicy(longest: .seconds(60)) }
+    dispatcher.updateLimits { limits in limits.pauses = PausePolicy(longest: .seconds(60)) }
     await dispatcher.shutDown(.now)
     #expect(received.value == 1)
   }
@@ -80,7 +80,7 @@ import Testing
     request.weights = ["tokens": 4_000]
     let reply = try await dispatcher.data(for: request)
     reply.settle(["tokens": 1_250])
-    try dispatcher.updateLimits { limits in limits.adaptive = AdaptivePolicy() }
+    dispatcher.updateLimits { limits in limits.adaptive = AdaptivePolicy() }
     #expect(dispatcher.limits.adaptive != nil)
     await dispatcher.shutDown()
   }

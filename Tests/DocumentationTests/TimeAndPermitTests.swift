@@ -114,7 +114,8 @@ import Testing
     start { permit.release() }
 
     gate.updateLimits { $0.scopes[.key("acct-7")] = perAccount }
-    try await gate.withPermit(for: endPoint, scopes: [.key("acct-7")]) { try await callWithAnotherLibrary() }
+    let other = try await gate.withPermit(for: endPoint, scopes: [.key("acct-7")]) { try await callWithAnotherLibrary() }
+    #expect(other == 7)
     #expect(gate.counts.running == 0)
     await dispatcher.shutDown()
   }
