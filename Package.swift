@@ -223,7 +223,7 @@ let package = Package(
       name: "DocumentationTests",
       dependencies: [
         "Headgate", "HeadgateCurl", "HeadgateDispatch", "HeadgateFlow", "HeadgateInstruments", "HeadgateOrigin",
-        "HeadgateTesting", "HeadgateThreads", "HeadgateURLSession",
+        "HeadgateSharing", "HeadgateTesting", "HeadgateThreads", "HeadgateURLSession",
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       swiftSettings: strict

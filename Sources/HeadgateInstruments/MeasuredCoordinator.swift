@@ -62,7 +62,7 @@ public final class MeasuredCoordinator: GateCoordinator {
   /// The description of the coordinator.
   public var description: String { coordinator.description }
 
-  /// Requests a permit; see ``HeadgateDispatch/GateCoordinator/requestPermit(_:completion:)``.
+  /// Requests a permit; see `GateCoordinator`.
   public func requestPermit(
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest {

@@ -47,7 +47,7 @@ public final class RedisCoordinator: GateCoordinator {
   /// `permits shared as crawl at redis://limits.example:6379/0; without it nothing starts, …`
   public var description: String { "permits shared as \(namespace) at \(url); \(outage.description)" }
 
-  /// Requests a permit; see ``HeadgateDispatch/GateCoordinator/requestPermit(_:completion:)``.
+  /// Requests a permit; see `GateCoordinator`.
   public func requestPermit(
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest {

@@ -61,6 +61,8 @@ import Testing
       }
     }
     await clock.timers(1)
+    // The deadline is armed before the request joins the queue.
+    for _ in 0..<1_000_000 where dispatcher.gate.counts.waiting == 0 { await Task.yield() }
     clock.advance(by: .seconds(5))
     await caller.value
     #expect(
@@ -114,7 +116,9 @@ import Testing
     start { permit.release() }
 
     gate.updateLimits { $0.scopes[.key("acct-7")] = perAccount }
-    let other = try await gate.withPermit(for: endPoint, scopes: [.key("acct-7")]) { try await callWithAnotherLibrary() }
+    let other = try await gate.withPermit(for: endPoint, scopes: [.key("acct-7")]) {
+      try await callWithAnotherLibrary()
+    }
     #expect(other == 7)
     #expect(gate.counts.running == 0)
     await dispatcher.shutDown()

@@ -42,7 +42,7 @@ public final class UnixCoordinator: GateCoordinator {
   /// `permits shared in /run/user/1000/headgate; without it nothing starts, …`
   public var description: String { "permits shared in \(folder); \(outage)" }
 
-  /// Requests a permit; see ``HeadgateDispatch/GateCoordinator/requestPermit(_:completion:)``.
+  /// Requests a permit; see `GateCoordinator`.
   public func requestPermit(
     _ demand: SharedDemand, completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) -> any SharedPermitRequest {
