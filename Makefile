@@ -9,10 +9,12 @@ FUZZ_SECONDS ?= 60
 FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test install explore explore-faults fuzz soak bench format lint docs clean packages test-packages
+.PHONY: help demo test install deb try-deb explore explore-faults fuzz soak bench format lint docs clean packages test-packages
 
 help:
 	@echo "make install           build, and install the command below $(PREFIX) (PREFIX=…, DESTDIR=…)"
+	@echo "make deb               build a Debian package, with Swift's library linked in: .build/deb"
+	@echo "make try-deb           and install it in a bare Debian 12, and try it there (root; some minutes)"
 	@echo "make demo              build, and see the limit hold (no network needed)"
 	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
 	@echo "make test              build and run all tests"
@@ -46,6 +48,14 @@ test: test-packages
 install: packages
 	$(SWIFT) build -c release --static-swift-stdlib --product headgate
 	@SWIFT=$(SWIFT) DESTDIR="$(DESTDIR)" scripts/install.sh "$(PREFIX)"
+
+deb:
+	@scripts/ensure-packages.sh deb
+	$(SWIFT) build -c release --static-swift-stdlib --product headgate
+	@SWIFT=$(SWIFT) scripts/build-deb.sh
+
+try-deb: deb
+	@SWIFT=$(SWIFT) scripts/try-deb.sh
 
 explore:
 	Tests/Explorer/plant

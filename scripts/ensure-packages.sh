@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the system packages that are named and missing: `ensure-packages.sh build`, `ensure-packages.sh test`,
-# `ensure-packages.sh costs` (what counts instructions), `ensure-packages.sh redis` (for the tests of the trait Redis), or
-# `ensure-packages.sh bench` (the test's, and the peers that the benchmarks measure against).
+# `ensure-packages.sh costs` (what counts instructions), `ensure-packages.sh deb` (what makes a Debian package and tries
+# it), `ensure-packages.sh redis` (for the tests of the trait Redis), or `ensure-packages.sh bench` (the test's, and the
+# peers that the benchmarks measure against).
 #
 # Prints the exact command first. Uses root or sudo; with HEADGATE_NO_INSTALL=1 it only prints. Elsewhere than on Debian
 # and its like it names the packages and leaves the installing to you.
@@ -36,6 +37,10 @@ if [ "${1:-build}" = costs ]; then
   need binutils command -v strip
 elif [ "${1:-build}" = redis ]; then
   need redis-server command -v redis-server
+elif [ "${1:-build}" = deb ]; then
+  need debhelper command -v dh
+  need dpkg-dev command -v dpkg-buildpackage
+  need debootstrap command -v debootstrap
 elif [ "${1:-build}" != build ]; then
   need nginx-light sh -c 'command -v nginx || test -x /usr/sbin/nginx'
   need python3 command -v python3

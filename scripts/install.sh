@@ -5,14 +5,16 @@ set -eu
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 to=${DESTDIR:-}$1
+# Debian has a folder of its own for what packages bring.
+zsh=$to/${ZSH_COMPLETIONS:-share/zsh/site-functions}
 
 program=$("$swift" build -c release --static-swift-stdlib --show-bin-path)/headgate
-install -d "$to/bin" "$to/share/man/man1" "$to/share/bash-completion/completions" "$to/share/zsh/site-functions" \
+install -d "$to/bin" "$to/share/man/man1" "$to/share/bash-completion/completions" "$zsh" \
   "$to/share/fish/vendor_completions.d"
 install -m 755 "$program" "$to/bin/headgate"
 strip "$to/bin/headgate" 2> /dev/null || true
 "$program" --generate-completion-script bash > "$to/share/bash-completion/completions/headgate"
-"$program" --generate-completion-script zsh > "$to/share/zsh/site-functions/_headgate"
+"$program" --generate-completion-script zsh > "$zsh/_headgate"
 "$program" --generate-completion-script fish > "$to/share/fish/vendor_completions.d/headgate.fish"
 
 rm -rf .build/plugins/GenerateManual/outputs
