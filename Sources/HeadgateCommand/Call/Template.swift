@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateReport
 
 /// A text that contains fields of the row: `{name}`, `{address.city}`, `{items.0}`, `{"First name"}`, and `{name:url}`
@@ -108,7 +109,7 @@ extension Template.Field {
     case .null: throw .missing(path, because: "null")
     case .array, .object: throw .invalid("the field \(path) is \(value.kind), not text; write {\(path):json}")
     }
-    return form == .url ? URLTemplate.encoded(text) : text
+    return form == .url ? URLText.escaped(text) : text
   }
 }
 

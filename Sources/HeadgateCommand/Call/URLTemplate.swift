@@ -1,3 +1,4 @@
+import HeadgateDispatch
 import HeadgateReport
 
 /// A URL that contains fields of the row. Each value remains part of a host, a path segment or a query: it can't change
@@ -74,9 +75,9 @@ struct URLTemplate: Hashable, Sendable {
     let text = try Template.Field(path: field.path, form: field.form == .url ? .plain : field.form).text(in: row)
     switch zone {
     case .beginning: return text
-    case .query: return encoded(text)
+    case .query: return URLText.escaped(text)
     case .host:
-      guard !text.isEmpty, text.utf8.allSatisfy({ isUnreserved($0) && $0 != UInt8(ascii: "~") }) else {
+      guard !text.isEmpty, text.utf8.allSatisfy({ URLText.isUnreserved($0) && $0 != UInt8(ascii: "~") }) else {
         throw .url("the field \(field.path) is part of the host and may contain only letters, digits, - and .")
       }
       return text
@@ -86,31 +87,7 @@ struct URLTemplate: Hashable, Sendable {
       guard text != ".", text != ".." else {
         throw .url("the field \(field.path) is \"\(text)\", which would lead to another path")
       }
-      return encoded(text)
-    }
-  }
-
-  /// Percent-encodes everything except letters, digits, `-`, `.`, `_` and `~`.
-  static func encoded(_ text: String) -> String {
-    if text.utf8.allSatisfy(isUnreserved) { return text }
-    var bytes: [UInt8] = []
-    let digits = Array("0123456789ABCDEF".utf8)
-    for byte in text.utf8 {
-      if isUnreserved(byte) {
-        bytes.append(byte)
-      } else {
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
-
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
+      return URLText.escaped(text)
     }
   }
 }

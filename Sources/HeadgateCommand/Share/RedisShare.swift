@@ -85,19 +85,9 @@ enum RedisShare {
       let user = at.map { rest[..<$0] } ?? ""
       if !user.contains(":") {
         let host = at.map { rest[rest.index(after: $0)...] } ?? rest
-        url = "\(url[..<slashes.upperBound])\(user):\(encoded(password))@\(host)"
+        url = "\(url[..<slashes.upperBound])\(user):\(URLText.escaped(password))@\(host)"
       }
     }
     return (url, name)
-  }
-
-  private static func encoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF")
-    return text.utf8.map { byte in
-      let isPlain =
-        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-      return isPlain ? String(UnicodeScalar(byte)) : "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
-    }.joined()
   }
 }

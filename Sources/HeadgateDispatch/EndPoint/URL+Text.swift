@@ -40,7 +40,8 @@ package enum URLText {
   /// Bytes as text, with bytes beyond ASCII percent-encoded.
   static func ascii(_ bytes: [UInt8]) -> String { percentEncoded(bytes) { $1 < 0x80 } }
 
-  private static func percentEncoded(
+  /// Bytes as text, with those that are not kept percent-encoded.
+  package static func percentEncoded(
     _ bytes: some Sequence<UInt8>, except isKept: (_ place: Int, _ byte: UInt8) -> Bool
   ) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
@@ -53,6 +54,11 @@ package enum URLText {
 
   /// Removes percent-encoding; nil if it is malformed, encodes a NUL byte, or the result is not UTF-8.
   package static func unescaped(_ text: Substring) -> String? {
+    percentDecoded(text).flatMap { $0.utf8.contains(0) ? nil : $0 }
+  }
+
+  /// Removes percent-encoding; nil if it is malformed, or the result is not UTF-8.
+  package static func percentDecoded(_ text: some StringProtocol) -> String? {
     var bytes: [UInt8] = []
     var rest = text.utf8[...]
     while let byte = rest.popFirst() {
@@ -62,7 +68,7 @@ package enum URLText {
       }
       let digits = rest.prefix(2)
       guard digits.count == 2, digits.allSatisfy(isHex),
-        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16), value != 0
+        let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
       else { return nil }
       bytes.append(value)
       rest = rest.dropFirst(2)
@@ -71,10 +77,18 @@ package enum URLText {
   }
 
   /// Percent-encodes everything except letters, digits and `-._~`.
-  static func escaped(_ text: String) -> String {
-    percentEncoded(text.utf8) { _, byte in
-      let character = Character(Unicode.Scalar(byte))
-      return character.isASCII && (character.isLetter || character.isNumber) || "-._~".contains(character)
+  package static func escaped(_ text: String) -> String {
+    if text.utf8.allSatisfy(isUnreserved) { return text }
+    return percentEncoded(text.utf8) { isUnreserved($1) }
+  }
+
+  /// Whether a byte is a letter, a digit or one of `-._~`: RFC 3986, section 2.3.
+  package static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
+      true
+    default: false
     }
   }
 

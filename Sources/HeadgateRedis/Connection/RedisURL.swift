@@ -34,7 +34,7 @@ public struct RedisURL: Sendable, CustomStringConvertible {
     var rest = text.dropFirst(8)
     if let at = rest.lastIndex(of: "@") {
       let words = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      let decoded = words.map { Self.decoded($0) }
+      let decoded = words.map { URLText.percentDecoded($0) }
       guard !decoded.contains(nil) else { throw RedisError("the user or password has an invalid percent-escape") }
       user = decoded[0].flatMap { $0.isEmpty ? nil : $0 }
       password = decoded.count > 1 ? decoded[1] : nil
@@ -64,22 +64,6 @@ public struct RedisURL: Sendable, CustomStringConvertible {
       throw RedisError("a Redis server needs a host and a port from 1 to 65535: redis://host:6379")
     }
     return .host(String(host), port: port)
-  }
-
-  private static func decoded(_ text: Substring) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.popFirst(), let low = rest.popFirst(),
-        let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
-      else { return nil }
-      bytes.append(value)
-    }
-    return String(validating: bytes, as: UTF8.self)
   }
 
   /// The server and the database, without user and password.

@@ -63,17 +63,8 @@ struct PermitClass: Sendable {
 
   /// Percent-encodes what has a meaning in the scripts or in Redis's key names.
   static func escaped(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
     let special = Set("%|{},!".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      if byte > 32, byte < 127, !special.contains(byte) {
-        bytes.append(byte)
-      } else {
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    return URLText.percentEncoded(text.utf8) { _, byte in byte > 32 && byte < 127 && !special.contains(byte) }
   }
 
   /// The name of a budget, in which a colon ends the name.
@@ -82,19 +73,6 @@ struct PermitClass: Sendable {
   }
 
   /// The name of a scope for people.
-  static func unescaped(_ text: String) -> String {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%"), let high = rest.popFirst(), let low = rest.popFirst(),
-        let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
-      else {
-        bytes.append(byte)
-        continue
-      }
-      bytes.append(value)
-    }
-    return String(decoding: bytes, as: UTF8.self)
-  }
+  static func unescaped(_ text: String) -> String { URLText.percentDecoded(text) ?? text }
 }
 #endif

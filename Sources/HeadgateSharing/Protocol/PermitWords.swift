@@ -45,32 +45,11 @@ struct PermitWords: Hashable, Sendable {
 
   /// Percent-encodes a name.
   static func escaped(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      if byte > 32, byte < 127, byte != UInt8(ascii: "%"), byte != UInt8(ascii: ":") {
-        bytes.append(byte)
-      } else {
-        bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
+    URLText.percentEncoded(text.utf8) { _, byte in
+      byte > 32 && byte < 127 && byte != UInt8(ascii: "%") && byte != UInt8(ascii: ":")
     }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Undoes `escaped`. Nil if an escape is incomplete or the bytes are not UTF-8.
-  static func unescaped(_ text: some StringProtocol) -> String? {
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte)
-        continue
-      }
-      guard let high = rest.popFirst(), let low = rest.popFirst(),
-        let value = UInt8(String(decoding: [high, low], as: UTF8.self), radix: 16)
-      else { return nil }
-      bytes.append(value)
-    }
-    return String(validating: bytes, as: UTF8.self)
-  }
+  static func unescaped(_ text: some StringProtocol) -> String? { URLText.percentDecoded(text) }
 }
