@@ -65,7 +65,7 @@ public final class Origin: Sendable {
       }
       (shared, thread) = try Self.start(listeners, script)
     } catch {
-      listeners.forEach(Socket.close)
+      listeners.forEach(StreamSocket.close)
       throw error
     }
     self.ports = ports

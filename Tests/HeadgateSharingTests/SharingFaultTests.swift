@@ -39,7 +39,7 @@ import Testing
     pipe.unguard()
     let bytes = [UInt8](repeating: 7, count: 10_000)
     let count = bytes.withUnsafeBytes { write(writer, $0.baseAddress, $0.count) }
-    LocalSocket.close(writer)
+    StreamSocket.close(writer)
     #expect(count == 10_000)
     #expect(pipe.hasWriter && pipe.hasWriter && pipe.hasWriter)
     #expect(!pipe.hasWriter)

@@ -70,7 +70,7 @@ extension OriginLoop {
     connections[Int(connection.descriptor)] = nil
     openCount -= 1
     shared.poller.remove(connection.descriptor)
-    if withReset { Socket.reset(connection.descriptor) } else { Socket.close(connection.descriptor) }
+    if withReset { Socket.reset(connection.descriptor) } else { StreamSocket.close(connection.descriptor) }
     let wasAnswering = connection.exchange?.isCounted == true
     connection.exchange = nil
     change(connection.endPoint) { counts in

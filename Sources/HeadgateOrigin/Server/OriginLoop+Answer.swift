@@ -67,7 +67,7 @@ extension OriginLoop {
         guard case .more = step else { break }
       }
       if connection.sent < connection.output.count {
-        switch Socket.send(connection.descriptor, connection.output, from: connection.sent) {
+        switch StreamSocket.send(connection.descriptor, connection.output[connection.sent...]) {
         case .blocked: return want(connection, [.read, .write])
         case .ended: return close(connection, .aborted)
         case .bytes(let count):
@@ -91,7 +91,7 @@ extension OriginLoop {
 
   /// Sends an interim response. If the socket is full, it is sent together with the final one.
   func flushInterim(_ connection: Connection) {
-    if case .bytes(let count) = Socket.send(connection.descriptor, connection.output, from: 0) {
+    if case .bytes(let count) = StreamSocket.send(connection.descriptor, connection.output[...]) {
       connection.output.removeFirst(count)
     }
   }

@@ -15,7 +15,7 @@ extension OriginLoop {
     var turns = 0
     while connection.phase != .closed, connection.phase != .paused, toEnd || turns < 16 {
       turns += 1
-      switch Socket.receive(connection.descriptor, into: &received) {
+      switch StreamSocket.receive(connection.descriptor, into: &received) {
       case .blocked:
         return
       case .ended:

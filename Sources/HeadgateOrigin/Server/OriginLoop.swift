@@ -46,7 +46,7 @@ final class OriginLoop {
       ring()
     }
     for case let connection? in connections { close(connection, .broken) }
-    for listener in listeners { Socket.close(listener) }
+    for listener in listeners { StreamSocket.close(listener) }
     _ = obey(shared.takeCommands(last: true))
     for number in waiters.keys { finish(number) }
   }

@@ -1,4 +1,6 @@
-// The server's system calls. All platform differences are in this file.
+// The server's system calls, beside those of every stream socket.
+
+import HeadgateThreads
 
 #if canImport(Darwin)
 import Darwin
@@ -18,19 +20,11 @@ enum Socket {
     case exhausted
   }
 
-  /// The result of receiving or sending.
-  enum Transfer {
-    case bytes(Int)
-    case blocked
-    /// The peer has closed or reset the connection.
-    case ended
-  }
-
   /// Creates a socket that listens on a port of 127.0.0.1 (0: any free one), and returns its actual port.
   static func listen(port: UInt16) throws(OriginError) -> (descriptor: Int32, port: UInt16) {
-    let descriptor = makeStream()
+    let descriptor = StreamSocket.make(AF_INET)
     guard descriptor >= 0 else { throw OriginError(.resources, errno: errno, port: port) }
-    set(descriptor, SOL_SOCKET, SO_REUSEADDR, Int32(1))
+    StreamSocket.set(descriptor, SOL_SOCKET, SO_REUSEADDR, Int32(1))
     var address = loopback(port)
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     let failed = withUnsafeMutablePointer(to: &address) { pointer in
@@ -42,66 +36,31 @@ enum Socket {
     }
     if failed {
       let reason = errno
-      close(descriptor)
+      StreamSocket.close(descriptor)
       throw OriginError(.listening, errno: reason, port: port)
     }
     return (descriptor, UInt16(bigEndian: address.sin_port))
   }
 
   static func accept(_ listener: Int32) -> Arrival {
-    while true {
-      let descriptor = acceptNonBlocking(listener)
-      if descriptor >= 0 {
-        set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
-        return .connection(descriptor)
-      }
-      switch errno {
-      case EINTR, ECONNABORTED: continue
-      case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
-      default: return .none
-      }
+    let descriptor = StreamSocket.accept(listener)
+    guard descriptor < 0 else {
+      StreamSocket.set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+      return .connection(descriptor)
     }
-  }
-
-  static func receive(_ descriptor: Int32, into buffer: inout [UInt8]) -> Transfer {
-    while true {
-      // The pointers of this and the next method don't escape their closures, and their lengths are passed along.
-      let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-      if count > 0 { return .bytes(count) }
-      if count == 0 { return .ended }
-      if errno == EINTR { continue }
-      return errno == EAGAIN || errno == EWOULDBLOCK ? .blocked : .ended
-    }
-  }
-
-  /// Sends `bytes` from an index on, as far as the socket accepts them.
-  static func send(_ descriptor: Int32, _ bytes: [UInt8], from start: Int) -> Transfer {
-    while true {
-      let count = bytes.withUnsafeBytes { buffer in
-        let rest = UnsafeRawBufferPointer(rebasing: buffer[start...])
-        return platformSend(descriptor, rest)
-      }
-      if count >= 0 { return .bytes(count) }
-      if errno == EINTR { continue }
-      return errno == EAGAIN || errno == EWOULDBLOCK ? .blocked : .ended
+    switch errno {
+    case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
+    default: return .none
     }
   }
 
   /// Shuts down the sending side.
   static func shutdownWriting(_ descriptor: Int32) { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  static func close(_ descriptor: Int32) { platformClose(descriptor) }
-
   /// Closes with a reset.
   static func reset(_ descriptor: Int32) {
-    set(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
-    close(descriptor)
-  }
-
-  private static func set<Value: BitwiseCopyable>(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Value)
-  {
-    var value = value
-    setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size))
+    StreamSocket.set(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
+    StreamSocket.close(descriptor)
   }
 
   /// A number that is unique among living threads.
@@ -112,27 +71,6 @@ enum Socket {
     UInt(bitPattern: pthread_self())
     #endif
   }
-}
-
-#if canImport(Glibc)
-private let streamType = Int32(SOCK_STREAM.rawValue)
-#else
-private let streamType = SOCK_STREAM
-#endif
-
-private func makeStream() -> Int32 { madeNonBlocking(socket(AF_INET, streamType, 0)) }
-// Swift's Glibc module does not export accept4, and Apple's systems don't have it.
-private func acceptNonBlocking(_ listener: Int32) -> Int32 { madeNonBlocking(accept(listener, nil, nil)) }
-
-private func madeNonBlocking(_ descriptor: Int32) -> Int32 {
-  guard descriptor >= 0 else { return descriptor }
-  _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-  _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-  #if canImport(Darwin)
-  var one: Int32 = 1
-  setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &one, socklen_t(MemoryLayout<Int32>.size))
-  #endif
-  return descriptor
 }
 
 private func loopback(_ port: UInt16) -> sockaddr_in {
@@ -146,14 +84,5 @@ private func loopback(_ port: UInt16) -> sockaddr_in {
   return address
 }
 
-// Aliases for system functions that the methods above hide.
+// An alias for the system function that the method above hides.
 private func platformListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
-private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
-
-private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-  #if canImport(Darwin)
-  send(descriptor, bytes.baseAddress, bytes.count, 0)
-  #else
-  send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-  #endif
-}

@@ -10,7 +10,7 @@ import Musl
 #endif
 
 /// A connected stream socket, non-blocking, used by one thread that waits with a time limit. All system calls of the
-/// module are here.
+/// module are here, beside those of every stream socket.
 final class RedisSocket: Sendable {
   enum Received {
     case bytes(ArraySlice<UInt8>)
@@ -21,34 +21,17 @@ final class RedisSocket: Sendable {
 
   private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  deinit { platformClose(descriptor) }
+  deinit { StreamSocket.close(descriptor) }
 
   static func connect(to place: RedisURL.Place, by deadline: Deadline) throws(RedisError) -> RedisSocket {
     switch place {
     case .path(let path):
       return try connect(AF_UNIX, to: "unix:\(path)", by: deadline) { descriptor in
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        let isShort = withUnsafeMutableBytes(of: &address.sun_path) { room in
-          guard bytes.count < room.count else { return false }
-          room.copyBytes(from: bytes)
-          return true
-        }
-        guard isShort else {
-          errno = ENAMETOOLONG
-          return -1
-        }
-        // Every socket address may be read as a `sockaddr`; the kernel uses the family and the size passed along.
-        return withUnsafePointer(to: &address) { pointer in
-          pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            platformConnect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-          }
-        }
+        StreamSocket.withUnixAddress(path) { platformConnect(descriptor, $0, $1) }
       }
     case .host(let host, let port):
       var hints = addrinfo()
-      hints.ai_socktype = streamType
+      hints.ai_socktype = StreamSocket.type
       var list: UnsafeMutablePointer<addrinfo>?
       guard getaddrinfo(host, port, &hints, &list) == 0, let first = list else {
         throw RedisError("the name \(host) of the Redis server is not known", .broken)
@@ -72,7 +55,7 @@ final class RedisSocket: Sendable {
   private static func connect(
     _ family: Int32, to name: String, by deadline: Deadline, _ begin: (Int32) -> Int32
   ) throws(RedisError) -> RedisSocket {
-    let descriptor = socket(family, streamType, 0)
+    let descriptor = StreamSocket.make(family)
     guard descriptor >= 0 else { throw failure("connect to \(name)", errno) }
     let socket = RedisSocket(descriptor)
     prepare(descriptor, isTCP: family != AF_UNIX)
@@ -89,26 +72,15 @@ final class RedisSocket: Sendable {
   }
 
   private static func prepare(_ descriptor: Int32, isTCP: Bool) {
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
-    set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
-    #if canImport(Darwin)
-    set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, 1)
-    #endif
+    StreamSocket.set(descriptor, SOL_SOCKET, SO_KEEPALIVE, Int32(1))
     guard isTCP else { return }
     // What was not sent yet is dropped at the close: the next connection declares what is held.
-    var drop = linger(l_onoff: 1, l_linger: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &drop, socklen_t(MemoryLayout<linger>.size))
-    set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    StreamSocket.set(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
+    StreamSocket.set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
     #if os(Linux)
     // Milliseconds until sent bytes that are not acknowledged end the connection: a link that went down is noticed.
-    set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 5_000)
+    StreamSocket.set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(5_000))
     #endif
-  }
-
-  private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
-    var value = value
-    setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
   }
 
   private static func failure(_ action: String, _ number: Int32) -> RedisError {
@@ -118,27 +90,22 @@ final class RedisSocket: Sendable {
   func send(_ bytes: [UInt8], by deadline: Deadline) throws(RedisError) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      // The pointer does not leave the closure, and its length is passed along.
-      let count = rest.withUnsafeBytes { platformSend(descriptor, $0) }
-      if count >= 0 {
-        rest = rest.dropFirst(count)
-      } else if errno == EAGAIN || errno == EWOULDBLOCK {
+      switch StreamSocket.send(descriptor, rest) {
+      case .bytes(let count): rest = rest.dropFirst(count)
+      case .blocked:
         guard wait(for: Int16(POLLOUT), until: deadline) else { throw RedisError("Redis reads nothing", .broken) }
-      } else if errno != EINTR {
-        throw Self.failure("write to Redis", errno)
+      case .ended(let number): throw Self.failure("write to Redis", number)
       }
     }
   }
 
   /// Reads what has arrived.
   func receive(into buffer: inout [UInt8]) throws(RedisError) -> Received {
-    while true {
-      // The pointer does not leave the closure, and its length is passed along.
-      let count = buffer.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-      if count > 0 { return .bytes(buffer[..<count]) }
-      if count == 0 { throw RedisError("Redis has closed the connection", .broken) }
-      if errno == EAGAIN || errno == EWOULDBLOCK { return .nothing }
-      if errno != EINTR { throw Self.failure("read from Redis", errno) }
+    switch StreamSocket.receive(descriptor, into: &buffer) {
+    case .bytes(let count): return .bytes(buffer[..<count])
+    case .blocked: return .nothing
+    case .ended(errno: 0): throw RedisError("Redis has closed the connection", .broken)
+    case .ended(let number): throw Self.failure("read from Redis", number)
     }
   }
 
@@ -154,23 +121,8 @@ final class RedisSocket: Sendable {
   }
 }
 
-#if canImport(Glibc)
-private let streamType = Int32(SOCK_STREAM.rawValue)
-#else
-private let streamType = SOCK_STREAM
-#endif
-
-// Aliases for system functions that the methods above hide.
-private func platformClose(_ descriptor: Int32) { _ = close(descriptor) }
+// An alias for the system function that the methods above hide.
 private func platformConnect(_ descriptor: Int32, _ address: UnsafePointer<sockaddr>?, _ size: socklen_t) -> Int32 {
   connect(descriptor, address, size)
-}
-
-private func platformSend(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
-  #if canImport(Darwin)
-  send(descriptor, bytes.baseAddress, bytes.count, 0)
-  #else
-  send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-  #endif
 }
 #endif

@@ -19,12 +19,12 @@ struct PermitChannel {
   /// - Throws: ENOENT or ECONNREFUSED if no server runs.
   init(_ folder: PermitFolder) throws(SystemFailure) { socket = try LocalSocket.connect(to: folder.socket) }
 
-  func close() { LocalSocket.close(socket) }
+  func close() { StreamSocket.close(socket) }
 
   func send(_ command: PermitCommand) throws(SystemFailure) {
     var rest = Array((command.line + "\n").utf8)[...]
     while !rest.isEmpty {
-      switch LocalSocket.send(socket, rest) {
+      switch StreamSocket.send(socket, rest) {
       case .bytes(let count): rest = rest.dropFirst(count)
       case .blocked: _ = wait(for: POLLOUT, until: .distantFuture)
       case .ended: throw SystemFailure("write to the permit server")
@@ -40,7 +40,7 @@ struct PermitChannel {
         received.removeSubrange(...end)
         if let reply = PermitReply(line: line) { return reply }
       }
-      switch LocalSocket.receive(socket, into: &buffer) {
+      switch StreamSocket.receive(socket, into: &buffer) {
       case .bytes(let count): received += buffer[..<count]
       case .blocked: if !wait(for: POLLIN, until: deadline) { return nil }
       case .ended: return nil

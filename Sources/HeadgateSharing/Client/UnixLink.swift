@@ -129,7 +129,7 @@ final class UnixLink: CoordinatorLink {
   /// Sends what is pending. A broken connection is noticed by the thread, when it reads.
   private func flush(_ state: inout State) {
     while !state.outgoing.isEmpty {
-      guard case .bytes(let count) = LocalSocket.send(state.socket, state.outgoing[...]) else { break }
+      guard case .bytes(let count) = StreamSocket.send(state.socket, state.outgoing[...]) else { break }
       state.outgoing.removeFirst(count)
     }
     state.poller?.modify(state.socket, state.outgoing.isEmpty ? .read : [.read, .write])
@@ -155,7 +155,7 @@ final class UnixLink: CoordinatorLink {
         if state.phase == .up { state.phase = .connecting }
         state.socket = -1
       }
-      LocalSocket.close(socket)
+      StreamSocket.close(socket)
     }
   }
 
@@ -174,7 +174,7 @@ final class UnixLink: CoordinatorLink {
         poller.add(socket, .read)
         if adopt(socket) { return socket }
         poller.remove(socket)
-        LocalSocket.close(socket)
+        StreamSocket.close(socket)
         return nil
       } catch {
         text = error.description
@@ -225,7 +225,7 @@ final class UnixLink: CoordinatorLink {
     var received: [UInt8] = []
     var events: [PollEvent] = []
     while !isEnded {
-      switch LocalSocket.receive(socket, into: &buffer) {
+      switch StreamSocket.receive(socket, into: &buffer) {
       case .ended: return
       case .bytes(let count):
         received += buffer[..<count]
@@ -342,7 +342,7 @@ final class UnixPermit: SharedPermit {
       return !released
     }
     guard isFirst else { return false }
-    LocalSocket.close(pipe)
+    StreamSocket.close(pipe)
     // With a word, the permit is free at once. Without one, the server notices the closed pipe.
     _ = link.send(.release(number), over: connection)
     return true

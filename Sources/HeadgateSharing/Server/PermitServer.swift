@@ -52,7 +52,7 @@ public final class PermitServer: Sendable {
       // Programs would connect to it, and wait for answers.
       if let open {
         unlink(folder.socket)
-        LocalSocket.close(open)
+        StreamSocket.close(open)
       }
       throw SharingError(folder, "\(error)")
     }

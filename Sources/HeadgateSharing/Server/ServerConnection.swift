@@ -26,7 +26,7 @@ struct ServerConnection {
   var isBlocked: Bool { !pending.isEmpty }
 
   mutating func read(into buffer: inout [UInt8]) -> Input {
-    switch LocalSocket.receive(descriptor, into: &buffer) {
+    switch StreamSocket.receive(descriptor, into: &buffer) {
     case .ended: return .ended
     case .blocked: return .lines([])
     case .bytes(let count): received += buffer[..<count]
@@ -51,7 +51,7 @@ struct ServerConnection {
   /// Sends what is pending. Returns false if the connection is to be closed.
   mutating func flush() -> Bool {
     while !pending.isEmpty {
-      switch LocalSocket.send(descriptor, pending[...]) {
+      switch StreamSocket.send(descriptor, pending[...]) {
       case .bytes(let count): pending.removeFirst(count)
       case .blocked: return true
       case .ended: return false

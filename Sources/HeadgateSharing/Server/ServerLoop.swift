@@ -193,7 +193,7 @@ final class ServerLoop {
     guard connections.removeValue(forKey: connection.descriptor) != nil else { return }
     descriptors[connection.program] = nil
     shared.poller.remove(connection.descriptor)
-    LocalSocket.close(connection.descriptor)
+    StreamSocket.close(connection.descriptor)
     ledger.disconnected(connection.program)
   }
 
@@ -322,8 +322,8 @@ final class ServerLoop {
   private func close() {
     // The socket first, so that no program connects to a server that does not answer.
     unlink(folder.socket)
-    LocalSocket.close(listener)
-    for descriptor in connections.keys { LocalSocket.close(descriptor) }
+    StreamSocket.close(listener)
+    for descriptor in connections.keys { StreamSocket.close(descriptor) }
     for id in pipes.keys { pipes[id]?.closeAll() }
     for request in requests.values { request.cancel() }
     for permit in granted.values { permit.release() }
