@@ -44,11 +44,7 @@ final class CoordinatedExchange: ExchangeControl {
     var answer: Result<any SharedPermit, DispatchError>?
     var request: (any SharedPermitRequest)?
     var permit: (any SharedPermit)?
-    var control: (any ExchangeControl)?
-    var isCancelled = false
-    var isOver = false
-    // The consumer resumed before the transport's control was stored here.
-    var missedResume = false
+    var slot = ControlSlot()
   }
 
   private let exchange: Exchange
@@ -62,7 +58,7 @@ final class CoordinatedExchange: ExchangeControl {
   }
 
   /// Whether it waits for its permit.
-  var isWaiting: Bool { state.withLock { $0.permit == nil && !$0.isOver } }
+  var isWaiting: Bool { state.withLock { $0.permit == nil && !$0.slot.isOver } }
 
   /// The wait for the permit begins or ends.
   private func note(_ change: Int) { sockets?.noteCoordinated(change, at: exchange.request.endPoint) }
@@ -107,7 +103,7 @@ final class CoordinatedExchange: ExchangeControl {
 
   private func begin(_ permit: any SharedPermit) {
     let isWanted = state.withLock { state in
-      guard !state.isOver, !state.isCancelled else { return false }
+      guard !state.slot.isOver, !state.slot.isCancelled else { return false }
       (state.permit, state.request) = (permit, nil)
       return true
     }
@@ -117,35 +113,25 @@ final class CoordinatedExchange: ExchangeControl {
     }
     exchange.weighedStart?.join(permit)
     let control = transport.start(exchange, events: self)
-    let (mustCancel, mustResume) = state.withLock { state in
-      if !state.isOver { state.control = control }
-      return (state.isCancelled, state.missedResume)
-    }
-    if mustCancel { control.cancel() } else if mustResume { control.resume() }
+    control.run(state.withLock { $0.slot.store(control) })
   }
 
   // MARK: The operation's side
 
   func cancel() {
-    let (control, request, isUnsent) = state.withLock { state in
-      state.isCancelled = true
-      return (state.control, state.request.take(), state.permit == nil)
-    }
+    let (control, request, isUnsent) = state.withLock { ($0.slot.cancel(), $0.request.take(), $0.permit == nil) }
     request?.cancel()
     control?.cancel()
     if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled))) }
   }
 
   func resume() {
-    let control = state.withLock { state in
-      if state.control == nil { state.missedResume = true }
-      return state.control
-    }
+    let control = state.withLock { $0.slot.resume() }
     control?.resume()
   }
 
   var phase: DispatchError.Phase {
-    let (control, isHeld) = state.withLock { ($0.control, $0.permit == nil) }
+    let (control, isHeld) = state.withLock { ($0.slot.control, $0.permit == nil) }
     return control?.phase ?? (isHeld ? .waiting : .connecting)
   }
 }
@@ -163,14 +149,10 @@ extension CoordinatedExchange: ExchangeEvents {
   func ended(_ end: ExchangeEnd) { over(end) }
 
   private func over(_ end: ExchangeEnd) {
-    let (isFirst, permit) = state.withLock { state in
-      defer {
-        state.isOver = true
-        (state.control, state.request) = (nil, nil)
-      }
-      return (!state.isOver, state.permit)
-    }
-    guard isFirst else { return }
+    // The control and the request are released outside the lock.
+    let (last, request, permit) = state.withLock { ($0.slot.end(), $0.request.take(), $0.permit) }
+    guard last.isFirst else { return }
+    withExtendedLifetime((last.control, request)) {}
     permit?.release()
     events.ended(end)
   }

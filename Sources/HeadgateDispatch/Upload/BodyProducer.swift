@@ -20,14 +20,16 @@ struct BodyFeed: Sendable {
   func fail(_ error: any Error) { source.fail(error, of: generation) }
 }
 
-/// Marks a sequence that can be iterated only once as used.
-final class SingleUse: Sendable {
+/// Marks what can be used only once as used: a sequence that can't be iterated again, a permit that was returned.
+package final class SingleUse: Sendable {
   private let used = Atomic(false)
+
+  package init() {}
 
   var isUsed: Bool { used.load(ordering: .acquiring) }
 
   /// True for the first caller.
-  func take() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
+  package func take() -> Bool { !used.exchange(true, ordering: .acquiringAndReleasing) }
 }
 
 /// A type-erased sequence of pieces.

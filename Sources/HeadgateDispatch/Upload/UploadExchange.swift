@@ -7,13 +7,9 @@ import HeadgateThreads
 /// fails the exchange, and a final response other than success stops the upload.
 final class UploadExchange: ExchangeControl {
   private struct State {
-    var control: (any ExchangeControl)?
+    var slot = ControlSlot()
     var source: RequestBodySource?
     var isStarted = false
-    var isCancelled = false
-    var isOver = false
-    // The consumer resumed before the transport's control was stored here.
-    var missedResume = false
   }
 
   private let bare: Exchange
@@ -39,7 +35,7 @@ final class UploadExchange: ExchangeControl {
 
   private func begin(_ source: RequestBodySource, _ transport: any Transport) {
     let isWanted = state.withLock { state in
-      guard !state.isOver else { return false }
+      guard !state.slot.isOver else { return false }
       state.source = source
       state.isStarted = true
       return true
@@ -48,20 +44,13 @@ final class UploadExchange: ExchangeControl {
     var exchange = bare
     exchange.body = source
     let control = transport.start(exchange, events: self)
-    let (mustCancel, mustResume) = state.withLock { state in
-      if !state.isOver { state.control = control }
-      return (state.isCancelled, state.missedResume)
-    }
-    if mustCancel { control.cancel() } else if mustResume { control.resume() }
+    control.run(state.withLock { $0.slot.store(control) })
   }
 
   // MARK: The operation's side
 
   func cancel() {
-    let (control, source, isUnsent) = state.withLock { state in
-      state.isCancelled = true
-      return (state.control, state.source, !state.isStarted)
-    }
+    let (control, source, isUnsent) = state.withLock { ($0.slot.cancel(), $0.source, !$0.isStarted) }
     source?.stop()
     control?.cancel()
     // Opening the file may take long; a cancel does not wait for it.
@@ -69,21 +58,18 @@ final class UploadExchange: ExchangeControl {
   }
 
   func resume() {
-    let control = state.withLock { state in
-      if state.control == nil { state.missedResume = true }
-      return state.control
-    }
+    let control = state.withLock { $0.slot.resume() }
     control?.resume()
   }
 
   var phase: DispatchError.Phase {
-    guard let control = state.withLock({ $0.control }) else { return .sending }
+    guard let control = state.withLock({ $0.slot.control }) else { return .sending }
     let phase = control.phase
     return phase == .awaitingHead && !report.meter.isSent ? .sending : phase
   }
 
   /// The transport's control. Nil before the body is open, and at the end.
-  var carried: (any ExchangeControl)? { state.withLock { $0.control } }
+  var carried: (any ExchangeControl)? { state.withLock { $0.slot.control } }
 
   /// Whether the server waits because the body's producer has no data.
   var isHeldByProducer: Bool { state.withLock { $0.source }?.isWaiting ?? true }
@@ -112,13 +98,10 @@ extension UploadExchange: ExchangeEvents {
   func ended(_ end: ExchangeEnd) { over(end) }
 
   private func over(_ end: ExchangeEnd) {
-    let (isFirst, source, control) = state.withLock { state in
-      defer { state.isOver = true }
-      return (!state.isOver, state.source.take(), state.control.take())
-    }
-    guard isFirst else { return }
+    let (last, source) = state.withLock { ($0.slot.end(), $0.source.take()) }
+    guard last.isFirst else { return }
     source?.stop()
-    _ = consume control
+    withExtendedLifetime(last.control) {}
     var end = end
     if end.failure != nil, let cause = source?.failure {
       end = ExchangeEnd(failure: cause as? DispatchError ?? DispatchError(body: cause), times: end.times)

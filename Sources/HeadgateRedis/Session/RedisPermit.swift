@@ -7,7 +7,7 @@ final class RedisWait: SharedPermitRequest {
   let demand: SharedDemand
   let kind: PermitClass
   private let link: RedisLink
-  private let completion: Locked<(@Sendable (Result<any SharedPermit, DispatchError>) -> Void)?>
+  private let answer: PermitAnswer
 
   init(
     _ demand: SharedDemand, _ link: RedisLink,
@@ -15,17 +15,10 @@ final class RedisWait: SharedPermitRequest {
   ) {
     (self.demand, self.link) = (demand, link)
     kind = PermitClass(demand)
-    self.completion = Locked(completion)
+    answer = PermitAnswer(completion)
   }
 
-  func end(_ result: Result<any SharedPermit, DispatchError>) {
-    let taken = completion.withLock { $0.take() }
-    if let taken {
-      taken(result)
-    } else if case .success(let permit) = result {
-      permit.release()
-    }
-  }
+  func end(_ result: Result<any SharedPermit, DispatchError>) { answer.give(result) }
 
   func cancel() {
     link.withdraw(self)
@@ -41,7 +34,7 @@ final class RedisPermit: SharedPermit {
   private let weights: [String: Int]
   // When its weights were charged, by Redis's clock.
   private let moment: String
-  private let released = Locked(false)
+  private let released = SingleUse()
 
   init(_ link: RedisLink, _ number: UInt64, _ name: String, _ weights: [String: Int], _ moment: String) {
     (self.link, self.number, self.name, self.weights, self.moment) = (link, number, name, weights, moment)
@@ -56,12 +49,9 @@ final class RedisPermit: SharedPermit {
 
   @discardableResult
   func release() -> Bool {
-    let isFirst = released.withLock { released in
-      defer { released = true }
-      return !released
-    }
-    if isFirst { link.release(number) }
-    return isFirst
+    guard released.take() else { return false }
+    link.release(number)
+    return true
   }
 }
 #endif

@@ -295,24 +295,17 @@ final class UnixWait: SharedPermitRequest {
   let demand: SharedDemand
   let number = LockedBox<UInt64?>(nil)
   private let link: UnixLink
-  private let completion: Locked<(@Sendable (Result<any SharedPermit, DispatchError>) -> Void)?>
+  private let answer: PermitAnswer
 
   init(
     _ demand: SharedDemand, _ link: UnixLink,
     _ completion: @escaping @Sendable (Result<any SharedPermit, DispatchError>) -> Void
   ) {
     (self.demand, self.link) = (demand, link)
-    self.completion = Locked(completion)
+    answer = PermitAnswer(completion)
   }
 
-  func end(_ result: Result<any SharedPermit, DispatchError>) {
-    let taken = completion.withLock { $0.take() }
-    if let taken {
-      taken(result)
-    } else if case .success(let permit) = result {
-      _ = permit.release()
-    }
-  }
+  func end(_ result: Result<any SharedPermit, DispatchError>) { answer.give(result) }
 
   func cancel() {
     if let number = number.withLock({ $0 }) { link.withdraw(number) }
@@ -326,7 +319,7 @@ final class UnixPermit: SharedPermit {
   private let number: UInt64
   private let connection: UInt64
   private let pipe: Int32
-  private let released = Locked(false)
+  private let released = SingleUse()
 
   init(_ link: UnixLink, _ number: UInt64, _ connection: UInt64, _ pipe: Int32) {
     (self.link, self.number, self.connection, self.pipe) = (link, number, connection, pipe)
@@ -337,11 +330,7 @@ final class UnixPermit: SharedPermit {
   func settle(_ weights: [String: Int]) -> Bool { link.send(.settle(number, weights), over: connection) }
 
   func release() -> Bool {
-    let isFirst = released.withLock { released in
-      defer { released = true }
-      return !released
-    }
-    guard isFirst else { return false }
+    guard released.take() else { return false }
     StreamSocket.close(pipe)
     // With a word, the permit is free at once. Without one, the server notices the closed pipe.
     _ = link.send(.release(number), over: connection)
