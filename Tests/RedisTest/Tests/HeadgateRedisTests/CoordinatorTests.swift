@@ -55,7 +55,8 @@ import Testing
     #expect(served == 240)
     #expect(running.most == 4)
     print("utilisation of 4 permits of 20 ms over 3 programs: \(Duration.milliseconds(240 * 20 / 4) / elapsed)")
-    #expect(try RedisNamespace(server.url).status().scopes.allSatisfy { $0.running == 0 && $0.waiting == 0 })
+    // The last permits are returned on the coordinators' own threads.
+    try await until { try RedisNamespace(server.url).status().scopes.allSatisfy { $0.running == 0 && $0.waiting == 0 } }
   }
 
   @Test("A restart shorter than the lease fails no request, and permits that are held stay counted")
