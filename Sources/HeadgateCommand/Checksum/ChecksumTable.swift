@@ -19,6 +19,13 @@ struct ChecksumTable: Sendable {
     }
   }
 
+  /// The checksum for a job: that of its list, or else one of the files. What comes from the journal of an earlier run
+  /// may be out of date, so that the files take precedence over it.
+  func expected(for job: FetchJob, named name: String?, isFromJournal: Bool) -> Checksum? {
+    if isFromJournal { return of(job.url, named: name) ?? job.checksum }
+    return job.checksum ?? of(job.url, named: name)
+  }
+
   /// The checksum for a URL: by the URL itself, by the longest matching end of its path, or by its file name.
   func of(_ url: String, named name: String?) -> Checksum? {
     guard !sums.isEmpty else { return nil }

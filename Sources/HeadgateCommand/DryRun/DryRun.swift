@@ -119,11 +119,10 @@ struct DryRun {
   }
 
   private func wishedPath(_ job: FetchJob) -> String {
-    let listed = options.retriesAll ? session?.listed(Session.key(job, options.sent)) : nil
-    return listed?.path ?? options.wishedPath(job)
+    options.wishedPath(job) { session?.listed($0) }
   }
 
   private func checksum(_ job: FetchJob, named name: String) -> Checksum? {
-    job.checksum ?? checksums.of(job.url, named: name)
+    checksums.expected(for: job, named: name, isFromJournal: options.retriesAll)
   }
 }

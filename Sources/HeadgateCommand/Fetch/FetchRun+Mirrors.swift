@@ -10,11 +10,9 @@ extension FetchRun {
     return job
   }
 
-  /// The checksum that the list has for a URL, or else `--checksum-file`. What comes from the journal of an earlier run
-  /// may be out of date, so that the file takes precedence over it.
+  /// The checksum that the body of a job must have, under this name.
   func checksum(_ job: FetchJob, named name: String?) -> Checksum? {
-    if options.retriesAll { return checksums.of(job.url, named: name) ?? job.checksum }
-    return job.checksum ?? checksums.of(job.url, named: name)
+    checksums.expected(for: job, named: name, isFromJournal: options.retriesAll)
   }
 
   /// The job for the next mirror, if there is one and another server may succeed. Otherwise nil, and the outcome is final.

@@ -11,6 +11,12 @@ extension FetchOptions {
     return template?.path(request, parts, number: job.index + 1, line: job.line) ?? parts.name
   }
 
+  /// The path that the file of a URL should have. Without its list, the name that the list has set and the number of the
+  /// line are known from the journal only.
+  func wishedPath(_ job: FetchJob, listed: (String) -> ListedURL?) -> String {
+    (retriesAll ? listed(Session.key(job, sent)) : nil)?.path ?? wishedPath(job)
+  }
+
   /// The request for the URL itself, even if another one is sent: over a Unix-domain socket, or to a mirror.
   private func addressed(_ job: FetchJob) -> DispatchRequest {
     connection?.unixSocket == nil && job.mirror == nil ? job.request : (try? DispatchRequest(job.url)) ?? job.request
@@ -20,9 +26,7 @@ extension FetchOptions {
 extension FetchRun {
   /// Assigns the path of a URL's file below the folder. Called in the order of the list.
   func name(_ job: FetchJob) async -> String {
-    // Without its list, the name that the list has set and the number of the line are not known.
-    let listed = options.retriesAll ? session?.listed(Session.key(job, options.sent)) : nil
-    let wished = listed?.path ?? options.wishedPath(job)
+    let wished = options.wishedPath(job) { session?.listed($0) }
     guard let template = options.template else { return paths.claim(wished) }
     guard template.hasFolders else { return told(paths.claim(wished), wished) }
     let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }
