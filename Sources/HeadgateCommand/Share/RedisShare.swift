@@ -26,21 +26,12 @@ enum RedisShare {
       for scope in scopes {
         rows.append([scope.scope, "\(scope.running)", "\(scope.waiting)", scope.limit.map { "\($0)" } ?? "-"])
       }
-      let widths = (0..<4).map { column in rows.map { $0[column].count }.max() ?? 0 }
-      let lines = rows.map { row in
-        (0..<4).map { $0 == 0 ? padded(row[0], to: widths[0]) : padded(row[$0], to: widths[$0], right: true) }
-          .joined(separator: "  ")
-      }
       let sum = held.map(\.running).reduce(0, +)
-      return ["programs connected: \(programs), permits held: \(sum)"] + (scopes.isEmpty ? [] : lines)
+      return ["programs connected: \(programs), permits held: \(sum)"]
+        + (scopes.isEmpty ? [] : TextTable.lines(rows, left: [0]))
     } catch {
       throw FetchProblem("\(error)", status: .network)
     }
-  }
-
-  private static func padded(_ text: String, to width: Int, right: Bool = false) -> String {
-    let space = String(repeating: " ", count: width - text.count)
-    return right ? space + text : text + space
   }
 
   /// Sets limits in a namespace. Returns how many were set.

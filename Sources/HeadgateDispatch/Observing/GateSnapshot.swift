@@ -106,15 +106,7 @@ public struct GateSnapshot: Sendable, Hashable, CustomStringConvertible {
         entry.limits?.requests.map { "\($0)" } ?? "-", entry.waitReason?.wordsWithoutScope ?? "-",
       ]
     }
-    let widths = titles.indices.map { column in ([titles] + rows).map { $0[column].count }.max() ?? 0 }
-    let lines = ([titles] + rows).map { row in
-      row.indices.map { column in
-        let space = String(repeating: " ", count: widths[column] - row[column].count)
-        if column == row.count - 1 { return row[column] }
-        return column == 0 || column == row.count - 2 ? row[column] + space : space + row[column]
-      }
-      .joined(separator: "  ")
-    }
+    let lines = TextTable.lines([titles] + rows, left: [0, titles.count - 2, titles.count - 1])
     return ([sum] + lines).joined(separator: "\n")
   }
 
