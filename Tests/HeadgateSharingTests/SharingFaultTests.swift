@@ -8,18 +8,7 @@ import Testing
 
 /// What goes wrong between programs, servers and pipes.
 @Suite struct SharingFaultTests {
-  private final class Place: Sendable {
-    let folder: PermitFolder
-
-    init() {
-      let name = String(UInt64.random(in: 0 ... .max), radix: 36)
-      folder = PermitFolder(path: FileManager.default.temporaryDirectory.path + "/hg-" + name)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder.path) }
-  }
-
-  private let place = Place()
+  private let place = SharingPlace()
 
   /// Gets a permit over a plain connection, and returns the path of its pipe.
   private func path(over channel: inout PermitChannel) throws -> String {

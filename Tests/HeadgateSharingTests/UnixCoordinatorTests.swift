@@ -8,19 +8,7 @@ import Testing
 
 /// Coordinators of several programs, played by one process over real sockets and pipes.
 @Suite struct UnixCoordinatorTests {
-  /// A folder that is removed at the end.
-  private final class Place: Sendable {
-    let folder: PermitFolder
-
-    init() {
-      let name = String(UInt64.random(in: 0 ... .max), radix: 36)
-      folder = PermitFolder(path: FileManager.default.temporaryDirectory.path + "/hg-" + name)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder.path) }
-  }
-
-  private let place = Place()
+  private let place = SharingPlace()
   private let deadline = Deadline.after(.seconds(60))
 
   private func demand(_ requests: Int, _ scopes: [RequestScope] = []) throws -> SharedDemand {
