@@ -30,6 +30,21 @@ struct Catalogue {
     #expect(try await echo.title(of: 8) == "http://shop.example/items/8")
   }
 
+  @Test("a transport under a limit of one: the second request starts when the first has its response")
+  func limited() async throws {
+    let transport = ScriptedTransport()
+    let limits = try GateLimits(endPoint: EndPointLimits(requests: 1))
+    let dispatcher = URLDispatcher(transport: transport, limits: limits)
+    async let first = dispatcher.data(for: "http://example.com/1")
+    let exchange = await transport.next()
+    async let second = dispatcher.data(for: "http://example.com/2")
+    exchange.respond(200, body: "one")
+    await transport.next().respond(404)
+    let statuses = try await [first.statusCode, second.statusCode]
+    await dispatcher.shutDown()
+    #expect(statuses == [200, 404] && transport.violations.isEmpty)
+  }
+
   @Test("a counting server")
   func server() async throws {
     let server = try Origin(script: OriginScript(connectionLimit: 2))

@@ -39,7 +39,7 @@ struct FetchOptions: Sendable {
   /// Whether limits are learned from refusals, and the file that stores them between runs.
   var isAdaptive = false
   var adaptiveFile: String?
-  /// With whom the limits are shared, nil for nobody, and what starts while that is impossible.
+  /// The programs that share the limits, if any, and what starts while the coordinator can't be reached.
   var share: ShareRule?
   var outage = OutagePolicy.failClosed()
   /// How many times a URL is retried.

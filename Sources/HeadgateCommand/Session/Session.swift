@@ -92,7 +92,7 @@ final class Session: Sendable {
   /// - Parameters:
   ///   - mayRepeat: Whether the request may be sent twice.
   ///   - resumes: Whether a range of the body can be requested.
-  ///   - expected: Returns the checksum for the name of a file. Nil if there is none.
+  ///   - expected: Returns the checksum for the name of a file, or nil.
   func plan(
     _ key: String, mayRepeat: Bool, resumes: Bool, expected: @escaping @Sendable (String) -> Checksum?
   ) async -> SessionState.Plan {

@@ -21,7 +21,7 @@ extension SessionState.Plan {
   /// Compares a complete body with its checksum, unless the journal says that it has been compared with that one. A body
   /// that does not match is fetched again, and its file stays until then. Blocks.
   ///
-  /// - Parameter expected: Returns the checksum for the name of a file. Nil if there is none.
+  /// - Parameter expected: Returns the checksum for the name of a file, or nil.
   /// - Returns: The plan, and the lines that the journal gets about a body that matches.
   func verified(
     _ key: String, in folder: String, _ expected: (String) -> Checksum?

@@ -18,8 +18,8 @@ struct ShareServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Serve permits to your programs on this machine.",
     discussion: """
-      You rarely need this command: headgate hold and --share unix start the server when they need it, and it ends when \
-      nobody has used it for a while. Start it yourself to keep the history of rates while no program runs: \
+      You rarely need this command: headgate hold and --share unix start the server when they need it, and it ends \
+      when it has not been used for a while. Start it yourself to keep the history of rates while no program runs: \
       --linger says for how long.
       """
   )

@@ -22,7 +22,7 @@ public struct OutagePolicy: Sendable, Hashable, CustomStringConvertible {
   public static let usualPatience = Duration.seconds(30)
 
   /// Each program uses its share: the limit divided by the number of programs when it was last known. The shared limit
-  /// holds unless programs join during the outage. A share below one request is none, and requests wait as with
+  /// holds unless programs join during the outage. If the share is less than one request, requests wait as with
   /// ``failClosed(after:)``. Rates and budgets are divided too.
   public static let localShare = OutagePolicy(kind: .localShare)
 

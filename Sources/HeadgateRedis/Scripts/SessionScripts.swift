@@ -46,7 +46,7 @@ let attachScript = #"""
       freed[#freed + 1] = scope
     end
   end
-  -- Learning ends early only if the list of sessions has survived: of an empty server's nobody knows how many there were.
+  -- Learning ends early only if the list of sessions has survived. An empty server does not know how many there were.
   local progress = call('HMGET', meta, 'left', 'wiped')
   if learning and num(progress[1]) <= 0 and progress[2] == '0' then
     call('HSET', meta, 'learn', 0, 'grace', 0)

@@ -32,7 +32,7 @@ final class UnixLink: CoordinatorLink {
 
   private enum Phase { case idle, connecting, up, down, ended }
 
-  /// How long a server is sought before requests are told that there is none, and how often it is tried then.
+  /// The time without a server after which requests fail, and the interval between later attempts to connect.
   private static let patience = Duration.seconds(2)
   private static let interval = Duration.milliseconds(500)
 
@@ -161,7 +161,7 @@ final class UnixLink: CoordinatorLink {
 
   private var isEnded: Bool { state.withLock { $0.phase == .ended } }
 
-  /// Connects, and starts a server if there is none. Nil after the shutdown.
+  /// Connects, and starts a server if necessary. Returns nil after the shutdown.
   private func connect(_ poller: Poller) -> Int32? {
     let begin = Deadline.now
     var pause = Duration.milliseconds(5)

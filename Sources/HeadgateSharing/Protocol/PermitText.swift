@@ -7,7 +7,7 @@ extension EndPoint {
   /// `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded.
   package var sharedName: String { isUnixSocket ? "unix:" + PermitWords.escaped(host) : description }
 
-  /// Parses `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded. Nil if it is none.
+  /// Parses `host:port`, `[address]:port` or `unix:/path`, the path percent-encoded. Returns nil for any other text.
   package init?(sharedName text: String) {
     let parsed: EndPoint?
     if text.hasPrefix("unix:") {

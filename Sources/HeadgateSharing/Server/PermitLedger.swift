@@ -8,7 +8,7 @@
 // |---------|-------------------------------------------------------------------------------|
 // | asked   | waits at the gate                                                             |
 // | guarded | is granted; the server keeps the pipe open until the program has it           |
-// | held    | belongs to whoever has the pipe open                                          |
+// | held    | belongs to the processes that have the pipe open                              |
 // | ending  | its pipe was closed without a word, so its connection may still be closing    |
 
 import HeadgateDispatch
@@ -105,7 +105,7 @@ struct PermitLedger {
     return lastProgram
   }
 
-  /// A connection is closed. Requests that wait are withdrawn. Permits stay with whoever has their pipes open.
+  /// A connection is closed. Requests that wait are withdrawn. Permits stay with the processes that have their pipes open.
   mutating func disconnected(_ program: Program) {
     guard let connection = programs[program], connection.isOpen else { return }
     programs[program]?.isOpen = false
