@@ -39,8 +39,8 @@ final class DispatchCore: Sendable {
   private struct Resting {
     var operations: [ObjectIdentifier: (operation: DispatchOperation, number: UInt64)] = [:]
     var lastNumber: UInt64 = 0
-    // Set by a shutdown: all of these end, and so do later ones.
-    var endsAll = false
+    // Set by a shutdown that is not a drain: all of these end, and so do later ones.
+    var ending: ShutdownMode?
   }
 
   var now: Deadline { gate.timers.now }
@@ -61,7 +61,7 @@ final class DispatchCore: Sendable {
     resting.withLock { resting in
       resting.lastNumber += 1
       resting.operations[ObjectIdentifier(operation)] = (operation, resting.lastNumber)
-      return resting.endsAll
+      return resting.ending != nil
     }
   }
 
@@ -88,18 +88,27 @@ final class DispatchCore: Sendable {
     resting.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
   }
 
-  /// The operations that a shutdown ends: all, or only those resting between two attempts. An operation that an
-  /// interceptor has just released is in neither state, and continues.
-  func endRests(all: Bool) -> [DispatchOperation] {
+  /// A shutdown ends the operations that rest between two attempts and, unless it is a drain, those in interceptors. An
+  /// operation that an interceptor has just released to a draining dispatcher is in neither state, and continues.
+  func endRests(_ mode: ShutdownMode) {
     let operations = resting.withLock { resting in
-      if all { resting.endsAll = true }
+      if mode != .drain, resting.ending != .now { resting.ending = mode }
       return resting.operations.values.map(\.operation)
     }
-    return all ? operations : operations.filter { operation in operation.state.withLock { $0.isResting } }
+    for operation in operations where mode != .drain || operation.state.withLock({ $0.isResting }) {
+      end(operation, mode)
+    }
   }
 
-  /// Whether a shutdown ends every resting operation, including those in interceptors.
-  var endsAllRests: Bool { resting.withLock { $0.endsAll } }
+  /// Ends an operation that has just left its rest, if a shutdown may have looked for it between its rest and the gate.
+  func endIfMissed(_ operation: DispatchOperation) {
+    if let mode = resting.withLock({ $0.ending }) { end(operation, mode) }
+  }
+
+  /// An operation leaves its rest only after the gate has started it. Only `now` ends one that runs by then.
+  private func end(_ operation: DispatchOperation, _ mode: ShutdownMode) {
+    operation.fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now)
+  }
 
   /// Whether the dispatcher rejects new requests. Independent of the gate: a dispatcher that shares a gate shuts down
   /// on its own.

@@ -149,7 +149,7 @@ public final class URLDispatcher: Sendable {
   private func close(_ mode: ShutdownMode) {
     guard !ownsGate else {
       gate.close(mode.closing)
-      for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
+      core.endRests(mode)
       return
     }
     // Counts as an operation until all own requests were asked to end, because the last one to end closes the
@@ -162,7 +162,7 @@ public final class URLDispatcher: Sendable {
       let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
       if mode == .now || operation.isWaiting && !mustWait { operation.fail(DispatchError(.shutDown)) }
     }
-    for operation in core.endRests(all: mode != .drain) { operation.fail(DispatchError(.shutDown)) }
+    core.endRests(mode)
     core.operations.remove()
   }
 

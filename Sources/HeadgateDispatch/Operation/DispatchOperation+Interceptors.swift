@@ -62,8 +62,7 @@ extension DispatchOperation {
         as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
     }
     if let refusal { fail(refusal) }
-    // A shutdown may have looked for the request between its rest and the gate.
-    if core.endsAllRests { fail(DispatchError(.shutDown)) }
+    core.endIfMissed(self)
   }
 
   private func reviewing(_ kept: KeptResponse, _ end: ExchangeEnd) async {

@@ -122,10 +122,15 @@ final class DispatchOperation: Sendable {
   func cancel() { fail(DispatchError(.cancelled)) }
 
   /// Ends it from outside: a cancel, a time limit, an error of the sink.
-  func fail(_ reason: DispatchError) {
+  ///
+  /// - Parameter onlyIfWaiting: Whether it continues if it runs.
+  func fail(_ reason: DispatchError, onlyIfWaiting: Bool = false) {
     let now = core.now
     let phase = state.withLock { $0.control }?.phase
-    if let action = state.withLock({ $0.fail(reason, phase: phase, at: now) }) { perform(action, at: now) }
+    let action = state.withLock { state in
+      onlyIfWaiting && !state.isWaiting ? nil : state.fail(reason, phase: phase, at: now)
+    }
+    if let action { perform(action, at: now) }
   }
 
   // MARK: Submission
