@@ -191,7 +191,8 @@ import Testing
     let file = SessionFile(name: "f", size: 1, validator: Validator())
     state.apply(.whole(key: key, file, inode: 2))
     #expect(
-      state.plan(key, boot: nil, mayRepeat: false) { $0 == "f.part" ? .init(size: 1, inode: 2) : nil } == .name(file))
+      state.plan(key, boot: nil, mayRepeat: false) { $0 == "f.part" ? .init(size: 1, inode: 2) : nil }
+        == .name(file, renews: false))
     for event in [SessionEvent.sending(key: key), .unsent(key: key)] {
       #expect(SessionEvent(Array(event.line.utf8).dropLast()) == event)
     }

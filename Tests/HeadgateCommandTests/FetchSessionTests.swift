@@ -130,6 +130,24 @@ import Testing
     #expect(folder.bytes(of: "out/x.2") == Site.body(1, 1000))
   }
 
+  @Test(arguments: [1, 2])
+  func `A body that a kill left without its name is named, then asked for again with -N`(version: Int) async throws {
+    let url = origin.url("/p")
+    _ = try await run([url])
+    _ = site.asked
+    let journal = try #require(folder.text(of: "run"))
+    let done = SessionEvent.done(key: "GET " + url).line
+    #expect(journal.contains(done))
+    try folder.write(journal.replacing(done, with: ""), to: "run")
+    try FileManager.default.moveItem(atPath: folder.file("out/p"), toPath: folder.file("out/p.part"))
+    site.state.withLock { $0.version = version }
+    let fetched = try await run([url], "-N")
+    #expect(fetched.messages.contains(version == 1 ? "there 1" : "ok 1"))
+    #expect(site.asked == [.init(path: "/p", range: nil, condition: "\"1\"")])
+    #expect(folder.names(in: "out") == ["p"])
+    #expect(folder.bytes(of: "out/p") == Site.body(version, 1000))
+  }
+
   @Test func `A part goes on with If-Range`() async throws {
     try leave(400, of: "/p", version: 1, name: "p")
     let fetched = try await run([origin.url("/p")])

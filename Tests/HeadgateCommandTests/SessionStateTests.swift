@@ -58,7 +58,8 @@ import Testing
     #expect(try plan(noted, [:]) == .begin(name: "a b"))
     let open = journal(.began(boot: "b"), .whole(key: "k", file, inode: 7))
     #expect(try plan(open, ["a b": (5, 7)]) == .confirm(file))
-    #expect(try plan(open, ["a b.part": (5, 7)]) == .name(file))
+    #expect(try plan(open, ["a b.part": (5, 7)]) == .name(file, renews: false))
+    #expect(try plan(open, renews: true, ["a b.part": (5, 7)]) == .name(file, renews: true))
     // A stranger's file stays.
     #expect(try plan(open, ["a b": (5, 8)]) == .begin(name: nil))
     #expect(try plan(open, ["a b.part": (5, 8)]) == .begin(name: "a b"))
@@ -69,7 +70,7 @@ import Testing
     let both = journal(
       .began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"), .whole(key: "k", other, inode: 8))
     #expect(try plan(both, ["a b": (5, 7)]) == .there(file))
-    #expect(try plan(both, ["a b": (5, 7), "a b.part": (6, 8)]) == .name(other))
+    #expect(try plan(both, ["a b": (5, 7), "a b.part": (6, 8)]) == .name(other, renews: false))
     #expect(try plan(both, ["a b": (6, 8)]) == .confirm(other))
   }
 
@@ -121,7 +122,7 @@ import Testing
             there += 1
             #expect(
               final?.size == file.size && file.validator == SessionModel.validator(final?.version ?? -9), "\(seed)")
-          case .name(let file):
+          case .name(let file, _):
             let part = try #require(model.file("file\(index).part"))
             #expect(part.size == model.lengths[part.version], "\(seed)")
             #expect(file.validator == SessionModel.validator(part.version), "\(seed)")

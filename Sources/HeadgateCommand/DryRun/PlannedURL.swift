@@ -13,8 +13,8 @@ struct PlannedURL {
   init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: () -> String) {
     var (word, name, offset) = (target == .statuses ? "check" : "fetch", String?.none, Int?.none)
     switch plan {
-    case .there(let file), .confirm(let file), .name(let file): (word, name) = ("there", file.name)
-    case .renew(let file): (word, name) = ("renew", file.name)
+    case .there(let file), .confirm(let file), .name(let file, renews: false): (word, name) = ("there", file.name)
+    case .renew(let file), .name(let file, renews: true): (word, name) = ("renew", file.name)
     case .goOn(let given, let from, _): (word, name, offset) = ("resume", given, from)
     case .begin(let given): name = given
     case .unknown, nil: break

@@ -46,7 +46,7 @@ extension FetchRun {
       session.confirm(key)
       report.ended(job, .there(path: session.path(file.name), bytes: file.size))
       return nil
-    case .name(let file): name = file.name
+    case .name(let file, _): name = file.name
     case .renew(let file):
       session.confirm(key)
       name = file.name
@@ -165,13 +165,16 @@ extension FetchRun {
   private func transfer(
     _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
   ) async throws -> FetchOutcome {
-    var asked = Asked.all
+    var (asked, plan) = (Asked.all, plan)
+    if case .name(let file, let renews) = plan {
+      let path = try await session.name(file, of: part.key)
+      guard renews else { return .there(path: path, bytes: file.size) }
+      plan = .renew(file)
+    }
     switch plan {
-    case .name(let file):
-      return .there(path: try await session.name(file, of: part.key), bytes: file.size)
     case .renew(let file) where !file.validator.isEmpty: asked = .change(file.validator)
     case .goOn(_, let offset, let validator): asked = .rest(from: offset, validator)
-    case .there, .confirm, .renew, .begin, .unknown: break
+    case .there, .confirm, .name, .renew, .begin, .unknown: break
     }
     var left = options.retries + 1
     while true {

@@ -3,7 +3,7 @@ extension SessionState.Plan {
   private var body: (file: SessionFile, isPart: Bool)? {
     switch self {
     case .there(let file), .confirm(let file), .renew(let file): (file, false)
-    case .name(let file): (file, true)
+    case .name(let file, _): (file, true)
     case .goOn, .begin, .unknown: nil
     }
   }
@@ -13,7 +13,7 @@ extension SessionState.Plan {
     case .there: .there(file)
     case .confirm: .confirm(file)
     case .renew: .renew(file)
-    case .name: .name(file)
+    case .name(_, let renews): .name(file, renews: renews)
     case .goOn, .begin, .unknown: self
     }
   }

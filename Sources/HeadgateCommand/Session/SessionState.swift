@@ -30,8 +30,8 @@ struct SessionState: Sendable {
     case confirm(SessionFile)
     /// The body is complete, and stays unless the server has a newer one.
     case renew(SessionFile)
-    /// The part file is complete and must be renamed.
-    case name(SessionFile)
+    /// The part file is complete and must be renamed. If the run renews, the server is asked for a newer body then.
+    case name(SessionFile, renews: Bool)
     /// The part file has this many bytes of this version.
     case goOn(name: String, from: Int, Validator)
     /// The whole body must be requested. The name is that of the key, if it has one.
@@ -109,7 +109,7 @@ struct SessionState: Sendable {
       if find(whole.file.name) == expected {
         return renews ? .renew(whole.file) : .confirm(whole.file)
       }
-      if find(whole.file.name + ".part") == expected { return .name(whole.file) }
+      if find(whole.file.name + ".part") == expected { return .name(whole.file, renews: renews) }
     }
     if let done = entry.done, find(done.name)?.size == done.size {
       return renews ? .renew(done) : .there(done)
