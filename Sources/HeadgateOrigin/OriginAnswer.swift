@@ -115,6 +115,16 @@ extension OriginAnswer {
   /// Responds with the request's body, its method as `X-Method` and its header lines as `X-Echo-NAME`.
   public static var echo: OriginAnswer { OriginAnswer(.echo) }
 
+  /// Reads the request's body, up to 64 MiB of it, and then responds as `respond` says.
+  ///
+  ///     .reading { body in body.isEmpty ? .text("no order", status: 400) : .text("accepted", status: 202) }
+  ///
+  /// - Parameter respond: Returns the response to a body. It runs on the thread that serves all connections, so it must
+  ///   return soon. A response that it returns can't read the body again, or be early.
+  public static func reading(_ respond: @escaping @Sendable ([UInt8]) -> OriginAnswer) -> OriginAnswer {
+    OriginAnswer(.reading(respond))
+  }
+
   /// Responds with an incomplete head: a status line and a field, then the end of the connection.
   public static var torn: OriginAnswer { OriginAnswer(.raw(Array("HTTP/1.1 200 OK\r\nServer: torn\r\n".utf8))) }
 

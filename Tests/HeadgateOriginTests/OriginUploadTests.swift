@@ -20,6 +20,54 @@ import Testing
     #expect(origin.counts().bodyBytes == 12)
   }
 
+  @Test("an answer that reads the body is made from all of it, and the connection goes on")
+  func reading() async throws {
+    origin.setScript(
+      OriginScript { request in
+        guard request.path == "/orders" else { return nil }
+        return .reading { body in
+          guard !body.isEmpty else { return .text("no order", status: 400) }
+          var answer = OriginAnswer.text("got " + String(decoding: body, as: UTF8.self), status: 202)
+          answer.closesConnection = body.last == UInt8(ascii: ".")
+          // It has been read: too late to be early, or to read it again.
+          return body.first == UInt8(ascii: "!") ? answer.early() : answer
+        }
+      })
+    let client = try RawClient(port: origin.port)
+    try client.request("/orders", method: "POST", headers: ["Content-Length: 5"])
+    try client.send("12")
+    #expect(await origin.waitUntil({ $0.bodyBytes == 2 }, until: .after(.seconds(60))))
+    #expect(origin.counts().served == 0)
+    try client.send("345")
+    var answer = try client.answer()
+    #expect((answer.status, answer.text) == (202, "got 12345"))
+    try client.request("/orders", method: "POST", headers: ["Transfer-Encoding: chunked"])
+    try client.send("3\r\n!bc\r\n4\r\ndefg\r\n0\r\n\r\n")
+    #expect(try client.answer().text == "got !bcdefg")
+    try client.request("/orders")
+    answer = try client.answer()
+    #expect((answer.status, answer.text) == (400, "no order"))
+    try client.request("/orders", method: "POST", headers: ["Content-Length: 2"])
+    try client.send("x.")
+    #expect(try client.answer().text == "got x.")
+    #expect(try client.remainder().isEmpty)
+  }
+
+  @Test("an answer that reads the body can hold, and one that reads it twice is empty")
+  func readingHold() async throws {
+    origin.setScript(
+      OriginScript { request in
+        request.path == "/hold" ? .reading { _ in .hold } : .reading { _ in .reading { _ in .hold } }
+      })
+    let client = try RawClient(port: origin.port)
+    try client.request("/twice")
+    #expect(try client.answer().text == "")
+    try client.request("/hold")
+    #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(.seconds(60))))
+    origin.release()
+    #expect(try client.answer().text == "released\n")
+  }
+
   @Test("a sink that pauses reads on when it is released")
   func pause() async throws {
     let client = try RawClient(port: origin.port)

@@ -21,8 +21,20 @@ struct Exchange {
   /// Whether the answer has no body because of the method or the status (RFC 9112, section 6.3).
   var isBodyless: Bool { request?.method == "HEAD" || [204, 304].contains(answer.status) }
 
+  /// The request's body is complete: makes a response that depends on it.
+  mutating func bodyEnded(_ reader: BodyReader) {
+    if case .reading(let respond) = answer.payload {
+      let delay = answer.delay
+      answer = respond(reader.kept)
+      answer.delay += delay
+      answer.answersAfter = nil
+      closes = closes || answer.closesConnection
+    }
+    echo(reader)
+  }
+
   /// Copies the request's body and header lines, or the body's length, into a response that echoes them.
-  mutating func echo(_ reader: BodyReader) {
+  private mutating func echo(_ reader: BodyReader) {
     if case .bodyCount = answer.payload { answer.payload = .bytes(Array("\(reader.count)".utf8)) }
     guard case .echo = answer.payload, let request else { return }
     answer.payload = .bytes(reader.kept)

@@ -14,6 +14,8 @@ enum Payload: Sendable {
   case echo
   /// The length of the request's body, in digits.
   case bodyCount
+  /// What a script returns for the request's body.
+  case reading(@Sendable ([UInt8]) -> OriginAnswer)
 
   /// The declared length; nil for chunked encoding.
   var declaredCount: Int? {
@@ -22,8 +24,16 @@ enum Payload: Sendable {
     case .pattern(let count), .trickle(let count, _): count
     case .zeros(let zeros): zeros.wireCount
     case .partial(let declared, _, _): declared
-    case .echo, .bodyCount: 0
+    case .echo, .bodyCount, .reading: 0
     case .chunks: nil
+    }
+  }
+
+  /// Whether the request's body must be stored.
+  var needsBody: Bool {
+    switch self {
+    case .echo, .reading: true
+    default: false
     }
   }
 

@@ -47,7 +47,7 @@ struct PayloadSource {
     case .pattern(let count): state = .pattern(position: 0, end: count, .whole)
     case .zeros(let zeros): state = .zeros(zeros, left: zeros.zeros)
     case .partial(_, let sent, let ending): state = .pattern(position: 0, end: sent, ending)
-    case .echo, .bodyCount: state = .ended(.whole)
+    case .echo, .bodyCount, .reading: state = .ended(.whole)
     case .chunks(let count, let size, let interval):
       state = .chunks(left: count == 0 ? .max : count, size: size)
       every = interval

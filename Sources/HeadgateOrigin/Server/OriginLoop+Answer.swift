@@ -11,7 +11,7 @@ extension OriginLoop {
 
   /// The request is complete: answers it, after its delay.
   func respond(_ connection: Connection) {
-    connection.exchange?.echo(connection.body)
+    connection.exchange?.bodyEnded(connection.body)
     connection.body = BodyReader(.none, keeps: false)
     guard let delay = connection.exchange?.answer.delay, delay > .zero else { return act(connection) }
     connection.phase = .delayed

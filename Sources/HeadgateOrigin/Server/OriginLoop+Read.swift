@@ -105,9 +105,7 @@ extension OriginLoop {
     answer.delay += script.delay
     connection.exchange = Exchange(request, answer)
     if answer.answersAfter == 0 { return respond(connection) }
-    var keeps = false
-    if case .echo = answer.payload { keeps = true }
-    connection.body = BodyReader(request.framing, keeps: keeps)
+    connection.body = BodyReader(request.framing, keeps: answer.payload.needsBody)
     connection.phase = .body
     if request.framing != .none, request.expectsContinue, connection.taken == connection.input.count {
       connection.output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
