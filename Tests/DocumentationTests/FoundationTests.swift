@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import Headgate
 import HeadgateOrigin
 import HeadgateURLSession
@@ -26,23 +25,6 @@ import FoundationNetworking
       printed.text == """
         5 bytes from /bytes/5
         """)
-    await dispatcher.shutDown()
-  }
-
-  struct Order: Codable {
-    var id: Int
-    var item: String
-  }
-
-  @Test("JSON")
-  func json() async throws {
-    let server = try Origin()
-    let dispatcher = try URLDispatcher()
-    let url = server.url("/echo")
-    var post = try DispatchRequest(url, method: .post, body: RequestBody(json: Order(id: 7, item: "pen")))
-    post.headerFields[.contentType] = "application/json"
-    let order = try await dispatcher.data(for: post).decode(Order.self)
-    #expect(order.id == 7 && order.item == "pen")
     await dispatcher.shutDown()
   }
 }

@@ -1,5 +1,8 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
 import Foundation
-import HeadgateDispatch
+#endif
 
 // Bodies in Foundation's types: `Data`, and JSON with `Codable`.
 

@@ -1,0 +1,25 @@
+// Without Foundation: the helpers are part of `import Headgate`.
+import HTTPTypes
+import Headgate
+import HeadgateOrigin
+import Testing
+
+/// The JSON of the article about first requests.
+@Suite struct JSONTests {
+  struct Order: Codable {
+    var id: Int
+    var item: String
+  }
+
+  @Test("JSON")
+  func json() async throws {
+    let server = try Origin()
+    let dispatcher = try URLDispatcher()
+    let url = server.url("/echo")
+    var post = try DispatchRequest(url, method: .post, body: RequestBody(json: Order(id: 7, item: "pen")))
+    post.headerFields[.contentType] = "application/json"
+    let order = try await dispatcher.data(for: post).decode(Order.self)
+    #expect(order.id == 7 && order.item == "pen")
+    await dispatcher.shutDown()
+  }
+}
