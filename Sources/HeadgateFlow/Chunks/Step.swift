@@ -47,6 +47,7 @@ public struct StepError: HeadgateError {
 ///   - body: The step; runs on the caller's actor.
 /// - Returns: The value that the body returned.
 /// - Throws: ``StepError`` with the body's error.
+@discardableResult
 nonisolated(nonsending)
   public func step<Success: ~Copyable, Failure: Error>(
     _ name: String, _ body: nonisolated(nonsending) () async throws(Failure) -> sending Success
@@ -61,6 +62,7 @@ nonisolated(nonsending)
 }
 
 /// Runs a synchronous part of a flow under a name that its errors carry. Otherwise like the async form.
+@discardableResult
 public func step<Success: ~Copyable, Failure: Error>(
   _ name: String, _ body: () throws(Failure) -> sending Success
 ) throws(StepError) -> sending Success {
