@@ -68,7 +68,10 @@ import Testing
 
   /// The code of the dispatcher's tests.
   private static func compiledForDispatcher() throws -> [String] {
-    try ["HeadgateDispatchTests/MigratingDispatcherTests", "HeadgateCurlTests/MigratingSharedTests"].flatMap { name in
+    try [
+      "HeadgateDispatchTests/MigratingDispatcherTests", "HeadgateDispatchTests/MigratingOkHttpTests",
+      "HeadgateCurlTests/MigratingSharedTests",
+    ].flatMap { name in
       try code(of: here.deletingLastPathComponent().appendingPathComponent("\(name).swift"))
     }
   }
@@ -84,7 +87,7 @@ import Testing
       let code =
         switch title {
         case "DispatchGroup and DispatchSemaphore": forFlow
-        case _ where title.hasPrefix("LSURL"): forDispatcher
+        case _ where title.hasPrefix("LSURL") || title.hasPrefix("OkHttp"): forDispatcher
         default: compiled
         }
       for span in spans { #expect(code.contains { $0.contains(span) }, "no test has the code \(span)") }
@@ -101,7 +104,7 @@ import Testing
     let classes = [
       "LSThreadPool", "LSInvocation", "LSTimerThread", "LSLog", "LSURLDispatcher", "LSURLDispatchOperation",
       "LSURLDispatchDelegate", "NSThread", "performSelector", "NSRunLoop and CFRunLoop", "pthread",
-      "DispatchGroup and DispatchSemaphore", "LinkedBlockingQueue",
+      "DispatchGroup and DispatchSemaphore", "LinkedBlockingQueue", "OkHttp's Dispatcher",
     ]
     for name in classes { #expect(listing.spans[name]?.isEmpty == false, "no section on \(name)") }
   }
