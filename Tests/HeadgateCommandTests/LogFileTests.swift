@@ -70,6 +70,12 @@ import Testing
     }
     Descriptor.close(reader)
     #expect(folder.text(of: "log") == "theirs")
+    // Nor is a journal continued, whose owner could read what is added, or have written what never happened.
+    let error = #expect(throws: SystemError.self) { try Descriptor.openJournal(folder.file("log")) }
+    #expect(error?.errno == EPERM)
+    let refused = #expect(throws: FetchProblem.self) { try ResultsFile.open(folder.file("log")) { _ in } }
+    #expect(refused.map { "\($0)".contains("another user owns it") } == true)
+    #expect(folder.text(of: "log") == "theirs")
   }
 
   @Test func `A pipe that is read takes the log, and blocks as others do`() throws {

@@ -26,6 +26,7 @@ enum ResultsFile {
       case EWOULDBLOCK: throw FetchProblem("the results \(path) are in use by another run")
       case ELOOP: throw FetchProblem("the results \(path) are a symbolic link; give the path of the file itself")
       case EINVAL: throw FetchProblem("the results \(path) are not a regular file, which --session needs")
+      case EPERM: throw FetchProblem("the results \(path) cannot be used: \(CreationError.foreign)")
       default: throw FetchProblem("the results \(path) can't be opened: \(error)")
       }
     }

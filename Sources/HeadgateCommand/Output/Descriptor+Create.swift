@@ -74,6 +74,12 @@ extension Descriptor {
     guard flags >= 0, fcntl(opened, F_SETFL, flags & ~O_NONBLOCK | append) == 0 else { throw .system(.last) }
   }
 
+  /// Whether an open file is the user's own, or root's.
+  static func isOwn(_ descriptor: Int32) -> Bool {
+    var info = stat()
+    return fstat(descriptor, &info) == 0 && isOwn(info)
+  }
+
   private static func isOwn(_ info: stat) -> Bool { info.st_uid == geteuid() || info.st_uid == 0 }
 
   // A pipe among the standard streams may belong to another user, who called sudo for instance.

@@ -12,13 +12,18 @@ extension Descriptor {
   /// Opens a journal for reading and appending, or creates it, and locks it against other runs until it is
   /// unlocked or closed.
   ///
-  /// - Throws: `EWOULDBLOCK` if another run has it.
+  /// - Throws: `EWOULDBLOCK` if another run has it, `EINVAL` if it is not a regular file, and `EPERM` if it is another
+  ///   user's, who could read the URLs or write results that never were.
   static func openJournal(_ path: String) throws(SystemError) -> Int32 {
     let opened = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard opened >= 0 else { throw .last }
     guard isRegularFile(opened) else {
       close(opened)
       throw SystemError(errno: EINVAL)
+    }
+    guard isOwn(opened) else {
+      close(opened)
+      throw SystemError(errno: EPERM)
     }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
       let error = SystemError.last

@@ -32,6 +32,7 @@ enum JournalFile {
         throw FetchProblem(
           "the session \(path) is in use by another run; wait for its end, or give another file")
       case ELOOP: throw FetchProblem("the session \(path) is a symbolic link; give the path of its target")
+      case EPERM: throw FetchProblem("the session \(path) cannot be used: \(CreationError.foreign)")
       default: throw FetchProblem("the session \(path) can't be opened: \(error)")
       }
     }
