@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 FUZZ ?= $(notdir $(wildcard Tests/Fuzz/Corpus/*))
 ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(taskset -cp $$$$ | sed 's/.*[ ,-]//'))
 
-.PHONY: help demo test install deb try-deb explore explore-faults fuzz soak bench format lint docs clean packages test-packages
+.PHONY: help demo test install deb try-deb explore explore-faults fuzz soak bench format lint docs examples clean packages test-packages
 
 help:
 	@echo "make install           build, and install the command below $(PREFIX) (PREFIX=…, DESTDIR=…)"
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz              the parsers of what servers send under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
 	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
+	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO: minutes)"
 	@echo "make format, make lint, make docs, make clean"
 
 packages:
@@ -96,6 +97,9 @@ lint:
 
 docs:
 	scripts/check-docs.sh
+
+examples: packages
+	scripts/check-examples.sh all
 
 clean:
 	rm -rf .build .build-* out

@@ -19,7 +19,7 @@ let server = try Origin(
 let client = Client(
   dispatcher: try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 4))), server: server)
 let file = FileManager.default.temporaryDirectory.appendingPathComponent("chunked-upload-\(server.port)").path
-FileManager.default.createFile(atPath: file, contents: Data(repeating: 7, count: 250_000))
+try Data(repeating: 7, count: 250_000).write(to: URL(fileURLWithPath: file))
 defer { try? FileManager.default.removeItem(atPath: file) }
 
 /// Two requests, an upload in pieces of 100 KB, one more request; whatever fails says in which step.
