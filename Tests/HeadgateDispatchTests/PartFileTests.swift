@@ -230,6 +230,10 @@ import Testing
         try store("x", replacing ? .replacing(path) : .numbered(path))
       }
     }
+    let missing = #expect(throws: DispatchError.self) {
+      try store("x", replacing ? .replacing("\(folder.path)/missing/a") : .numbered("\(folder.path)/missing/a"))
+    }
+    #expect(missing?.detail == "creating \(folder.path)/missing/a.part: its folder does not exist")
     #expect(folder.names == ["file"])
   }
 

@@ -1,4 +1,5 @@
-/// Where to store a body, and what happens if the file already exists.
+/// Where to store a body, and what happens if the file already exists. The folder must exist: otherwise the request
+/// fails with `fileFailed`.
 public struct FileDestination: Sendable, Hashable {
   enum Collision { case number, replace }
 

@@ -146,7 +146,10 @@ struct PartFile: ~Copyable {
   }
 
   private static func failure(_ action: String, _ path: String) -> DispatchError {
-    DispatchError(.fileFailed, phase: .writing, detail: "\(action) \(path): \(String(cString: strerror(errno)))")
+    // The file is new, so that only its folder can be missing.
+    let reason =
+      errno == ENOENT && action == "creating" ? "its folder does not exist" : String(cString: strerror(errno))
+    return DispatchError(.fileFailed, phase: .writing, detail: "\(action) \(path): \(reason)")
   }
 }
 
