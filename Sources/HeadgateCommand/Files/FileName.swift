@@ -11,8 +11,11 @@ enum FileName {
   ///
   /// A name that is too long is shortened before its extension, and one with a query at its end.
   static func of(_ url: String) -> String {
-    let file = file(of: url)
-    guard let query = query(of: url), file.utf8.count + 1 < longest else { return notPart(file) }
+    name(file(of: url), query: query(of: url))
+  }
+
+  private static func name(_ file: String, query: String?) -> String {
+    guard let query, file.utf8.count + 1 < longest else { return notPart(file) }
     return notPart(start(of: file + "?" + withoutHarm(query), atMost: longest))
   }
 
@@ -25,9 +28,7 @@ enum FileName {
 
   /// The parts of the URL's path, percent-decoded.
   static func pathComponents(of url: String) -> [String] {
-    var rest = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
-    return rest.split(separator: UInt8(ascii: "/")).dropFirst().map {
+    withoutScheme(url).split(separator: UInt8(ascii: "/")).dropFirst().map {
       String(decoding: percentDecoded($0), as: UTF8.self)
     }
   }
@@ -46,7 +47,7 @@ enum FileName {
 
   /// The name without its query.
   private static func file(of url: String) -> String {
-    let safe = harmless(decoded(lastComponent(of: url.utf8[...])))
+    let safe = harmless(decoded(lastComponent(of: url)))
     return safe.isEmpty ? "index.html" : safe
   }
 
@@ -62,9 +63,9 @@ enum FileName {
 
     /// The parts of the name made from a URL.
     init(ofURL url: String) {
-      let name = FileName.of(url)
-      let file = FileName.file(of: url)
-      self.init(name, file: FileName.query(of: url) == nil || !name.utf8.starts(with: file.utf8) ? name : file)
+      let (file, query) = (FileName.file(of: url), FileName.query(of: url))
+      let name = FileName.name(file, query: query)
+      self.init(name, file: query == nil || !name.utf8.starts(with: file.utf8) ? name : file)
     }
 
     private init(_ name: String, file: String) {
@@ -77,8 +78,7 @@ enum FileName {
 
   /// The folders of a URL's path, decoded and made harmless, as many as fit in a path.
   static func folders(of url: String) -> [String] {
-    var rest = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
+    let rest = withoutScheme(url)
     var (folders, length): ([String], Int) = ([], 0)
     for encoded in rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst().dropLast() {
       let folder = harmless(decoded(encoded))
@@ -100,9 +100,17 @@ enum FileName {
   // Works on bytes, as file systems and URL parsers do. As a Character, a full stop after U+0600 or a slash before a
   // combining mark would not be found.
 
-  private static func lastComponent(of url: Substring.UTF8View) -> Substring.UTF8View {
-    var rest = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-    if let scheme = rest.firstRange(of: Array("://".utf8)) { rest = rest[scheme.upperBound...] }
+  /// The authority and the path of a URL.
+  private static func withoutScheme(_ url: String) -> Substring.UTF8View {
+    let rest = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+    guard let colon = rest.firstIndex(of: UInt8(ascii: ":")), case let end = rest[colon...].dropFirst(),
+      end.starts(with: "//".utf8)
+    else { return rest }
+    return end.dropFirst(2)
+  }
+
+  private static func lastComponent(of url: String) -> Substring.UTF8View {
+    let rest = withoutScheme(url)
     guard let slash = rest.lastIndex(of: UInt8(ascii: "/")) else { return rest[rest.endIndex...] }
     return rest[rest.index(after: slash)...]
   }

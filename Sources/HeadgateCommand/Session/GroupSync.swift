@@ -1,25 +1,28 @@
 import HeadgateThreads
 
 /// Writes and syncs for many callers together: one system call serves all callers that are waiting.
+///
+/// It is the group commit of databases: callers add their lines, then queue for one lock. The first one writes and syncs
+/// what all have added, and the others find it done.
 final class GroupSync: Sendable {
-  private struct State {
+  private struct Pending {
     var bytes: [UInt8] = []
-    var waiters: [Waiter] = []
-    var isScheduled = false
+    /// The number of all lines so far. It tells a caller whether its own line has been written.
+    var lines = 0
     var failure: SystemError?
   }
 
-  private struct Waiter {
-    let isForDisk: Bool
-    let work: Work
-    let continuation: CheckedContinuation<SystemError?, Never>
+  /// How many of the lines have been written, and how many synced.
+  private struct Progress {
+    var written = 0
+    var synced = 0
   }
-
-  typealias Work = @Sendable () throws(SystemError) -> Void
 
   private let descriptor: Int32
   private let lane: SerialLane
-  private let state = Locked(State())
+  private let pending = Locked(Pending())
+  // Held while a thread writes and syncs. Taken before `pending`.
+  private let progress = Locked(Progress())
 
   /// - Parameter descriptor: A file or a folder. It is closed with this object.
   init(_ descriptor: Int32, on crew: LaneCrew) {
@@ -30,62 +33,63 @@ final class GroupSync: Sendable {
   deinit { Descriptor.close(descriptor) }
 
   /// The first error. Nothing is written after it.
-  var failure: SystemError? { state.withLock { $0.failure } }
+  var failure: SystemError? { pending.withLock { $0.failure } }
 
   /// Writes a line after all earlier ones. Returns at once.
-  func add(_ line: String) { enqueue(line, nil) }
+  func add(_ line: String) {
+    let place = append(line)
+    // The error is kept for those that wait.
+    lane.run { [self] in try? flush(through: place, forDisk: false) }
+  }
+
+  /// Writes a line together with the next one.
+  func addLater(_ line: String) { append(line) }
 
   /// Writes a line, and returns once the system has it, so that it survives the end of the process.
-  func write(_ line: String) async throws(SystemError) { try await wait(line, forDisk: false) {} }
+  func write(_ line: String) async throws(SystemError) {
+    let place = append(line)
+    try await lane.perform { [self] () throws(SystemError) in try flush(through: place, forDisk: false) }
+  }
 
   /// Writes a line, and returns once it and all earlier lines are on disk.
-  func sync(_ line: String) async throws(SystemError) { try await wait(line, forDisk: true) {} }
+  func sync(_ line: String) async throws(SystemError) {
+    let place = append(line)
+    try await lane.perform { [self] () throws(SystemError) in try flush(through: place, forDisk: true) }
+  }
 
-  /// Does some work, and returns once the changes that it made in the folder are on disk. If the work fails, only its
-  /// caller gets the error.
-  func sync(after work: @escaping Work) async throws(SystemError) { try await wait("", forDisk: true, work) }
+  /// Does what ``sync(_:)`` does, but blocks.
+  func syncHere(_ line: String = "") throws(SystemError) { try flush(through: append(line), forDisk: true) }
 
   /// Lets another run lock the file. Call it after the last write: the object may live on for a while in a task that ends.
   func unlock() { Descriptor.unlock(descriptor) }
 
-  private func wait(_ line: String, forDisk: Bool, _ work: @escaping Work) async throws(SystemError) {
-    let error = await withContinuation { (continuation: CheckedContinuation<SystemError?, Never>) in
-      enqueue(line, Waiter(isForDisk: forDisk, work: work, continuation: continuation))
+  @discardableResult
+  private func append(_ line: String) -> Int {
+    pending.withLock { pending in
+      pending.bytes += line.utf8
+      pending.lines += 1
+      return pending.lines
     }
-    if let error { throw error }
   }
 
-  private func enqueue(_ line: String, _ waiter: Waiter?) {
-    let mustSchedule = state.withLock { state in
-      state.bytes += line.utf8
-      if let waiter { state.waiters.append(waiter) }
-      defer { state.isScheduled = true }
-      return !state.isScheduled
-    }
-    if mustSchedule { lane.run { [self] in drain() } }
-  }
-
-  private func drain() {
-    let (bytes, waiters, failure) = state.withLock { state in
-      defer { (state.bytes, state.waiters, state.isScheduled) = ([], [], false) }
-      return (state.bytes, state.waiters, state.failure)
-    }
-    var error = failure
-    let own = waiters.map { failure ?? Self.error(of: $0.work) }
-    if error == nil {
+  private func flush(through place: Int, forDisk: Bool) throws(SystemError) {
+    try progress.withLock { progress throws(SystemError) in
+      guard (forDisk ? progress.synced : progress.written) < place else { return }
+      let (bytes, lines, failure) = pending.withLock { pending in
+        defer { pending.bytes = [] }
+        return (pending.bytes, pending.lines, pending.failure)
+      }
+      if let failure { throw failure }
       do throws(SystemError) {
         if !bytes.isEmpty { try Descriptor.write(bytes, to: descriptor) }
-        if waiters.contains(where: \.isForDisk) { try Descriptor.sync(descriptor) }
-      } catch let problem {
-        error = problem
-        state.withLock { $0.failure = problem }
+        progress.written = lines
+        guard forDisk else { return }
+        try Descriptor.sync(descriptor)
+        progress.synced = lines
+      } catch {
+        pending.withLock { $0.failure = error }
+        throw error
       }
     }
-    for (waiter, own) in zip(waiters, own) { waiter.continuation.resume(returning: own ?? error) }
-  }
-
-  private static func error(of work: Work) -> SystemError? {
-    do throws(SystemError) { try work() } catch { return error }
-    return nil
   }
 }

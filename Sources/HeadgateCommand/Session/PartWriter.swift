@@ -79,7 +79,7 @@ final class PartWriter {
     try await lane.perform { () throws(SystemError) in try Descriptor.write(bytes, to: file) }
   }
 
-  /// Ends a complete body: first it is synced to disk, then noted in the journal, then renamed.
+  /// Ends a complete body, and returns its path once it has its final name on disk.
   ///
   /// - Parameter checksum: The expected checksum. Nil if there is none.
   /// - Throws: ``ChecksumMismatch`` after the part file is removed, or ``SystemError``.
@@ -87,25 +87,45 @@ final class PartWriter {
     if file == nil {
       try await voidEarlierPart()
       try await session.makeFolder(of: name)
+    } else {
+      try await syncBlocks()
     }
-    let (bytes, path, opened) = (block, partPath, file)
-    (block, file, isBegun) = ([], nil, true)
-    let (found, sum) = try await lane.perform { () throws(SystemError) in
-      let file = if let opened { opened } else { try Descriptor.openPart(path, at: 0) }
-      defer { Descriptor.close(file) }
-      try Descriptor.write(bytes, to: file)
-      let sum = try checksum.map { _ throws(SystemError) in try Checksum(ofFile: path) }
-      try Descriptor.sync(file)
-      return (try Descriptor.found(file), sum)
-    }
-    do { if let sum { try checksum?.check(sum) } } catch {
-      await drop()
-      throw error
+    isBegun = true
+    if let checksum {
+      let sum = try await self.checksum()
+      do { try checksum.check(sum) } catch {
+        await drop()
+        throw error
+      }
     }
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator(), checksum: checksum)
-    try await session.journal.sync(SessionEvent.whole(key: key, whole, inode: found.inode).line)
-    isWhole = true
-    return try await session.name(whole, of: key)
+    let body = CompletedBodies.Body(key: key, file: whole, rest: block, part: file)
+    (block, file) = ([], nil)
+    switch await session.completed.add(body) {
+    case .named: isWhole = true
+    case .unnamed(let error):
+      isWhole = true
+      throw error
+    case .failed(let error): throw error
+    }
+    return session.path(name)
+  }
+
+  /// Syncs a large body on its own lane, so that the small ones of its batch need not wait for it.
+  private func syncBlocks() async throws(SystemError) {
+    try await flush()
+    guard let file else { return }
+    try await lane.perform { () throws(SystemError) in try Descriptor.sync(file) }
+  }
+
+  private func checksum() async throws(SystemError) -> Checksum {
+    guard file != nil else {
+      var hash = SHA256()
+      hash.update(block)
+      return Checksum(hash)
+    }
+    let path = partPath
+    return try await lane.perform { () throws(SystemError) in try Checksum(ofFile: path) }
   }
 
   /// Gives the body up in this run. A part that another run can continue is kept, and any other that this writer has
@@ -150,17 +170,16 @@ final class PartWriter {
 }
 
 extension Session {
-  /// Renames a complete part file. Returns its path.
+  /// Renames a part file that an earlier run has completed. Returns its path once the folder is on disk.
   func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
     let path = path(file.name)
-    guard let inner = FilePaths.folder(of: file.name) else {
-      try await folderSync.sync(after: { () throws(SystemError) in try Descriptor.move(path + ".part", to: path) })
-      confirm(key)
-      return path
-    }
-    try await looks.perform { [folder] () throws(SystemError) in
+    try await looks.perform { [folder, folderSync] () throws(SystemError) in
       try Descriptor.move(path + ".part", to: path)
-      try Descriptor.syncFolder(FileName.path(inner, in: folder))
+      if let inner = FilePaths.folder(of: file.name) {
+        try Descriptor.syncFolder(FileName.path(inner, in: folder))
+      } else {
+        try folderSync.syncHere()
+      }
     }
     confirm(key)
     return path
@@ -169,14 +188,15 @@ extension Session {
   /// Makes the folder of a name, and writes the entries for it to the disk.
   func makeFolder(of name: String) async throws(SystemError) {
     guard let inner = FilePaths.folder(of: name), !madeFolders.withLock({ $0.contains(inner) }) else { return }
-    try await folderSync.sync(after: { [folder] () throws(SystemError) in
+    try await looks.perform { [folder, folderSync] () throws(SystemError) in
       try Descriptor.makeFolder(FileName.path(inner, in: folder))
       var outer = FilePaths.folder(of: inner)
       while let path = outer {
         try Descriptor.syncFolder(FileName.path(path, in: folder))
         outer = FilePaths.folder(of: path)
       }
-    })
+      try folderSync.syncHere()
+    }
     madeFolders.withLock { _ = $0.insert(inner) }
   }
 

@@ -14,6 +14,7 @@ final class Session: Sendable {
   let folder: String
   let journal: GroupSync
   let folderSync: GroupSync
+  let completed: CompletedBodies
   /// The folders below it that are known to exist.
   let madeFolders = Locked<Set<String>>([])
   /// The threads for file operations.
@@ -45,6 +46,7 @@ final class Session: Sendable {
     self.journal = GroupSync(journal, on: crew)
     state = Locked(known)
     folderSync = GroupSync(try Session.open(folder: folder), on: crew)
+    completed = CompletedBodies(in: folder, self.journal, folderSync, on: crew)
   }
 
   private static func open(folder: String) throws(FetchProblem) -> Int32 {

@@ -63,7 +63,10 @@ package enum HeaderBlock {
   }
 
   private static func forEachLine(in block: [UInt8], _ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Void) {
-    for line in block.split(separator: UInt8(ascii: "\n")) {
+    var rest = block[...]
+    while !rest.isEmpty {
+      let line = rest.prefix { $0 != UInt8(ascii: "\n") }
+      rest = rest.dropFirst(line.count + 1)
       guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
         !line.prefix(upTo: colon).contains(where: { $0 <= UInt8(ascii: " ") })
       else { continue }

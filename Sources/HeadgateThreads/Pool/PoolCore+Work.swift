@@ -44,7 +44,7 @@ extension PoolCore {
     }
     let now = Deadline.now
     let (step, call, admission) = state.withLock { state in
-      let (step, call) = state.look(worker, at: now, lingers: SpinBudget.linger > 0)
+      let (step, call) = state.look(worker, at: now, lingers: settings.lingers && SpinBudget.linger > 0)
       // A task left the queue or this worker became free; either one makes room.
       return (step, call, state.admit())
     }

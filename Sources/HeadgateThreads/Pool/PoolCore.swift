@@ -11,6 +11,8 @@ final class PoolCore: Sendable {
     var bound: Int?
     var policy: FullQueuePolicy = .block
     var stackSize = 0
+    /// Whether the last idle worker stays awake for a moment, because more tasks may follow at once.
+    var lingers = true
     var threadStarted: (@Sendable () -> Void)?
     var threadEnded: (@Sendable () -> Void)?
     var taskFailed: (@Sendable (any Error) -> Void)?

@@ -1,0 +1,132 @@
+import HeadgateThreads
+
+/// Gives complete bodies their final names, together with all others that are waiting.
+///
+/// The order for each body: its file, synced; the journal's line about it, synced; the rename and the folder, synced. A
+/// file system that syncs one file writes what it has noted for the others too, so a batch takes hardly longer than one
+/// body.
+final class CompletedBodies: Sendable {
+  struct Body: Sendable {
+    let key: String
+    let file: SessionFile
+    /// The bytes that are not in the part file yet.
+    let rest: [UInt8]
+    /// The part file, if it is open. It is closed in every case.
+    let part: Int32?
+  }
+
+  enum Ending: Sendable {
+    /// The body has its final name, and that is on disk.
+    case named
+    /// The journal says that the body is complete, but it could not be renamed. The next run tries again.
+    case unnamed(SystemError)
+    /// The part file or the journal could not be written.
+    case failed(SystemError)
+  }
+
+  /// Each body of a batch has an open file.
+  private static let largestBatch = 64
+
+  private let folder: String
+  private let journal: GroupSync
+  private let folderSync: GroupSync
+  // While one batch waits for the disk, the next one is written.
+  private let lanes: [SerialLane]
+  private let waiting = Locked<(entries: [Entry], sum: Int)>(([], 0))
+
+  init(in folder: String, _ journal: GroupSync, _ folderSync: GroupSync, on crew: LaneCrew) {
+    (self.folder, self.journal, self.folderSync) = (folder, journal, folderSync)
+    lanes = [SerialLane(on: crew), SerialLane(on: crew)]
+  }
+
+  /// Stores a body, and returns once it has its final name on disk or can't get it.
+  func add(_ body: Body) async -> Ending {
+    await withContinuation { continuation in
+      let sum = waiting.withLock { waiting in
+        waiting.entries.append(Entry(body: body, continuation: continuation))
+        waiting.sum += 1
+        return waiting.sum
+      }
+      // A batch may have taken the body before this job runs.
+      lanes[sum % lanes.count].run { [self] in storeNext() }
+    }
+  }
+
+  private func storeNext() {
+    var batch = waiting.withLock { waiting in
+      defer { waiting.entries.removeFirst(min(waiting.entries.count, Self.largestBatch)) }
+      return Array(waiting.entries.prefix(Self.largestBatch))
+    }
+    for index in batch.indices { batch[index].write(in: folder) }
+    for index in batch.indices { batch[index].sync() }
+    let complete = batch.indices.filter { batch[$0].isNamed }
+    do throws(SystemError) {
+      if !complete.isEmpty { try journal.syncHere(complete.map { batch[$0].line }.joined()) }
+    } catch {
+      for index in complete { batch[index].ending = .failed(error) }
+    }
+    for index in batch.indices { batch[index].rename(in: folder) }
+    for (inner, indices) in Dictionary(grouping: batch.indices.filter { batch[$0].isNamed }, by: { batch[$0].inner }) {
+      do throws(SystemError) {
+        if inner.isEmpty {
+          try folderSync.syncHere()
+        } else {
+          try Descriptor.syncFolder(FileName.path(inner, in: folder))
+        }
+      } catch {
+        for index in indices { batch[index].ending = .unnamed(error) }
+      }
+    }
+    for entry in batch {
+      // The line may be written later, since the file itself is the evidence.
+      if entry.isNamed { journal.addLater(SessionEvent.done(key: entry.body.key).line) }
+      entry.continuation.resume(returning: entry.ending)
+    }
+  }
+
+  /// A body on its way. Its steps do nothing once one of them has failed.
+  private struct Entry {
+    let body: Body
+    let continuation: CheckedContinuation<Ending, Never>
+    var ending = Ending.named
+    private var part: Int32?
+    private var inode: UInt64 = 0
+
+    init(body: Body, continuation: CheckedContinuation<Ending, Never>) {
+      (self.body, self.continuation, part) = (body, continuation, body.part)
+    }
+
+    /// Whether nothing has failed.
+    var isNamed: Bool { if case .named = ending { true } else { false } }
+
+    /// The folder below the session's, or empty text.
+    var inner: String { FilePaths.folder(of: body.file.name) ?? "" }
+
+    var line: String { SessionEvent.whole(key: body.key, body.file, inode: inode).line }
+
+    mutating func write(in folder: String) {
+      do throws(SystemError) {
+        let path = FileName.path(body.file.name, in: folder) + ".part"
+        let file = if let part { part } else { try Descriptor.openPart(path, at: 0) }
+        part = file
+        try Descriptor.write(body.rest, to: file)
+      } catch { ending = .failed(error) }
+    }
+
+    mutating func sync() {
+      guard let file = part else { return }
+      defer { Descriptor.close(file) }
+      guard isNamed else { return }
+      do throws(SystemError) {
+        try Descriptor.sync(file)
+        inode = try Descriptor.found(file).inode
+      } catch { ending = .failed(error) }
+    }
+
+    mutating func rename(in folder: String) {
+      guard isNamed else { return }
+      let path = FileName.path(body.file.name, in: folder)
+      do throws(SystemError) { try Descriptor.move(path + ".part", to: path) } catch { ending = .unnamed(error) }
+    }
+  }
+}
