@@ -18,9 +18,7 @@ let clockScript = #"""
   -- The clock of all leases and rates: the server's, without its steps. A clock that went back goes on from where it was.
   -- While programs are there, one of them calls at least every third of a lease: a longer silence was a step of the clock
   -- or a pause of the server, and counts as no time, so that no lease ends by it.
-  local function clock()
-    local state = call('HMGET', meta, 'clock', 'offset')
-    local last, offset = num(state[1]), num(state[2])
+  local function clock(last, offset)
     local t = call('TIME')
     local now = t[1] * 1000000 + t[2] + offset
     if last > 0 and (now < last or (now - last > lease / 2 and call('ZCARD', sessions) > 0)) then
@@ -31,10 +29,10 @@ let clockScript = #"""
     return now
   end
 
-  local now = clock()
-  local state = call('HMGET', meta, 'learn', 'grace', 'epoch')
+  local state = call('HMGET', meta, 'clock', 'offset', 'learn', 'grace', 'epoch')
+  local now = clock(num(state[1]), num(state[2]))
   -- While learning, nothing is granted: programs may hold permits that this server does not know.
-  local learn, grace, epoch = num(state[1]), num(state[2]), state[3] or '0'
+  local learn, grace, epoch = num(state[3]), num(state[4]), state[5] or '0'
 
   local function alive(session)
     local deadline = call('ZSCORE', sessions, session)

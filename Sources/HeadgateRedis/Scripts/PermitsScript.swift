@@ -11,30 +11,39 @@ let permitsScript = #"""
   local function count(session, scope, units)
     local field = session .. '\t' .. scope
     call('HINCRBY', used, scope, units)
-    if call('HINCRBY', held, field, units) > 0 then
+    local all = call('HINCRBY', held, field, units)
+    if all == units then
       call('ZADD', index, 0, 'H\t' .. field)
-    else
+    elseif all <= 0 then
       call('HDEL', held, field)
       call('ZREM', index, 'H\t' .. field)
     end
   end
 
-  local function unregister(session, class)
-    local field = session .. '\t' .. class
-    local age = (call('HGET', wants, field) or ''):match(' (%d+)$')
-    if not age then return end
-    for scope in scopes(class) do call('ZREM', waiting, scope .. '\t' .. age .. '\t' .. field) end
+  -- How many permits of a class a session waits for, and since when.
+  local function wish(field) return (call('HGET', wants, field) or ''):match('^(%d+) (%d+)$') end
+  local function line(scope, age, field) return scope .. '\t' .. age .. '\t' .. field end
+  local function forget(field, class, age)
+    for scope in scopes(class) do call('ZREM', waiting, line(scope, age, field)) end
     call('HDEL', wants, field)
     call('ZREM', index, 'W\t' .. field)
+  end
+  local function unregister(session, class)
+    local field = session .. '\t' .. class
+    local _, age = wish(field)
+    if age then forget(field, class, age) end
   end
   -- Whose first wish comes to the end of the line keeps its place while it has wishes.
   local function register(session, class, number)
     local field = session .. '\t' .. class
-    local age = (call('HGET', wants, field) or ''):match(' (%d+)$')
-    if number <= 0 then return unregister(session, class) end
+    local _, age = wish(field)
+    if number <= 0 then
+      if age then forget(field, class, age) end
+      return
+    end
     if not age then
       age = string.format('%016.0f', now)
-      for scope in scopes(class) do call('ZADD', waiting, 0, scope .. '\t' .. age .. '\t' .. field) end
+      for scope in scopes(class) do call('ZADD', waiting, 0, line(scope, age, field)) end
       call('ZADD', index, 0, 'W\t' .. field)
     end
     call('HSET', wants, field, text(number) .. ' ' .. age)
@@ -80,10 +89,19 @@ let permitsScript = #"""
         if budget then spend(scope, name, budget, now, tonumber(weight)) end
       end
     end
-    local number = num((call('HGET', wants, session .. '\t' .. class) or ''):match('^%d+'))
-    -- Behind all others for the next one: programs take turns.
-    unregister(session, class)
-    register(session, class, number - 1)
+    local field = session .. '\t' .. class
+    local number, age = wish(field)
+    if num(number) > 1 then
+      -- Behind all others for the next one: programs take turns.
+      local later = string.format('%016.0f', now)
+      for scope in scopes(class) do
+        call('ZREM', waiting, line(scope, age, field))
+        call('ZADD', waiting, 0, line(scope, later, field))
+      end
+      call('HSET', wants, field, text(number - 1) .. ' ' .. later)
+    elseif age then
+      forget(field, class, age)
+    end
     call('HSET', given, session, (call('HGET', given, session) or '') .. class .. '\t' .. text(at) .. '\t' .. text(now) .. '\n')
     if session ~= me then call('PUBLISH', channel .. session, '1') end
   end
@@ -91,26 +109,31 @@ let permitsScript = #"""
   -- Hands the permits of a scope that are free to those who have waited longest, at most 64 in a call.
   local function pump(scope)
     if learning then return end
-    local left = 64
+    -- The head of the line is usually all that is needed. More is read only if other scopes hold up all of it.
+    local left, window = 64, 8
     repeat
-      local granted = false
-      for _, member in ipairs(between(waiting, scope .. '\t', 64)) do
+      if num(call('HGET', used, scope)) >= rule(scope).limit then return end
+      local members = between(waiting, scope .. '\t', window)
+      local again, isBlocked = false, false
+      for _, member in ipairs(members) do
         local session, class = member:match('^[^\t]*\t[^\t]*\t([^\t]*)\t(.*)$')
         if left == 0 then return end
         if alive(session) then
           local at, blocked = admit(class)
           if at then
             grant(session, class, at)
-            left, granted = left - 1, true
+            left, again = left - 1, true
           elseif blocked == scope then
             -- What is behind must not overtake what needs more of this scope.
+            isBlocked = true
             break
           end
         else
           unregister(session, class)
         end
       end
-    until not granted
+      if not again and not isBlocked and window < 64 and #members == window then window, again = 64, true end
+    until not again
   end
 
   -- Removes what a session had, at most 128 of each kind: the rest is left to the next call. After an unclean end its

@@ -89,7 +89,8 @@ struct SessionLedger {
     validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
   ) -> (claims: [String: Int], lost: Int) {
     let lost = now < validUntil ? 0 : forgetAll()
-    (released, settled, undeclared) = ([:], [], Set(rules.keys))
+    // Settlements stay: an empty server ignores those of budgets that it does not know.
+    (released, undeclared) = ([:], Set(rules.keys))
     wanted = Set(waits.keys)
     var claims: [String: Int] = [:]
     for name in held.values {

@@ -75,6 +75,23 @@ import Testing
     #expect(b.tick.hasPrefix("10000000000000."))
   }
 
+  @Test("A namespace that lost its data and was configured again learns from a program that was there")
+  func configuredAgain() throws {
+    let server = try RedisServer()
+    let operating = try ScriptClient(server, "operator")
+    _ = try operating.configure(1, "e", "1|0||")
+    let a = try ScriptClient.fresh(server, "a")
+    #expect(try a.step("w", "e 1|", "1").grants.count == 1)
+    _ = try a.connection.call(["FLUSHALL"])
+    _ = try operating.configure(1, "e", "1|0||")
+    #expect(try a.step().isLost)
+    let again = try a.attach(["e": 1])
+    #expect(again.learning > 0)
+    #expect(again.confirmed == ["e": 1])
+    let b = try ScriptClient.fresh(server, "b")
+    #expect(try b.step("w", "e 1|", "1").grants.isEmpty)
+  }
+
   @Test("Where the run is not known, a program that comes back makes a restart of it")
   func unknownRun() throws {
     let server = try RedisServer()

@@ -141,4 +141,18 @@ import Testing
     #expect(try a.connection.call(["HKEYS", "{t}:ticks"]).array?.isEmpty == true)
     #expect(try a.attach(["e": 2], sequence: 1).confirmed == ["e": 0])
   }
+
+  @Test("A program behind many that wait for another scope is served")
+  func behind() throws {
+    let holder = try ScriptClient.fresh(server, "holder")
+    #expect(try holder.step("d", "e", "9|0||", "d", "g", "1|0||", "w", "g 1|", "1").grants.count == 1)
+    let blocked = try (0..<12).map { try ScriptClient.fresh(server, "blocked\($0)") }
+    for client in blocked { #expect(try client.step("w", "e 1 g 1|", "1").grants.isEmpty) }
+    let last = try ScriptClient.fresh(server, "last")
+    #expect(try last.step("w", "e 1|", "1").grants.count == 1)
+    // In the order of the line.
+    try holder.step("r", "g 1|", "1")
+    #expect(try blocked[0].step().grants.count == 1)
+    #expect(try blocked[1].step().grants.isEmpty)
+  }
 }

@@ -29,6 +29,14 @@ import Testing
     #expect(!ledger.hasNews)
   }
 
+  @Test("A settlement that was not told is told in the next session")
+  func settlements() {
+    var (ledger, _) = ledger("e 1|b:9")
+    ledger.settle("e 1|b:9", "5", "b", 9, 2)
+    _ = ledger.claims(validUntil: end, now: before)
+    #expect(ledger.takeNews() == ["s", "e 1|b:9", "5", "b", "9", "2"])
+  }
+
   @Test("What is confirmed after the end of the lease is not kept")
   func lateConfirmation() {
     var (ledger, _) = ledger("e 1|", "e 1|")
