@@ -82,6 +82,7 @@ soak: test-packages explore-faults
 	HEADGATE_SOAK_EVENTS=$(EVENTS) HEADGATE_CHAOS_SECONDS=300 HEADGATE_MUTATIONS=50000 HEADGATE_PACE_SECONDS=300 HEADGATE_KILLS=50 \
 	  HEADGATE_CALL_KILLS=10 HEADGATE_HOLD_KILLS=500 HEADGATE_LEARNING_SEEDS=50 $(SWIFT) test -c release -Xswiftc -enable-testing --skip-build \
 	  --filter 'SchedulerRandomTests|LimiterRandomTests|ChaosTests|MutatedResponseTests|JSONReaderTests|PaceTests|SessionTests|AcceptanceTests.*CallTests|HoldTests|LearningTests|LearningRandomTests|AdaptiveLimitTests'
+	HEADGATE_REDIS_SECONDS=1800 HEADGATE_REDIS_PROCESSES=50 scripts/check-redis.sh --filter ProcessTests/storm
 
 bench: test-packages
 	Benchmarks/run

@@ -4,8 +4,12 @@ import Synchronization
 /// Counts the permits that processes show it: connections to a socket.
 final class Judge: Sendable {
   struct Count {
-    var now: Set<Int32> = []
+    /// The processes of the permits in use, by connection.
+    var now: [Int32: Int32] = [:]
+    /// The most permits in use at once, without those of exempt processes.
     var most = 0
+    /// Processes whose lease may have ended while they could not know.
+    var exempt: Set<Int32> = []
     var served: [Int32: Int] = [:]
     /// The time in which permits were in use, summed.
     var used = 0.0
@@ -32,7 +36,14 @@ final class Judge: Sendable {
 
   var count: Count { counted.withLock { $0 } }
 
-  func reset() { counted.withLock { $0 = Count(now: $0.now) } }
+  func reset() { counted.withLock { $0 = Count(now: $0.now, exempt: $0.exempt) } }
+
+  /// Leaves the permits of a process out of the count, or counts them again.
+  func exempt(_ process: Int32, _ isExempt: Bool) {
+    counted.withLock { count in
+      if isExempt { count.exempt.insert(process) } else { count.exempt.remove(process) }
+    }
+  }
 
   private func run() {
     var lines = [pollfd(fd: listener, events: Int16(POLLIN), revents: 0)]
@@ -42,21 +53,21 @@ final class Judge: Sendable {
         var number: Int32 = 0
         let line = lines[place].fd
         if read(line, &number, 4) == 4 {
-          counted.withLock { $0.served[number, default: 0] += 1 }
+          counted.withLock { count in
+            count.served[number, default: 0] += 1
+            count.now[line] = number
+            count.most = max(count.most, count.now.values.count { !count.exempt.contains($0) })
+          }
         } else {
           close(line)
           lines.remove(at: place)
-          counted.withLock { _ = $0.now.remove(line) }
+          counted.withLock { $0.now[line] = nil }
         }
       }
       guard lines[0].revents != 0 else { continue }
       let line = accept(listener, nil, nil)
       guard line >= 0 else { return }
       lines.append(pollfd(fd: line, events: Int16(POLLIN), revents: 0))
-      counted.withLock { count in
-        count.now.insert(line)
-        count.most = max(count.most, count.now.count)
-      }
     }
   }
 }

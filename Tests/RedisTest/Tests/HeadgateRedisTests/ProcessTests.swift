@@ -80,6 +80,66 @@ import Testing
     #expect(count.served.count == Self.number)
   }
 
+  @Test(
+    "Kills, pauses, cut connections, restarts and lost data at once: no more run than the limit and what the paused ran"
+  )
+  func storm() throws {
+    let (server, judge) = try prepared()
+    var workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 50, limit: 8) }
+    defer { end(workers) }
+    var paused: [(process: Int32, until: Date, counts: Date)] = []
+    var done: [String: Int] = [:]
+    let begin = Date()
+    var nextRestart = begin + 2
+    while Date().timeIntervalSince(begin) < max(6, Self.seconds) {
+      usleep(UInt32.random(in: 50_000...300_000))
+      // A request that fails ends its worker.
+      let areRunning = workers.allSatisfy { $0.isRunning }
+      #expect(areRunning)
+      for place in paused.indices.reversed() where paused[place].until < Date() {
+        kill(paused[place].process, SIGCONT)
+        guard paused[place].counts < Date() else { continue }
+        judge.exempt(paused[place].process, false)
+        paused.remove(at: place)
+      }
+      let place = Int.random(in: workers.indices)
+      let process = workers[place].processIdentifier
+      switch Int.random(in: 0..<10) {
+      case 0..<5 where !paused.contains { $0.process == process }:
+        kill(process, SIGKILL)
+        workers[place].waitUntilExit()
+        workers[place] = try start(server, judge, milliseconds: 50, limit: 8)
+        done["kills", default: 0] += 1
+      case 5 where paused.count < 6 && !paused.contains { $0.process == process }:
+        judge.exempt(process, true)
+        kill(process, SIGSTOP)
+        // Two leases, and one in which the program ends what it ran.
+        paused.append((process, Date() + 2, Date() + 3))
+        done["pauses", default: 0] += 1
+      case 6, 7:
+        let kind = Bool.random() ? "normal" : "pubsub"
+        _ = try? ScriptClient(server, "cutter").connection.call(["CLIENT", "KILL", "TYPE", kind])
+        done["cuts", default: 0] += 1
+      default: break
+      }
+      guard nextRestart < Date() else { continue }
+      nextRestart = Date() + Double.random(in: 2...10)
+      server.kill(SIGKILL)
+      if Int.random(in: 0..<4) == 0 {
+        try server.wipe()
+        done["wipes", default: 0] += 1
+      }
+      usleep(UInt32.random(in: 0...400_000))
+      try server.start()
+      done["restarts", default: 0] += 1
+    }
+    for pause in paused { kill(pause.process, SIGCONT) }
+    let count = judge.count
+    print("\(done): most at once \(count.most) of 8, served \(count.served.values.reduce(0, +))")
+    #expect(count.most <= 8)
+    #expect(count.served.values.reduce(0, +) > 20)
+  }
+
   @Test("Programs are served evenly, and the permits are used")
   func even() throws {
     let (server, judge) = try prepared()
