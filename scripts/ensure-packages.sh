@@ -37,6 +37,9 @@ if [ "${1:-build}" = costs ]; then
   need binutils command -v strip
 elif [ "${1:-build}" = redis ]; then
   need redis-server command -v redis-server
+  # For TLS.
+  need stunnel4 command -v stunnel
+  need openssl command -v openssl
 elif [ "${1:-build}" = deb ]; then
   need debhelper command -v dh
   need dpkg-dev command -v dpkg-buildpackage
