@@ -7,7 +7,7 @@ let package = Package(
   name: "fuzz",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(name: "headgate", path: "../.."),
+    .package(name: "headgate", path: "../..", traits: ["Redis"]),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
   ],
   targets: [
@@ -16,6 +16,7 @@ let package = Package(
       dependencies: [
         .product(name: "HeadgateCurl", package: "headgate"),
         .product(name: "HeadgateDispatch", package: "headgate"),
+        .product(name: "HeadgateRedis", package: "headgate"),
         .product(name: "HeadgateThreads", package: "headgate"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),

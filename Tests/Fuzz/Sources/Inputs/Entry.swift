@@ -7,6 +7,7 @@ private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
   "events": fuzzEvents,
   "fields": fuzzFields,
   "heads": fuzzHeads,
+  "replies": fuzzReplies,
 ]
 
 private let chosen = {
