@@ -49,20 +49,28 @@ public struct RedisNamespace: Sendable {
   ///   - version: Limits with a version that is not higher than the present one are ignored.
   ///   - endPoints: The limits of end-points.
   ///   - scopes: The limits of scopes.
+  ///   - quarantine: How long the permits of a program stay counted after its lease has ended uncleanly, at most a day.
+  ///     A program that was paused may still run its requests then: choose the longest pause and the longest request.
   /// - Returns: How many were set. A limit for long requests counts as one.
-  /// - Throws: ``RedisError`` if Redis can't be used.
+  /// - Throws: ``RedisError`` if Redis can't be used, or if the version or the quarantine is invalid.
   @discardableResult
   public func configure(
-    version: Int, endPoints: [EndPoint: EndPointLimits] = [:], scopes: [RequestScope: ScopeLimits] = [:]
+    version: Int, endPoints: [EndPoint: EndPointLimits] = [:], scopes: [RequestScope: ScopeLimits] = [:],
+    quarantine: Duration = .zero
   ) throws(RedisError) -> Int {
     guard version > 0 else { throw RedisError("the version of limits must be 1 or more") }
+    guard quarantine >= .zero, quarantine <= .seconds(86_400) else {
+      throw RedisError("a quarantine must be from 0 to 86,400 seconds, not \(quarantine)")
+    }
     var rules: [String: String] = [:]
     for (endPoint, limits) in endPoints {
       let scope = PermitClass.escaped(endPoint.description)
-      rules[scope] = PermitClass.rule(limits)
-      rules[scope + "%7Clong"] = "\(limits.long)|0||"
+      rules[scope] = PermitClass.rule(limits, quarantine)
+      rules[scope + "%7Clong"] = PermitClass.rule(long: limits, quarantine)
     }
-    for (scope, limits) in scopes { rules[PermitClass.escaped(scope.description)] = PermitClass.rule(limits) }
+    for (scope, limits) in scopes {
+      rules[PermitClass.escaped(scope.description)] = PermitClass.rule(limits, quarantine)
+    }
     let words = ["\(version)"] + rules.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
     return Int(try run(.configure, words).integer ?? 0)
   }

@@ -35,9 +35,12 @@ enum RedisShare {
   }
 
   /// Sets limits in a namespace. Returns how many were set.
-  static func configure(_ text: String, version: Int, _ limits: [EndPoint: EndPointLimits]) throws(FetchProblem) -> Int
-  {
-    do throws(RedisError) { return try namespace(text).configure(version: version, endPoints: limits) } catch {
+  static func configure(
+    _ text: String, version: Int, _ limits: [EndPoint: EndPointLimits], quarantine: Duration
+  ) throws(FetchProblem) -> Int {
+    do throws(RedisError) {
+      return try namespace(text).configure(version: version, endPoints: limits, quarantine: quarantine)
+    } catch {
       throw FetchProblem("\(error)", status: .network)
     }
   }
@@ -53,8 +56,9 @@ enum RedisShare {
 
   static func status(_ text: String) throws(FetchProblem) -> [String] { throw missing }
 
-  static func configure(_ text: String, version: Int, _ limits: [EndPoint: EndPointLimits]) throws(FetchProblem) -> Int
-  {
+  static func configure(
+    _ text: String, version: Int, _ limits: [EndPoint: EndPointLimits], quarantine: Duration
+  ) throws(FetchProblem) -> Int {
     throw missing
   }
 

@@ -117,12 +117,25 @@ struct ShareInitCommand: AsyncParsableCommand {
   @Option(help: ArgumentHelp("The version of these limits. (default: 1)", valueName: "n"), transform: OptionValue.count)
   var version = 1
 
+  @Option(
+    help: ArgumentHelp(
+      "How long the permits of a program stay counted after its lease has ended without a release: the longest pause "
+        + "of a program and the longest request. (default: 0)", valueName: "seconds"),
+    transform: OptionValue.quarantine)
+  var quarantine: Duration = .zero
+
+  func validate() throws {
+    guard quarantine == .zero || !limit.isEmpty else {
+      throw ValidationError("--quarantine is a part of limits: give --limit, too")
+    }
+  }
+
   func run() async throws {
     guard case .redis(let url) = share else {
       throw FetchProblem("only Redis stores limits; give redis://HOST:PORT", status: .usage)
     }
     let limits = Dictionary(limit.map { ($0.endPoint, $0.limits) }) { $1 }
-    let set = try RedisShare.configure(url, version: version, limits)
+    let set = try RedisShare.configure(url, version: version, limits, quarantine: quarantine)
     ShareText.say(
       set == 0 && !limits.isEmpty
         ? "nothing was changed: the limits there have version \(version) or a higher one; give a higher --version"
@@ -137,6 +150,13 @@ struct EndPointLimit: Hashable, Sendable {
 }
 
 extension OptionValue {
+  /// Zero to 86,400 seconds.
+  static func quarantine(_ text: String) throws(OptionError) -> Duration {
+    let duration = try secondsOrNone(text)
+    guard duration <= .seconds(86_400) else { throw OptionError("at most 86400 seconds") }
+    return duration
+  }
+
   /// `host:port=n`.
   static func endPointLimit(_ text: String) throws(OptionError) -> EndPointLimit {
     guard let sign = text.lastIndex(of: "=") else { throw OptionError("write it as api.example.com:443=8") }

@@ -15,7 +15,7 @@ struct PermitClass: Sendable {
     var rules = [(scope: endPoint, rule: Self.rule(demand.limits))]
     if demand.lane == .long {
       words.append("\(endPoint)%7Clong 1")
-      rules.append((endPoint + "%7Clong", "\(demand.limits.long)|0||"))
+      rules.append((endPoint + "%7Clong", Self.rule(long: demand.limits)))
     }
     for scope in demand.scopes {
       let name = Self.escaped(scope.description)
@@ -35,15 +35,21 @@ struct PermitClass: Sendable {
     }
   }
 
-  static func rule(_ limits: EndPointLimits) -> String {
-    rule("\(limits.requests)", limits.rates, limits.minimumInterval, limits.budgets)
+  static func rule(_ limits: EndPointLimits, _ quarantine: Duration = .zero) -> String {
+    rule("\(limits.requests)", quarantine, limits.rates, limits.minimumInterval, limits.budgets)
   }
 
-  static func rule(_ limits: ScopeLimits) -> String {
-    rule(limits.requests.map { "\($0)" } ?? "", limits.rates, limits.minimumInterval, limits.budgets)
+  static func rule(_ limits: ScopeLimits, _ quarantine: Duration = .zero) -> String {
+    rule(limits.requests.map { "\($0)" } ?? "", quarantine, limits.rates, limits.minimumInterval, limits.budgets)
   }
 
-  private static func rule(_ limit: String, _ rates: [Rate], _ interval: Duration, _ budgets: [Budget]) -> String {
+  static func rule(long limits: EndPointLimits, _ quarantine: Duration = .zero) -> String {
+    rule("\(limits.long)", quarantine, [], .zero, [])
+  }
+
+  private static func rule(
+    _ limit: String, _ quarantine: Duration, _ rates: [Rate], _ interval: Duration, _ budgets: [Budget]
+  ) -> String {
     var rings = rates.map { rate in
       let nanoseconds = rate.period.wholeNanoseconds
       let count = Int64(rate.count)
@@ -53,7 +59,8 @@ struct PermitClass: Sendable {
     }
     if interval > .zero { rings.append("1:\((interval.wholeNanoseconds + 999) / 1000)") }
     let amounts = budgets.map { "\(budget($0.name)):\($0.units):\(guarded($0.window.wholeNanoseconds, .zero))" }
-    return "\(limit)|0|\(rings.joined(separator: ","))|\(amounts.joined(separator: ","))"
+    let pause = quarantine.wholeNanoseconds / 1000
+    return "\(limit)|\(pause)|\(rings.joined(separator: ","))|\(amounts.joined(separator: ","))"
   }
 
   /// Microseconds, extended like a ``HeadgateDispatch/Rate`` so that it also holds where the server counts.

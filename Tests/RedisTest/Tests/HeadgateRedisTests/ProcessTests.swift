@@ -1,4 +1,5 @@
 import Foundation
+import HeadgateDispatch
 import HeadgateRedis
 import Testing
 
@@ -22,9 +23,12 @@ import Testing
     return worker
   }
 
-  private func prepared() throws -> (RedisServer, Judge) {
+  /// - Parameter quarantine: In seconds, with the limit of all tests.
+  private func prepared(quarantine: Int = 0) throws -> (RedisServer, Judge) {
     let server = try RedisServer()
-    try RedisNamespace(server.url).configure(version: 1)
+    let limits = [try EndPoint(host: "example.com", port: 1): try EndPointLimits(requests: Self.limit)]
+    try RedisNamespace(server.url).configure(
+      version: 1, endPoints: quarantine > 0 ? limits : [:], quarantine: .seconds(quarantine))
     return (server, Judge(server.folder))
   }
 
@@ -59,9 +63,11 @@ import Testing
     #expect(count.served.values.reduce(0, +) > 50)
   }
 
-  @Test("A program that is paused for two leases: no more run than the limit and its own requests")
-  func paused() throws {
-    let (server, judge) = try prepared()
+  @Test(
+    "A program that is paused for two leases: no more run than the limit and its own requests, or with a quarantine",
+    arguments: [0, 3])
+  func paused(quarantine: Int) throws {
+    let (server, judge) = try prepared(quarantine: quarantine)
     let workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 30) }
     defer { end(workers) }
     let begin = Date()
@@ -75,8 +81,8 @@ import Testing
       pauses += 1
     } while Date().timeIntervalSince(begin) < Self.seconds
     let count = judge.count
-    print("\(pauses) pauses; most at once \(count.most) of \(Self.limit) and at most 2 of a paused program")
-    #expect(count.most <= Self.limit + 2)
+    print("\(pauses) pauses, quarantine \(quarantine) s; most at once \(count.most) of \(Self.limit)")
+    #expect(count.most <= Self.limit + (quarantine > 0 ? 0 : 2))
     #expect(count.served.count == Self.number)
   }
 
