@@ -11,8 +11,6 @@ final class Judge: Sendable {
     /// Processes whose lease may have ended while they could not know.
     var exempt: Set<Int32> = []
     var served: [Int32: Int] = [:]
-    /// The time in which permits were in use, summed.
-    var used = 0.0
   }
 
   let path: String
