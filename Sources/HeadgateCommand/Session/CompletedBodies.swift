@@ -67,13 +67,7 @@ final class CompletedBodies: Sendable {
     }
     for index in batch.indices { batch[index].rename(in: folder) }
     for (inner, indices) in Dictionary(grouping: batch.indices.filter { batch[$0].isNamed }, by: { batch[$0].inner }) {
-      do throws(SystemError) {
-        if inner.isEmpty {
-          try folderSync.syncHere()
-        } else {
-          try Descriptor.syncFolder(FileName.path(inner, in: folder))
-        }
-      } catch {
+      do throws(SystemError) { try syncFolder(inner) } catch {
         for index in indices { batch[index].ending = .unnamed(error) }
       }
     }
@@ -82,6 +76,18 @@ final class CompletedBodies: Sendable {
       if entry.isNamed { journal.addLater(SessionEvent.done(key: entry.body.key).line) }
       entry.continuation.resume(returning: entry.ending)
     }
+  }
+
+  /// Renames the part file of a body, and returns once that is on disk. Blocks.
+  func rename(_ name: String) throws(SystemError) {
+    try Descriptor.movePart(of: name, in: folder)
+    try syncFolder(FilePaths.folder(of: name))
+  }
+
+  /// - Parameter inner: A folder below the session's. Nil for the session's own.
+  private func syncFolder(_ inner: String?) throws(SystemError) {
+    guard let inner else { return try folderSync.syncHere() }
+    try Descriptor.syncFolder(FileName.path(inner, in: folder))
   }
 
   /// A body on its way. Its steps do nothing once one of them has failed.
@@ -99,8 +105,8 @@ final class CompletedBodies: Sendable {
     /// Whether nothing has failed.
     var isNamed: Bool { if case .named = ending { true } else { false } }
 
-    /// The folder below the session's, or empty text.
-    var inner: String { FilePaths.folder(of: body.file.name) ?? "" }
+    /// The folder below the session's. Nil for the session's own.
+    var inner: String? { FilePaths.folder(of: body.file.name) }
 
     var line: String { SessionEvent.whole(key: body.key, body.file, inode: inode).line }
 
@@ -125,8 +131,9 @@ final class CompletedBodies: Sendable {
 
     mutating func rename(in folder: String) {
       guard isNamed else { return }
-      let path = FileName.path(body.file.name, in: folder)
-      do throws(SystemError) { try Descriptor.move(path + ".part", to: path) } catch { ending = .unnamed(error) }
+      do throws(SystemError) { try Descriptor.movePart(of: body.file.name, in: folder) } catch {
+        ending = .unnamed(error)
+      }
     }
   }
 }

@@ -90,9 +90,10 @@ extension Descriptor {
     return SessionState.Found(size: Int(info.st_size), inode: UInt64(info.st_ino))
   }
 
-  /// Renames a file. It replaces an existing file of the new name.
-  static func move(_ path: String, to name: String) throws(SystemError) {
-    guard rename(path, name) == 0 else { throw .last }
+  /// Gives a part file its final name. It replaces an existing file of that name.
+  static func movePart(of name: String, in folder: String) throws(SystemError) {
+    let path = FileName.path(name, in: folder)
+    guard rename(path + ".part", path) == 0 else { throw .last }
   }
 
   static func remove(_ path: String) { unlink(path) }

@@ -172,17 +172,9 @@ final class PartWriter {
 extension Session {
   /// Renames a part file that an earlier run has completed. Returns its path once the folder is on disk.
   func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
-    let path = path(file.name)
-    try await looks.perform { [folder, folderSync] () throws(SystemError) in
-      try Descriptor.move(path + ".part", to: path)
-      if let inner = FilePaths.folder(of: file.name) {
-        try Descriptor.syncFolder(FileName.path(inner, in: folder))
-      } else {
-        try folderSync.syncHere()
-      }
-    }
+    try await looks.perform { [completed] () throws(SystemError) in try completed.rename(file.name) }
     confirm(key)
-    return path
+    return path(file.name)
   }
 
   /// Makes the folder of a name, and writes the entries for it to the disk.
