@@ -5,6 +5,8 @@ let permitsScript = #"""
   local ahead = 1000000    -- how long before its start a permit may be granted, in microseconds
   local retry = nil        -- when a start becomes possible that a rate or a budget forbids now
   local learning = learn > now
+  -- Since when a wish waits that comes now. A line is in the order of these texts, hence the leading zeros.
+  local since = string.format('%016.0f', now)
 
   local function scopes(class) return class:match('^[^|]*'):gmatch('(%S+) (%d+)') end
 
@@ -35,14 +37,11 @@ let permitsScript = #"""
   end
   -- Whose first wish comes to the end of the line keeps its place while it has wishes.
   local function register(session, class, number)
+    if number <= 0 then return unregister(session, class) end
     local field = session .. '\t' .. class
     local _, age = wish(field)
-    if number <= 0 then
-      if age then forget(field, class, age) end
-      return
-    end
     if not age then
-      age = string.format('%016.0f', now)
+      age = since
       for scope in scopes(class) do call('ZADD', waiting, 0, line(scope, age, field)) end
       call('ZADD', index, 0, 'W\t' .. field)
     end
@@ -93,12 +92,11 @@ let permitsScript = #"""
     local number, age = wish(field)
     if num(number) > 1 then
       -- Behind all others for the next one: programs take turns.
-      local later = string.format('%016.0f', now)
       for scope in scopes(class) do
         call('ZREM', waiting, line(scope, age, field))
-        call('ZADD', waiting, 0, line(scope, later, field))
+        call('ZADD', waiting, 0, line(scope, since, field))
       end
-      call('HSET', wants, field, text(number - 1) .. ' ' .. later)
+      call('HSET', wants, field, text(number - 1) .. ' ' .. since)
     elseif age then
       forget(field, class, age)
     end

@@ -7,11 +7,11 @@ let attachScript = #"""
   if sequence <= num(call('HGET', ticks, me .. '\tattach')) then return 'LATE' end
   local known = call('HMGET', meta, 'run', 'epoch')
   if known[1] == 'init' and num(tick) == 0 then
-    epoch = text(math.max(num(known[2]), num(tick), math.floor(now / 1000)) + 1)
+    epoch = text(math.max(num(known[2]), math.floor(now / 1000)) + 1)
     call('HSET', meta, 'run', run, 'epoch', epoch)
   elseif not known[1] or known[1] == 'init' or (run ~= '' and known[1] ~= run) then
-    -- A restart, another server, or an empty one, even if that was configured again. Milliseconds, since a server that has lost everything must not come
-    -- to an epoch that was before.
+    -- A restart, another server, or an empty one, even if that was configured again. Milliseconds, since a server that has
+    -- lost everything must not come to an epoch that was before.
     epoch = text(math.max(num(known[2]) + 1, num(tick) + 1, math.floor(now / 1000)))
     learn, grace, learning = now + lease, now + lease, true
     local survivors = call('ZCARD', sessions)
