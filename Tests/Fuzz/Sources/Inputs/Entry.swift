@@ -25,6 +25,18 @@ public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
+/// The bytes in pieces of 1 to 7, as they say themselves.
+func pieces(of bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
+  var pieces: [[UInt8]] = []
+  var rest = bytes[...]
+  while let first = rest.first {
+    let count = min(rest.count, 1 + Int(first % 7))
+    pieces.append(Array(rest.prefix(count)))
+    rest = rest.dropFirst(count)
+  }
+  return pieces
+}
+
 /// The same input gives the same numbers.
 struct FixedRandom: RandomNumberGenerator {
   var state: UInt64 = 1

@@ -5,14 +5,7 @@
   let longest = 64
   let whole = events([Array(bytes)], longest)
   precondition(whole.events.allSatisfy { $0.data.utf8.count <= 3 * longest })
-  var pieces: [[UInt8]] = []
-  var rest = bytes[...]
-  while let first = rest.first {
-    let count = min(rest.count, 1 + Int(first % 7))
-    pieces.append(Array(rest.prefix(count)))
-    rest = rest.dropFirst(count)
-  }
-  let cut = events(pieces, longest)
+  let cut = events(pieces(of: bytes), longest)
   precondition(whole.events == cut.events && whole.id == cut.id && whole.failed == cut.failed)
 }
 

@@ -4,14 +4,7 @@
 @Sendable func fuzzReplies(_ bytes: UnsafeRawBufferPointer) {
   let whole = replies([Array(bytes)])
   precondition(whole.values.allSatisfy { size($0) <= bounds.elements + 1 })
-  var pieces: [[UInt8]] = []
-  var rest = bytes[...]
-  while let first = rest.first {
-    let count = min(rest.count, 1 + Int(first % 7))
-    pieces.append(Array(rest.prefix(count)))
-    rest = rest.dropFirst(count)
-  }
-  let cut = replies(pieces)
+  let cut = replies(pieces(of: bytes))
   precondition(whole.values == cut.values && whole.failure == cut.failure)
 }
 

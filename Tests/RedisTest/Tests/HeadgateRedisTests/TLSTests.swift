@@ -1,7 +1,9 @@
 import Foundation
 import HeadgateDispatch
-import HeadgateRedis
+import HeadgateThreads
 import Testing
+
+@testable import HeadgateRedis
 
 /// Redis's own TLS, reached by the configuration of stunnel in docs/redis.md.
 @Suite struct TLSTests {
@@ -79,23 +81,10 @@ import Testing
     let process = try run("stunnel", file("stunnel.conf"))
     // A process that has just been started has no event for this.
     for _ in 0..<500 {
-      if isListening() { return process }
+      let place = RedisURL.Place.host("127.0.0.1", port: "\(port)")
+      if (try? RedisSocket.connect(to: place, by: .after(.seconds(1)))) != nil { return process }
       usleep(10_000)
     }
     throw RedisServerError()
-  }
-
-  private func isListening() -> Bool {
-    let line = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(line) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = in_port_t(port).bigEndian
-    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-    return withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(line, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-      }
-    }
   }
 }
