@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 # All with one scratch path: Headgate itself is built once.
 scratch=.build-example
 output=$(mktemp)
-trap 'rm -rf "$output" "$scratch"' EXIT
+readme=$(mktemp)
+trap 'rm -rf "$output" "$readme" "$scratch"' EXIT
 
 build() { # a package
   swift build --package-path "$1" --scratch-path "$scratch" > "$output" 2>&1 || { cat "$output" >&2; exit 1; }
@@ -25,8 +26,7 @@ compare() { # what should be printed, and the program with its arguments
 
 # The README shows the code and the output of this one.
 build Examples/FirstDispatch
-expected=$(mktemp)
-python3 - > "$expected" << 'PY'
+python3 - > "$readme" << 'PY'
 import pathlib, re, sys
 readme = pathlib.Path("README.md").read_text()
 source = pathlib.Path("Examples/FirstDispatch/Sources/FirstDispatch/main.swift").read_text()
@@ -37,8 +37,7 @@ if readme[: readme.index(block)].count("\n") > 45:
     sys.exit("README.md: the first example begins after line 45")
 print(re.findall(r"```text\n(.*?)```", readme, re.S)[0].strip())
 PY
-compare "$expected" FirstDispatch
-rm -f "$expected"
+compare "$readme" FirstDispatch
 
 for package in ChunkedUpload Service; do
   build "Examples/$package"
