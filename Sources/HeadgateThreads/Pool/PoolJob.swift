@@ -5,8 +5,7 @@ import Synchronization
 /// It ends exactly once: its body returns or throws, or it is cancelled, discarded or disposed of before it starts.
 // Unchecked: the thread that moves `word` from queued to running owns the body until it moves `word` on. The rest is
 // constant.
-@usableFromInline
-class PoolJob: @unchecked Sendable {
+@usableFromInline class PoolJob: @unchecked Sendable {
   @usableFromInline final let core: PoolCore
 
   // Runs the body and stores its result; returns true for a failure. A function without captures, specialized for the

@@ -1,8 +1,7 @@
 /// A job with its body and storage for its result, in one object.
 // Unchecked: as for PoolJob. The fields belong to the thread that has claimed or dropped the job, until its end. Then
 // `result` is constant.
-@usableFromInline
-final class ResultJob<Success: ~Copyable, Failure: Error>: PoolJob, @unchecked Sendable {
+@usableFromInline final class ResultJob<Success: ~Copyable, Failure: Error>: PoolJob, @unchecked Sendable {
   // No field's layout depends on the generic types, so the class's own code, above all its destructor, need not look
   // them up. With a `Result` stored inline, every job did so twice. Exclusivity is not checked: the job's word already
   // excludes concurrent access to both fields.
