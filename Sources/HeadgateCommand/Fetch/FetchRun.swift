@@ -207,11 +207,12 @@ final class FetchRun: Sendable {
   private func failedEnough() {
     hasFailedEnough.withLock { $0 = true }
     stopReading()
+    dispatcher.beginShutDown(.graceful)
+    transport.stopWaitingForNames()
+    // Last, so that nothing starts once it is read.
     report.show(
       "headgate: \(report.tally.failed) failed, and --max-failures is \(options.maxFailures ?? 0): running requests are "
         + "finished, and the rest is skipped" + (session == nil ? "" : "; the same command continues the session"))
-    dispatcher.beginShutDown(.graceful)
-    transport.stopWaitingForNames()
   }
 
   /// The disk accepts no more files. This is reported once, and nothing more is fetched.

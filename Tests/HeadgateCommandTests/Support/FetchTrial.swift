@@ -10,13 +10,17 @@ final class FetchTrial: Sendable {
   private let streams: FetchRun.Streams
 
   /// Parses the arguments as the command does. `@/` in them stands for the test's folder.
-  init(_ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil) throws {
+  init(
+    _ arguments: [String], in folder: TemporaryFolder, input: String = "", output: Int32? = nil, messages: Int32? = nil
+  )
+    throws
+  {
     self.folder = folder
     try folder.write(input, to: "stdin")
     streams = FetchRun.Streams(
       input: try Descriptor.openForReading(folder.file("stdin")),
       output: try output ?? Descriptor.create(folder.file("stdout")),
-      messages: try Descriptor.create(folder.file("stderr"))
+      messages: try messages ?? Descriptor.create(folder.file("stderr"))
     )
     let arguments = arguments.map { $0.hasPrefix("@/") ? folder.file(String($0.dropFirst(2))) : $0 }
     run = try FetchRun(try FetchCommand.parse(arguments).options(), streams: streams)
