@@ -1,5 +1,6 @@
-import HeadgateThreads
 import Testing
+
+@testable import HeadgateThreads
 
 @Suite(.timeLimit(.minutes(2))) struct RendezvousTests {
   @Test("P05 each put meets one take, and returns after it")
@@ -60,5 +61,19 @@ import Testing
     #expect(until { empty.waitingCounts.takers == 1 })
     empty.close()
     #expect(try taker.result() == .error(.closed))
+  }
+
+  @Test("P16 a queue is not closed while elements still pass, as between the two steps of a close")
+  func closeBegun() throws {
+    let queue = try BlockingQueue<Int>(capacity: 0)
+    let taker = try Blocked { ending { () throws(WaitError) in try queue.take() } }
+    #expect(until { queue.waitingCounts.takers == 1 })
+    queue.core.close()
+    #expect(!queue.isClosed)
+    #expect(try queue.tryPut(1))
+    #expect(try taker.result() == .value(1))
+    queue.close()
+    #expect(queue.isClosed)
+    #expect(ending(of: { () throws(WaitError) in try queue.put(2) }) == .error(.closed))
   }
 }

@@ -106,6 +106,26 @@ import Testing
     #expect(ran.withLock { $0 } == 1)
   }
 
+  @Test(
+    "A named priority that the system does not permit is no error: the thread keeps its nice value",
+    arguments: [ThreadPriority.standard, .userInitiated, .userInteractive]
+  )
+  func named(priority: ThreadPriority) async throws {
+    let nice = try await onThread {
+      let niced = try ManagedThread.spawn { () throws -> [Int] in
+        giveUpRights()
+        try ManagedThread.current.setPriority(.nice(10))
+        let thread = try ManagedThread.spawn(ThreadAttributes(priority: priority)) {
+          try ManagedThread.current.effectivePriority().nice
+        }
+        try ManagedThread.current.setPriority(priority)
+        return [try thread.join(), try ManagedThread.current.effectivePriority().nice]
+      }
+      return try niced.join()
+    }
+    #expect(nice == [10, 10])
+  }
+
   @Test("P33 if the system has no more threads, that is an error, and the body is kept for the next attempt")
   func noMoreThreads() async throws {
     let gone = Latch()
