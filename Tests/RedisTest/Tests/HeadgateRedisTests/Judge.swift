@@ -1,6 +1,8 @@
 import Foundation
 import Synchronization
 
+@testable import worker
+
 /// Counts the permits that processes show it: connections to a socket.
 final class Judge: Sendable {
   struct Count {
@@ -17,18 +19,9 @@ final class Judge: Sendable {
   private let counted = Mutex(Count())
   private let listener: Int32
 
-  init(_ folder: URL) {
+  init(_ folder: URL) throws {
     path = folder.appending(path: "judge").path
-    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-    _ = withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
-    _ = listen(listener, 512)
+    listener = try UnixSocket.listen(path)
     Thread.detachNewThread { [self] in run() }
   }
 

@@ -14,13 +14,17 @@ import Testing
   private static let number = environment["HEADGATE_REDIS_PROCESSES"].flatMap { Int($0) } ?? 8
   private static let limit = 4
 
-  private func start(_ server: RedisServer, _ judge: Judge, milliseconds: Int, limit: Int = limit) throws -> Process {
+  private func start(_ arguments: [String]) throws -> Process {
     let worker = Process()
     // Beside the test bundle.
     worker.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "worker")
-    worker.arguments = [server.url, "\(limit)", "\(milliseconds)", judge.path]
+    worker.arguments = arguments
     try worker.run()
     return worker
+  }
+
+  private func start(_ url: String, _ judge: Judge, milliseconds: Int, limit: Int = limit) throws -> Process {
+    try start([url, "\(limit)", "\(milliseconds)", judge.path])
   }
 
   /// - Parameter quarantine: In seconds, with the limit of all tests.
@@ -29,7 +33,7 @@ import Testing
     let limits = [try EndPoint(host: "example.com", port: 1): try EndPointLimits(requests: Self.limit)]
     try RedisNamespace(server.url).configure(
       version: 1, endPoints: quarantine > 0 ? limits : [:], quarantine: .seconds(quarantine))
-    return (server, Judge(server.folder))
+    return (server, try Judge(server.folder))
   }
 
   private func end(_ workers: [Process]) {
@@ -40,7 +44,7 @@ import Testing
   @Test("Killed programs never make more run than the limit, and what they held is used again")
   func killed() throws {
     let (server, judge) = try prepared()
-    var workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 30) }
+    var workers = try (0..<Self.number).map { _ in try start(server.url, judge, milliseconds: 30) }
     defer { end(workers) }
     let begin = Date()
     var kills = 0
@@ -49,7 +53,7 @@ import Testing
       let place = Int.random(in: workers.indices)
       kill(workers[place].processIdentifier, SIGKILL)
       workers[place].waitUntilExit()
-      workers[place] = try start(server, judge, milliseconds: 30)
+      workers[place] = try start(server.url, judge, milliseconds: 30)
       kills += 1
     }
     let most = judge.count.most
@@ -68,7 +72,7 @@ import Testing
     arguments: [0, 3])
   func paused(quarantine: Int) throws {
     let (server, judge) = try prepared(quarantine: quarantine)
-    let workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 30) }
+    let workers = try (0..<Self.number).map { _ in try start(server.url, judge, milliseconds: 30) }
     defer { end(workers) }
     let begin = Date()
     var pauses = 0
@@ -87,12 +91,18 @@ import Testing
   }
 
   @Test(
-    "Kills, pauses, cut connections, restarts and lost data at once: no more run than the limit and what the paused ran"
+    "Kills, pauses, cut and silent links, restarts and lost data at once: no more run than the limit and what the paused ran"
   )
   func storm() throws {
     let (server, judge) = try prepared()
-    var workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 50, limit: 8) }
-    defer { end(workers) }
+    // Each program has a link of its own.
+    let links = try (0..<Self.number).map { place in
+      let path = server.folder.appending(path: "link\(place)").path
+      return (url: "unix:\(path)", relay: try start(["relay", path, server.folder.appending(path: "r.sock").path]))
+    }
+    var workers = try links.map { try start($0.url, judge, milliseconds: 50, limit: 8) }
+    defer { end(workers + links.map { $0.relay }) }
+    var silent: [(relay: Int32, until: Date)] = []
     var paused: [(process: Int32, until: Date)] = []
     var resumed: [(process: Int32, moment: Date)] = []
     var done: [String: Int] = [:]
@@ -112,13 +122,17 @@ import Testing
       for place in resumed.indices.reversed() where resumed[place].moment + 1 < Date() {
         judge.exempt(resumed.remove(at: place).process, false)
       }
+      for place in silent.indices.reversed() where silent[place].until < Date() {
+        kill(silent.remove(at: place).relay, SIGCONT)
+      }
       let place = Int.random(in: workers.indices)
       let process = workers[place].processIdentifier
+      let relay = links[place].relay.processIdentifier
       switch Int.random(in: 0..<10) {
       case 0..<5 where !paused.contains { $0.process == process }:
         kill(process, SIGKILL)
         workers[place].waitUntilExit()
-        workers[place] = try start(server, judge, milliseconds: 50, limit: 8)
+        workers[place] = try start(links[place].url, judge, milliseconds: 50, limit: 8)
         done["kills", default: 0] += 1
       case 5 where paused.count < 6 && !judge.count.exempt.contains(process):
         judge.exempt(process, true)
@@ -130,6 +144,11 @@ import Testing
         let kind = Bool.random() ? "normal" : "pubsub"
         _ = try? ScriptClient(server, "cutter").connection.call(["CLIENT", "KILL", "TYPE", kind])
         done["cuts", default: 0] += 1
+      case 8 where silent.count < 6 && !silent.contains { $0.relay == relay }:
+        // What is sent meanwhile arrives late, when the lease has ended. The program itself counts: it knows the time.
+        kill(relay, SIGSTOP)
+        silent.append((relay, Date() + Double.random(in: 0.2...2.5)))
+        done["silences", default: 0] += 1
       default: break
       }
       guard nextRestart < Date() else { continue }
@@ -153,7 +172,7 @@ import Testing
   @Test("Programs are served evenly, and the permits are used")
   func even() throws {
     let (server, judge) = try prepared()
-    let workers = try (0..<Self.number).map { _ in try start(server, judge, milliseconds: 50, limit: 8) }
+    let workers = try (0..<Self.number).map { _ in try start(server.url, judge, milliseconds: 50, limit: 8) }
     defer { end(workers) }
     while judge.count.served.count < Self.number { usleep(10_000) }
     judge.reset()
