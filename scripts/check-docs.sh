@@ -15,20 +15,10 @@ if command -v docc > /dev/null; then
   # From the modules of the debug build. (`swift package dump-symbol-graph` builds with all traits on: NIO and its like.)
   swift build --build-tests
   modules=$(swift build --show-bin-path)
-  triple=$(swiftc -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["triple"])')
-  maps=(-Xcc -fmodule-map-file=Sources/CCurlSystem/module.modulemap)
-  for map in "$modules"/{CCurl,CHeadgate}.build/module.modulemap; do maps+=(-Xcc "-fmodule-map-file=$map"); done
   names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
     HeadgateSharing HeadgateInstruments Headgate)
   for module in "${names[@]}" HeadgateAsyncHTTPClient; do
-    mkdir -p "$graphs/$module"
-    swift-symbolgraph-extract -module-name "$module" -target "$triple" -I "$modules/Modules" "${maps[@]}" \
-      -output-dir "$graphs/$module" -minimum-access-level public
-    catalog=Sources/$module/$module.docc
-    [ -d "$catalog" ] || catalog=
-    docc convert ${catalog:+"$catalog"} --additional-symbol-graph-dir "$graphs/$module" --fallback-display-name "$module" \
-      --fallback-bundle-identifier "headgate.$module" --fallback-default-module-kind "" \
-      --output-path "$made/$module.doccarchive" --warnings-as-errors
+    scripts/convert-docs.sh "$module" "$modules" "$graphs" "$made"
   done
   interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" "${names[@]}")
   rm -rf "$graphs"

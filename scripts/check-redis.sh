@@ -1,11 +1,29 @@
 #!/usr/bin/env bash
-# The trait Redis: the module's tests on a real server. They are a package of their own, since the library's plain build
-# knows nothing of Redis. About a minute on two cores. Arguments go to `swift test`.
+# The trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The tests
+# are a package of their own, since the library's plain build knows nothing of Redis. About two minutes on two cores. With
+# arguments, which go to `swift test`, only tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 scripts/ensure-packages.sh redis
 scripts/run-tests.sh --no-parallel --package-path Tests/RedisTest --scratch-path .build-redis "$@"
+
+if [ $# -eq 0 ]; then
+  # The tests' package has its build manifest in the same folder.
+  swift build --disable-build-manifest-caching --package-path Examples/TwoMachines --scratch-path .build-redis
+  diff Examples/TwoMachines/Expected.txt <(timeout -k 5 60 .build-redis/debug/TwoMachines)
+  if command -v docc > /dev/null; then
+    graphs=$(mktemp -d)
+    trap 'rm -rf "$graphs"' EXIT
+    scripts/convert-docs.sh HeadgateRedis .build-redis/debug "$graphs" "$graphs"
+    interface=$(cd "$graphs" && "$OLDPWD/scripts/public-interface.py" HeadgateRedis)
+    if ! diff -u docs/public-interface-redis.txt - <<< "$interface"; then
+      printf '%s\n' "$interface" > docs/public-interface-redis.txt
+      echo "The public interface has changed: docs/public-interface-redis.txt is written anew. Read what differs, and commit it." >&2
+      exit 1
+    fi
+  fi
+fi
 rm -rf .build-redis
 echo "the trait Redis is as it should be"

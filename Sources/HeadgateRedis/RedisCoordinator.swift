@@ -11,7 +11,7 @@ import HeadgateThreads
 /// lease, which a thread of its own renews: if the program dies, its permits are free again when the lease ends. A
 /// permit takes two round trips. After Redis has restarted or lost its data, nothing is granted until the programs have
 /// told what they hold, at most for a lease. If programs have configured different limits, the strictest apply, unless
-/// ``RedisNamespace/configure(version:endPoints:scopes:)`` has set some.
+/// ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)`` has set some.
 public final class RedisCoordinator: GateCoordinator {
   /// Where Redis is.
   public let url: RedisURL

@@ -1,0 +1,37 @@
+import Foundation
+import HeadgateRedis
+
+/// A Redis server of this example on a free port, without a file of its own.
+struct RedisServer {
+  let url: String
+  private let process: Process
+
+  init() throws {
+    // Another program may have the port: then try the next one.
+    for port in Int.random(in: 20_000...28_000)... {
+      let server = Process()
+      server.executableURL = URL(filePath: "/usr/bin/env")
+      server.arguments = [
+        "redis-server", "--port", "\(port)", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+      ]
+      server.standardOutput = FileHandle.nullDevice
+      try server.run()
+      let url = "redis://127.0.0.1:\(port)"
+      while server.isRunning {
+        // A server that does not listen yet refuses.
+        if (try? RedisNamespace(url).status()) != nil {
+          (self.url, process) = (url, server)
+          return
+        }
+        usleep(10_000)
+      }
+      guard server.terminationStatus != 127 else { break }
+    }
+    throw CocoaError(.executableNotLoadable)
+  }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+  }
+}
