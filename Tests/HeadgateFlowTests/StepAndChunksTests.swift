@@ -324,7 +324,8 @@ import Musl
     let file = try TemporaryFile(Self.bytes(30))
     let hand = Hand<Void>()
     let running = Task {
-      try await sendChunks(ofFile: file.path, size: 10, until: .after(.milliseconds(1))) { chunk async throws in
+      // Late enough for the first piece to be read by then.
+      try await sendChunks(ofFile: file.path, size: 10, until: .after(.seconds(1))) { chunk async throws in
         try await hand.async(chunk.offset, heeds: false)()
       }
     }
