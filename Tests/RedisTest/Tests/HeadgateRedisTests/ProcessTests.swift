@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(
-    "Kills, pauses, cut and silent links, restarts and lost data at once: no more run than the limit and what the paused ran"
+    "Kills, pauses, cut and silent links, restarts, lost data, clock steps: no more run than the limit and the paused ran"
   )
   func storm() throws {
     let (server, judge) = try prepared()
@@ -149,6 +149,11 @@ import Testing
         kill(relay, SIGSTOP)
         silent.append((relay, Date() + Double.random(in: 0.2...2.5)))
         done["silences", default: 0] += 1
+      case 9:
+        // The clock steps by an hour, as in `RestartTests.clockStep`.
+        let step = Bool.random() ? "3600000000" : "-3600000000"
+        _ = try? ScriptClient(server, "operator").connection.call(["HINCRBY", "{headgate}:meta", "offset", step])
+        done["clock steps", default: 0] += 1
       default: break
       }
       guard nextRestart < Date() else { continue }
