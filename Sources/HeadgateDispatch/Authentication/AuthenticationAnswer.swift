@@ -22,13 +22,13 @@ public struct AuthenticationAnswer: Sendable {
   /// Cancels the request.
   public static let cancel = AuthenticationAnswer(value: .cancel)
 
-  /// Sends the request again with user and password, by the scheme Basic. Counts as ``default`` if the server does
-  /// not offer Basic: the scheme hardly protects the password, so it is never sent unasked.
+  /// Sends the request again with a user name and password, using the Basic scheme. Counts as ``default`` if the server
+  /// does not offer Basic: because that scheme hardly protects the password, the password is never sent unasked.
   public static func credential(user: String, password: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .basic(user: user, password: password))
   }
 
-  /// Sends the request again with a token, by the scheme Bearer. Counts as ``default`` if the server does not offer
+  /// Sends the request again with a token, using the Bearer scheme. Counts as ``default`` if the server does not offer
   /// Bearer.
   public static func bearer(_ token: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .field(scheme: "bearer", "Bearer " + token))
@@ -60,7 +60,7 @@ public struct AuthenticationAnswer: Sendable {
     }
   }
 
-  /// The value of `Authorization` for `user:password` by the scheme Basic (RFC 7617).
+  /// The value of `Authorization` for `user:password` in the Basic scheme (RFC 7617).
   static func basicAuthorization(_ credentials: String) -> String {
     "Basic " + Data(credentials.utf8).base64EncodedString()
   }

@@ -1,5 +1,5 @@
 /// Parses the offers in a `WWW-Authenticate` field: RFC 9110 section 11.6.1. Commas separate both the schemes and the
-/// parameters of a scheme, and may occur in quoted values.
+/// parameters of a scheme, and can also occur inside quoted values.
 struct AuthenticationOffers {
   private(set) var schemes: [String] = []
   private(set) var realm: String?

@@ -46,8 +46,8 @@ public struct BodyEvents: AsyncSequence, Sendable {
 
 extension StreamedBody {
   /// The body as server-sent events, each delivered as soon as it is complete. Use this to check the response's head
-  /// before reading the events. The body is read once and not reconnected:
-  /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)`` reconnects.
+  /// before reading the events. The body is read once, without reconnecting. To reconnect, use
+  /// ``URLDispatcher/events(from:policy:reconnection:maxEventBytes:)-(DispatchRequest,_,_,_)``.
   ///
   /// - Parameter maxEventBytes: The maximum length in bytes of a line and of an event's data; 8 MiB by default. A
   ///   longer one ends the request with the error `eventTooLarge`.

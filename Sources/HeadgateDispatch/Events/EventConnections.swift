@@ -1,9 +1,9 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Decides when an event stream reconnects. A value: its input is how each connection was answered and how it ended,
-/// its output is the next step. WHATWG HTML, sections 9.2.2 and 9.2.3; `Retry-After` of RFC 9110, section 10.2.3. No
-/// clock, no I/O.
+/// Decides when an event stream reconnects. A value type: it takes how each connection was answered and how it ended,
+/// and returns the next step. Follows WHATWG HTML, sections 9.2.2 and 9.2.3, and RFC 9110, section 10.2.3, for
+/// `Retry-After`. No clock, no I/O.
 struct EventConnections {
   /// How a connection ended.
   enum End {
@@ -22,11 +22,12 @@ struct EventConnections {
     case fails(DispatchError)
   }
 
-  /// A random part is added to each wait: at most this fraction of it, and at most `longestJitter`. Clients that lost
-  /// one server at the same time don't return at the same time, and none returns before the requested time.
+  /// A random part is added to each wait: at most this fraction of it, and at most `longestJitter`. So clients that
+  /// lost a server at the same time don't all return to it at the same time, and none returns before the requested
+  /// time.
   static let jitter = 0.5
   static let longestJitter = Duration.seconds(30)
-  /// The wait that is doubled if the server asks for no wait.
+  /// The least value that is doubled, for a server that asks for no wait or a very short one.
   static let shortestDoubled = Duration.milliseconds(100)
 
   private let reconnection: EventReconnection?

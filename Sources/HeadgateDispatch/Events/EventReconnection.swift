@@ -3,8 +3,8 @@ public struct EventReconnection: Hashable, Sendable {
   /// The wait before reconnecting, until the server's `retry` field changes it. 3 s by default.
   public var wait: Duration = .seconds(3)
 
-  /// The maximum to which the wait is doubled after consecutive connections without an event. A longer wait requested
-  /// by the server is respected. One minute by default.
+  /// The limit up to which the wait is doubled with each consecutive connection without an event. A longer wait
+  /// requested by the server is respected. One minute by default.
   public var longestWait: Duration = .seconds(60)
 
   /// The maximum number of consecutive connections without an event. After the last of them the sequence ends, normally

@@ -19,7 +19,7 @@ struct LineCutter {
     self.tooLong = tooLong
   }
 
-  /// Adds the next piece. All complete lines should have been taken out before.
+  /// Adds the next piece. Take out all complete lines first.
   mutating func add(_ bytes: [UInt8]) {
     if piece.isEmpty { piece = bytes[...] } else { piece += bytes }
   }

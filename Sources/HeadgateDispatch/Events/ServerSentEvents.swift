@@ -146,7 +146,8 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
 }
 
 extension DispatchRequest {
-  /// Whether an event stream may be requested again. A request that may change something at the server is sent once.
+  /// Whether an event stream may be requested again. A request that might change something on the server is sent only
+  /// once.
   fileprivate var mayReconnect: Bool { method == .get && hasReplayableBody }
 }
 
@@ -174,7 +175,7 @@ extension URLDispatcher {
   /// sent again. The wait before that is given by the server's `retry` field (3 s without one) or by its `Retry-After`.
   /// It grows after each connection without an event. A random part is added, so that not all clients return at once.
   /// The repeated request carries `Last-Event-ID`; a request may also set this field for its first connection. Status
-  /// 204 ends the events. Any other status than 200, and any other content type than `text/event-stream`, ends them
+  /// 204 ends the events. Any status other than 200, and any content type other than `text/event-stream`, ends them
   /// with the error `noEventStream`; after 429, 502, 503 and 504 the request is sent again. A POST, such as a request
   /// to a language model, is sent once: the events end with its stream, or with an error.
   ///

@@ -4,7 +4,7 @@ import HeadgateThreads
 // request to the gate. Meanwhile the gate expects the request, and a draining gate waits for it.
 
 extension DispatchOperation {
-  // The maximum number of times that one interceptor has one request sent again.
+  // The maximum number of times that one interceptor can have one request sent again.
   private static let mostAnswers = 5
 
   /// Prepares the request, initially or after a rest. Returns false if the gate is closed for it.

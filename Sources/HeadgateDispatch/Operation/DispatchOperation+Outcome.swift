@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-// Reports the outcome of exchanges to the gate: whether the end-point refuses, can't be reached, or is well again. This
+// Reports the outcome of exchanges to the gate: whether the end-point refuses, can't be reached, or has recovered. This
 // happens while the request still holds its permit.
 
 extension DispatchOperation {
@@ -43,7 +43,7 @@ extension DispatchOperation {
     observePause(core.gate.note(.failedToReach, of: sent.ticket, startedAt: sent.began))
   }
 
-  /// How long the end-point or a scope of the request is paused. Nil if none is.
+  /// How long the end-point or a scope of the request is paused. Nil if neither is.
   var endPointSleeps: Duration? {
     guard core.gate.hearsOutcomes, let (ticket, _) = state.withLock({ $0.sentUnder }) else { return nil }
     return core.gate.sleepLeft(of: ticket)

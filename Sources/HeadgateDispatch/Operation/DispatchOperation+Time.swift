@@ -31,7 +31,7 @@ extension DispatchOperation {
     keep(timer, for: .rest(attempts: attempts))
   }
 
-  /// The idle timer fires only when the limit may have passed, so data does not touch a timer.
+  /// The idle timer fires only when the limit may have passed, so arriving data never touches a timer.
   func armIdle(from now: Deadline, after wait: Int64) {
     keep(core.schedule(at: now.advanced(byNanoseconds: wait)) { [self] in lookWhetherIdle() }, for: .idle)
   }
@@ -55,7 +55,7 @@ extension DispatchOperation {
     if let control = state.withLock({ $0.giveUpExchange(number, because: fault) }) {
       control.cancel()
     } else {
-      // The exchange ended at this moment.
+      // The exchange has just ended.
       armIdle(from: core.now, after: limit)
     }
   }

@@ -105,7 +105,7 @@ final class DispatchOperation: Sendable {
     state.withLock { $0.weighedStart }?.settle(weights, at: core.gate) ?? false
   }
 
-  /// Continues in the long lane if that has a place. Returns true if it runs there from now on.
+  /// Moves it to the long lane, if there is a free place. Returns true if it is in the long lane afterwards.
   func moveToLong() -> Bool {
     guard let ticket = state.withLock({ $0.ticket }) else { return false }
     switch core.gate.reclass(ticket) {
@@ -121,9 +121,9 @@ final class DispatchOperation: Sendable {
   /// connection. Has no effect after the end. Thread-safe.
   func cancel() { fail(DispatchError(.cancelled)) }
 
-  /// Ends it from outside: a cancel, a time limit, an error of the sink.
+  /// Ends it for a reason outside the exchange: a cancellation, a time limit, an error of the sink.
   ///
-  /// - Parameter onlyIfWaiting: Whether it continues if it runs.
+  /// - Parameter onlyIfWaiting: Whether to leave it alone if it is no longer waiting.
   func fail(_ reason: DispatchError, onlyIfWaiting: Bool = false) {
     let now = core.now
     let phase = state.withLock { $0.control }?.phase
@@ -209,7 +209,8 @@ final class DispatchOperation: Sendable {
   /// Performs what the state has decided.
   func perform(_ action: OperationState.Action, at now: Deadline) {
     if let timer = action.timer { core.cancel(timer) }
-    // In `starting` the exchange is on its way to this point, and during a move its ticket is: both find the decision.
+    // Nothing is missed: an exchange that is still `starting`, or a ticket that is being moved, finds the decision
+    // later.
     if let ticket = action.withdrawn { _ = core.gate.withdraw(ticket) }
     action.exchange?.cancel()
     if action.cancelsWork { interceptors?.cancel() }

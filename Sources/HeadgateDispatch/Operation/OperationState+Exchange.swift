@@ -19,7 +19,7 @@ struct ExchangeState {
   var isPaused = false
   /// What it waits for.
   var holds: Holds = []
-  /// It is past the head of a long request, where the timeout ends.
+  /// Whether it has passed the head of a long request, which ends the timeout.
   var isPastTimeout = false
   /// The consumer had room again before the transport's control was known.
   var missedResume = false
@@ -51,8 +51,8 @@ struct ExchangeState {
 
   var needsTimeout: Bool { !isPastTimeout && !isHeld }
 
-  /// What is returned if it is abandoned now. While the first exchange under a permit waits for a socket, nothing was
-  /// sent.
+  /// What is returned if it is abandoned now. While the first exchange under a permit waits for a socket, nothing has
+  /// been sent.
   var abandonedClaim: OperationState.Claim { isFirst && holds.contains(.socket) ? claim.unused : claim }
 
   /// Why an exchange waits. A waiting exchange does not run, and its timeout stops.
@@ -216,7 +216,7 @@ extension OperationState {
     return enterConsumer() ? .tell(request, redirects, resumes: resumes, timeout: timeout) : .abort
   }
 
-  /// A head is that of the response. Returns the timeout if it has ended.
+  /// The head is delivered as that of the response. Returns the timer of the timeout, if the head ends the timeout.
   private mutating func tell(_ head: ResponseHead, _ exchange: inout ExchangeState) -> TimerQueue.Key? {
     self.head = head
     self.head?.redirects = redirects
@@ -238,7 +238,7 @@ extension OperationState {
     return control
   }
 
-  /// The exchange waits. Returns the timeout.
+  /// The exchange waits. Returns the timer of the timeout, which stops.
   mutating func held(for reason: ExchangeState.Holds, at now: Deadline) -> TimerQueue.Key? {
     switch stage {
     case .starting, .running: break
@@ -272,7 +272,7 @@ extension OperationState {
   }
 
   /// Gives up the exchange with this number, but not the request. Returns the control to cancel, once. Nil if that
-  /// exchange does not run any more.
+  /// exchange is no longer running.
   mutating func giveUpExchange(_ number: Int?, because fault: DispatchError) -> (any ExchangeControl)? {
     guard case .running(var exchange, let control) = stage, exchange.number == number, exchange.fault == nil else {
       return nil
@@ -354,7 +354,7 @@ extension OperationState {
     }
   }
 
-  /// The exchange's end is the end of the request.
+  /// The request ends with this exchange.
   private mutating func conclude(_ exchange: ExchangeState, _ failure: DispatchError?, at now: Deadline) -> Action {
     decide(by: failure, at: now)
     stage = .over
@@ -382,7 +382,7 @@ extension OperationState {
     }
   }
 
-  /// Replaces the request by another one.
+  /// Replaces the request with the next one.
   private mutating func goOn(
     with next: DispatchRequest, _ reason: WaitingStart.Reason, _ exchange: ExchangeState, at now: Deadline
   ) -> Action {
@@ -400,7 +400,8 @@ extension OperationState {
     return Action(timer: timers.timeout.take(), next: .move(ticket, next, reason))
   }
 
-  /// The request was to be sent again to the same end-point, where each start is counted: it waits for its turn there.
+  /// The request was about to be sent again to the same end-point, but each start is counted there, so it waits for its
+  /// turn.
   mutating func waitsAgain(_ reason: WaitingStart.Reason, at now: Deadline) -> Action {
     switch stage {
     case .starting(let exchange):

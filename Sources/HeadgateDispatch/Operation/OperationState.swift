@@ -17,8 +17,8 @@ import HeadgateThreads
 /// | intercepted | waiting (prepared), running (the reviewed response is delivered), over                      |
 /// | closing     | over (the exchange has ended)                                                               |
 ///
-/// The outcome is decided once, by the first of these: the response, a cancel, a time limit, a failure, or a shutdown.
-/// The caller is told at once. The permit is returned only when the exchange has ended.
+/// The outcome is decided once, by the first of these: the response, a cancellation, a time limit, a failure, or a
+/// shutdown. The caller is told at once. The permit is returned only when the exchange has ended.
 struct OperationState {
   /// The stage of the request, with the data that exists only there.
   enum Stage {
@@ -73,7 +73,7 @@ struct OperationState {
     var exchange: (any ExchangeControl)?
     /// Whether to cancel the interceptors' work.
     var cancelsWork = false
-    /// The claim to return. The next request starts here, before the caller of this one is told.
+    /// The claim to return. That starts the next request, before the caller of this one is told.
     var released: Claim?
     var next: Next?
   }
@@ -105,7 +105,7 @@ struct OperationState {
     let times: DispatchTimes
     /// The time of the decision.
     let at: Deadline
-    /// The timers to cancel before.
+    /// The timers to cancel first.
     let timers: OperationTimers
   }
 
@@ -175,7 +175,8 @@ struct OperationState {
     return nil
   }
 
-  /// It has a permit. Nil if it was decided before or the permit comes too late: the permit is returned.
+  /// It has been granted a permit. Nil if it was decided before, or if the permit comes too late: the caller returns
+  /// the permit.
   mutating func granted(_ ticket: Ticket, at now: Deadline) -> Launch? {
     guard case .waiting = stage else { return nil }
     if let deadline, now > lastStart(before: deadline) {
@@ -194,7 +195,7 @@ struct OperationState {
     return deadline.advanced(byNanoseconds: -max(0, min(hundredth, 10_000_000)))
   }
 
-  /// It continues in the long lane. Returns the timeout if that has ended with the head.
+  /// It continues in the long lane. Returns the timer of the timeout, if the head has already ended the timeout.
   mutating func becameLong() -> TimerQueue.Key? {
     lane = .long
     guard var exchange, case .told = exchange.course else { return nil }
@@ -205,7 +206,8 @@ struct OperationState {
 
   // MARK: The decision
 
-  /// Ends the request from outside: a cancel, a time limit, an error of the consumer. Nil if it was decided before.
+  /// Ends the request for a reason outside the exchange: a cancellation, a time limit, an error of the consumer. Nil if
+  /// it was decided before.
   ///
   /// - Parameter phase: The phase of the exchange, as reported by the transport.
   mutating func fail(_ error: DispatchError, phase: DispatchError.Phase?, at now: Deadline) -> Action? {
@@ -318,8 +320,8 @@ struct OperationState {
     return .comeBack
   }
 
-  /// How long nothing has arrived. The clock stops while the consumer pauses the transfer, while the request waits, and
-  /// while the request's body has no data.
+  /// How long the exchange has been silent. The clock stops while the consumer pauses the transfer, while the request
+  /// waits, and while the request's body has no data.
   ///
   /// - Parameters:
   ///   - isHeld: Whether the body's producer keeps the server waiting.

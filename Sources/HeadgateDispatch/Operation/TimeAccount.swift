@@ -15,7 +15,7 @@ struct TimeAccount {
   /// Creates the account of a waiting request.
   init(since moment: Deadline) { since = moment }
 
-  /// Changes what the request does from now on.
+  /// Records what the request does from `now` on.
   mutating func turn(to next: Kind, at now: Deadline) {
     (waited, ran) = (waited(at: now), ran(at: now))
     (kind, since) = (next, now)
@@ -27,7 +27,7 @@ struct TimeAccount {
   /// Nanoseconds under a permit.
   func ran(at now: Deadline) -> Int64 { kind == .running ? ran + now.nanoseconds(since: since) : ran }
 
-  /// Nanoseconds under a permit since the time-out began.
+  /// Nanoseconds under a permit since the timeout began.
   func counted(at now: Deadline) -> Int64 { ran(at: now) - uncounted }
 
   /// The timeout has ended, and starts again if another exchange follows.
