@@ -46,6 +46,7 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
   deinit {
     // No calls are in progress, so all remaining elements are in slots.
     while case .open = beginTake() { _ = finishTake() }
+    rendezvous?.leaveDumps()
     core.destroy()
   }
 

@@ -1,6 +1,8 @@
 // A queue ordered by key: a heap under one lock, with a leader that sleeps until the first element is due. D. Lea,
 // java.util.concurrent.DelayQueue; D. Schmidt, "Leader/Followers" (2000).
 
+import Synchronization
+
 /// A queue between threads, tasks, or both, from which the element with the least key leaves first. Equal keys leave in
 /// FIFO order. Used as ``PriorityBlockingQueue`` and ``DelayQueue``.
 ///
@@ -23,6 +25,7 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
   private var putters = WaitList()
   private var leader: Waiter?
   private var wasClosed = false
+  private let isListed = Atomic(false)
 
   /// - Parameters:
   ///   - name: The name that errors show.
@@ -38,6 +41,8 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
     self.timers = timers
     self.dueTime = dueTime
   }
+
+  deinit { QueueRegistry.remove(key, isListed) }
 
   private func locked<Value>(_ body: () -> Value) -> Value {
     lock.lock()
@@ -59,6 +64,18 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
 
   /// The numbers of waiting takers and putters.
   package var waitingCounts: (takers: Int, putters: Int) { locked { (takers.count, putters.count) } }
+
+  fileprivate func enterDumps() {
+    QueueRegistry.add(key, isListed, .ordered({ [weak self] in self?.summary }))
+  }
+
+  private var key: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+
+  private var summary: QueueSummary {
+    QueueSummary(
+      kind: Key.self == Deadline.self ? "delay queue" : "priority queue", name: name, capacity: capacity, count: count,
+      waiting: waitingCounts, isClosed: isClosed)
+  }
 
   /// Closes the queue: no more elements can be put, but remaining ones can still be taken. See
   /// ``BlockingQueue/close()``.
@@ -171,6 +188,8 @@ struct OrderedLine<Key: Comparable & Sendable, Element: ~Copyable>: QueueLine {
 
   var name: String { queue.name }
   var timers: any TimerService { queue.timers }
+
+  func enterDumps() { queue.enterDumps() }
 
   func spin() -> Bool { false }
 

@@ -24,6 +24,8 @@ import Synchronization
   @usableFromInline let capacity: UInt
   let name: String
   private let memory: UnsafeMutableRawPointer
+  // In the last unit, which only the take end may use otherwise. Read by callers that are about to wait.
+  private let isListed: UnsafeMutablePointer<Atomic<Bool>>
   private let storage: QueueStorage
 
   // Units of two cache lines, because processors prefetch neighbouring lines: two units for each end, then the indices.
@@ -46,6 +48,7 @@ import Synchronization
     self.capacity = capacity
     self.memory = memory
     self.storage = storage
+    isListed = (memory + 5 * line + 64).initializeMemory(as: Atomic<Bool>.self, to: Atomic(false))
     puts = QueueEnd(at: memory, line, index: memory + 4 * line, firstIndex, storage.start)
     takes = QueueEnd(
       at: memory + 2 * line, line, index: memory + (storage.isNear ? 4 * line + 8 : 5 * line), firstIndex, storage.start
@@ -54,6 +57,8 @@ import Synchronization
 
   /// Frees the memory. The queue must be empty and not in use.
   func destroy() {
+    QueueRegistry.remove(UInt(bitPattern: memory), isListed.pointee)
+    isListed.deinitialize(count: 1)
     storage.destroy(limit: puts.state.pointee.limit)
     puts.destroy()
     takes.destroy()
@@ -106,6 +111,13 @@ import Synchronization
   /// The numbers of waiting takers and putters.
   var waitingCounts: (takers: Int, putters: Int) { (puts.waitingCount, takes.waitingCount) }
 
+  var summary: QueueSummary {
+    QueueSummary(
+      name: name, capacity: Int(clamping: capacity), count: count, waiting: waitingCounts, isClosed: isClosed)
+  }
+
+  func enterDumps() { QueueRegistry.add(UInt(bitPattern: memory), isListed.pointee, .core(self)) }
+
   /// Waits until there may be an element to take, or space to put one.
   @usableFromInline
   func block(_ wait: inout QueueWait) { wait.block(at: CoreLine(self, wait.operation)) }
@@ -138,6 +150,8 @@ struct CoreLine: QueueLine {
     let count = core.puts.index.pointee.load(ordering: .acquiring) &- taken
     return isOfTakers ? count == 0 : count >= core.capacity
   }
+
+  func enterDumps() { core.enterDumps() }
 
   func spin() -> Bool {
     // A batch of this size distinguishes a stream from single elements.

@@ -6,6 +6,9 @@ protocol QueueLine {
   /// The clock of its deadlines.
   var timers: any TimerService { get }
 
+  /// Adds the queue to dumps, unless it was added before.
+  func enterDumps()
+
   /// Spins for a few microseconds if that is likely to pay off. Returns true if the caller should try again.
   func spin() -> Bool
 
@@ -54,7 +57,9 @@ struct QueueWait {
 
   /// Blocks the calling thread until it should try again or the wait is over.
   mutating func block(at line: some QueueLine) {
-    guard mayBlock(on: line.timers), !line.spin() else { return }
+    guard mayBlock(on: line.timers) else { return }
+    line.enterDumps()
+    guard !line.spin() else { return }
     if started == nil { started = .now }
     let waiter = Waiter.ofThread()
     guard let limit = line.lineUp(waiter, first: wasWoken) else { return }
@@ -68,6 +73,7 @@ struct QueueWait {
   /// Suspends the task until it should try again or the wait is over.
   nonisolated(nonsending) mutating func suspend(at line: some QueueLine) async {
     guard maySuspend(on: line.timers) else { return }
+    line.enterDumps()
     if started == nil { started = .now }
     let waiter = Waiter.ofTask()
     guard let limit = line.lineUp(waiter, first: wasWoken) else { return }

@@ -18,6 +18,7 @@ import Synchronization
   private var putters = HandList()
   private var takers = HandList()
   private var wasClosed = false
+  private let isListed = Atomic(false)
 
   init(name: String) {
     self.name = name
@@ -45,6 +46,17 @@ import Synchronization
 
   /// The numbers of waiting takers and putters.
   var waitingCounts: (takers: Int, putters: Int) { locked { (takers.count, putters.count) } }
+
+  var summary: QueueSummary {
+    QueueSummary(name: name, capacity: 0, count: 0, waiting: waitingCounts, isClosed: isClosed)
+  }
+
+  fileprivate func enterDumps() { QueueRegistry.add(key, isListed, .rendezvous(self)) }
+
+  /// Removes it from dumps, which may hold a reference, before its queue is freed.
+  func leaveDumps() { QueueRegistry.remove(key, isListed) }
+
+  private var key: UInt { UInt(bitPattern: memory) }
 
   /// Looks for a partner for a put or a take. If there is one, the caller moves the element and then calls `handOver`.
   @usableFromInline
@@ -133,6 +145,8 @@ struct HandLine: QueueLine {
   }
 
   var name: String { rendezvous.name }
+
+  func enterDumps() { rendezvous.enterDumps() }
 
   func spin() -> Bool {
     // The node is listed before it spins, so that a partner need not wake it.

@@ -151,6 +151,7 @@ private struct Select<Value: ~Copyable> {
   private mutating func lineUp(_ waiter: Waiter) -> Bool {
     for index in open {
       let line = cases[index].line
+      line.enterDumps()
       let standIn = waiter.standIn()
       guard let limit = line.lineUp(standIn, first: false) else {
         // If another thread has claimed the wait first, it was woken, which has the same effect.

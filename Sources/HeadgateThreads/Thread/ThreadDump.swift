@@ -1,5 +1,5 @@
-/// A text that shows what all threads, loops, pools and timer threads are doing, for people to read: `jstack` for
-/// Headgate.
+/// A text that shows what all threads, loops, pools, queues and timer threads are doing, for people to read: `jstack`
+/// for Headgate.
 ///
 ///     print(ThreadDump.text())
 ///
@@ -11,6 +11,7 @@
 ///     thread "idle" 4714 sleeps, 0.812 s so far
 ///     loop "ui": 3 calls, 1 timer, 0 sources, 2 descriptors
 ///     pool "work": 2 threads, 1 idle, 5 tasks queued, 120 completed
+///     queue "images": 10 elements, capacity 10, 2 waiting puts, 0 waiting takes
 ///     timer thread "headgate-timer": 4 timers
 ///     circle: thread "one" waits for the end of thread "two", which waits for the end of thread "one"
 ///
@@ -21,6 +22,11 @@
 /// would close one is refused. The dump does not list a loop that has stopped, a pool whose last reference is gone, or
 /// a timer thread before its first timer.
 ///
+/// A queue is listed from the first call that had to wait for an element or for space, with the numbers of threads and
+/// tasks that wait there now; a `select` counts at each of its queues. An unbounded queue has `unbounded` in place of
+/// its capacity, and a closed one `closed` at the end. The other kinds are `priority queue` and `delay queue`, whose
+/// elements are counted whether they are due or not. The ends of a channel are one queue.
+///
 /// The dump is not a consistent snapshot: each object is read in turn. It is meant for people. Programs should query
 /// the objects.
 public enum ThreadDump {
@@ -30,7 +36,7 @@ public enum ThreadDump {
     let graph = WaitGraph.current
     let waits = Dictionary(graph.all.map { ($0.thread.id, $0) }, uniquingKeysWith: { first, _ in first })
     let now = Deadline.now
-    let lines = DumpRegistry.collect { $0.dumpLine(waits: waits, now: now) }
+    let lines = DumpRegistry.collect { $0.dumpLine(waits: waits, now: now) } + QueueRegistry.lines
     let circles = graph.circles.compactMap { circle in
       circle.first.map { "circle: " + WaitGraph.describe($0.thread, circle.flatMap(\.targets)) }
     }
@@ -42,7 +48,7 @@ public enum ThreadDump {
 /// One line of a dump, with its position.
 struct DumpLine: Sendable {
   enum Kind: Int {
-    case thread, loop, pool, timerThread
+    case thread, loop, pool, queue, timerThread
   }
 
   let rank: Int
@@ -131,6 +137,17 @@ extension PoolCore: Dumped {
 extension TimerThread: Dumped {
   func dumpLine(waits: [ThreadRecord.ID: WaitGraph.Wait], now: Deadline) -> DumpLine? {
     DumpLine(.timerThread, "timer thread \"\(name)\": \(count(pendingCount, "timer"))")
+  }
+}
+
+extension DumpLine {
+  init(_ queue: QueueSummary) {
+    let parts = [
+      count(queue.count, "element"), queue.capacity == .max ? "unbounded" : "capacity \(queue.capacity)",
+      count(queue.waiting.putters, "waiting put"), count(queue.waiting.takers, "waiting take"),
+      queue.isClosed ? "closed" : nil,
+    ]
+    self.init(.queue, "\(queue.kind) \"\(queue.name)\": " + parts.compactMap(\.self).joined(separator: ", "))
   }
 }
 
