@@ -51,7 +51,6 @@ import Testing
 
   /// Starts more requests than one caller delivers. The process then makes the thread that takes over deliveries, which
   /// a long storm needs and a short one may not.
-  /// storm may not need and a long one does.
   private static func callRelief() throws {
     let gate = EndPointGate()
     let endPoint = try EndPoint(host: "relief.example", port: 80)

@@ -162,8 +162,8 @@ import Testing
     let bench = try Bench()
     var request = try bench.request()
     request.method = .post
-    var policy = RetryPolicy(attempts: 2, backoff: .constant(.seconds(5)), budget: nil)
-    policy.repeatsUnsafeMethods = true
+    let policy = RetryPolicy(
+      attempts: 2, backoff: .constant(.seconds(5)), budget: nil, repeatsUnsafeMethods: true)
     request.retry = policy
     bench.send(request, into: responses)
     close(try exchange(bench))

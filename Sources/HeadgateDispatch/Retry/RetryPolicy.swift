@@ -44,7 +44,7 @@ public struct RetryPolicy: Sendable {
   public var statusCodes: Set<Int> = [408, 429, 502, 503, 504]
 
   /// Whether methods that are not idempotent, POST and PATCH, are sent again too. For servers that detect duplicates.
-  public var repeatsUnsafeMethods = false
+  public var repeatsUnsafeMethods: Bool
 
   /// The longest `Retry-After` that a request waits for on its own. After a longer one it is not sent again. One minute
   /// by default. While the end-point pauses, ``PausePolicy/longest`` applies instead: the request waits in the queue
@@ -61,10 +61,15 @@ public struct RetryPolicy: Sendable {
   ///   - backoff: The wait between attempts. By default it starts at 100 ms and doubles up to 20 s, with full jitter.
   ///   - budget: A budget for all requests with this policy and its copies. By default retries may add 10 % to the
   ///     load.
-  public init(attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget()) {
+  ///   - repeatsUnsafeMethods: Whether POST and PATCH are sent again too. For servers that detect duplicates.
+  public init(
+    attempts: Int = 3, backoff: Backoff = Backoff(), budget: RetryBudget? = RetryBudget(),
+    repeatsUnsafeMethods: Bool = false
+  ) {
     self.attempts = attempts
     self.backoff = backoff
     self.budget = budget
+    self.repeatsUnsafeMethods = repeatsUnsafeMethods
   }
 
   /// Whether a request may be sent twice.
