@@ -45,8 +45,7 @@ struct BodyLedger {
   /// Whether a body is paused.
   func isPaused(_ number: Int) -> Bool { place(of: number).map { bodies[$0].isPaused } ?? false }
 
-  /// Removes a body that has ended; its bytes belong to the caller from here on. Returns the bodies that resume.
-  /// O(n).
+  /// Removes a body that has ended; its bytes belong to the caller from then on. Returns the bodies that resume. O(n).
   mutating func leave(_ number: Int) -> [Int] {
     guard let place = place(of: number) else { return [] }
     bytes -= bodies.remove(at: place).bytes
@@ -65,7 +64,7 @@ struct BodyLedger {
 }
 
 extension BodyLedger {
-  /// The invariant that does not hold, for tests.
+  /// The invariant that is broken, if any. For tests.
   var brokenInvariant: String? {
     if bytes != bodies.reduce(0, { $0 + $1.bytes }) { return "the sum does not match the bodies" }
     if privileged.contains(where: { bodies[$0].isPaused }) { return "a privileged body is paused" }

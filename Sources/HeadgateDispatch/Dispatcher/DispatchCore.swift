@@ -105,7 +105,8 @@ final class DispatchCore: Sendable {
     if let mode = resting.withLock({ $0.ending }) { end(operation, mode) }
   }
 
-  /// An operation leaves its rest only after the gate has started it. Only `now` ends one that runs by then.
+  /// An operation leaves its rest only after it was brought to the gate, so it may already run. Only `now` ends one
+  /// that runs.
   private func end(_ operation: DispatchOperation, _ mode: ShutdownMode) {
     operation.fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now)
   }

@@ -22,8 +22,8 @@ public struct DispatchResponse: Sendable {
   // Nil for nearly every response: its request had no weight.
   let weight: SentWeight?
 
-  /// Corrects the weights that the request was charged, in units by name of budget, if the response reports the real
-  /// ones. Same rules as ``URLDispatchOperation/settle(_:)``: call it once, while the windows of the budgets last.
+  /// Corrects the weights that the request was charged, in units by budget name, if the response reports the real ones.
+  /// Same rules as ``URLDispatchOperation/settle(_:)``: call it once, before the windows of the budgets have passed.
   /// Returns whether the weights were corrected.
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { weight?.settle(weights) ?? false }

@@ -66,7 +66,7 @@ final class DownloadMeter: Sendable {
   /// The exchange continues after a wait, so the current interval is not judged.
   func turns() { if speed != nil { state.withLock { $0.turn += 1 } } }
 
-  /// Ends the current interval and begins the next. Returns whether too little data moved in it.
+  /// Ends the current interval, and begins the next. Returns whether too little data moved in the one that ended.
   ///
   /// - Parameters:
   ///   - mark: The counters now.
@@ -94,8 +94,8 @@ final class DownloadMeter: Sendable {
     }
   }
 
-  /// An exchange begins, so the current interval is not judged, unless it is the first. Returns true for the first one:
-  /// the caller must then schedule the check at its end.
+  /// An exchange begins, so the current interval is not judged. Returns true for the first exchange, with which the
+  /// first interval begins: the caller must then schedule the check at the interval's end.
   func begins() -> Bool {
     guard speed != nil else { return false }
     return state.withLock { state in

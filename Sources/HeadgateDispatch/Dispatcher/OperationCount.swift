@@ -27,7 +27,7 @@ final class OperationCount: Sendable {
   /// Set at the end: no operations are left and the transport is closed.
   let ended = OneShot<Void>()
 
-  /// Counts a new operation. If it is added before it reads `isClosed` as false, it keeps the transport open.
+  /// Counts a new operation. An operation that is added before it reads `isClosed` as false keeps the transport open.
   func add() { state.withLock { $0.count += 1 } }
 
   /// An operation's caller has received the result.

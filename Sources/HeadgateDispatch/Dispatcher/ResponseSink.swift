@@ -60,8 +60,8 @@ public struct DispatchTimes: Sendable, Hashable {
   /// The phases of the last exchange, each measured from the start of that exchange.
   public var exchange: ExchangeTimes
 
-  /// The number of times the request was sent. More than 1 with a ``RetryPolicy``, or if a reused connection turned
-  /// out to be closed (``DispatchRequest/retry``). Redirects don't count.
+  /// The number of times the request was sent. Can be more than 1 with a ``RetryPolicy``, or if a reused connection
+  /// turned out to be closed (``DispatchRequest/retry``). Redirects don't count.
   public var attempts: Int
 
   init(queued: Duration, total: Duration, exchange: ExchangeTimes, attempts: Int = 1) {

@@ -57,7 +57,8 @@ final class StreamingSink: ResponseSink {
     let (onHead, waiters) = state.withLock { state in
       state.end = error.map { .failure($0) } ?? .success(())
       state.times = times
-      // Complete pieces that arrived before an error are still delivered, and then the error. A cancel discards them.
+      // Complete pieces that arrived before an error are still delivered, and then the error. A cancellation discards
+      // them.
       if error?.code == .cancelled { state.pieces = [] }
       defer { state.waiters = [] }
       return (state.onHead.take(), state.waiters)

@@ -22,9 +22,10 @@
 public protocol URLDispatchDelegate: AnyObject, Sendable {
   /// The server (401) or a proxy (407) asks for credentials. If the answer is a credential, the request is sent again
   /// under the same permit, and the response that asked is not reported. If the server rejects the credential, the
-  /// delegate is asked again, up to five times; `previousFailures` counts. The time to answer counts as running time.
+  /// delegate is asked again, up to five times; `previousFailures` counts the rejections. The time to answer counts as
+  /// running time.
   ///
-  /// TLS trust is configured on the transport and never asked here.
+  /// TLS trust is configured on the transport; the delegate is never asked about it.
   ///
   /// - Returns: What to do. The default implementation returns ``AuthenticationAnswer/default``, which delivers this
   ///   response.
@@ -38,7 +39,8 @@ public protocol URLDispatchDelegate: AnyObject, Sendable {
   func dispatchOperation(_ operation: URLDispatchOperation, didSend progress: TransferProgress)
 
   /// Status and header fields have arrived. ``URLDispatchOperation/url`` is the URL of the response. Called more than
-  /// once if a transport delivers several responses for one request: discard the data of the earlier response then.
+  /// once if a transport delivers several responses for one request: in that case, discard the data of the earlier
+  /// response.
   func dispatchOperation(_ operation: URLDispatchOperation, didReceiveResponse response: ResponseHead)
 
   /// A piece of the body, never empty, with the server's content encoding.

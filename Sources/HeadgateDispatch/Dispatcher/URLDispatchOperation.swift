@@ -28,9 +28,8 @@ public struct URLDispatchOperation: Sendable, Hashable {
   /// Nil if it does not wait for a permit. O(n) in all requests that wait or run at the gate.
   public var waitReason: WaitReason? { operation.waitReason }
 
-  /// Corrects the weights that the request was charged, by name of budget. Units that it did not use become free
-  /// again in the window that they were charged to; units beyond the charge become debt. Budgets not named keep the
-  /// charge.
+  /// Corrects the weights that the request was charged, by budget name. Units that it did not use become free again in
+  /// the window that they were charged to; units beyond the charge become debt. Budgets not named keep the charge.
   ///
   /// Call it once, after the response has arrived and before its windows have passed; otherwise it returns false and
   /// changes nothing. If the request was sent several times, this settles the last one. O(log n). See
@@ -94,7 +93,7 @@ public struct URLDispatchOperation: Sendable, Hashable {
     public static let finished = State(description: "finished")
     /// Ended with an error other than `cancelled`.
     public static let failed = State(description: "failed")
-    /// Ended by a cancel.
+    /// Ended by a cancellation.
     public static let cancelled = State(description: "cancelled")
 
     /// Whether the state is final.

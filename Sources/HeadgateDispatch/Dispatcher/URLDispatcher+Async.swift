@@ -33,8 +33,8 @@ extension URLDispatcher {
   /// - Parameters:
   ///   - request: The request, or the URL to fetch. Its `maxBodyBytes` bounds the body.
   ///   - lane: `long` for a request that stays open.
-  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
-  ///     throw at once. Ignored for a short request.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
+  ///     policies throw at once. Ignored for a short request.
   /// - Returns: The response, whatever its status. Redirects are followed.
   /// - Throws: ``DispatchError``: `invalidURL` if the text is not a valid URL; `timedOut`, `deadlineExceeded`,
   ///   `cancelled`, `refused`; `bodyTooLarge` beyond `maxBodyBytes`; `longLaneFull` (see `policy`); and network
@@ -55,8 +55,8 @@ extension URLDispatcher {
   ///   - request: The request, or the URL to fetch. It is sent unchanged, and the body is delivered as the server
   ///     encoded it.
   ///   - lane: `long` for a request that stays open.
-  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
-  ///     throw at once. Ignored for a short request.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
+  ///     policies throw at once. Ignored for a short request.
   /// - Throws: ``DispatchError``, as for ``data(for:lane:policy:)``; for a long request also `longLaneFull`, see
   ///   `policy`.
   public nonisolated(nonsending) func stream(

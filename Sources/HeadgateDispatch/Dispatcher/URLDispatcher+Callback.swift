@@ -1,7 +1,7 @@
 import HeadgateThreads
 
-/// Receives a complete response or an error, once. See `URLDispatcher.dispatchShort(_:completion:)` for thread and
-/// time.
+/// Receives a complete response or an error, once. See `URLDispatcher.dispatchShort(_:completion:)` for when it is
+/// called, and on which thread.
 public typealias ResponseCompletion = @Sendable (Result<DispatchResponse, DispatchError>) -> Void
 
 /// Receives the result of a download, once, on a file thread.
@@ -12,8 +12,8 @@ extension URLDispatcher {
   ///
   /// The completion runs with no lock held, on the thread that causes the end: the transport's thread for a response,
   /// where it delays every other exchange; the timer's thread for a time limit; the caller's thread, inside the call,
-  /// for a cancel or a refusal. It must return soon. It may submit and cancel requests. If the queue is full, it gets
-  /// the error `refused` before this method returns, whatever the overflow policy;
+  /// for a cancellation or a refusal. It must return soon. It may submit and cancel requests. If the queue is full, it
+  /// gets the error `refused` before this method returns, whatever the overflow policy;
   /// `dispatchShort(enqueuing:completion:)` waits for a place instead.
   @discardableResult
   public func dispatchShort(
@@ -22,8 +22,8 @@ extension URLDispatcher {
     submit(makeGathering(request, .short, nil, completion))
   }
 
-  /// Sends a short request, writes the response's body to a file, and returns at once. `completion` is called once,
-  /// on a file thread, also for a refusal.
+  /// Sends a short request, writes the response's body to a file, and returns at once. `completion` is called once, on
+  /// a file thread, even for a refusal.
   ///
   /// - Parameters:
   ///   - request: What to send.
@@ -53,8 +53,8 @@ extension URLDispatcher {
     submit(makeGathering(request, .long, nil, completion), policy.patience)
   }
 
-  /// Sends a long request, writes the response's body to a file, and returns at once. `completion` is called once, on
-  /// a file thread, also for a refusal.
+  /// Sends a long request, writes the response's body to a file, and returns at once. `completion` is called once, on a
+  /// file thread, even for a refusal.
   ///
   /// - Parameters:
   ///   - request: What to send. Its `timeout` ends with the response's head.
@@ -119,7 +119,7 @@ extension URLDispatcher {
     return await enqueue(makeDownload(request, destination, .short, onProgress, acceptance, completion), acceptance)
   }
 
-  /// The same, with a look at the complete body before its file gets its name.
+  /// The same, but checks the complete body before its file gets its name.
   @discardableResult
   package func dispatchShort(
     enqueuing request: DispatchRequest, to destination: FileDestination, checking check: FileCheck?,

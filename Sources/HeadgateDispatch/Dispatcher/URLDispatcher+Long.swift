@@ -49,14 +49,14 @@ extension URLDispatcher {
     gate.availability(for: request.endPoint, lane: lane, priority: request.priority)
   }
 
-  /// The maximum number of requests running at an end-point, by the common limit.
+  /// The maximum number of requests running at an end-point, under the common limit.
   public var maxRequests: Int { limits.endPoint.requests }
 
   /// The maximum number of those that may be long.
   public var maxLongRequests: Int { limits.endPoint.long }
 
-  /// Changes the maximum number of long requests, at any time. A lower limit ends no request: no long request starts
-  /// until it fits. After a higher one, all requests that now fit start. See
+  /// Changes the maximum number of long requests, at any time. A lower limit ends no request, but no long request
+  /// starts until it fits. After a higher limit, all requests that now fit start. See
   /// ``EndPointGate/setMaxLongRequests(_:for:)``.
   ///
   /// - Parameters:

@@ -10,8 +10,8 @@ extension URLDispatcher {
   /// - Parameters:
   ///   - request: The request, or the URL to fetch. Its `maxBodyBytes` bounds the body.
   ///   - lane: `long` for a request that stays open.
-  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the others
-  ///     throw at once. Ignored for a short request.
+  ///   - policy: What happens to a long request when the long lane is full: `enqueue` waits for a place, the other
+  ///     policies throw at once. Ignored for a short request.
   /// - Returns: The response, whatever its status. Redirects are followed.
   /// - Throws: ``DispatchError``: `wouldBlock` inside a task, on a thread that serves others (a transport's, a
   ///   timer's), and in every callback of this dispatcher, because the response might need that callback to return

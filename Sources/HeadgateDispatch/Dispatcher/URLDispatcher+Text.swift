@@ -1,12 +1,12 @@
 import HeadgateThreads
 
-// The methods that throw accept a URL as text beside a request, see `RequestConvertible`. These don't throw: an
+// The methods that throw accept a URL as text as well as a request, see `RequestConvertible`. These don't throw: an
 // invalid URL is reported to the completion, so that the caller handles errors in one place.
 
 extension URLDispatcher {
   /// Fetches a URL with a short request and returns at once, like the form that takes a request.
   ///
-  /// - Returns: The operation. Nil for an invalid URL; then the completion got the error `invalidURL`.
+  /// - Returns: The operation. Nil for an invalid URL: the completion has then received the error `invalidURL`.
   @discardableResult
   public func dispatchShort(_ url: String, completion: @escaping ResponseCompletion) -> URLDispatchOperation? {
     request(to: url, completion).map { dispatchShort($0, completion: completion) }
@@ -14,8 +14,8 @@ extension URLDispatcher {
 
   /// Fetches a URL into a file with a short request and returns at once, like the form that takes a request.
   ///
-  /// - Returns: The operation. Nil for an invalid URL; then the completion got the error `invalidURL` inside this
-  ///   call.
+  /// - Returns: The operation. Nil for an invalid URL: the completion has then received the error `invalidURL` inside
+  ///   this call.
   @discardableResult
   public func dispatchShort(
     _ url: String, to destination: FileDestination, onProgress: TransferProgress.Listener? = nil,
@@ -28,7 +28,7 @@ extension URLDispatcher {
 
   /// Fetches a URL with a short request and returns at once. The delegate receives its events.
   ///
-  /// - Throws: ``DispatchError`` with `invalidURL` only. Then the delegate gets no calls.
+  /// - Throws: ``DispatchError`` with `invalidURL` only. In that case the delegate gets no calls.
   @discardableResult
   public func dispatchShort(
     _ url: String, delegate: any URLDispatchDelegate, on target: Delivery? = nil
@@ -38,7 +38,7 @@ extension URLDispatcher {
 
   /// Fetches a URL with a long request and returns at once, like the form that takes a request.
   ///
-  /// - Returns: The operation. Nil for an invalid URL; then the completion got the error `invalidURL`.
+  /// - Returns: The operation. Nil for an invalid URL: the completion has then received the error `invalidURL`.
   @discardableResult
   public func dispatchLong(
     _ url: String, policy: LongRequestPolicy = .fail, completion: @escaping ResponseCompletion
@@ -48,8 +48,8 @@ extension URLDispatcher {
 
   /// Fetches a URL into a file with a long request and returns at once, like the form that takes a request.
   ///
-  /// - Returns: The operation. Nil for an invalid URL; then the completion got the error `invalidURL` inside this
-  ///   call.
+  /// - Returns: The operation. Nil for an invalid URL: the completion has then received the error `invalidURL` inside
+  ///   this call.
   @discardableResult
   public func dispatchLong(
     _ url: String, to destination: FileDestination, policy: LongRequestPolicy = .fail,

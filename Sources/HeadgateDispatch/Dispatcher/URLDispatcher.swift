@@ -4,18 +4,18 @@ import Logging
 
 /// Dispatches any number of URL requests without exceeding the limits of each end-point.
 ///
-/// Excess requests wait in the dispatcher's own queue, where `timeout` does not run. Long requests leave room for
-/// short ones. A cancel takes effect at once.
+/// Excess requests wait in the dispatcher's own queue, where `timeout` does not run. Long requests leave room for short
+/// ones. Cancelling takes effect at once.
 ///
 ///     let response = try await URLDispatcher.shared.data(for: "https://example.com/")
 ///
-/// There are two sets of methods, which do the same. In a task, `data`, `stream`, `download` and `upload` suspend
-/// until there is a result, and throw. The classic methods need no task: `dispatchShort` and `dispatchLong`
+/// There are two sets of methods, which do the same things. In a task, `data`, `stream`, `download` and `upload`
+/// suspend until there is a result, and throw. The classic methods need no task: `dispatchShort` and `dispatchLong`
 /// return at once and call a completion or a ``URLDispatchDelegate``; `dispatchSynchronously` blocks a thread. The
-/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless the
-/// method's name says it, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the
-/// request. `dispatchShort(enqueuing:)` waits for a place in the queue without a task, so that a list is read no
-/// faster than the requests are processed.
+/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless the method's
+/// name says it, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the request.
+/// `dispatchShort(enqueuing:)` needs no task for each request, but waits for a place in the queue, so that a list is
+/// read no faster than its requests are processed.
 ///
 /// Most programs need one dispatcher per process. Two dispatchers don't coordinate unless they share a gate: their
 /// limits add up at the server. All methods are thread-safe.
@@ -29,7 +29,7 @@ public final class URLDispatcher: Sendable {
   /// Creates a dispatcher with a gate of its own.
   ///
   /// - Parameters:
-  ///   - transport: Carries the requests. The dispatcher owns it and shuts it down at its end.
+  ///   - transport: Carries the requests. The dispatcher owns it, and shuts it down when it ends itself.
   ///   - limits: The maximum number of running requests, for each end-point and in total, and of waiting requests.
   ///   - timers: The clock for time limits.
   ///   - logger: Receives the gate's warnings: leaked permits, and a second gate at the same end-point.
@@ -88,7 +88,7 @@ public final class URLDispatcher: Sendable {
   /// Changes some of the limits atomically, so that concurrent changes are not lost; see
   /// ``EndPointGate/updateLimits(_:)``.
   ///
-  /// - Throws: What `change` throws. Then the limits are unchanged.
+  /// - Throws: The error that `change` throws. The limits are then unchanged.
   public func updateLimits<Failure: Error>(_ change: (inout GateLimits) throws(Failure) -> Void) throws(Failure) {
     try gate.updateLimits(change)
   }
@@ -132,9 +132,8 @@ public final class URLDispatcher: Sendable {
 
   // MARK: The end
 
-  /// Shuts the dispatcher down. Returns when no request runs or waits, every caller has its result and the
-  /// connections are closed. Requests submitted from now on fail with `shutDown`. A second call may use a stricter
-  /// mode.
+  /// Shuts the dispatcher down. Returns when no request runs or waits, every caller has its result and the connections
+  /// are closed. Requests submitted after the call fail with `shutDown`. A second call may use a stricter mode.
   public func shutDown(_ mode: ShutdownMode = .drain) async {
     close(mode)
     await core.operations.ended.wait()
@@ -235,7 +234,8 @@ public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
   /// Rejects new requests; finishes all that run, wait or are being processed by interceptors. No retries are made: a
-  /// request that rests between two attempts fails with `shutDown`, and one that fails from now on is not sent again.
+  /// request that rests between two attempts fails with `shutDown`, and one that fails after the call is not sent
+  /// again.
   public static let drain = ShutdownMode(closing: .draining)
   /// Finishes running requests; waiting requests fail with `shutDown`.
   public static let graceful = ShutdownMode(closing: .ending)

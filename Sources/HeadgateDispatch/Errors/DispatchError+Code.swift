@@ -37,7 +37,7 @@ extension DispatchError {
     /// The request weighs more than one of its budgets allows and would wait forever. ``DispatchError/waitReason``
     /// names the budget.
     public static let tooHeavy = Code(
-      "too_heavy", "refused, its weight exceeds the budget", "reduce the weight, or raise the budget's units")
+      "too_heavy", "refused because its weight exceeds the budget", "reduce the weight, or raise the budget's units")
     /// The coordinator of shared permits could not be reached in time. ``DispatchError/detail`` says why. See
     /// ``OutagePolicy``.
     public static let coordinatorUnavailable = Code(
@@ -45,13 +45,13 @@ extension DispatchError {
       "check that it runs, or use another `OutagePolicy`")
     /// The queue is full.
     public static let refused = Code(
-      "refused", "refused, the queue is full", "submit more slowly, raise `waiting`, or use the policy `wait`")
+      "refused", "refused by a full queue", "submit more slowly, raise `waiting`, or use the policy `wait`")
     /// Displaced from a full queue by another request: see ``OverflowPolicy``.
     public static let displaced = Code(
       "displaced", "displaced by another request", "submit more slowly, raise `waiting`, or use a higher priority")
     /// The long lane is full.
     public static let longLaneFull = Code(
-      "long_lane_full", "refused, the long lane is full", "end a long request first, or raise the lane's limit")
+      "long_lane_full", "refused by a full long lane", "end a long request first, or raise the lane's limit")
     /// The dispatcher was shut down.
     public static let shutDown = Code("shut_down", "ended by the shutdown", "use another dispatcher")
     /// A blocking call was made where blocking is not allowed: inside a task, or in a callback of the same

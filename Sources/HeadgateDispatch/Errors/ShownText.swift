@@ -44,7 +44,7 @@ package enum ShownText {
   }
 
   /// A URL as the user wrote it, with its password replaced by `***`: `https://user:***@host/`. A user without a
-  /// password is replaced too, since tokens are written like that.
+  /// password is replaced too, since tokens are often written that way.
   ///
   /// The text need not be a valid URL. Everything before the last `@` of the authority is hidden. If the authority
   /// has something other than a port after its colon, as with a password that contains a slash, everything before the
@@ -70,7 +70,7 @@ package enum ShownText {
   // After the scheme and any number of slashes: a common typing error is one slash too few or too many.
   private static func startOfAuthority(in bytes: [UInt8]) -> Int {
     var start = 0
-    // A scheme has no `@`: what is before one may be a password.
+    // A scheme contains no `@`: text before an `@` may be a password.
     if let colon = bytes.firstIndex(where: { ":@".utf8.contains($0) || URLText.endsAuthority($0) }),
       bytes[colon] == UInt8(ascii: ":"), bytes.indices.contains(colon + 1), bytes[colon + 1] == UInt8(ascii: "/")
     {

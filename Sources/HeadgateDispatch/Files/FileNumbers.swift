@@ -2,7 +2,7 @@ import HeadgateThreads
 
 /// Finds the next free number for a file name that is taken.
 ///
-/// Without it, each of n files with one name would try all lower numbers, n² attempts in total. It only saves
+/// Without it, each of n files with the same name would try all lower numbers, n² attempts in total. It only saves
 /// attempts: whether a name is free is decided by trying, since other processes may take and free names.
 final class FileNumbers: Sendable {
   /// Shared by all files of the process.
@@ -17,8 +17,8 @@ final class FileNumbers: Sendable {
 
   private let next = Locked<[String: Int]>([:])
 
-  /// Claims the first free number: of the lowest ones, then from where the last search for this name ended, then of
-  /// all.
+  /// Claims the first free number. Tries the lowest ones, then those from where the last search for this name ended,
+  /// then all.
   ///
   /// - Parameters:
   ///   - name: The name to number.

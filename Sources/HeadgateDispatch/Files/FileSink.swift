@@ -1,8 +1,8 @@
 import HTTPTypes
 import HeadgateThreads
 
-/// Looks at the file of a complete body, which has this path, before it gets its name. An error that it throws is the
-/// request's, and removes the file. Called on a file thread.
+/// Checks the file of a complete body, at this path, before the file gets its name. If it throws, the file is removed,
+/// and the request fails with the error. Called on a file thread.
 package typealias FileCheck = @Sendable (_ path: String) throws(DispatchError) -> Void
 
 /// Writes a body to a file on threads of its own. A slow disk pauses only its own transfers, at their sockets.

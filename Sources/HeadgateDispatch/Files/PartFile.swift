@@ -14,7 +14,7 @@ struct PartFile: ~Copyable {
   private let descriptor: Int32
   private let numbers: FileNumbers
 
-  /// Creates the part file exclusively: two bodies with one name get two part files.
+  /// Creates the part file exclusively: two bodies with the same name get two part files.
   init(for destination: FileDestination, numbers: FileNumbers = .shared) throws(DispatchError) {
     self.destination = destination
     self.numbers = numbers
@@ -96,8 +96,8 @@ struct PartFile: ~Copyable {
     }
   }
 
-  /// Only a regular file may be replaced, or a link to one. With superuser rights, rename would replace a device, or
-  /// a link to one (`/dev/stdout`), by a file.
+  /// Only a regular file may be replaced, or a link to one. With superuser rights, rename would replace a device, or a
+  /// link to one (`/dev/stdout`), with a file.
   private static func mustBeReplaceable(_ destination: FileDestination) throws(DispatchError) {
     var status = stat()
     guard destination.collision == .replace, stat(destination.path, &status) == 0, status.st_mode & S_IFMT != S_IFREG

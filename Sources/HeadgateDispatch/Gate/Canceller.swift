@@ -10,7 +10,7 @@ final class Canceller: Sendable {
 
   private let state = Locked(State())
 
-  /// Sets the action of a cancel. Runs it at once if the cancel came first.
+  /// Sets the action to run on cancellation. Runs it at once if the cancellation came first.
   func set(_ action: @escaping @Sendable () -> Void) {
     let isCancelled = state.withLock { state in
       if !state.isCancelled { state.action = action }

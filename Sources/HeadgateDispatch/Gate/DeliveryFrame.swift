@@ -6,7 +6,7 @@ import HeadgateThreads
 ///
 /// An event inside a delivery (a transport that completes at once, a callback that submits the next request) only
 /// changes the gate's state, and leaves its effects to the frame below. Effects therefore run in a loop, never
-/// recursively, and a million completions need the stack of one.
+/// recursively, and a million completions need no more stack than one.
 struct DeliveryFrame {
   private let gate: ObjectIdentifier
   private let parent: UnsafeMutablePointer<DeliveryFrame>?
@@ -20,8 +20,8 @@ struct DeliveryFrame {
     push(gate, delivers: true, body)
   }
 
-  /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Calls that block until the gate makes
-  /// progress must throw in there; see ``isInside(_:)``.
+  /// Runs `body`, which calls foreign code: a completion, a delegate, a sink. Inside it, calls that block until the
+  /// gate makes progress must throw; see ``isInside(_:)``.
   static func mark(_ gate: ObjectIdentifier, _ body: () -> Void) { push(gate, delivers: false) { _ in body() } }
 
   private static func push(

@@ -36,7 +36,7 @@ extension EndPointGate {
     return state.withLock { $0.scheduler.sleepReason(of: ticket, at: now) }?.remaining
   }
 
-  /// Reports the outcome of an exchange. Waiting requests that would end within the resulting pause end now.
+  /// Reports the outcome of an exchange. Waiting requests whose deadline falls within the resulting pause end now.
   ///
   /// - Parameters:
   ///   - outcome: The outcome.
@@ -58,7 +58,7 @@ extension EndPointGate {
     guard let sleep else { return nil }
     let whose = sleep.scope.map { "\($0) at \(sleep.endPoint)" } ?? "\(sleep.endPoint)"
     let cut = Self.cut(outcome, to: sleep.reason)
-    logger.info("\(whose): \(sleep.reason)\(cut)\(sleep.isGivenUp ? "; what waits for it ends" : "")")
+    logger.info("\(whose): \(sleep.reason)\(cut)\(sleep.isGivenUp ? "; its waiting requests end" : "")")
     for client in clients { client.sleeps(sleep.reason, isGivenUp: sleep.isGivenUp) }
     return EndPointPause(sleep.endPoint, sleep.scope, sleep.reason, isGivenUp: sleep.isGivenUp, at: now)
   }

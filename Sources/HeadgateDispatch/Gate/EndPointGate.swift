@@ -2,8 +2,8 @@ import HeadgateThreads
 import Logging
 import Synchronization
 
-/// Admits work to end-points, never more at a time than each tolerates. All work that shares the limits passes this
-/// gate.
+/// Admits work to end-points, never more at a time than each tolerates. All work that shares the limits passes through
+/// this gate.
 ///
 /// Every ``URLDispatcher`` has one. It is also useful alone, for work that is not HTTP: a database, a device, a
 /// protocol of your own.
@@ -53,7 +53,7 @@ public final class EndPointGate: Sendable {
 
   /// Creates a gate.
   ///
-  /// - Parameter isCoordinated: Whether it is a coordinator's, or has one.
+  /// - Parameter isCoordinated: Whether the gate belongs to a coordinator, or has one.
   package init(_ limits: GateLimits, _ timers: any TimerService, _ logger: Logger, isCoordinated: Bool) {
     state = LockedGateState(limits)
     registry = isCoordinated ? nil : GateRegistry()

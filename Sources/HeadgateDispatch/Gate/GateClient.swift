@@ -12,8 +12,8 @@ package protocol GateClient: AnyObject, Sendable {
   /// The client was removed from the queue and will never run: the gate closes, or another request displaced it.
   func turnedAway(_ code: DispatchError.Code)
 
-  /// The client's end-point or one of its scopes is paused, for the given reason. The client ends if its time would be
-  /// over before the end of the pause, or if the end-point was given up.
+  /// The client's end-point or one of its scopes is paused, for the given reason. The client ends if its deadline would
+  /// pass before the end of the pause, or if the end-point was given up.
   func sleeps(_ reason: WaitReason, isGivenUp: Bool)
 
   /// The client must end soon, whether it waits or runs: the gate closes at once, or its requests are cancelled as a

@@ -33,14 +33,14 @@ public final class Permit: Sendable {
   deinit {
     guard release() else { return }
     gate.logger.warning(
-      "A permit for \(endPoint) acquired at \(origin) was dropped without a release. It was released now: call release() when the work is done."
+      "A permit for \(endPoint) acquired at \(origin) was dropped without a release. It has now been released: call release() when the work is done."
     )
   }
 
-  /// Corrects the weights that the permit was charged, by name of budget. Units that were not used become free again in
+  /// Corrects the weights that the permit was charged, by budget name. Units that were not used become free again in
   /// the window that they were charged to; units beyond the charge become debt. Budgets not named keep the charge.
   ///
-  /// Call it once, before or after the release, until the windows have passed. Returns whether the weights were
+  /// Call it once, before or after the release, but before the windows have passed. Returns whether the weights were
   /// corrected. O(log n).
   @discardableResult
   public func settle(_ weights: [String: Int]) -> Bool { gate.settle(ticket, weights) }

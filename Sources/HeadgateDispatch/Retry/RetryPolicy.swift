@@ -2,7 +2,7 @@ import HTTPTypes
 import HeadgateFlow
 import HeadgateThreads
 
-/// When a failed request is sent again, and after which wait.
+/// When a failed request is sent again, and after how long a wait.
 ///
 ///     request.retry = RetryPolicy(attempts: 4)
 ///
@@ -13,18 +13,18 @@ import HeadgateThreads
 /// counts as a network failure. After an expired `timeout` or `deadline`, which cover all attempts together, there is
 /// no time for another attempt.
 ///
-/// A response that breaks off after its head is retried as long as the caller has received nothing of it. That is so
-/// for a response collected in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking calls), and for
-/// a file, which is written from the start again. The head of a stream and the calls of a delegate have been delivered,
-/// so those requests are not retried after the head.
+/// A request whose response breaks off after its head is retried if the caller has received none of that response. This
+/// is the case for a response collected in memory (``URLDispatcher/data(for:lane:policy:)``, completions, blocking
+/// calls), and for a file, which is written from the start again. The head of a stream and the calls of a delegate have
+/// been delivered, so those requests are not retried after the head.
 ///
-/// A request that met a closed connection (``DispatchRequest/retry``) is sent again once and without a wait. That
-/// counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods that are not
+/// A request that met a closed connection (``DispatchRequest/retry``) is sent again once, without a wait. That counts
+/// as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods that are not
 /// idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
 ///
 /// If the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is retried
 /// does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses up none
-/// of their attempts, and nothing of the ``budget``.
+/// of their attempts, and none of the ``budget``.
 ///
 /// While a request waits for its next attempt it holds no permit, so others continue. It returns to the queue with the
 /// age of its submission, even if the queue is full. Its `deadline` and `timeout` cover all attempts together, and no
@@ -85,7 +85,7 @@ public struct RetryPolicy: Sendable {
     }
   }
 
-  /// The wait before the next attempt. Nil if there is none. Takes from the budget only if there is one.
+  /// The wait before the next attempt. Nil if there is none. Takes from the budget only if there is a next attempt.
   ///
   /// - Parameters:
   ///   - made: The number of attempts made.

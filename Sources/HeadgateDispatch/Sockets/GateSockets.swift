@@ -8,18 +8,19 @@ import Synchronization
 /// transports of all dispatchers that share the gate lease their sockets here. So does each bare permit, which counts
 /// as one socket of its end-point.
 ///
-/// A transport receives this object from its dispatcher, by ``Transport/use(_:)``, before its first exchange. It joins
-/// once, or once for each of its parts that has its own connections. From then on:
+/// A transport receives this object from its dispatcher, through ``Transport/use(_:)``, before its first exchange. It
+/// joins once, or once for each of its parts that has its own connections. From then on:
 ///
 /// - Before it opens a socket it calls ``SocketLeases/lease(_:waits:)``. If that returns false, the exchange waits: the
-///   transport calls ``ExchangeEvents/waitsForSocket()`` and tries again at ``SocketHolder/socketIsReserved(_:)``.
+///   transport calls ``ExchangeEvents/waitsForSocket()`` and tries again when ``SocketHolder/socketIsReserved(_:)`` is
+///   called.
 /// - When a socket is closed, or could not be opened, it calls ``SocketLeases/giveBack(_:)``.
-/// - When a connection becomes idle, and at ``SocketHolder/reviewIdleConnections()``, it calls
+/// - When a connection becomes idle, and when ``SocketHolder/reviewIdleConnections()`` is called, it calls
 ///   ``SocketLeases/mustClose(_:)`` and closes the connection if the result is true.
-/// - At its end it calls ``SocketLeases/leave()``.
+/// - When it ends, it calls ``SocketLeases/leave()``.
 ///
-/// A transport that can't count its sockets lacks ``TransportCapabilities/socketLimits``. It can at least adjust its
-/// pool to ``limits``, which it should read each time it needs them, because a copy could be outdated.
+/// A transport that can't count its sockets does not declare ``TransportCapabilities/socketLimits``. It can at least
+/// adjust its pool to ``limits``, which it should read each time it needs them, because a copy could be outdated.
 public final class GateSockets: Sendable {
   private let state: LockedGateState
   // Whether an idle connection may have to be closed. Written under the lock, and read without it when a connection

@@ -51,7 +51,7 @@ package struct SocketLedger: Sendable {
     let holder: Holder
     let route: SocketRoute
     var isReserved = false
-    // The limit because of which holders were last asked to review their idle connections.
+    // The limit for which holders were last asked to review their idle connections.
     var asked: Bound?
   }
 
@@ -145,7 +145,7 @@ package struct SocketLedger: Sendable {
     serve(limits)
   }
 
-  /// The limits changed, of one end-point or possibly of all. O(ends with sockets) for all.
+  /// The limits of one end-point changed, or possibly those of all. O(ends with sockets) for all.
   package mutating func limitsChanged(at endPoint: EndPoint? = nil, _ limits: GateLimits) {
     isOverTotal = open > limits.total
     let changed = endPoint.map { [SocketRoute.End(endPoint: $0, isProxy: false)] } ?? Array(places.keys)
