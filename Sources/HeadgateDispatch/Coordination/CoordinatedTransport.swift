@@ -3,8 +3,8 @@ import HeadgateThreads
 
 /// A transport whose exchanges each need a permit of a coordinator, besides the gate's.
 ///
-/// An exchange waits for its permit as it would for a socket: the time counts as waiting, a cancel ends it at once, and
-/// an exchange that never began is not counted by the gate's rates.
+/// An exchange waits for its permit as it would for a socket: the time counts as waiting, cancelling ends it at once,
+/// and an exchange that never began is not counted by the gate's rates.
 final class CoordinatedTransport: Transport {
   private let transport: any Transport
   private let coordinator: any GateCoordinator

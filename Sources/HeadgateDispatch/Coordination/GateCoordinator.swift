@@ -4,7 +4,7 @@ import HeadgateThreads
 ///
 /// A ``URLDispatcher`` with a coordinator asks it for a permit before each exchange. Its own gate still decides which
 /// request is next; the coordinator decides when that request may start. While a request waits for a shared permit, its
-/// `timeout` does not run, its `deadline` does, and a cancel takes effect at once.
+/// `timeout` does not run, its `deadline` does, and cancelling takes effect at once.
 ///
 ///     let dispatcher = try URLDispatcher(limits: limits, coordinator: UnixCoordinator())
 ///
@@ -69,9 +69,9 @@ public protocol SharedPermitRequest: AnyObject, Sendable {
 
 /// The right to run one request, under limits that several programs share. Valid until ``release()``.
 public protocol SharedPermit: AnyObject, Sendable {
-  /// Corrects the weights that were charged, by name of budget. Units that were not used become free again; units
-  /// beyond the charge become debt. Call it at most once, before or after the release. Returns whether the correction
-  /// was made or is on its way.
+  /// Corrects the weights that were charged, by budget name. Units that were not used become free again; units beyond
+  /// the charge become debt. Call it at most once, before or after the release. Returns whether the correction was made
+  /// or is on its way.
   @discardableResult
   func settle(_ weights: [String: Int]) -> Bool
 

@@ -34,7 +34,7 @@ extension ScopeLimits {
 }
 
 extension Pace {
-  /// Each program starts at a longer distance, or fewer times in each window.
+  /// Each program starts requests at longer intervals, or fewer of them in each window.
   func share(of programs: Int) throws(LimitError) -> Pace? {
     var shares: [Rate] = []
     for rate in rates {

@@ -56,7 +56,7 @@ package final class OutageHandler: Sendable {
 
   /// The coordinator could not be reached.
   ///
-  /// - Parameter returns: How often it had come back when it was asked.
+  /// - Parameter returns: How often the coordinator had come back when it was asked for the permit.
   private func missed(_ wait: OutageWait, _ error: DispatchError, _ returns: UInt64) {
     switch policy.kind {
     case .failClosed(let patience): hold(wait, error, patience, returns)
@@ -74,7 +74,8 @@ package final class OutageHandler: Sendable {
     guard patience > .zero else { return wait.end(.failure(error)) }
     wait.giveUp(after: patience, with: error, timers)
     let (isShutDown, isBack) = state.withLock { state in
-      // It may have come back between its failure and now. What is registered after that would not be asked again.
+      // The coordinator may have come back between its failure and now. A wait registered after that would not ask it
+      // again.
       if state.isShutDown || state.returns != returns { return (state.isShutDown, true) }
       state.lastNumber += 1
       state.waiting[state.lastNumber] = wait
@@ -95,7 +96,7 @@ package final class OutageHandler: Sendable {
     state.withLock { $0.waiting[number] = nil }
   }
 
-  /// The coordinator is back: what waits asks again, in order.
+  /// The coordinator is back: all waiting requests ask again, in order.
   private func isBack() {
     let waiting = state.withLock { state in
       state.returns += 1
@@ -142,7 +143,7 @@ private final class OutageWait: SharedPermitRequest {
     if isOver { request.cancel() }
   }
 
-  /// Starts the time after which it fails.
+  /// Starts the timer after which it fails.
   func giveUp(after patience: Duration, with error: DispatchError, _ timers: any TimerService) {
     let timer = timers.schedule(at: timers.now + patience) { [self] in end(.failure(error)) }
     let isOver = state.withLock { state in

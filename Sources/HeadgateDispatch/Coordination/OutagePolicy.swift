@@ -26,8 +26,8 @@ public struct OutagePolicy: Sendable, Hashable, CustomStringConvertible {
   /// ``failClosed(after:)``. Rates and budgets are divided too.
   public static let localShare = OutagePolicy(kind: .localShare)
 
-  /// Each program uses limits of its own. The shared limit does not hold: together the programs may use as many times
-  /// these limits as there are programs.
+  /// Each program uses limits of its own. The shared limit does not hold: together, n programs may use n times these
+  /// limits.
   public static func failOpen(_ limits: EndPointLimits) -> OutagePolicy { OutagePolicy(kind: .failOpen(limits)) }
 
   /// What happens during an outage, in words.

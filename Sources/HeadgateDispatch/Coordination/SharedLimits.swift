@@ -90,11 +90,11 @@ extension Budget {
 }
 
 extension EndPointLimits {
-  /// How long a start matters to any of the limits.
+  /// How long a start counts toward any of the limits.
   package var memory: Duration { .nanoseconds(pace?.memory ?? 0) }
 }
 
 extension ScopeLimits {
-  /// How long a start matters to any of the limits.
+  /// How long a start counts toward any of the limits.
   package var memory: Duration { .nanoseconds(pace?.memory ?? 0) }
 }

@@ -36,7 +36,7 @@ public enum AddressScope {
     return ipv4Ranges.contains { number >> (32 - $0.bits) == $0.prefix >> (32 - $0.bits) }
   }
 
-  // 192.0.0.9 and 192.0.0.10 are public by the registry, but no web server uses them.
+  // 192.0.0.9 and 192.0.0.10 are public according to the registry, but no web server uses them.
   private static let ipv4Ranges: [(prefix: UInt32, bits: UInt32)] = [
     (0x0000_0000, 8),  // this network
     (0x0A00_0000, 8),  // private

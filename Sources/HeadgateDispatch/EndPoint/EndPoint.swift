@@ -159,7 +159,7 @@ public struct EndPointError: HeadgateError, Hashable {
     case .missingHost: "\"\(text)\" has no host; write it as scheme://host/path"
     case .invalidHost: "\"\(text)\" is not a valid host name or address"
     case .invalidPort: "the port \(text) is not between 1 and 65535"
-    case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have)"
+    case .unknownScheme: "\"\(text)\" needs a port: its scheme has no default one (http, https, ws and wss have one)"
     case .unclearName: "\"\(text)\" is an ambiguous name; write it in its xn-- form"
     case .invalidPath: "\"\(text)\" is not a valid socket path; it must begin with / and have at most 103 bytes"
     default: "\"\(text)\" is not an absolute URL; write it as scheme://host/path"

@@ -20,7 +20,7 @@
 /// decides; then all of them prepare it again.
 ///
 /// **Time.** Interceptor time counts toward a request's `deadline`, not its `timeout`. If the request ends meanwhile,
-/// for example by a cancel, it ends at once: the interceptor's task is cancelled and its result ignored.
+/// for example because it is cancelled, it ends at once: the interceptor's task is cancelled and its result ignored.
 ///
 /// **Errors.** If an interceptor throws, the request ends with the error `interceptorFailed`, with the thrown error
 /// as ``DispatchError/underlyingError``.
@@ -43,7 +43,7 @@ public protocol RequestInterceptor: Sendable {
 
   /// Whether a prepared request is outdated by the time it gets its permit, after a possibly long wait: a token has
   /// expired, or a signature contains the time. If so, the permit goes to the next request, and this one is prepared
-  /// again and keeps its age. Not called any more after five times.
+  /// again and keeps its age. No longer called after five times.
   ///
   /// Called on the thread that granted the permit, usually the transport's. It must return at once; blocking calls of
   /// the dispatcher throw.

@@ -20,8 +20,8 @@ public struct EndPointLimits: Hashable, Sendable {
   /// a transport that can't tell), no more requests run than sockets are allowed. The others wait in the queue.
   public let connections: Int
 
-  /// The number of requests that start in a row when the end-point has its turn at the total limit: twice the weight
-  /// gives twice the share. 1 to 1,000; 1 by default.
+  /// The share of the starts at the total limit, relative to other end-points: twice the weight gives twice the share.
+  /// 1 to 1,000; 1 by default.
   public let weight: Int
 
   // Nil if no rate, interval or budget is set.

@@ -46,8 +46,8 @@ public struct GateLimits: Sendable {
   // A single reference, because limits are copied for every request.
   private var policies = HealthPolicies.usual
 
-  /// The maximum number of running requests at all end-points, 1 or more. Long requests use at most half of it (1 of
-  /// 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
+  /// The maximum number of running requests at all end-points, 1 or more. Long requests use at most half of it (or 1,
+  /// if it is 1). It is also the maximum number of open sockets, including idle ones. See ``GateSockets``.
   public package(set) var total: Int
 
   /// The maximum number of waiting requests, 0 or more. With 0, a request that can't start at once is refused or held

@@ -34,7 +34,7 @@ final class Pace: Sendable, Hashable {
     return Pace(rates, minimumInterval, budgets, jitter)
   }
 
-  /// How long a start matters to any of the limits.
+  /// How long a start counts toward any of the limits.
   var memory: Int64 {
     let kept = rates.map(\.keptNanoseconds)
     let windows = budgets.map { Rate.guarded($0.windowNanoseconds, spread: .zero) }

@@ -13,7 +13,7 @@ public protocol DispatchObserver: Sendable {
   /// to the same dispatcher, since that would be observed too.
   ///
   /// - Parameter start: The request. Header fields may be added to it.
-  /// - Returns: The observer of this request from here on. Nil for none: an observer that samples returns nil for most
+  /// - Returns: The observer for the rest of this request. Nil for none: an observer that samples returns nil for most
   ///   requests.
   func requestStarted(_ start: inout RequestStart) -> (any RequestObserver)?
 

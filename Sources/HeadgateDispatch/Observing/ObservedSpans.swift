@@ -110,8 +110,8 @@ public struct SpanEnd: Sendable {
   public let error: DispatchError?
   /// The status code. Nil if the response's head had not arrived.
   public let statusCode: Int?
-  /// For a wait for a permit: what the request waited for when the wait began, as the next in its line. Nil if it did
-  /// not have to wait.
+  /// For a wait for a permit: what the request waited for when the wait began, as if it were the next in its line. Nil
+  /// if it did not have to wait.
   public let waitReason: WaitReason?
   /// The time, by the dispatcher's clock.
   public let at: Deadline

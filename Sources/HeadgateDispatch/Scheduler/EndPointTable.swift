@@ -140,7 +140,7 @@ struct EndPointTable: Sendable {
   private var firstIdle: Int32 = -1
   private var lastIdle: Int32 = -1
   private var idleCount = 0
-  /// The number of end-points that were new so far.
+  /// The number of new end-points so far.
   private(set) var newCount = 0
 
   /// The number of end-points where something runs or waits.

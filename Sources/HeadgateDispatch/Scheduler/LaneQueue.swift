@@ -5,8 +5,9 @@ import HeadgateThreads
 /// A rank is the time of submission plus an offset for the priority. Nearly every request has the highest rank of its
 /// priority and joins the end of that priority's list. This is a multilevel queue, whose next request is the lowest of
 /// the five list heads, without a heap to maintain. A request may belong in the middle if it returns with the age of
-/// its first submission (a redirect), if its priority was changed while it waited, or if it arrives after the worth of
-/// priorities was changed. Such requests are in a heap besides the lists, so that no arrival searches a queue.
+/// its first submission (a redirect), if its priority was changed while it waited, or if it arrives after the span that
+/// a step of priority is worth was changed. Such requests are in a heap beside the lists, so that no arrival searches a
+/// queue.
 struct LaneQueue: Sendable {
   private var lists = PriorityLists()
   private var returning = RankHeap()
@@ -34,7 +35,7 @@ struct LaneQueue: Sendable {
     }
   }
 
-  /// Called before a change of its priority, if that is the reason for the removal.
+  /// If the reason for the removal is a change of priority, it is called before that change.
   mutating func remove<Item: Sendable>(_ slot: Int32, in nodes: inout NodeTable<Item>) {
     count -= 1
     if nodes[slot].returning >= 0 {

@@ -24,7 +24,7 @@ struct Node<Item: Sendable>: Sendable {
   var endPoint: Int32 = -1
   var next: Int32 = -1
   var previous: Int32 = -1
-  // Its position in the heap besides its lane's lists, or -1.
+  // Its position in the heap beside its lane's lists, or -1.
   var returning: Int32 = -1
   // Its position among the requests that may be displaced (see SheddingOrder), or -1.
   var shedding: Int32 = -1

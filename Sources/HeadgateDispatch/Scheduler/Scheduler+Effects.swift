@@ -1,7 +1,7 @@
 import DequeModule
 
 extension Scheduler {
-  /// The next effect; nil if there is none. O(1); over a whole closing, O(1) for each item.
+  /// The next effect; nil if there is none. O(1); while the gate closes, O(1) for each item in total.
   package mutating func next() -> Effect? {
     defer { checkInvariants() }
     if granted.first >= 0 {
@@ -27,8 +27,8 @@ extension Scheduler {
       || closing != .open && (mustSweep || !drainedTold && isEmpty)
   }
 
-  /// Whether a closing still has items to check. A draining gate ends only requests that can't run: those that wait for
-  /// an end-point that was stopped manually.
+  /// Whether items remain to be checked because the gate is closing. A draining gate ends only requests that can't run:
+  /// those that wait for an end-point that was stopped manually.
   private var mustSweep: Bool {
     sweep < nodes.nodes.count && (closing >= .ending || closing == .draining && !paused.isEmpty)
   }

@@ -176,7 +176,7 @@ extension Scheduler {
   }
 
   /// Changes the priority of a request. A waiting one moves to the place that it would have had from the start. Returns
-  /// false if it is not here any more. O(log n).
+  /// false if it is no longer here. O(log n).
   package mutating func setPriority(_ priority: RequestPriority, of ticket: Ticket) -> Bool {
     defer { checkInvariants() }
     guard let slot = nodes.slot(of: ticket) else { return false }
@@ -206,9 +206,9 @@ extension Scheduler {
     proceed(at: place)
   }
 
-  /// The transport has observed whether an end-point's sockets carry several requests at a time. The end-point may run
-  /// as many requests as it has requests or connections, respectively. Ends no request. Forgotten when the end-point is
-  /// idle for long. O(1) plus the requests that start.
+  /// The transport has observed whether an end-point's sockets carry several requests at a time. If they do, its limit
+  /// on requests applies to running requests; otherwise its limit on connections does. Ends no request. Forgotten when
+  /// the end-point has been idle for long. O(1) plus the requests that start.
   package mutating func setMultiplexing(_ multiplexes: Bool, at endPoint: EndPoint) {
     defer { checkInvariants() }
     guard let place = endPoints.slot(of: endPoint), endPoints[place].multiplexes != multiplexes else { return }

@@ -11,7 +11,7 @@ extension Scheduler {
     package let scope: RequestScope?
     /// Why requests wait there.
     package let reason: WaitReason
-    /// It could not be reached too often: waiting requests must fail.
+    /// It was unreachable too many times: waiting requests must fail.
     package let isGivenUp: Bool
   }
 
@@ -129,8 +129,8 @@ extension Scheduler {
       .max { $0.until ?? .distantPast < $1.until ?? .distantPast }
   }
 
-  /// Why an arriving request is refused: it would end within a pause, its end-point was given up, or its weight is too
-  /// large.
+  /// Why an arriving request is refused: its deadline lies within a pause, its end-point was given up, or its weight is
+  /// too large.
   func refusal(_ place: Int32, _ named: [Int32], _ weights: [String: Int], until deadline: Deadline) -> Refusal? {
     let watched = endPoints[place].scope
     for scope in (watched >= 0 ? [watched] : []) + named {

@@ -8,7 +8,7 @@ extension Scheduler {
     #endif
   }
 
-  /// The first invariant that does not hold, in words. Nil if all hold.
+  /// The first broken invariant, in words. Nil if none is broken.
   package func brokenInvariant(inFull: Bool) -> String? {
     if running < 0 || waiting < 0 || runningLong < 0 || expected < 0 { return "a count is negative" }
     if waiting + running != nodes.count { return "alive is not running plus waiting" }
@@ -35,9 +35,9 @@ extension Scheduler {
       }
       // An eligible request must run if a permit is free.
       if closing < .ending, running < limits.total {
-        if record.isEligible(.short) { return "a short request waits beside a free permit" }
+        if record.isEligible(.short) { return "a short request waits although a permit is free" }
         if record.isEligible(.long), runningLong < limits.totalLong {
-          return "a long request waits beside a free permit"
+          return "a long request waits although a permit is free"
         }
       }
       allRunning += active.count
@@ -63,14 +63,14 @@ extension Scheduler {
       if record.users != here.count + (record.place >= 0 ? 1 : 0) { return "a scope's users are miscounted" }
       if record.place >= 0, endPoints[record.place].scope != scope { return "an end-point lost its scope" }
     }
-    for line in lines.slots where lines[line].handle < 0 { return "a line hangs nowhere" }
+    for line in lines.slots where lines[line].handle < 0 { return "a line is registered nowhere" }
     return nil
   }
 
   private func brokenOrder(_ queue: LaneQueue, _ lane: RequestLane, _ here: [Node<Item>]) -> String? {
     let waiting = here.filter { $0.state == .waiting && $0.lane == lane }
-    if waiting.count != queue.count { return "a lane lost or kept someone" }
+    if waiting.count != queue.count { return "a lane lost or kept a request" }
     guard let lowest = waiting.map(\.rank).min() else { return nil }
-    return nodes[queue.first(in: nodes)].rank == lowest ? nil : "a lane's first has not the lowest rank"
+    return nodes[queue.first(in: nodes)].rank == lowest ? nil : "a lane's first does not have the lowest rank"
   }
 }

@@ -92,7 +92,7 @@ extension Scheduler {
     return nil
   }
 
-  /// Whether a scope has room for a request, and no earlier request waits for that.
+  /// Whether a scope has room for a request, and no earlier request waits for that room.
   func hasRoom(in scope: Int32, for slot: Int32) -> Bool {
     guard scopes[scope].running < scopes[scope].most, !scopes[scope].isFull(at: now) else { return false }
     if let first = scopes[scope].blocked.first, (first.rank, first.tie) < (nodes[slot].rank, nodes[slot].age) {

@@ -8,7 +8,7 @@ extension Scheduler {
   package enum Outlook: Hashable, Sendable {
     /// It would start at once.
     case runs
-    /// It would wait, with this number of requests in its lane, of any priority.
+    /// It would wait. Its lane already has this number of requests waiting, of any priority.
     case waits(before: Int)
     case refused(Refusal)
   }

@@ -15,7 +15,7 @@ extension Scheduler {
     return reason(of: slot, ahead: 0, at: max(moment, now))
   }
 
-  /// The number of requests ahead of it that wait for the same.
+  /// The number of requests ahead of it that wait for the same thing.
   private func ahead(of slot: Int32) -> Int {
     let own = nodes[slot]
     let line = own.demand < 0 ? -1 : demands[own.demand].line

@@ -8,7 +8,7 @@ extension Scheduler {
   /// Whether any limit depends on time. If so, `advance(to:)` must precede each event.
   package var isTimed: Bool { hasPace || !scopes.isEmpty }
 
-  /// The first time at which a request that waits for time may start. Nil if none does.
+  /// The earliest time at which a request that waits for a point in time may start. Nil if none does.
   package var wakeAt: Deadline? {
     let moment = scopes.wakeAt
     return moment == .max ? nil : Deadline(nanoseconds: moment)
@@ -74,8 +74,8 @@ extension Scheduler {
   // MARK: Review
 
   /// Determines which lanes of an end-point may start their first request now, as far as its scopes, the time and its
-  /// health go. While the first in line over both lanes waits for time, the other lane does not overtake it: otherwise
-  /// a heavy request could wait forever behind light ones.
+  /// health go. While the first request of both lanes together waits for a point in time, the other lane does not
+  /// overtake it: otherwise a heavy request could wait forever behind light ones.
   mutating func review(_ place: Int32) {
     if endPoints[place].lines >= 0 { purgeReadyLines(of: place) }
     let scope = endPoints[place].scope
@@ -196,7 +196,7 @@ extension Scheduler {
     return isCounted
   }
 
-  /// A change at a scope may let requests start, or keep them from it. The caller pumps.
+  /// A change at a scope may let requests start, or keep them from starting. The caller pumps.
   mutating func changed(_ scope: Int32) {
     if scopes[scope].place >= 0 { updateTurns(scopes[scope].place) } else { markDirty(scope) }
   }

@@ -34,7 +34,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
 
   /// The result of a submission.
   package enum Submission: Sendable {
-    /// It runs from here on, as after a `start`. Only if `mayStart`.
+    /// It already runs, as after a `start`. Only if `mayStart`.
     case started(Ticket)
     /// It starts (a `start` follows) or waits.
     case accepted(Ticket)
@@ -83,7 +83,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
     case waiting(Item?)
     /// It is running, and keeps its permit until `finish`.
     case running
-    /// It is not here any more, or was withdrawn before.
+    /// It is no longer here, or was withdrawn before.
     case gone
   }
 
@@ -180,7 +180,7 @@ package struct Scheduler<Item: Sendable>: Sendable {
     endPoints.slot(of: endPoint).map { !endPoints[$0].isResting } ?? false
   }
 
-  /// All requests that run or wait, at one end-point or at all. O(n) in them.
+  /// All requests that run or wait, at one end-point or at all of them. O(n) in all requests.
   package func items(at endPoint: EndPoint?) -> [Item] {
     let place = endPoint.map { endPoints.slot(of: $0) ?? -1 }
     return nodes.nodes.compactMap { $0.state == .free || place != nil && $0.endPoint != place ? nil : $0.item }

@@ -54,7 +54,7 @@ struct ScopeRecord: Sendable {
   var hasLimiter: Bool { limiter != nil }
   var hasCause: Bool { cause != nil }
 
-  /// The earliest start of a request with these weights, as far as time goes.
+  /// The earliest time at which a request with these weights may start, and what delays it until then.
   func earliest(_ weights: [String: Int], at now: Deadline) -> (moment: Deadline, cause: StartCause?) {
     var (moment, cause) = limiter?.earliest(weights, at: now) ?? (now, nil)
     if let learned = learning.first, learned.notBefore > moment {

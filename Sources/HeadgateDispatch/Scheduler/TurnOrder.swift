@@ -10,7 +10,7 @@ import HeadgateThreads
 /// The end-points that take turns at the total limit: each could start its next request of this lane if the total had
 /// room. The one that has had the least for its weight is first. All operations are O(log n).
 struct TurnOrder: Sendable {
-  /// The progress of an end-point of weight 1 by one start.
+  /// How far one start advances an end-point of weight 1.
   static let stride: UInt64 = 1 << 20
 
   let lane: RequestLane
@@ -25,7 +25,7 @@ struct TurnOrder: Sendable {
 
   var isEmpty: Bool { heap.isEmpty }
 
-  /// Makes an end-point take part exactly if it could start a request.
+  /// Makes an end-point take part if it could start a request, and only then.
   ///
   /// - Parameters:
   ///   - virtualTime: The progress of the end-points that had their turn last. An end-point with nothing to start saves

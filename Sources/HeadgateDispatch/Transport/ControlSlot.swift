@@ -1,5 +1,5 @@
-/// The transport's control of an exchange that begins later than its caller was given a control. What was asked for in
-/// the meantime is made up for when it arrives.
+/// The transport's control of an exchange whose caller already has a control before the transport starts it. Calls made
+/// in the meantime are made up for when the transport's control arrives.
 struct ControlSlot {
   private(set) var control: (any ExchangeControl)?
   private(set) var isCancelled = false
@@ -27,7 +27,7 @@ struct ControlSlot {
     return control
   }
 
-  /// Ends the exchange. Returns false if it had ended before, and the control, to be released outside the lock.
+  /// Ends the exchange. Returns whether this is its first end, and the control, to be released outside the lock.
   mutating func end() -> (isFirst: Bool, control: (any ExchangeControl)?) {
     defer { isOver = true }
     return (!isOver, control.take())

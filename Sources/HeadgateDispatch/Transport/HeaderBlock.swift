@@ -1,5 +1,5 @@
 // Header lines as bytes: RFC 9112 section 5. Lines that are not fields are skipped: the status line, malformed lines,
-// and obsolete continuations (which CurlTransport has joined to their fields before).
+// and obsolete continuations (which CurlTransport has already joined to their fields).
 
 import HTTPTypes
 

@@ -10,7 +10,7 @@ public protocol Transport: Sendable {
   var capabilities: TransportCapabilities { get }
 
   /// An executor for tasks on the thread that carries the exchanges, so that a response wakes no other thread. Nil
-  /// unless the transport has one. Every job that it accepts runs, also after the transport's end.
+  /// unless the transport has one. Every job that it accepts runs, even after the transport's end.
   var taskExecutor: (any TaskExecutor)? { get }
 
   /// Starts one exchange: one request, one response.
@@ -20,7 +20,7 @@ public protocol Transport: Sendable {
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
   /// Sets the gate's sockets, from which the transport leases each socket before it opens it: see ``GateSockets``.
-  /// Called once, before the first exchange. A transport that can't count its sockets does not have
+  /// Called once, before the first exchange. A transport that can't count its sockets does not declare
   /// ``TransportCapabilities/socketLimits``, and follows ``GateSockets/limits`` as well as it can.
   func use(_ sockets: GateSockets)
 
@@ -53,8 +53,8 @@ public struct Exchange: Sendable {
   /// may also pause when memory is short; then pausing is best effort.)
   public let mayPause: Bool
 
-  /// Whether it belongs to a long request, which keeps its connection for long. A transport that shares connections
-  /// gives it one of its own, if it can.
+  /// Whether it belongs to a long request, which keeps its connection for a long time. A transport that shares
+  /// connections gives it one of its own, if it can.
   public let isLong: Bool
 
   /// Whether it needs a new connection: it was sent over one that was kept open and turned out to be closed.
@@ -67,7 +67,7 @@ public struct Exchange: Sendable {
   /// The start whose weight was charged. Nil for a request without a weight.
   var weighedStart: WeighedStart?
 
-  /// The request's body, to be read as the transport has room for it; nil if there is none.
+  /// The request's body, to be read when the transport has room for it; nil if there is none.
   public internal(set) var body: RequestBodySource?
 
   /// Creates an exchange for a transport to start.
@@ -104,8 +104,8 @@ public protocol ExchangeEvents: AnyObject, Sendable {
   /// The trailer fields. Called once, before the end; not called if there are none.
   func received(trailers: HTTPFields)
 
-  /// Reports whether the end-point's connections carry several requests at once (HTTP/2), as observed by this
-  /// exchange. At any time before the end. If so, more exchanges are started than sockets are allowed.
+  /// Reports whether the end-point's connections carry several requests at once (HTTP/2), as observed by this exchange.
+  /// May be called at any time before the end. If they do, more exchanges may run than sockets are allowed.
   func multiplexes(_ does: Bool)
 
   /// All sockets that the end-point's limit allows are in use: the exchange waits for one in the transport. May be

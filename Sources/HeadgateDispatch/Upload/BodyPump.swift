@@ -1,6 +1,6 @@
 import DequeModule
 
-/// The pure half of a body being sent: pieces come in on request, and bytes go out as the transport has room.
+/// The pure half of a body being sent: pieces come in on request, and bytes go out when the transport has room.
 ///
 /// One piece at a time is requested while less than `lowWater` bytes are buffered. Memory therefore holds at most
 /// that and one piece, whatever the length of the body. With a declared length, the last byte is withheld until the

@@ -12,7 +12,7 @@ public enum BodyRead: Hashable, Sendable {
   case failed
 }
 
-/// The body of one exchange, read by the transport as it has room.
+/// The body of one exchange, read by the transport whenever it has room.
 ///
 /// One reader at a time. Reading never blocks: a file is read on a file thread, a sequence in a task of its own, each
 /// one piece ahead.
@@ -114,7 +114,7 @@ public final class RequestBodySource: Sendable {
     run(effects, 0)
   }
 
-  /// Why the body could not be read. Nil if it was.
+  /// Why the body could not be read. Nil if there was no error.
   var failure: (any Error)? { state.withLock { $0.pump.failure } }
 
   /// Whether the transport waits for the producer.

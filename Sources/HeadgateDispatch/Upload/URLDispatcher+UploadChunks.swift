@@ -21,8 +21,8 @@ extension URLDispatcher {
   ///   - template: The request to send for each chunk. Its body is replaced by the chunk, the method `GET` becomes
   ///     `PUT`, and a `Content-Range` field is set. A ``DispatchRequest/retry`` policy applies to each chunk.
   ///   - size: The size of a chunk in bytes, 1 or more. Only the last one may be shorter.
-  ///   - offset: The offset in bytes to start at, from an earlier attempt. The end of the file is valid and sends
-  ///     nothing, and so does an empty file.
+  ///   - offset: The offset in bytes to start at, from an earlier attempt. The end of the file is a valid offset:
+  ///     nothing is sent then, nor for an empty file.
   ///   - onProgress: Receives progress for the whole file, as for ``DispatchRequest/onUploadProgress``.
   ///   - makeRequest: Changes the request of a chunk, for servers with another protocol. Nil: the request is sent as
   ///     prepared from `template`.

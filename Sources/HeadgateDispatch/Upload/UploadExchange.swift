@@ -3,8 +3,8 @@ import HeadgateThreads
 
 /// An exchange whose request has a body: opens the body, passes it to the transport, and closes it at the end.
 ///
-/// It sits between operation and transport, so that all transports treat bodies alike: a body that can't be read
-/// fails the exchange, and a final response other than success stops the upload.
+/// It sits between the operation and the transport, so that all transports treat bodies alike: a body that can't be
+/// read fails the exchange, and a final response other than success stops the upload.
 final class UploadExchange: ExchangeControl {
   private struct State {
     var slot = ControlSlot()
@@ -53,7 +53,7 @@ final class UploadExchange: ExchangeControl {
     let (control, source, isUnsent) = state.withLock { ($0.slot.cancel(), $0.source, !$0.isStarted) }
     source?.stop()
     control?.cancel()
-    // Opening the file may take long; a cancel does not wait for it.
+    // Opening the file may take a long time; a cancellation does not wait for it.
     if isUnsent { over(ExchangeEnd(failure: DispatchError(.cancelled, phase: .sending))) }
   }
 
