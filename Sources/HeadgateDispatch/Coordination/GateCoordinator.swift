@@ -88,7 +88,7 @@ public struct SharedDemand: Sendable {
   public let lane: RequestLane
   /// The scopes besides the end-point, without duplicates.
   public let scopes: [RequestScope]
-  /// The expected weights, by name of budget.
+  /// The expected weights, by budget name.
   public let weights: [String: Int]
   /// The limits of the end-point. If programs have configured different ones, the strictest apply.
   public let limits: EndPointLimits
@@ -101,7 +101,7 @@ public struct SharedDemand: Sendable {
   ///   - endPoint: The end-point.
   ///   - lane: The lane: `long` for work that stays open.
   ///   - scopes: The scopes that the work belongs to, besides its end-point.
-  ///   - weights: The expected weights, by name of budget.
+  ///   - weights: The expected weights, by budget name.
   ///   - limits: The limits of the end-point and of the scopes.
   public init(
     for endPoint: EndPoint, lane: RequestLane = .short, scopes: [RequestScope] = [], weights: [String: Int] = [:],

@@ -11,7 +11,7 @@ extension EndPointGate {
   ///   - lane: The lane: `long` for work that stays open.
   ///   - priority: The place among waiting requests for the same end-point.
   ///   - scopes: The scopes that the work belongs to, besides its end-point. See ``GateLimits/scopes``.
-  ///   - weights: The expected weights, by name of budget. See ``Permit/settle(_:)``.
+  ///   - weights: The expected weights, by budget name. See ``Permit/settle(_:)``.
   ///   - deadline: The end of the wait, as in all of Headgate's blocking calls; the work itself has no time limit. A
   ///     deadline in the past ends the call at once; `distantFuture` never does.
   ///   - file: The caller's file, for the warning about a leaked permit.

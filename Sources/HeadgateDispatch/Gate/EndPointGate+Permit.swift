@@ -14,7 +14,7 @@ extension EndPointGate {
   ///   - lane: The lane: `long` for work that stays open.
   ///   - priority: The place among waiting requests for the same end-point.
   ///   - scopes: The scopes that the work belongs to, besides its end-point. See ``GateLimits/scopes``.
-  ///   - weights: The expected weights, by name of budget. See ``Permit/settle(_:)``.
+  ///   - weights: The expected weights, by budget name. See ``Permit/settle(_:)``.
   ///   - deadline: The maximum time to wait, from this call; the work itself has no time limit. Nil: no limit. Zero or
   ///     less ends the call at once.
   ///   - isolation: The actor that `body` runs on; the caller's by default.

@@ -6,7 +6,7 @@ import HeadgateThreads
 /// The two limits are learned separately. Lowering the wrong one never settles, because a limit on the rate does not
 /// bound concurrency. A refusal is attributed to concurrency, unless as many concurrent requests were accepted
 /// recently, and to the rate, unless the same distance between starts was accepted. Only a limit that keeps requests
-/// from starting rises, so a limit that does not bind is never tried.
+/// from starting is raised, so no higher value is tried for a limit that does not bind.
 ///
 /// The driver reads ``notBefore`` and ``requests`` before each start, calls ``started(running:at:)`` for the start, and
 /// passes the result on with the response. Exchanges without a response need not be reported.
@@ -44,7 +44,7 @@ struct AdaptiveLimit: Sendable {
     }
   }
 
-  /// A start, as needed when its response arrives.
+  /// The data of a start that is needed when its response arrives.
   struct Start: Hashable, Sendable {
     let moment: Deadline
     /// The number of running requests, including this one.
@@ -124,10 +124,10 @@ struct AdaptiveLimit: Sendable {
     credit = -policy.keptAnswers
   }
 
-  /// A number of concurrent requests within the range that is learned, which is far from an overflow.
+  /// Clamps a number of concurrent requests to the range that can be learned, which is far from overflow.
   static func possible(_ requests: Int) -> Int { min(max(1, requests), 1_000_000) }
 
-  /// The limits to remember. Nil if nothing was refused, or too long ago.
+  /// The limits to remember. Nil if nothing was refused, or if that was too long ago.
   func entry(at now: Deadline, seconds: Int64) -> LearnedLimits.Entry? {
     let left = policy.memory.wholeNanoseconds - max(0, now.nanoseconds(since: lastNews))
     guard wasRefused, lastNews > .distantPast, left > 0 else { return nil }
@@ -321,14 +321,14 @@ struct AdaptiveLimit: Sendable {
     let asSoon = evidence(now) { $0.distance <= slack }
     let meetsRequests = start.running >= requests
     let meetsRate = pace != nil && isPaced(start)
-    // A current value that was never accepted is to blame, unless both are such.
+    // A current value that was never accepted is to blame, unless neither value was ever accepted.
     let isNewRate = meetsRate && (pace.map { $0.value > $0.good } ?? false)
     let isNewRequests = Double(start.running) > most.good
     if isNewRate != isNewRequests, isNewRate || asSoon > 0 { return certain(isNewRate ? .rate : .requests) }
     // Neither value was ever accepted. The limit that fell last was perhaps the wrong one.
     if asSoon == 0, asMany == 0, let lastFallen { return lastFallen == .rate ? .requests : .rate }
     if asSoon == 0, asMany > 1 { return certain(.rate) }
-    // A value close below a refused one is refused again.
+    // A value just below a refused one is refused again.
     let nearRequests = meetsRequests && most.isNearBound
     let nearRate = meetsRate && (pace?.isNearBound ?? false)
     if nearRequests != nearRate { return nearRate ? .rate : .requests }
@@ -351,7 +351,7 @@ struct AdaptiveLimit: Sendable {
     }
   }
 
-  /// The start without the refused requests among the running ones.
+  /// The start, without counting refused requests as running.
   private func corrected(_ start: Start) -> Start {
     let others = refusals.count { $0.from < start.moment && start.moment < $0.to }
     guard others > 0 else { return start }

@@ -14,7 +14,7 @@ public struct AdaptivePolicy: Hashable, Sendable {
   /// The fraction of a limit that remains after a refusal, 0.1 to 0.95. 0.7 by default.
   public var decrease: Double
 
-  /// The minimum number of responses for each refusal before a value is tried that was not accepted recently, 1 or
+  /// The minimum number of responses for each refusal before a value that was not accepted recently is tried, 1 or
   /// more. 80 by default: a little more than one request in a hundred is refused for the sake of learning.
   public var answersPerRefusal: Int
 

@@ -157,7 +157,7 @@ struct EndPointHealth: Sendable {
   /// The meaning of a status.
   enum Judgement: Hashable, Sendable {
     case answer
-    /// 503 without a wait, and few of the last responses were such.
+    /// 503 without a wait, and few of the last responses were like this one.
     case unavailable
     case refusal
   }
@@ -195,7 +195,7 @@ struct EndPointHealth: Sendable {
     guard let pauses, start > began else { return .nothing }
     let wait = wait.flatMap { $0 > .zero ? $0 : nil }
     let length = pauses.nanoseconds(asked: wait, after: steps, using: &random)
-    // A 503 without a wait is a failure, and no sign of a server that counts.
+    // A 503 without a wait is a failure, not a sign of a server that counts requests.
     if isPaced, status != 503 || wait != nil { pace.refused(at: now, pausesFor: length) }
     return sleep(length, .refused(status), at: now)
   }

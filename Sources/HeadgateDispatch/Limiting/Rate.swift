@@ -10,7 +10,7 @@ import HeadgateThreads
 /// window that straddles a refill.
 ///
 /// A server counts arrivals, not starts, and two requests may arrive closer together than they were sent. Each distance
-/// and each window is therefore extended by two hundredths or by ``spread``, whichever is more.
+/// and each window is therefore extended by two percent or by ``spread``, whichever is more.
 public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// How starts are counted.
   public enum Form: Hashable, Sendable {

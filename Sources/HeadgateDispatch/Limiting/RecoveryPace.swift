@@ -3,10 +3,10 @@ import HeadgateThreads
 /// The distance between starts at an end-point that refused again after a pause. Such a server counts requests, so
 /// reaching its limit again after each pause would only cause another refusal. A value without a clock.
 ///
-/// The number of requests accepted between two refusals, spread over the time between them, is accepted at any time: a
-/// token bucket, a sliding window and a fixed window all allow at least that rate. A distance that is kept for as long
-/// as the pause (at least one second, at most ten) without a refusal is shortened by a fifth. A refused distance is
-/// doubled.
+/// The number of requests accepted between two refusals, spread over the time between them, gives a rate that is
+/// accepted at any time: a token bucket, a sliding window and a fixed window all allow at least that rate. A distance
+/// that is kept for as long as the pause (at least one second, at most ten) without a refusal is shortened by a fifth.
+/// A refused distance is doubled.
 struct RecoveryPace: Sendable {
   /// The nanoseconds between starts; 0 for no distance.
   private(set) var distance: Int64 = 0
@@ -48,7 +48,7 @@ struct RecoveryPace: Sendable {
 
   /// The end-point pauses.
   mutating func refused(at now: Deadline, pausesFor length: Int64) {
-    // A refused probe shows that the pause was too short, and nothing about the distance.
+    // A refused probe shows that the pause was too short, and says nothing about the distance.
     if distance > 0, accepted > 0 {
       distance = min(distance, Self.longest / 2) * 2
     } else if let refusal, distance == 0, accepted > 0, now <= began.advanced(byNanoseconds: Self.longestTrial) {

@@ -79,7 +79,7 @@ struct StartLimiter: Sendable {
   /// nothing delays it. O(1) for rates; for a budget, O(n) in the starts that must leave its window first.
   ///
   /// - Parameters:
-  ///   - weights: The request's weights, by name of budget. Unknown names and weights below 1 are ignored. No weight
+  ///   - weights: The request's weights, by budget name. Unknown names and weights below 1 are ignored. No weight
   ///     may exceed its budget; see ``budgetTooSmall(for:)``.
   ///   - now: The current time.
   func earliest(_ weights: [String: Int] = [:], at now: Deadline) -> (moment: Deadline, cause: StartCause?) {
@@ -149,9 +149,9 @@ struct StartLimiter: Sendable {
     }
   }
 
-  /// The server reported how many more requests it accepts before its window ends. Takes effect only if that is less
-  /// than is known already, and only until then. Requests that started after the one with this response may or may not
-  /// be included in the server's count, so they are subtracted.
+  /// The server reported how many more requests it accepts before its window ends. Takes effect only if that number is
+  /// lower than the one already known, and only until the window ends. Requests that started after the one with this
+  /// response may or may not be included in the server's count, so they are subtracted.
   ///
   /// - Parameters:
   ///   - remaining: The reported number.

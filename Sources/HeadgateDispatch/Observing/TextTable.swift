@@ -4,7 +4,7 @@ package enum TextTable {
   ///
   /// - Parameters:
   ///   - rows: The rows, with one text for each column.
-  ///   - left: The columns that are aligned to the left. The last column needs no spaces then.
+  ///   - left: The columns that are aligned to the left. The last column, if among them, is not padded.
   package static func lines(_ rows: [[String]], left: Set<Int>) -> [String] {
     guard let columns = rows.first?.indices else { return [] }
     let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -114,9 +114,9 @@ public struct DispatchRequest: Sendable {
   }
 
   /// The maximum size of the body in bytes as delivered, for any destination: memory, stream, file or delegate. A
-  /// response that declares more fails with `bodyTooLarge` at its head, one that exceeds the limit as soon as it
-  /// does. The bodies of redirects that are followed don't count. Zero allows no body. Default: nil, no limit but
-  /// ``maxBodyBytes``.
+  /// response that declares more fails with `bodyTooLarge` when its head arrives; one that exceeds the limit without
+  /// declaring it fails as soon as it does so. The bodies of redirects that are followed don't count. Zero allows no
+  /// body. Default: nil, no limit but ``maxBodyBytes``.
   public var maxDownloadBytes: Int? {
     get { fields.rare.maxDownloadBytes }
     set { fields.rare.maxDownloadBytes = newValue }
@@ -164,7 +164,7 @@ public struct DispatchRequest: Sendable {
     set { fields.rare.scopes = newValue }
   }
 
-  /// The expected cost of the request, in units by name of budget: see ``Budget``. Charged when the request starts,
+  /// The expected cost of the request, in units by budget name: see ``Budget``. Charged when the request starts,
   /// to those budgets of its end-point and scopes that have these names. ``URLDispatchOperation/settle(_:)`` corrects
   /// the charge. A weight above the total of a budget fails the request at once with `tooHeavy`. Default: none.
   ///
@@ -174,7 +174,7 @@ public struct DispatchRequest: Sendable {
     set { fields.rare.weights = newValue }
   }
 
-  /// Reads the request's actual weight from a response's head, in units by name of budget. Nil if the head does not
+  /// Reads the request's actual weight from a response's head, in units by budget name. Nil if the head does not
   /// contain it.
   public typealias Settlement = @Sendable (ResponseHead) -> [String: Int]?
 
@@ -192,18 +192,18 @@ public struct DispatchRequest: Sendable {
 
   /// When a failed request is sent again. Default: nil, never, with one exception.
   ///
-  /// A connection kept open may turn out to be closed when a request is sent over it. Then the request is sent once
-  /// more at once, under its permit and over a new connection, if it can be repeated: a GET, HEAD, OPTIONS, TRACE,
-  /// PUT, DELETE or QUERY, or any request with an `Idempotency-Key` field, whose body can be sent again. A POST or
-  /// PATCH without that field is never repeated. `RetryPolicy(attempts: 1)` disables this too.
-  /// ``DispatchTimes/attempts`` counts it.
+  /// A connection kept open may turn out to be closed when a request is sent over it. Then the request is sent again
+  /// immediately, but only once, under its permit and over a new connection, if it can be repeated: a GET, HEAD,
+  /// OPTIONS, TRACE, PUT, DELETE or QUERY, or any request with an `Idempotency-Key` field, whose body can be sent
+  /// again. A POST or PATCH without that field is never repeated. `RetryPolicy(attempts: 1)` disables this too.
+  /// ``DispatchTimes/attempts`` counts the repetition.
   public var retry: RetryPolicy? {
     get { fields.rare.retry }
     set { fields.rare.retry = newValue }
   }
 
-  /// The capabilities that the request requires. A transport without one of them fails it with `unsupported`.
-  /// Default: none. See ``TransportCapabilities``.
+  /// The capabilities that the request requires. A transport that lacks one of them fails the request with
+  /// `unsupported`. Default: none. See ``TransportCapabilities``.
   public var requires: TransportCapabilities {
     get { fields.rare.requires }
     set { fields.rare.requires = newValue }

@@ -31,7 +31,7 @@ extension RequestBody {
   /// - Parameters:
   ///   - value: The value.
   ///   - encoder: The encoder.
-  /// - Throws: What the encoder throws.
+  /// - Throws: The error that the encoder throws.
   public init(json value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws {
     self.init(try encoder.encode(value))
   }
@@ -48,7 +48,7 @@ extension DispatchResponse {
   /// - Parameters:
   ///   - type: The type to decode.
   ///   - decoder: The decoder.
-  /// - Throws: What the decoder throws.
+  /// - Throws: The error that the decoder throws.
   public func decode<Value: Decodable>(_ type: Value.Type, decoder: JSONDecoder = JSONDecoder()) throws -> Value {
     try decoder.decode(type, from: data)
   }

@@ -14,8 +14,8 @@ enum Redirect {
   /// The request to send next.
   ///
   /// 303 turns the method into GET (except HEAD); 301 and 302 do so for POST; 307 and 308 repeat method and body. If
-  /// scheme, host or port change, only header fields known to be harmless are kept: see `RedirectFields`. Limits on
-  /// time and size are kept.
+  /// the scheme, host or port changes, only header fields known to be harmless are kept: see `RedirectFields`. Limits
+  /// on time and size are kept.
   ///
   /// - Parameters:
   ///   - request: The request that was redirected, without the changes that interceptors made for its destination.

@@ -17,10 +17,10 @@ public struct RedirectPolicy: Sendable {
   /// Whether redirects from a public server to a private address (``AddressScope``) are refused: to this machine, its
   /// local network, or a cloud's metadata service. Default: false.
   ///
-  /// The address that is dialled decides, not the host name. The rule applies from such a redirect on, to all that
-  /// follow and to retries. A server whose own address is private may redirect to a private one. A server whose
-  /// address the transport does not know counts as public. A transport without ``TransportCapabilities/addressRules``
-  /// fails the request with `unsupported`.
+  /// The address that is dialled decides, not the host name. Once a public server has redirected the request, the rule
+  /// applies to all later redirects and to retries. A server whose own address is private may redirect to a private
+  /// one. A server whose address the transport does not know counts as public. A transport without
+  /// ``TransportCapabilities/addressRules`` fails the request with `unsupported`.
   public var refusesPrivateAddresses = false
 
   private init(_ rule: Rule) { self.rule = rule }
@@ -32,7 +32,7 @@ public struct RedirectPolicy: Sendable {
   /// Follows all redirects except from https to http, which would send an encrypted request in plain text. The
   /// default.
   public static let noDowngrade = RedirectPolicy(.noDowngrade)
-  /// Follows all redirects, from https to http too.
+  /// Follows all redirects, including those from https to http.
   public static let all = RedirectPolicy(.all)
 
   /// Follows the redirects that a closure allows.

@@ -1,8 +1,8 @@
 /// The priority of a request among those that wait for the same end-point in the same lane.
 ///
 /// Each step equals a waiting time (``GateLimits/ageing``, ten seconds by default): an urgent request overtakes a
-/// normal one unless that has waited twenty seconds longer. No request starves, because waiting requests age, and
-/// later ones can overtake only within that time. Requests of equal priority start in order of arrival.
+/// normal one unless the normal one has waited twenty seconds longer. No request starves, because waiting requests age,
+/// and later ones can overtake only within that time. Requests of equal priority start in order of arrival.
 public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, CustomStringConvertible {
   // The number of steps above `background`.
   let steps: UInt8
@@ -15,7 +15,7 @@ public struct RequestPriority: Hashable, Comparable, Sendable, CaseIterable, Cus
   public static let normal = RequestPriority(steps: 2)
   /// Above normal.
   public static let high = RequestPriority(steps: 3)
-  /// The highest: for example, a user waits for a first result.
+  /// The highest: for example, when a user waits for a first result.
   public static let urgent = RequestPriority(steps: 4)
 
   /// All priorities, lowest first.

@@ -14,8 +14,8 @@ public struct TransferSpeed: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - bytesPerSecond: The average in bytes per second.
-  ///   - span: The interval of the average: a transfer may stall for less than that. At least one millisecond;
-  ///     smaller values count as that.
+  ///   - span: The interval of the average: a transfer may stall for less than that. At least one millisecond; smaller
+  ///     values count as one millisecond.
   public init(bytesPerSecond: Int, over span: Duration) {
     self.bytesPerSecond = bytesPerSecond
     self.span = max(span, .milliseconds(1))

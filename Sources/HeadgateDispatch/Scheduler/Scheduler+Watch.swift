@@ -175,7 +175,7 @@ extension Scheduler {
     }
   }
 
-  /// Corrects the weight of a request, by name of budget. Possible once, from its start until its windows have passed,
+  /// Corrects the weight of a request, by budget name. Possible once, from its start until its windows have passed,
   /// even after it has finished; otherwise returns false. O(log n) plus the requests that start.
   package mutating func settleWeight(_ ticket: Ticket, _ actual: [String: Int]) -> Bool {
     defer { checkInvariants() }
