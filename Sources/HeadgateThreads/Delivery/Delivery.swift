@@ -9,7 +9,7 @@ import Dispatch
 ///     try dispatcher.dispatchShort(url, delegate: self, on: .loop(loop))
 ///
 /// A call is never lost silently. If the place refuses it (a loop has stopped, a pool is full or disposed of, a closure
-/// is dropped uncalled), this is detected and reported as the API that uses the place documents.
+/// is dropped uncalled), the refusal is detected, and reported in the way that the API using the place documents.
 public struct Delivery: Sendable {
   private enum Kind: Sendable {
     case inline
@@ -89,7 +89,7 @@ public struct Delivery: Sendable {
 
   /// Whether the place cannot make progress while a thread with these duties is blocked.
   ///
-  /// For dispatch queues this is known only for the main queue: libdispatch does not tell which thread serves which
+  /// For dispatch queues this is known only for the main queue: libdispatch does not reveal which thread serves which
   /// queue.
   package func needs(_ duties: ThreadDuties) -> Bool {
     switch kind {
@@ -98,7 +98,7 @@ public struct Delivery: Sendable {
     case .loop(let loop): return duties.include(loop)
     case .pool(let pool, _): return duties.include(pool)
     #if canImport(Dispatch)
-    // Compared by label: on Linux each access to the main queue returns another object.
+    // Compared by label: on Linux each access to the main queue returns a different object.
     case .queue(let queue): return duties.isMain && queue.label == DispatchQueue.main.label
     #endif
     }

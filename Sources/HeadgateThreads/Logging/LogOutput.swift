@@ -4,8 +4,8 @@ import Synchronization
 
 /// The destination of log lines: the delegate, or one log handler for each source.
 ///
-/// A source's handler is created with its first line, so that the program can configure swift-log before. The program's
-/// delegate, log handlers and their factory are never called under a lock.
+/// A source's handler is created when its first line is logged, so that the program can configure swift-log beforehand.
+/// The program's delegate, log handlers and their factory are never called under a lock.
 // Unchecked: `outlets` points to memory owned by this object, which contains only atomics.
 package final class LogOutput: @unchecked Sendable {
   private let current = Locked<(any HeadgateLogDelegate)?>(nil)
@@ -51,7 +51,7 @@ package final class LogOutput: @unchecked Sendable {
     let depth = headgate_log_depth()
     guard depth < 2 else { return }
     defer { headgate_set_log_depth(depth) }
-    // A thread that saw the source enabled also sees the delegate that was set before.
+    // A thread that saw the source enabled also sees a delegate that was set before it was enabled.
     atomicMemoryFence(ordering: .acquiring)
     // Relaxed is enough: the delegate itself is read under the lock.
     if depth == 0, hasDelegate.load(ordering: .relaxed), let delegate {

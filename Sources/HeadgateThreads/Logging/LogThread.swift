@@ -1,8 +1,8 @@
 import CHeadgate
 import Logging
 
-/// A thread's reusable log event, which contains the thread's name and is filled in for each line. Creating one for
-/// each line would cost more than everything else about it.
+/// A thread's reusable log event, which contains the thread's name and is filled in for each line. Creating an event
+/// for each line would cost more than the rest of the logging.
 ///
 /// Each thread has its own until it exits, so logging needs no lock.
 struct LogThread {
@@ -29,7 +29,7 @@ struct LogThread {
   // In separate memory, so that it can be moved out and back. From anywhere else it would be copied, which is what this
   // type avoids.
   private let event: UnsafeMutablePointer<LogEvent>
-  // The event was moved out for a line in progress. If the thread exits meanwhile, it leaks.
+  // The event was moved out for a line in progress. If the thread exits meanwhile, the event leaks.
   private var isLent = false
 
   /// Fills in a line's values and calls a handler. The handler may do anything except log another line through this

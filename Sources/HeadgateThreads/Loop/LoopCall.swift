@@ -50,7 +50,7 @@ final class LoopCall<Value: ~Copyable, Failure: Error>: LoopEntry, WaitTarget, @
       throw PerformError(.notPerformed, reason: error(end, since: start))
     }
     switch Progress(rawValue: progress.load(ordering: .acquiring)) {
-    // Even if the wait ended otherwise at the same moment: an available result is not discarded.
+    // Even if the wait ended for another reason at the same moment: an available result is not discarded.
     case .finished:
       guard let outcome = outcome.take() else { break }
       switch consume outcome {

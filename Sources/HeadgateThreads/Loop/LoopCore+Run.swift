@@ -50,7 +50,7 @@ extension LoopCore {
   private func leaveRun() {
     state.withLock { state in
       state.depth -= 1
-      // A request that came too late for this run must not end the run around it.
+      // A request that came too late for this run must not end the enclosing run.
       if state.endsRun {
         state.endsRun = false
         if state.phase == .open { attention.store(false, ordering: .releasing) }
@@ -59,7 +59,7 @@ extension LoopCore {
     finishIfDue()
   }
 
-  /// Finishes a stopped loop once none of its runs is left, even if it was stopped before its first run.
+  /// Finishes a stopped loop once all of its runs have ended, even if it was stopped before its first run.
   func finishIfDue() {
     let isMine = state.withLock { state in
       guard state.depth == 0, state.phase == .stopping else { return false }

@@ -44,7 +44,7 @@ extension LoopCore {
     let sources: [LoopSource]
     let watches: [LoopWatch]
     let timers: TimerQueue
-    // Closes its descriptors when it is released, although handles may keep the loop itself alive much longer.
+    // Releasing it here closes its descriptors, even if handles keep the loop itself alive much longer.
     let poller: Poller?
   }
 

@@ -1,5 +1,5 @@
 // One thread's inbox and the rule for waking it: producers append under a short lock, the thread takes everything at
-// once, and only the first producer to arrive while it sleeps pays for a wake-up. The design of SwiftNIO's
+// once, and only the first producer to arrive while it sleeps pays for a wake-up. This is the design of SwiftNIO's
 // SelectableEventLoop and folly's EventBase, with a futex in place of an eventfd while the loop watches no descriptor.
 //
 // Rejected: a lock-free stack of nodes (an allocation for each item, and the order must be reversed); a separate lane
@@ -67,7 +67,7 @@ final class LoopCore: @unchecked Sendable {
   /// Whether the loop has its own thread, which does nothing else.
   let ownsThread: Bool
   let state = Locked(State())
-  /// Opens once everything pending in a stopped loop was notified.
+  /// Opens once everything pending in a stopped loop has been notified.
   let ended = Locked(Latch.State(count: 1))
   /// Whether the inbox may have something. Read by a loop that spins before it sleeps.
   let hasNews = AtomicCell<Bool>(false)
@@ -113,7 +113,7 @@ final class LoopCore: @unchecked Sendable {
     thread.store(record.id, ordering: .releasing)
   }
 
-  /// From here on no thread performs the loop's work.
+  /// Records that no thread performs the loop's work any more.
   func leaveThread() { thread.store(0, ordering: .releasing) }
 
   /// The executors and the core retain each other until the loop has stopped.
@@ -196,7 +196,7 @@ extension LoopCore: TimerService {
 
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     let (key, sleep) = state.withLock { state -> (TimerQueue.Key, Sleep) in
-      // Timers set through `timerCalls` are notified by it.
+      // The loop has stopped. `timerCalls` notifies the timers that were set through it.
       guard state.phase == .open else { return (.none, .awake) }
       let key = state.timers.insert(at: deadline, action)
       // Only a timer that is due before the end of the loop's sleep wakes it.

@@ -22,7 +22,8 @@ public struct LoopError: HeadgateError, Hashable {
     /// The system cannot watch the descriptor, or has no descriptors left for the poller; see `errno`.
     public static let notWatchable = Code(
       description: "not_watchable",
-      explanation: "the system refused; is it open, and a socket, pipe or terminal (plain files are always ready)?")
+      explanation:
+        "the system refused; is the descriptor open, and a socket, pipe or terminal (plain files are always ready)?")
   }
 
   /// The reason.

@@ -57,7 +57,7 @@ struct LoopAgenda {
 
   /// Swaps the emptied batch for a full inbox.
   mutating func refill(from inbox: inout [LoopItem]) {
-    // Memory of a large burst is released; ordinary amounts reuse their memory.
+    // The memory of a large burst is released; that of an ordinary amount is reused.
     if batch.capacity > 16_384 { batch = [] } else { batch.removeAll(keepingCapacity: true) }
     nextItem = 0
     swap(&batch, &inbox)
@@ -69,7 +69,7 @@ struct LoopAgenda {
     swap(&signalled, &sources)
   }
 
-  /// Removes the next item from the batch, so that its captures are released as soon as it was called.
+  /// Removes the next item from the batch, so that its captures are released as soon as it has been called.
   mutating func takeItem() -> LoopItem? {
     guard nextItem < batch.count else { return nil }
     defer { nextItem += 1 }

@@ -5,7 +5,7 @@ import Synchronization
 /// Created by ``ThreadLoop/addSource(_:onCancel:)``. Signals are coalesced: several signals before the handler starts
 /// cause one call, which sees everything written before the last of them. A signal while the handler runs causes one
 /// more call. A signal wakes a sleeping loop, without a separate `CFRunLoopWakeUp`, and costs one atomic operation
-/// while an earlier one is pending.
+/// while an earlier signal is pending.
 public final class LoopSource {
   private let core: LoopCore
   let handler: LoopHandler
@@ -35,7 +35,8 @@ public final class LoopSource {
   /// Ends the source: no further call of the handler starts, and `onCancel` is called on the loop. Can be called from
   /// any thread.
   ///
-  /// Returns false if it had ended before, by this or by the loop's stop. A running call completes.
+  /// Returns false if the source had already ended, through an earlier call or because the loop stopped. A running call
+  /// of the handler completes.
   @discardableResult
   public func cancel() -> Bool {
     let (isMine, notice) = handler.end()
@@ -79,7 +80,7 @@ extension LoopCore {
 }
 
 extension ThreadLoop {
-  /// Adds an input source, which the loop retains until it is cancelled.
+  /// Adds an input source, which the loop retains until the source is cancelled.
   ///
   /// - Parameters:
   ///   - handler: Called on the loop after a signal. Its error goes to the loop's `onError`, and the source stays.

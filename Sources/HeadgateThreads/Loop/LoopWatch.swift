@@ -43,7 +43,7 @@ public final class LoopWatch {
   /// Ends the watch: no further call of the handler starts, and `onCancel` is called on the loop when the handler is
   /// not running. Can be called from any thread.
   ///
-  /// Returns false if it had ended before, by this or by the loop's stop.
+  /// Returns false if the watch had already ended, through an earlier call or because the loop stopped.
   @discardableResult
   public func cancel() -> Bool {
     let (isMine, notice) = handler.end()
@@ -129,7 +129,7 @@ extension LoopCore {
       state.poller = made
       return (made, true)
     }
-    // From now on the parker alone does not suffice to wake a cancelled thread.
+    // From now on the thread may also sleep on the poller, so cancelling it must wake the poller too.
     if isMine, !ownsThread { record?.onCancel { [weak self] in self?.nudge() } }
     return poller
   }

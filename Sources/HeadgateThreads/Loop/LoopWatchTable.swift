@@ -54,7 +54,7 @@ struct LoopWatchTable: Sendable {
     return true
   }
 
-  /// Updates the registration after a watch was suspended, resumed or became busy.
+  /// Updates the registration after a watch was suspended or resumed, or became busy.
   mutating func update(_ watch: LoopWatch, in poller: Poller) {
     guard var place = places[watch.descriptor], place.reader === watch || place.writer === watch else { return }
     _ = register(&place, watch.descriptor, poller)

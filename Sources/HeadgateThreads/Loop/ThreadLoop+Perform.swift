@@ -1,10 +1,10 @@
 extension ThreadLoop {
-  /// Calls a closure on the loop soon: `performSelector:onThread:` without waiting, `DispatchQueue.async`. Can be
-  /// called from any thread; never waits.
+  /// Calls a closure on the loop soon, like `performSelector:onThread:` without waiting or `DispatchQueue.async`. Can
+  /// be called from any thread; never waits.
   ///
   /// Closures of one sender are called in the order of sending, including those that the loop sends to itself. They are
-  /// never called at once or nested in each other. The cost is a short lock, and a wake-up only for the first closure
-  /// sent while the loop sleeps.
+  /// never called directly by `perform`, or nested in each other. The cost is a short lock, and a wake-up only for the
+  /// first closure sent while the loop sleeps.
   ///
   /// - Parameters:
   ///   - body: The closure. Its error goes to the loop's `onError`, and the loop continues.
@@ -23,7 +23,7 @@ extension ThreadLoop {
     return isAccepted
   }
 
-  /// Calls a closure on the loop and waits for its result: `performSelector:onThread:` with waiting,
+  /// Calls a closure on the loop and waits for its result, like `performSelector:onThread:` with waiting or
   /// `DispatchQueue.sync`.
   ///
   /// On the loop itself the closure is called at once, before closures sent earlier. From elsewhere it is called in
@@ -56,7 +56,7 @@ extension ThreadLoop {
     return try call.conclude(call.waiter.wait(until: deadline), since: start)
   }
 
-  /// Calls a closure on the loop and suspends until its result is there. Otherwise like the blocking form.
+  /// Calls a closure on the loop and suspends until its result is available. Otherwise like the blocking form.
   ///
   /// Cancelling the task withdraws the closure if it has not started. Otherwise the closure continues, and its result
   /// is discarded.

@@ -9,7 +9,7 @@ extension ThreadLoop {
   ///
   /// - Parameter deadline: When to return at the latest. With a deadline in the past, it performs a single turn without
   ///   waiting.
-  /// - Returns: Why it ended; never `performed`.
+  /// - Returns: Why the run ended; never `performed`.
   /// - Throws: ``LoopError``: `wrongThread`, or `onCooperativeThread` if the calling thread runs Swift tasks and is not
   ///   one of Headgate's. A stopped loop is not an error: the result is `stopped`.
   @available(*, noasync)
@@ -21,10 +21,10 @@ extension ThreadLoop {
 
   /// Waits until there is work, performs one turn's share of it, and returns. On the loop's own thread.
   ///
-  /// Zero, the default, does not wait. It suits a long job that checks its loop between two steps. A check that finds
-  /// nothing takes well under a microsecond.
+  /// With a timeout of zero, the default, it does not wait. That suits a long job that checks its loop between two
+  /// steps. A check that finds nothing takes well under a microsecond.
   ///
-  /// - Parameter timeout: How long to wait at most. With zero or less, it does not wait.
+  /// - Parameter timeout: How long to wait at most. A negative value counts as zero.
   /// - Returns: `performed` if anything was done.
   /// - Throws: Like ``run(until:)``.
   @available(*, noasync)
@@ -34,10 +34,10 @@ extension ThreadLoop {
     return core.run(.once, until: timeout <= .zero ? .distantPast : core.now + timeout)
   }
 
-  /// Ends the innermost run after the current call has returned; the remaining work waits for the next run.
+  /// Ends the innermost run after the current call has returned; the remaining work waits for the next run. Like
   /// CFRunLoopStop. Can be called from any thread.
   ///
-  /// Returns false if the loop is not being run, or only by its own dedicated thread, which ends with ``stop()``.
+  /// Returns false if there is no run to end. The run of a loop's own thread does not count: ``stop()`` ends it.
   @discardableResult
   public func endRun() -> Bool { core.endRun() }
 

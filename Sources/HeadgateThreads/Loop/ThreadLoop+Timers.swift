@@ -1,10 +1,11 @@
 extension ThreadLoop {
-  /// Makes a call on the loop once, after `deadline` has passed: `performSelector:withObject:afterDelay:` and similar
-  /// methods.
+  /// Makes a call on the loop once, after `deadline` has passed, like `performSelector:withObject:afterDelay:` and
+  /// similar methods.
   ///
-  /// Never early. Calls are made in the order of their deadlines, equal ones in the order of setting. The precision is
-  /// a nanosecond where the system supports it: a loop's own thread requests that; any other thread keeps its timer
-  /// slack (50 us on Linux). Linux before 5.11 rounds up to milliseconds while descriptors are watched.
+  /// Never early. Calls are made in the order of their deadlines, those with equal deadlines in the order in which they
+  /// were set. The precision is a nanosecond where the system supports it: a loop's own thread requests it; any other
+  /// thread keeps its timer slack (50 µs on Linux). Linux before 5.11 rounds up to milliseconds while descriptors are
+  /// watched.
   ///
   /// - Parameters:
   ///   - deadline: When to make the call: in the next turn if it has passed, never for ``Deadline/distantFuture``.
@@ -23,7 +24,7 @@ extension ThreadLoop {
     return try core.timerCalls.start(on: core, at: deadline, options, body, onCancel: onCancel)
   }
 
-  /// Makes a call on the loop once, after `delay` from now. See ``perform(at:owner:key:_:onCancel:)``.
+  /// Makes a call on the loop once, after `delay` has passed. See ``perform(at:owner:key:_:onCancel:)``.
   @discardableResult
   public func perform(
     after delay: Duration, owner: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
@@ -36,7 +37,7 @@ extension ThreadLoop {
   /// repeating NSTimer. The calls never overlap, not even in a nested run. See ``perform(at:owner:key:_:onCancel:)``.
   ///
   /// - Parameters:
-  ///   - repetition: How the next time is determined.
+  ///   - repetition: How the time of the next call is determined.
   ///   - first: The time of the first call; by default one interval from now.
   ///   - owner: The owner of the calls, for `cancelAll(owner:)`. Not retained.
   ///   - key: Identifies the calls among the owner's, for `cancelAll(owner:key:)`.

@@ -80,7 +80,7 @@ public final class ThreadLoop: Sendable {
   /// The calling thread's loop: the one whose closure is running, otherwise the thread's own, which is created at the
   /// first access.
   ///
-  /// Any thread may have one: the main thread, a pthread, a thread of libdispatch. Only that thread can run it. It
+  /// Any thread can have one: the main thread, a pthread, a thread of libdispatch. Only that thread can run it. It
   /// lives until the thread exits; pending work is then notified. It is of no use on a thread of Swift's cooperative
   /// pool, where loops must not run: ``run(until:)`` throws there.
   @available(*, noasync)

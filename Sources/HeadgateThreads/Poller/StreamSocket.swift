@@ -1,4 +1,5 @@
-// The system calls of stream sockets that work alike for TCP and Unix-domain sockets. Platform differences are here.
+// The system calls of stream sockets that work alike for TCP and Unix-domain sockets. Platform differences are handled
+// here.
 
 #if canImport(Darwin)
 import Darwin
@@ -8,7 +9,8 @@ import Glibc
 import Musl
 #endif
 
-/// Non-blocking stream sockets that no command inherits, and whose broken connections raise no signal.
+/// Non-blocking stream sockets. They are closed when another program is executed, and a broken connection raises no
+/// signal.
 package enum StreamSocket {
   /// The result of receiving or sending.
   package enum Transfer {
@@ -27,7 +29,7 @@ package enum StreamSocket {
   /// Creates a socket. Negative, with `errno`, if the system refuses.
   package static func make(_ family: Int32) -> Int32 { prepared(socket(family, type, 0)) }
 
-  /// Accepts a connection. Negative, with `errno`, if none waits or the system refuses.
+  /// Accepts a connection. Negative, with `errno`, if none is waiting or the system refuses.
   package static func accept(_ listener: Int32) -> Int32 {
     while true {
       let descriptor = platformAccept(listener)

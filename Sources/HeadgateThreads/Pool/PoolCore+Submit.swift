@@ -205,7 +205,7 @@ extension PoolCore {
   ) -> Bool {
     var hasRun = false
     runNested(in: frame, on: record) {
-      // Only now: a cancel of this job marks the thread from here on.
+      // Not earlier: from here on, cancelling this job marks the thread.
       guard job.claim(for: record) else { return }
       hasRun = true
       claimed()
@@ -228,7 +228,7 @@ extension PoolCore {
     frame.job = nil
     body()
     frame.job = outer
-    // On a pool's thread, a handle cancels the job that runs: a mark from meanwhile was for the nested one.
+    // On a pool's thread, handles cancel only the innermost job, so a mark set meanwhile was meant for the nested one.
     if outer != nil { record.clearCancellation() }
     if wasCancelled { record.markCancelled() }
     outer?.resume(on: record)

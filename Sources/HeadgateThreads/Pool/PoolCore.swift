@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The state that a pool's threads share. The pool only refers to it, so that releasing the pool ends the threads.
+/// The state that a pool's threads share. A `ThreadPool` only refers to it, so that releasing the `ThreadPool` ends the
+/// threads.
 @usableFromInline
 final class PoolCore: Sendable {
   /// The parameters of a pool.
@@ -11,7 +12,7 @@ final class PoolCore: Sendable {
     var bound: Int?
     var policy: FullQueuePolicy = .block
     var stackSize = 0
-    /// Whether the last idle worker stays awake for a moment, because more tasks may follow at once.
+    /// Whether the last idle worker stays awake for a moment, because more tasks might follow at once.
     var lingers = true
     var threadStarted: (@Sendable () -> Void)?
     var threadEnded: (@Sendable () -> Void)?
@@ -28,9 +29,9 @@ final class PoolCore: Sendable {
 
   let settings: Settings
   let state: Locked<PoolState>
-  /// Opens once the pool was disposed of and all of its tasks and threads have ended.
+  /// Opens once the pool has been disposed of and all of its tasks and threads have ended.
   let ended = Locked(Latch.State(count: 1))
-  /// Where workers take their tasks without the lock of `state`.
+  /// From here workers take their tasks without the lock of `state`.
   let outlet: PoolOutlet
   /// Whether workers must take the lock for each task nevertheless. True for a bounded pool, where each task taken
   /// makes room for a submitter, and while there are surplus threads.
@@ -76,7 +77,7 @@ final class PoolCore: Sendable {
           // Others may have run the waiting tasks meanwhile, and a disposal may have waited only for this start.
           return state.isOver
         })
-      HeadgateLog.note(.threadPool, "pool \"\(name)\" gets no thread: \(error)")
+      HeadgateLog.note(.threadPool, "pool \"\(name)\" cannot start a thread: \(error)")
       throw error
     }
     HeadgateLog.note(.threadPool, "pool \"\(name)\" starts a thread")
@@ -126,7 +127,7 @@ final class PoolCore: Sendable {
     return waiter.wait(until: deadline)
   }
 
-  // A surplus may end without a worker's look.
+  // Called outside `look` too, because a surplus can end without it.
   func updateMustAsk(_ state: borrowing PoolState) {
     mustAsk.store(settings.bound != nil || state.roster.hasSurplus, ordering: .relaxed)
   }

@@ -1,7 +1,6 @@
 import CHeadgate
 
-/// The pool's activity on the calling thread: one frame for a worker's life, one for each task that a submitter runs
-/// itself.
+/// A pool's activity on one thread: one frame for a worker's life, and one for each task that a submitter runs itself.
 // Unchecked: a frame is reachable only through its thread's local storage.
 final class PoolFrame: @unchecked Sendable {
   unowned(unsafe) let core: PoolCore

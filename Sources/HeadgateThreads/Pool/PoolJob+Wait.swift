@@ -3,7 +3,7 @@ extension PoolJob: WaitTarget {
 }
 
 extension PoolJob {
-  /// Blocks until the job has ended. Returns nil, or the reason the wait ended without that, and how long it lasted.
+  /// Blocks until the job has ended. Returns nil, or, if the wait ended first, the reason and how long it lasted.
   @usableFromInline
   final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration, circle: String?)? {
     do throws(WaitError) {
@@ -34,7 +34,7 @@ extension PoolJob {
     defer { WaitGraph.leave() }
     let waiter = Waiter.ofThread()
     guard add(waiter) else { return }
-    // A job that is still queued here could not be run in place for lack of stack, so another thread must run it.
+    // If the job is still queued at this point, this thread could not run it for lack of stack, so another one must.
     let outcome = core.block(waiter, until: deadline, needsStandIn: worker != nil && isQueued)
     guard let code = WaitError.Code(outcome) else { return }
     remove(waiter)
@@ -56,7 +56,7 @@ extension PoolJob {
     if add(waiter) { _ = await waiter.waitForEnd() }
   }
 
-  /// Spins for the end: a short task is over sooner than a sleep and a wake-up would take.
+  /// Spins until the end: a short task ends in less time than a sleep and a wake-up take.
   private func lookFor(_ nanoseconds: Int64, _ deadline: Deadline) -> Bool {
     guard nanoseconds > 0, deadline != .distantPast else { return hasEnded }
     let end = min(deadline, Deadline.now.advanced(byNanoseconds: nanoseconds))

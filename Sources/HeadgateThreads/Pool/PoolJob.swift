@@ -70,13 +70,13 @@ import Synchronization
 
   final var isQueued: Bool { word.load(ordering: .relaxed) & Word.phase == Word.queued }
 
-  /// Why the job never ran; nil if it ran or still may.
+  /// Why the job never ran; nil if it ran or may still run.
   @usableFromInline final var dropReason: PoolTaskErrorCode? {
     let word = word.load(ordering: .acquiring)
     return word & Word.phase == Word.dropped ? PoolTaskErrorCode(drop: word >> Word.shift) : nil
   }
 
-  /// Makes the calling thread run the job. Returns false if it already runs or has ended.
+  /// Claims the job for the calling thread, which then runs it. Returns false if it already runs or has ended.
   final func claim(for record: ThreadRecord) -> Bool {
     // The record outlives the claim: it belongs to the calling thread, which gives up the claim in `finish`.
     let address = UInt(bitPattern: Unmanaged.passUnretained(record).toOpaque())
@@ -141,8 +141,8 @@ import Synchronization
 
   // MARK: Cancelling
 
-  /// Cancels the task. Returns true if it will not start. Returns false if it is running, and is then notified, or has
-  /// ended.
+  /// Cancels the task. Returns true if it will not start, and false if it has ended or is running; a running task is
+  /// notified.
   ///
   /// A queued task ends at once, frees its place in the queue and releases its captures. A running one continues: its
   /// body sees ``ThreadPool/isCancelled``, and its waits in this library end with the code `cancelled`. Other tasks on

@@ -88,7 +88,8 @@ struct PoolQueue: ~Copyable {
     outlet.remove(1, level: level) { $0.isSame(as: entry) }.first
   }
 
-  /// Removes the entries of jobs that have ended, once they are many and the majority. The caller releases them.
+  /// Removes the entries of jobs that have ended, once there are many of them and they are the majority. The caller
+  /// releases them.
   func sweep() -> [PoolEntry] {
     let stale = outlet.stale.load(ordering: .acquiring)
     guard stale > 64, stale > count / 2 else { return [] }

@@ -1,10 +1,10 @@
 // The wake-up policy of a pool: which workers run, sleep or are called. A value without threads, locks or a clock.
 //
 // Its one invariant: while a task waits and a thread is available, at least one worker is bound to search for work
-// before it runs anything else. (Go's scheduler keeps such a "spinning" thread, proc.go; folly's ThrottledLifoSem does
-// so too, and libuv since it counts the woken threads.) No further worker needs to be woken then, so a burst costs one
-// wake-up instead of one per task. A worker that finds more tasks than it takes calls the next worker, so that long
-// tasks spread.
+// before it runs anything else. (Go's scheduler keeps such a "spinning" thread, see proc.go. So do folly's
+// ThrottledLifoSem, and libuv since it began to count the threads that it has woken.) No further worker needs to be
+// woken then, so a burst costs one wake-up instead of one per task. A worker that finds more tasks than it takes calls
+// the next worker, so that long tasks spread.
 
 /// The states of a pool's workers, and the decision which one to call when work arrives.
 package struct PoolRoster {
@@ -51,7 +51,7 @@ package struct PoolRoster {
   package private(set) var isDraining = false
   /// The number of threads, including those being started.
   package private(set) var threads = 0
-  /// The largest number of threads that ever ran at a time.
+  /// The largest number of threads that have run at the same time.
   package private(set) var largest = 0
   /// The number of workers bound to search for work before they run anything.
   package private(set) var searching = 0
@@ -206,7 +206,7 @@ package struct PoolRoster {
     return shrink()
   }
 
-  /// A worker blocks for a task of its own pool: another may replace it.
+  /// A worker blocks in a wait for a task of its own pool: another may replace it.
   package mutating func block() { blocked += 1 }
 
   /// The worker resumes. Returns the slots to wake so that their workers end.

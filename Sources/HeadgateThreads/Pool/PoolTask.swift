@@ -23,8 +23,8 @@ public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
     return error
   }
 
-  /// Cancels the task. Returns true if it will not start. Returns false if it is running, and is then notified, or has
-  /// ended.
+  /// Cancels the task. Returns true if it will not start, and false if it has ended or is running; a running task is
+  /// notified.
   ///
   /// A queued task ends at once, frees its place in the queue and releases its captures. A running one continues: its
   /// body sees ``ThreadPool/isCancelled``, and its waits in this library end with the code `cancelled`. Other tasks on
@@ -38,7 +38,7 @@ public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
   /// the thread runs the task itself, whatever its priority, and the deadline has no further effect. Tasks can
   /// therefore wait for tasks in a pool of any size. If nested tasks have used up half of the thread's stack, the wait
   /// blocks, and the pool may have one additional thread until it is over. A wait that could never end is refused: a
-  /// task for itself, or two tasks for each other, also through other pools. One risk remains with the caller: waiting
+  /// task for itself, or two tasks for each other, even through other pools. One risk remains with the caller: waiting
   /// in a task for some other event that only a queued task would bring about.
   ///
   /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.

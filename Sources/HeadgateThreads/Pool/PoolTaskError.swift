@@ -85,13 +85,13 @@ public struct PoolTaskErrorCode: Hashable, Sendable, CustomStringConvertible {
     "not_accepted", "the pool did not accept it", "see the error, or try again later")
   /// The deadline passed first. The task continues, and can be waited for again.
   public static let timedOut = PoolTaskErrorCode("timed_out", "the deadline passed", "wait longer, or cancel it")
-  /// The waiting thread was cancelled. The pool's task continues, and can be waited for again. A task that is cancelled
-  /// while it waits gets `CancellationError`.
+  /// The waiting thread was cancelled. The pool's task continues, and can be waited for again. A Swift task that is
+  /// cancelled while it waits gets `CancellationError`.
   public static let waitCancelled = PoolTaskErrorCode(
     "wait_cancelled", "the wait was cancelled", "stop the current operation")
   /// The task waits for the caller's end, directly or through others.
   public static let wouldDeadlock = PoolTaskErrorCode(
-    "would_deadlock", "it waits for the end of the calling task or thread", "wait from outside of the task")
+    "would_deadlock", "it waits for the end of the calling task or thread", "wait outside the task")
   /// The calling thread runs Swift tasks: blocking it could stop all tasks.
   public static let onCooperativeThread = PoolTaskErrorCode(
     "on_cooperative_thread", "blocking a cooperative thread may stop all tasks", "use value")

@@ -13,7 +13,7 @@ extension ThreadPool {
 
   /// Disposes of the pool. Returns at once; use `waitUntilDisposed` to wait for its end.
   ///
-  /// From now on the pool accepts nothing, not even from its own tasks. Submitters that wait for room get the error
+  /// After this call the pool accepts nothing, not even from its own tasks. Submitters that wait for room get the error
   /// ``ThreadPoolError/Code/disposed``. Can be called from any thread, including the pool's tasks, any number of times:
   /// `now` after `drain` drops the tasks that have not started by then.
   public func dispose(_ disposal: Disposal = .drain) { core.dispose(now: disposal.isNow) }
@@ -21,7 +21,7 @@ extension ThreadPool {
   /// Whether the pool was disposed of. It may still be running tasks.
   public var isDisposed: Bool { core.state.withLock { $0.isDisposed } }
 
-  /// Blocks the calling thread until the pool was disposed of, its tasks have ended and its threads have called
+  /// Blocks the calling thread until the pool has been disposed of, its tasks have ended and its threads have called
   /// `onThreadEnd`.
   ///
   /// - Parameter deadline: When to stop waiting. With a deadline in the past, the call only checks.
@@ -32,7 +32,8 @@ extension ThreadPool {
     try core.blockUntilEnd(deadline)
   }
 
-  /// Suspends the task until the pool was disposed of, its tasks have ended and its threads have called `onThreadEnd`.
+  /// Suspends the task until the pool has been disposed of, its tasks have ended and its threads have called
+  /// `onThreadEnd`.
   ///
   /// - Parameter deadline: When to stop waiting.
   /// - Throws: `CancellationError` if the task is cancelled; ``WaitError`` with `timedOut`.

@@ -1,7 +1,7 @@
 extension ThreadPool {
   // MARK: All
 
-  /// Runs all bodies on threads of the pool, and blocks until all have ended: java.util.concurrent's invokeAll.
+  /// Runs all bodies on threads of the pool, and blocks until all have ended, like java.util.concurrent's invokeAll.
   ///
   /// A task of the same pool helps while it waits, so it can call this in a pool of any size. If the deadline passes or
   /// the thread is cancelled, the remaining bodies are cancelled, and the call returns without waiting for those that
@@ -11,7 +11,7 @@ extension ThreadPool {
   ///   - bodies: The closures to run. With none, the call returns at once.
   ///   - priority: The order in which they start, relative to other tasks of the pool.
   ///   - deadline: When to stop waiting.
-  /// - Returns: The results, in the order of `bodies`. Bodies that had not ended have the code
+  /// - Returns: The results, in the order of `bodies`. The result of a body that had not ended has the code
   ///   ``PoolTaskErrorCode/timedOut`` or ``PoolTaskErrorCode/waitCancelled``.
   /// - Throws: ``ThreadPoolError`` if the pool refuses one of them; those before it are then cancelled.
   @available(*, noasync, message: "blocks the thread; await the async form")
@@ -22,7 +22,7 @@ extension ThreadPool {
     let tasks = try submitAll(bodies, priority, until: deadline)
     let results = tasks.map { task in
       Result { () throws(PoolTaskError<any Error>) in
-        // A cancelled thread begins none of those that are left, also where it would run them itself.
+        // A cancelled thread starts none of the remaining bodies, even where it would run them itself.
         if ThreadRecord.current.isCancelled, !task.hasEnded { throw PoolTaskError(.waitCancelled, pool: name) }
         return try task.wait(until: deadline)
       }
@@ -57,8 +57,8 @@ extension ThreadPool {
 
   // MARK: Any
 
-  /// Runs bodies on threads of the pool, blocks until one has returned, and cancels the others: java.util.concurrent's
-  /// invokeAny.
+  /// Runs bodies on threads of the pool, blocks until one has returned, and cancels the others, like
+  /// java.util.concurrent's invokeAny.
   ///
   /// A task of the same pool helps while it waits. Bodies that are still running when the call returns continue, and
   /// see ``ThreadPool/isCancelled``.
@@ -69,8 +69,8 @@ extension ThreadPool {
   ///   - deadline: When to stop waiting.
   /// - Returns: The value of the first body that returned.
   /// - Throws: ``PoolTaskError``: the error of one body if all have failed, or why the wait ended, including
-  ///   ``PoolTaskErrorCode/wouldDeadlock`` if all that have not ended wait for the caller, directly or through others;
-  ///   ``PoolTaskErrorCode/notAccepted`` if there are none, or if the pool refuses one of them: `failure` is then a
+  ///   ``PoolTaskErrorCode/wouldDeadlock`` if all unfinished bodies wait for the caller, directly or through others;
+  ///   ``PoolTaskErrorCode/notAccepted`` if `bodies` is empty, or if the pool refuses one of them: `failure` is then a
   ///   ``ThreadPoolError`` that says why.
   @available(*, noasync, message: "blocks the thread; await the async form")
   public func invokeAny<Success: Sendable>(
@@ -87,7 +87,7 @@ extension ThreadPool {
     defer { cancelAll(tasks) }
     let worker = PoolFrame.current?.worker(of: core)
     while true {
-      // Read before the check: a body that ends after the check is waited for.
+      // Read before the check, so that a body that ends after the check is among those waited for.
       let open = tasks.filter { !$0.hasEnded }
       if let success = try firstSuccess(of: tasks) { return success }
       let code: PoolTaskErrorCode
@@ -125,7 +125,7 @@ extension ThreadPool {
   ///   - priority: The order in which they start, relative to other tasks of the pool.
   /// - Returns: The value of the first body that returned.
   /// - Throws: `CancellationError`; ``PoolTaskError`` with the error of one body if all have failed, or with the code
-  ///   ``PoolTaskErrorCode/notAccepted`` if there are none; or what `submit(waitingUntil:_:)` throws.
+  ///   ``PoolTaskErrorCode/notAccepted`` if `bodies` is empty; or what `submit(waitingUntil:_:)` throws.
   nonisolated(nonsending)
     public func invokeAny<Success: Sendable>(
       _ bodies: [@Sendable () throws -> Success], priority: PoolPriority = .normal

@@ -11,14 +11,15 @@
 /// then do tasks wait in the queue. (Java's ThreadPoolExecutor with an unbounded queue never grows past its core size.)
 /// A thread that finds no work for the idle time ends. An unused pool has no threads and uses no processor time.
 ///
-/// **Order.** Higher priorities first; within a priority, tasks start in FIFO order, one at a time.
+/// **Order.** Higher priorities first; within a priority, tasks start one after another in FIFO order.
 ///
 /// **Wake-ups.** One worker is woken per task, the one that went to sleep last, so a quiet pool uses one thread. A
 /// worker that has just run out of work stays awake for up to 50 µs (not on a single processor). If a worker was woken
 /// in vain while tasks keep arriving, it checks again by itself after 200 µs instead of being woken for each task. So a
-/// burst of tiny tasks costs few wake-ups, and a task behind a long one waits no longer than that for the next thread.
+/// burst of tiny tasks costs few wake-ups, and a task behind a long one waits no longer than 200 µs for the next
+/// thread.
 ///
-/// **End.** Every accepted task ends exactly once: it runs, or its handle tells why not. A pool that is released
+/// **End.** Every accepted task ends exactly once: it runs, or its handle says why it did not. A pool that is released
 /// without ``dispose(_:)`` runs the accepted tasks and then ends its threads.
 ///
 /// Tasks may submit tasks, wait for handles of the same pool, and dispose of the pool. A submission carries neither
@@ -86,7 +87,7 @@ public final class ThreadPool: Sendable {
   /// The maximum number of threads.
   public var size: Int { core.size }
 
-  /// Changes the number of threads, also while tasks run: ThreadPoolExecutor's setMaximumPoolSize.
+  /// Changes the number of threads, even while tasks run, like ThreadPoolExecutor's setMaximumPoolSize.
   ///
   /// If tasks are waiting, more threads start at once. Surplus threads end: idle ones at once, longest idle first; busy
   /// ones after their task. No task is dropped or interrupted. Can be called from any thread. It also works on a
@@ -118,7 +119,7 @@ public final class ThreadPool: Sendable {
     public let idle: Int
     /// The number of queued tasks.
     public let queued: Int
-    /// The largest number of threads that ever ran at a time.
+    /// The largest number of threads that have run at the same time.
     public let largest: Int
     /// The number of tasks whose bodies have returned or thrown; each job of a Swift task counts as one.
     public let completed: Int

@@ -8,9 +8,9 @@
 ///       try barrier.wait()  // no party begins the next step before all have finished this one
 ///     }
 ///
-/// A party that gives up, by its deadline or a cancellation, is withdrawn as if it had never arrived. The others keep
-/// waiting for it or for another in its place. A party that will not come again calls ``leave()``. A round either
-/// completes and all its parties return, or it does not complete and none of them does.
+/// A party that gives up, because of its deadline or a cancellation, is withdrawn as if it had never arrived. The
+/// others keep waiting for it or for another in its place. A party that will not come again calls ``leave()``. A round
+/// either completes and all its parties return, or it does not complete and none of them does.
 ///
 /// Rejected: Java's broken barrier, where one party that gives up makes all others fail until the barrier is reset. In
 /// a task group the others are cancelled anyway.
@@ -53,9 +53,9 @@ public final class Barrier: Sendable {
   public var waitingCount: Int { state.withLock { $0.waiters.count } }
 
   /// Reduces the number of parties by one for this and all later rounds. If all remaining parties are waiting, the
-  /// round completes. `arrive_and_drop`.
+  /// round completes. Like `arrive_and_drop`.
   ///
-  /// Called by a party that is not waiting and will not come again. Never waits.
+  /// To be called for a party that is not waiting and will not come again. Never waits.
   public func leave() {
     for waiter in state.withLock({ $0.leave() }) { waiter.wake() }
   }
@@ -67,7 +67,7 @@ public final class Barrier: Sendable {
   ///
   /// Throws ``WaitError/Code/timedOut``; ``WaitError/Code/cancelled`` if the thread was cancelled while it waited;
   /// ``WaitError/Code/onCooperativeThread`` if it would have to block a thread that must not block. The party is then
-  /// withdrawn. The last party to arrive never waits, so the call does not throw there.
+  /// withdrawn. The last party to arrive never waits, so its call does not throw.
   @available(*, noasync, message: "use the form with await")
   @discardableResult
   public func wait(until deadline: Deadline = .distantFuture) throws(WaitError) -> Bool {

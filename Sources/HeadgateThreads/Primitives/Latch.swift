@@ -50,7 +50,7 @@ public final class Latch: Sendable {
     for waiter in state.withLock({ $0.countDown(number) }) { waiter.wake() }
   }
 
-  /// Blocks the thread until the latch is open or the deadline passes. `CountDownLatch.await`.
+  /// Blocks the thread until the latch is open or the deadline passes. Like `CountDownLatch.await`.
   ///
   /// Returns at once if the latch is open, whatever the deadline. Throws ``WaitError/Code/timedOut``;
   /// ``WaitError/Code/cancelled`` if the thread was cancelled while it waited; ``WaitError/Code/onCooperativeThread``

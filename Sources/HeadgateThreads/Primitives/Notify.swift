@@ -45,17 +45,17 @@ public final class Notify: Sendable {
   /// Wakes the first waiter. Without a waiter, the next wait returns at once. Like `pthread_cond_signal`, but never
   /// lost.
   ///
-  /// If the first waiter gives up at the same moment, by its deadline or a cancellation, the next one gets the
+  /// If the first waiter gives up at the same moment, because of its deadline or a cancellation, the next one gets the
   /// notification.
   public func notifyOne() {
     let waiter = state.withLock { $0.notifyOne() }
     waiter?.wake()
   }
 
-  /// Wakes all waiters of this moment and stores nothing for later ones. `pthread_cond_broadcast`.
+  /// Wakes all current waiters and stores nothing for later ones. Like `pthread_cond_broadcast`.
   ///
-  /// A thread that has checked the state but does not wait yet misses it. For an event that happens once and must be
-  /// seen by all, use a ``Latch``.
+  /// A thread that has checked the state but is not waiting yet misses the notification. For an event that happens once
+  /// and must be seen by all, use a ``Latch``.
   public func notifyAll() {
     for waiter in state.withLock({ $0.waiters.claimAll() }) { waiter.wake() }
   }

@@ -54,17 +54,18 @@ public final class Semaphore: Sendable {
   /// The number of waiters, at some moment during the call.
   public var waitingCount: Int { state.withLock { $0.waiters.count } }
 
-  /// Releases or adds permits; the first waiters get them. A count of zero or less adds none. `sem_post`, `release`.
+  /// Releases or adds permits; the first waiters get them. A count of zero or less adds none. Like `sem_post` and
+  /// `release`.
   ///
   /// Never waits. Can be called from any thread or task.
   public func signal(_ count: Int = 1) {
     for waiter in state.withLock({ $0.add(count) }) { waiter.wake() }
   }
 
-  /// Takes a permit if one is free. `sem_trywait`, `tryAcquire`.
+  /// Takes a permit if one is free. Like `sem_trywait` and `tryAcquire`.
   public func tryWait() -> Bool { state.tryPass() }
 
-  /// Takes a permit; blocks the thread until there is one or the deadline passes. `sem_wait`, `acquire`.
+  /// Takes a permit; blocks the thread until there is one or the deadline passes. Like `sem_wait` and `acquire`.
   ///
   /// A free permit is taken whatever the deadline, even by a cancelled thread. Throws ``WaitError/Code/timedOut``;
   /// ``WaitError/Code/cancelled`` if the thread was cancelled while it waited; ``WaitError/Code/onCooperativeThread``

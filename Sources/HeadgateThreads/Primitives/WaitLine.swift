@@ -12,7 +12,8 @@ protocol WaitLine {
   /// Admits a new arrival and returns the waiters to wake because of that. Nil if the arrival has to wait.
   mutating func admit() -> [Waiter]?
 
-  /// Removes a waiter whose wait ended by its deadline or a cancellation. Returns true if it is admitted all the same.
+  /// Removes a waiter whose wait was ended by its deadline or a cancellation. Returns true if it is admitted all the
+  /// same.
   mutating func withdraw(_ waiter: Waiter) -> Bool
 }
 

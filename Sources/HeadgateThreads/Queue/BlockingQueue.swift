@@ -7,7 +7,7 @@
 /// images.close()  // refuses further puts; remaining elements can still be taken
 /// ```
 ///
-/// It covers Java's ArrayBlockingQueue, LinkedBlockingQueue and SynchronousQueue, and adds the closing of Go's
+/// It covers Java's ArrayBlockingQueue, LinkedBlockingQueue and SynchronousQueue, and can be closed, like Go's
 /// channels. The same calls block a thread or, with `await`, suspend a task; threads and tasks wait in the same FIFO
 /// order. Elements may be noncopyable and need not be `Sendable`: ownership of each is transferred.
 ///
@@ -69,8 +69,8 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
 
   /// Closes the queue: no more elements can be put. Remaining elements can still be taken.
   ///
-  /// All waiters are woken: each waiting put returns its element, each waiting take fails. So does every later put, and
-  /// every later take once the queue is empty. Closing again has no effect.
+  /// All waiters are woken: each waiting put is refused, and each waiting take fails. So is every later put, and so
+  /// does every later take once the queue is empty. Closing again has no effect.
   public func close() {
     core.close()
     rendezvous?.close()

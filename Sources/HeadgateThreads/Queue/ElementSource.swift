@@ -29,8 +29,8 @@ extension BlockingQueue: ElementSource {}
 extension ElementSource {
   /// Takes at most `limit` elements, in order. Waits until the deadline for the first one only.
   ///
-  /// Empty for a limit of 0 or less. Otherwise it returns at least one element or throws like `take`. Java's `drainTo`
-  /// after a `take`.
+  /// Empty for a limit of 0 or less. Otherwise it returns at least one element or throws like `take`. Like Java's
+  /// `drainTo` after a `take`.
   @available(*, noasync, message: "use the form with await")
   @inlinable
   public func take(upTo limit: Int, until deadline: Deadline = .distantFuture) throws(WaitError) -> [Element] {
@@ -52,8 +52,8 @@ extension ElementSource {
   /// A sequence for a `for` loop that takes each element and blocks until the next one arrives. The loop ends when the
   /// source is closed and empty or the thread is cancelled. Several loops share the elements between them.
   ///
-  /// Throws ``WaitError/Code/onCooperativeThread`` on a thread that must not block, because the loop itself cannot
-  /// throw: `for image in try queue.elements { … }`.
+  /// On a thread that must not block, the property throws ``WaitError/Code/onCooperativeThread``, because the loop
+  /// itself cannot throw: `for image in try queue.elements { … }`.
   @available(*, noasync, message: "use values")
   @inlinable
   public var elements: BlockingElements<Self> { get throws(WaitError) { try BlockingElements(self) } }
@@ -64,7 +64,7 @@ extension ElementSource {
   public var values: AsyncElements<Self> { AsyncElements(self) }
 }
 
-/// The elements of a queue as a blocking sequence. To be used on the thread that created it.
+/// The elements of a queue as a blocking sequence. Use it only on the thread that created it.
 public struct BlockingElements<Source: ElementSource>: Sequence, IteratorProtocol {
   @usableFromInline let source: Source
 

@@ -130,7 +130,8 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
     return .element(element)
   }
 
-  // Claims the leader if there is one, otherwise the first waiter. It tries again, and leads again if necessary.
+  // Claims the leader if there is one, otherwise the first waiter. The claimed taker tries again, and leads again if
+  // necessary.
   private func claimTaker() -> Waiter? {
     if let leading = leader.take(), takers.remove(leading), leading.claim(.woken) { return leading }
     return takers.claimFirst()
@@ -139,8 +140,8 @@ public final class OrderedQueue<Key: Comparable & Sendable, Element: ~Copyable>:
   // MARK: Lines
 
   fileprivate func lineUpTaker(_ waiter: Waiter, first: Bool) -> Deadline? {
-    // Read before the lock is taken, because this calls foreign code. If an element becomes due meanwhile, the leader's
-    // sleep ends at once.
+    // Read before the lock is taken, because the clock may be the program's own code. If an element becomes due
+    // meanwhile, the leader's sleep ends at once.
     let now = timers.now
     return locked {
       if wasClosed, heap.count == 0 { return nil }

@@ -141,7 +141,7 @@ struct CoreLine: QueueLine {
 
   var name: String { core.name }
   private var own: QueueEnd { isOfTakers ? core.takes : core.puts }
-  // The wait list stands at this end, because calls at this end change the awaited condition.
+  // The wait list belongs to this end, because calls at this end change the awaited condition.
   private var other: QueueEnd { isOfTakers ? core.puts : core.takes }
 
   // Under the lock of the other end, `true` is reliable: only calls there could make it false.

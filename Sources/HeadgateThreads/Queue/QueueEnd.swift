@@ -95,7 +95,7 @@ struct EndState {
     return waiters
   }
 
-  /// Adds a waiter at the end, or at the front if it stood there before.
+  /// Adds a waiter at the back, or at the front if it stood there before.
   mutating func line(up waiter: Waiter, first: Bool) {
     if first { waiting.prepend(waiter) } else { waiting.append(waiter) }
     hasWaiters = true

@@ -3,7 +3,7 @@
 //
 // Rejected: the lock-free dual queue (W. Scherer, D. Lea, M. L. Scott, "Scalable Synchronous Queues", 2006; Java's
 // SynchronousQueue). It is faster with dozens of processors that arrive at once. Here two threads meet and one cache
-// line moves between them, and the nodes of callers that gave up would remain in it.
+// line moves between them. The nodes of callers that gave up would also remain in a dual queue.
 
 import Synchronization
 

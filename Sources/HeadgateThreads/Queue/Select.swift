@@ -186,7 +186,7 @@ private struct Select<Value: ~Copyable> {
   }
 
   /// The wake-up may have been meant for any of the queues, so it is passed on in each, however the last wait ended.
-  /// This happens before the body of a case, which may take long or wait for the caller to be woken.
+  /// This happens before the body of a case, which may take long, or may wait for the very caller that this wakes.
   private func passOn() {
     for place in places { place.line.passOn() }
   }

@@ -6,8 +6,8 @@ public struct SelectCase<Value: ~Copyable> {
   let line: any QueueLine
   /// Performs the operation if it need not wait. Calls `done` after the operation and before the body.
   let attempt: (_ done: () -> Void) -> SelectAttempt<Value>
-  /// Called after the case stood in line. Returns the value if a partner has performed the operation meanwhile. Calls
-  /// `done` before the body.
+  /// Called after the case has stood in line. Returns the value if a partner has performed the operation meanwhile.
+  /// Calls `done` before the body.
   let handed: (_ done: () -> Void) -> Value?
 
   init(

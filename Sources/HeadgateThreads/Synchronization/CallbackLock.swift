@@ -4,7 +4,7 @@
 package final class CallbackLock: @unchecked Sendable {
   private let held = Lock()
 
-  /// An unlocked lock.
+  /// Creates an unlocked lock.
   package init() {}
 
   /// Blocks the thread until the lock is free, and acquires it.

@@ -27,7 +27,7 @@ nonisolated(nonsending)
 /// The standard library's `withTaskCancellationHandler`, without leaving the caller's actor.
 ///
 /// In Swift 6.3 the operation closure runs on the caller's actor only if it captures that actor, as it does here.
-/// Otherwise it hops to the global executor and back, which costs two schedulings for each wait.
+/// Otherwise it hops to the global executor and back, which means that each wait is scheduled twice.
 nonisolated(nonsending)
   package func withCancellationHandler<Value>(
     _ body: nonisolated(nonsending) () async -> Value, onCancel: @Sendable () -> Void

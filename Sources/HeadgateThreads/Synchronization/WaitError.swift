@@ -18,7 +18,7 @@ public struct WaitError: HeadgateError, Hashable {
 
     /// The deadline passed first.
     public static let timedOut = Code("timed_out", "the deadline passed", "wait longer, or check why it takes so long")
-    /// The waiting thread was cancelled. A task that is cancelled while it waits gets `CancellationError`.
+    /// The waiting thread was cancelled. A Swift task that is cancelled while it waits gets `CancellationError`.
     public static let cancelled = Code(
       "cancelled", "the wait was cancelled", "stop the current operation")
     /// The object waited on was closed or disposed of.
@@ -35,7 +35,7 @@ public struct WaitError: HeadgateError, Hashable {
   /// The reason.
   public var code: Code
 
-  /// The operation that waited, for people: `take from "jobs"`.
+  /// A readable name of the operation that waited: `take from "jobs"`.
   public var operation: String
 
   /// How long the wait had lasted.
