@@ -32,7 +32,7 @@ import Testing
     origin.setScript(OriginScript(answerHook: { _ in .text("x") }))
     origin.release()
     let last = try await line(of: reader) { $0.hasPrefix("ok ") }
-    let status = try await finished.status
+    let status = await finished.status
     #expect(status == 8)
     #expect(
       message.hasPrefix(
