@@ -1,6 +1,6 @@
 /// The events in the journal of `headgate call`, one per line.
 enum CallEvent: Hashable, Sendable {
-  /// A run began, with the session's random word, and a digest of what the options make of rows.
+  /// A run began, with the session's random word, and a digest of the options that determine the requests.
   case began(run: String, requests: String)
   /// A row that must not be sent twice is about to be sent. `results` is the number of its existing results.
   case sending(RowKey, results: Int)

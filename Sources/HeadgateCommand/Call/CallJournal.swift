@@ -28,7 +28,7 @@ final class CallJournal: Sendable {
   ///   - session: The path of the journal. Nil for a run that can't be continued.
   ///   - results: The path of the results. Nil for `output`.
   ///   - output: Standard output, which stays open.
-  ///   - requests: A digest of what the options make of rows.
+  ///   - requests: A digest of the options that determine the requests.
   /// - Throws: ``FetchProblem`` if a file can't be opened, or belongs to other requests.
   init(
     session: String?, results: String?, output: Int32, requests: String, on crew: LaneCrew
@@ -117,7 +117,7 @@ final class CallJournal: Sendable {
     if journal == nil { try await results.write(line) } else { try await results.sync(line) }
   }
 
-  /// Writes what is left, and lets another run have the files.
+  /// Writes all pending lines, and releases the files to other runs.
   func finish() async throws(SystemError) {
     defer {
       results.unlock()

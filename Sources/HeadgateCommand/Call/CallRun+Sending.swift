@@ -2,10 +2,10 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-// The way of one row from its request to its result.
+// Takes one row from its request to its result.
 
 extension CallRun {
-  /// Sends a row that must not be sent twice. The record that it is about to be sent is on disk before.
+  /// Sends a row that must not be sent twice. Before that, the record that it is about to be sent is written to disk.
   func sendOnce(_ row: CallRow, _ request: DispatchRequest, results: Int) async {
     guard !isStopping else {
       if isOutOfTime { late.withLock { $0 += 1 } }

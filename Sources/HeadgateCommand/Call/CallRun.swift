@@ -121,7 +121,7 @@ final class CallRun: Sendable {
       report.fault(.time, "the deadline passed before \(late) \(late == 1 ? "row was" : "rows were") sent")
     }
     await dispatcher.shutDown(.drain)
-    // An error of the journal has been reported when it occurred.
+    // An error of the journal was reported when it occurred.
     try? await journal.finish()
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options.requests, fault: report.fault)
     return await report.finish(seconds: (Deadline.now - started).inSeconds, peak: dispatcher.gate.counts.peak)

@@ -1,7 +1,8 @@
 /// The state of every row, according to a session's journal and results file.
 ///
-/// The results are authoritative: a row with a result has ended. The journal only adds which rows were about to be sent
-/// that must not be sent twice. Rows with an idempotency key or an idempotent method are not recorded in it.
+/// The results are authoritative: a row with a result has ended. The journal adds only one thing: which of the rows
+/// that must not be sent twice were about to be sent. Rows with an idempotency key or an idempotent method are not in
+/// it.
 struct CallState: Sendable {
   private struct Entry {
     var results = 0

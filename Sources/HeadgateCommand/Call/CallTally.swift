@@ -36,7 +36,7 @@ struct CallTally: Equatable, Sendable {
 
   mutating func find() { there += 1 }
 
-  /// A row has a result from an earlier run that is not successful, so the list as a whole is not either.
+  /// A row has an unsuccessful result from an earlier run, so the run as a whole is not successful either.
   mutating func find(_ outcome: CallOutcome, error: String?) {
     if outcome == .unknown { unknownBefore += 1 } else { before += 1 }
     note(outcome, error)

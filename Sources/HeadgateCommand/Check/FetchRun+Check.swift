@@ -9,7 +9,7 @@ extension FetchRun {
   func startCheck(_ job: FetchJob) async {
     await whenNamed(job) { [self] job in
       report.ended(job, await check(job))
-      // The statuses have no reader any more, so the rest is of no use.
+      // The reader of the statuses is gone, so requesting the rest is useless.
       if report.hasLostStatuses { outputBroke() }
       ended(job)
     }
@@ -24,8 +24,8 @@ extension FetchRun {
       guard HeadAnswer.isUseless(answer, retries: options.retries), !isStopping else { return outcome(answer) }
       if HeadAnswer.isOfServer(answer) { headless.add(request.endPoint) }
       request = job.request
-      // Ahead of other requests for this host. Some servers close every connection after a HEAD, and a host that does
-      // so repeatedly is given up.
+      // Ahead of other requests for this host, most of which are HEAD: some servers close every connection after a
+      // HEAD, and a host that does so repeatedly is given up.
       request.priority = .high
       request.deadline = timeLeft
     }

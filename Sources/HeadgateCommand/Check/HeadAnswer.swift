@@ -5,7 +5,7 @@ import HeadgateThreads
 enum HeadAnswer {
   typealias Answer = Result<StreamedResponse, DispatchError>
 
-  /// Whether GET may give a different status. Many servers refuse HEAD, hide its target, or close the connection.
+  /// Whether GET may give a different status. Many servers answer HEAD with an error, or close the connection.
   ///
   /// - Parameter retries: The number of retries by GET after a failure. HEAD is sent once.
   static func isUseless(_ answer: Answer, retries: Int) -> Bool {

@@ -41,7 +41,7 @@ struct Checksum: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A complete body has another checksum than expected.
+/// A complete body does not have the expected checksum.
 struct ChecksumMismatch: Error, Hashable, CustomStringConvertible {
   /// The error code in logs.
   static let code = "checksum_mismatch"

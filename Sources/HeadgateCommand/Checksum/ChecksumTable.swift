@@ -19,8 +19,8 @@ struct ChecksumTable: Sendable {
     }
   }
 
-  /// The checksum for a job: that of its list, or else one of the files. What comes from the journal of an earlier run
-  /// may be out of date, so that the files take precedence over it.
+  /// The checksum for a job: the one that its list sets, or else the one in the files. A checksum from the journal of
+  /// an earlier run may be out of date, so the files take precedence over it.
   func expected(for job: FetchJob, named name: String?, isFromJournal: Bool) -> Checksum? {
     if isFromJournal { return of(job.url, named: name) ?? job.checksum }
     return job.checksum ?? of(job.url, named: name)

@@ -1,4 +1,4 @@
-/// Mends what the parser's generator gets wrong.
+/// Corrects a mistake in the completion script that the argument parser generates.
 enum CompletionScript {
   /// The script without names that contain a dot in the lists for fish's `argparse`: one such name makes it refuse the
   /// whole list, and with it all completions of the subcommand. The options themselves are still offered.

@@ -8,7 +8,7 @@ import Musl
 
 /// The value of an option: a text, or a file that contains it (`@FILE`).
 enum FileArgument {
-  /// The most bytes that are read from a file.
+  /// The maximum size of a file, in bytes.
   static let most = 64 << 20
 
   /// The bytes. Reads the file.
@@ -16,7 +16,7 @@ enum FileArgument {
   /// - Parameters:
   ///   - text: The value.
   ///   - option: The option's name, for errors.
-  ///   - standardInput: The source of `@-`. Nil: a file of that name.
+  ///   - standardInput: The source of `@-`. If it is nil, `@-` is a file named `-`.
   static func bytes(_ text: String, of option: String, standardInput: Int32? = nil) throws(FetchProblem) -> [UInt8] {
     guard text.utf8.first == UInt8(ascii: "@") else { return Array(text.utf8) }
     let path = String(text.dropFirst())

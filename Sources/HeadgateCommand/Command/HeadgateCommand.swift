@@ -15,7 +15,7 @@ import Musl
 public enum HeadgateCommandLine {
   /// Runs the process's own arguments, and ends the process with the exit status.
   public static func main() -> Never {
-    // An asynchronous `main` would be too late for this, because the runtime opens descriptors for its queues.
+    // In an asynchronous `main` it would be too late: the runtime has opened descriptors for its queues by then.
     Descriptor.fillStandardStreams()
     do throws(FetchProblem) {
       try ThreadSupply.check()

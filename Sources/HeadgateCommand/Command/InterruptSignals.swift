@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// Calls a closure for each of some signals, instead of their effect on the process.
+/// Calls a closure when one of the given signals arrives. The signals no longer have their usual effect on the process.
 final class InterruptSignals {
   private let sources: [any DispatchSourceSignal]
 

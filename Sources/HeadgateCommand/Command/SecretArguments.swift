@@ -1,6 +1,6 @@
 /// Arguments that are secret themselves: values of header fields, and passphrases of keys.
 enum SecretArguments {
-  /// A message in which values are quoted in single quotes and arguments as a whole, with secrets replaced by `***`.
+  /// The message with secrets replaced by `***`. It may quote values in single quotes, and contain whole arguments.
   static func hidden(in message: String, _ arguments: [String]) -> String {
     // Replaces bytes: with characters, adjacent text could combine with the ends of a secret.
     var bytes = Array(message.utf8)

@@ -8,8 +8,8 @@ struct PlannedURL {
   let isThere: Bool
 
   /// - Parameters:
-  /// - plan: The session's plan. Nil without a session.
-  /// - claim: Assigns the path of the file.
+  ///   - plan: The session's plan. Nil without a session.
+  ///   - claim: Assigns the path of the file.
   init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: () -> String) {
     var (word, name, offset) = (target == .statuses ? "check" : "fetch", String?.none, Int?.none)
     switch plan {

@@ -18,7 +18,7 @@ struct FetchJob: Sendable {
   /// The mirror that is requested instead of the URL, and the further mirrors.
   var mirror: String?
   var mirrors: [String] = []
-  /// The end-point whose place in the queue it has. Nil: that of the request.
+  /// The end-point under which it is counted in the queue. Nil: the request's own.
   var place: EndPoint?
   /// The session's plan for it. Nil if not known yet.
   var plan: SessionState.Plan?
@@ -44,11 +44,11 @@ enum FetchOutcome: Sendable {
   case there(path: String, bytes: Int)
   /// Its body exists already, and the server says that it is current.
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
-  /// Its body has another checksum than expected.
+  /// Its body does not have the expected checksum.
   case mismatched(ChecksumMismatch)
   /// It must not be sent twice, and its outcome in an earlier run is unknown.
   case unknown
-  /// The output may contain `sent` bytes of it anyway.
+  /// It failed, but `sent` bytes of its body may be in the output.
   case failed(DispatchError, sent: Int = 0)
   /// The output could not be written.
   case outputFailed(OutputError)

@@ -9,7 +9,8 @@ extension FetchRun {
   /// The rest of a refused response is read only up to this number of bytes, so that its connection can be reused.
   static let mostDrained = 64 * 1024
 
-  /// Queues a URL that has a file name at the dispatcher. Returns once it is queued.
+  /// Queues a URL at the dispatcher. If its body goes to a file, the file's name has been assigned. Returns once the
+  /// URL is queued.
   func submit(_ job: FetchJob) async {
     var job = timeline == nil ? job : job.tagged
     // The deadline is relative to now, and the URL may have waited on disk.
@@ -21,8 +22,8 @@ extension FetchRun {
     await whenNamed(job) { [self] job in await store(job) }
   }
 
-  /// Runs a function in a task of its own once the host name of a URL was looked up. Returns once there is room for the
-  /// look-up.
+  /// Runs a function in a task of its own once the host name of a URL has been looked up. Returns once there is room
+  /// for the look-up.
   func whenNamed(_ job: FetchJob, _ body: @escaping @Sendable (FetchJob) async -> Void) async {
     // Throws only for a cancelled task. This one is never cancelled.
     try? await nameRoom.wait()
@@ -32,9 +33,9 @@ extension FetchRun {
     }
   }
 
-  /// Looks up the host name of a URL before it takes a place in the queue and a permit. With thousands of look-ups in
-  /// progress, URLs with known names are not held up. A URL whose name has no addresses fails after it has received a
-  /// permit, just as it does without this step.
+  /// Looks up the host name of a URL before the URL takes a place in the queue and a permit, so that thousands of
+  /// pending look-ups don't hold up URLs with known names. A URL whose name has no addresses fails after it has
+  /// received a permit, just as it does without this step.
   func named(_ job: FetchJob) async -> FetchJob {
     guard !transport.knowsName(for: job.request) else { return job }
     nameWaits.enter(job.request.endPoint)
@@ -78,7 +79,7 @@ extension FetchRun {
     let check = job.checksum.map { ChecksumCheck($0) }
     await dispatcher.dispatchShort(
       enqueuing: job.request,
-      // A file that is renamed later must not replace another one before.
+      // A file that will be renamed must not replace another one before that.
       to: options.overwrites && !options.takesNames ? .replacing(path) : .numbered(path),
       checking: check?.function,
       onProgress: received?.listener()
@@ -213,7 +214,7 @@ extension FetchRun {
       bytes += piece.count
       received?.add(piece.count)
       hash?.update(piece)
-      // A body that breaks off before its turn, or has another checksum, leaves no trace in the output.
+      // A body that breaks off before its turn, or has the wrong checksum, leaves no trace in the output.
       guard job.checksum == nil, output.turns.has(job.index) else {
         try await held.append(piece)
         continue

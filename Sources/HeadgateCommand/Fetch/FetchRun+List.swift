@@ -22,7 +22,7 @@ extension FetchRun {
     let rules = options.list
     var progress = ListProgress(selection: ListSelection(shard: rules.shard, dedupes: rules.dedupes))
     var isWhole = true
-    // With `--retry-failed` there may be as many as lines in a list.
+    // With `--retry-failed` there may be as many as a list has lines.
     for start in stride(from: 0, to: arguments.count, by: Self.mostArguments) where isWhole {
       let lines = arguments[start...].prefix(Self.mostArguments).enumerated().map { place, line in
         NumberedLine(number: start + place + 1, line: line)
@@ -36,7 +36,7 @@ extension FetchRun {
     return progress.lines
   }
 
-  /// Counts what is not fetched any more, so that the summary covers every URL as far as it can be known.
+  /// Counts the rest of a list, which will not be fetched, so that the summary covers all URLs that can be counted.
   private func skipRest(of list: InputReader<NumberedLine>) async {
     report.skippedUnread(await list.countRest { [weak self] in self?.isEndingAtOnce == false })
   }

@@ -4,7 +4,7 @@ import HeadgateDispatch
 // Remarks on requests other than GET.
 
 extension FetchRun {
-  /// Says what the options don't do although a user may expect it.
+  /// Points out effects that a user might expect from the options but that they don't have.
   ///
   /// - Parameter otherFailures: The number of failures in the session with other methods and bodies.
   func remarkOnSending(otherFailures: Int) {
@@ -13,7 +13,7 @@ extension FetchRun {
         "\(otherFailures) URLs of the session failed with another method or body; give the same -X, -d or --json to "
           + "repeat them")
     }
-    // For any URL: only the method and the fields matter.
+    // Any URL will do: only the method and the fields matter.
     guard options.retries > 0, let sample = try? options.request("http://a/"), !options.sent.mayRepeat(sample) else {
       return
     }

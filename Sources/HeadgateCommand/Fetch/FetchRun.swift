@@ -55,8 +55,8 @@ final class FetchRun: Sendable {
   let received: ByteCount?
   /// The journal of earlier runs, which this run continues and extends. Nil without `--session`.
   let session: Session?
-  /// For requests of a session that must not be sent twice. The journal notes each of them before it is sent. After a
-  /// kill, the outcome of those is unknown, so a request is held back here until it can be sent soon.
+  /// For requests of a session that must not be sent twice. Each is noted in the journal before it is sent. If the run
+  /// is killed, the outcome of a noted request is unknown, so requests are held back here until they can be sent soon.
   let turns: SendingTurns
   /// Assigns the paths of files.
   let paths: FilePaths
@@ -131,7 +131,7 @@ final class FetchRun: Sendable {
       verbosity: options.verbosity,
       limit: FailureLimit(options.maxFailures)
     )
-    // After the files of the run itself are there: no body takes their names.
+    // Now that the run's own files exist: no body may take their names.
     let existing = FetchRun.takenNames(options)
     paths = FilePaths(
       in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites,
@@ -234,7 +234,7 @@ final class FetchRun: Sendable {
     transport.stopWaitingForNames()
   }
 
-  /// Reads no further, and starts no attempt again.
+  /// Reads no further, and starts no retries.
   private func stopReading() {
     stopSignal.raise()
     rests.end()

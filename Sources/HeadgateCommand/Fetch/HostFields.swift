@@ -11,10 +11,10 @@ struct HostFields: Sendable {
     fields[field.name, default: [:]][pattern, default: []].append(field)
   }
 
-  /// Whether a host has own fields of this name.
+  /// Whether a host has fields of its own with this name.
   func have(_ name: HTTPField.Name, for endPoint: EndPoint) -> Bool { own(name, endPoint) != nil }
 
-  /// Replaces fields by a host's own ones of the same names. For each name, the most specific pattern applies.
+  /// Replaces fields with the host's own fields of the same names. For each name, the most specific pattern applies.
   func apply(to headerFields: inout HTTPFields, for endPoint: EndPoint) {
     for name in names {
       guard let own = own(name, endPoint) else { continue }

@@ -50,8 +50,8 @@ struct Netrc: Equatable, Sendable {
     return "Basic " + Data("\(entry.login ?? ""):\(entry.password ?? "")".utf8).base64EncodedString()
   }
 
-  // The host in the canonical form of end-points. A word that is not a host is kept as it is and matches nothing. So is
-  // a name that is not ASCII, since letters that look alike are different hosts.
+  // The host in the canonical form of end-points. A word that is not a host is kept as it is and matches nothing. The
+  // same applies to a name that is not ASCII, since names whose letters look alike are different hosts.
   private static func canonical(_ machine: String) -> String {
     guard machine.utf8.allSatisfy({ $0 < 0x80 }) else { return machine }
     return (try? EndPoint(host: machine, port: 443))?.host ?? machine

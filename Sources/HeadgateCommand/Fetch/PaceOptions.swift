@@ -1,7 +1,7 @@
 import ArgumentParser
 import HeadgateDispatch
 
-/// How fast requests to a host are started, and how hosts are handled that refuse requests or can't be reached.
+/// How fast requests to a host are started, and how hosts that refuse requests or can't be reached are handled.
 struct PaceOptions: ParsableArguments {
   @Option(
     name: .customLong("rate"),
@@ -89,7 +89,7 @@ struct PaceOptions: ParsableArguments {
   static let usualInterval = Duration.milliseconds(20)
   static let usualJitter = 0.5
 
-  /// Nil: hosts that fail are tried as often as any.
+  /// Nil: hosts that fail are tried as often as any other.
   var breaker: BreakerPolicy? { hostFailures == 0 ? nil : BreakerPolicy(failures: hostFailures, sleeps: 2) }
 }
 

@@ -1,7 +1,7 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Lifts the default spacing of starts for servers on this machine. It is meant to protect the servers of others.
+/// Lifts the default spacing of starts for servers on this machine. The spacing is meant to protect others' servers.
 final class SparedEndPoints: Sendable {
   private let dispatcher: URLDispatcher
   private let met = Locked(Set<EndPoint>())

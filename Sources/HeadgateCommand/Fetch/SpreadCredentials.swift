@@ -2,11 +2,11 @@ import HTTPTypes
 import HeadgateDispatch
 import HeadgateThreads
 
-/// Detects that credentials which are not limited to some hosts go to more than one.
+/// Detects when credentials that are not limited to certain hosts are sent to more than one host.
 final class SpreadCredentials: Sendable {
   private let names: [HTTPField.Name]
   private let hostFields: HostFields
-  /// The first host that gets one of them. `isOver` after the warning, and if there are no credentials.
+  /// The first host that gets one of them. `isOver` is true after the warning, or if there are no credentials.
   private let state = Locked((first: String?.none, isOver: false))
 
   /// - Parameters:

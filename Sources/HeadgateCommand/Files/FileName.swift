@@ -173,8 +173,8 @@ enum FileName {
     return isPlain ? String(decoding: tail[dot...], as: UTF8.self) : ""
   }
 
-  /// As many whole characters as fit. It counts from the front: the end of a character is found in one pass, but its
-  /// start may take a pass each time.
+  /// As many whole characters as fit. They are counted from the front, which takes one pass over the text. From the
+  /// back, finding the start of each character may take a pass of its own.
   static func start(of name: String, atMost most: Int) -> String {
     var start = ""
     for character in name {

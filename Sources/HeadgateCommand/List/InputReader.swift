@@ -20,7 +20,7 @@ protocol InputCutter<Item>: Sendable {
   var lines: Int { get }
 }
 
-/// Reads input on demand, on its own thread. It holds the items of one piece in memory and an incomplete item. The
+/// Reads input on demand, on its own thread. It holds in memory the items of one piece and one incomplete item. The
 /// items of a pipe are available as soon as they are written.
 final class InputReader<Item: Sendable>: Sendable {
   /// The name of the input in messages.
@@ -51,7 +51,7 @@ final class InputReader<Item: Sendable>: Sendable {
       && own.st_dev == other.st_dev && own.st_ino == other.st_ino
   }
 
-  /// Returns the items of the next piece, or the end, also after the stop signal.
+  /// Returns the items of the next piece. At the end, and after the stop signal, it returns ``InputPiece/end``.
   func next() async throws(SystemError) -> InputPiece<Item> {
     try await lane.perform { [self] () throws(SystemError) in
       if !stop.isRaised, let piece = text.withLock({ $0.next() }) { return piece }

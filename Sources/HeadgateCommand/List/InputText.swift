@@ -5,7 +5,7 @@ enum InputPiece<Item: Sendable>: Sendable {
   case end
   /// The input is compressed in a format that is not supported here.
   case compressed(Compression)
-  /// The rest can't be read. The text has the reason, and up to where the input was read.
+  /// The rest can't be read. The text gives the reason, and says how far the input was read.
   case broken(String)
 }
 

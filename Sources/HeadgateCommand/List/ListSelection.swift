@@ -8,8 +8,8 @@ struct ListSelection: Sendable {
   private var seen: DigestSet?
 
   /// - Parameters:
-  /// - shard: The shard. Nil: all URLs.
-  /// - dedupes: Whether duplicates are skipped.
+  ///   - shard: The shard. Nil: all URLs.
+  ///   - dedupes: Whether duplicates are skipped.
   init(shard: Shard?, dedupes: Bool) {
     self.shard = shard
     seen = dedupes ? DigestSet() : nil

@@ -12,8 +12,8 @@ import HeadgateDispatch
 /// reports ``stored(_:at:)``, and reads them back when it receives a ``Recall``. The lines of one end-point keep their
 /// order. Each event takes O(1) on average. Memory: O(end-points with a line in the queue or on disk).
 struct Backlog: Sendable {
-  /// Lines that the driver must read back and submit. They already count as queued. Then it calls
-  /// ``recallEnded(_:missing:)``.
+  /// Lines that the driver must read back and submit. They already count as queued. After submitting them, the driver
+  /// calls ``recallEnded(_:missing:)``.
   struct Recall: Hashable, Sendable {
     let endPoint: EndPoint
     let count: Int
@@ -45,7 +45,7 @@ struct Backlog: Sendable {
 
   /// Whether the next line of an end-point goes to the queue. If not, it is staged.
   ///
-  /// - Parameter most: The limit of queued lines. It is called for an end-point without lines.
+  /// - Parameter most: Returns the limit of queued lines. Called only if the end-point has no lines yet.
   mutating func admit(to endPoint: EndPoint, most: () -> Int) -> Bool {
     var entry = entries[endPoint] ?? Entry(most: max(1, most()))
     // A line must not overtake those on disk.

@@ -37,7 +37,7 @@ final class LineStore: Sendable {
     var chains: [EndPoint: BlockTable.Chain] = [:]
   }
 
-  /// How many bytes are read first. They double as long as they hold too few lines.
+  /// How many bytes are read first. The number is doubled as long as they contain too few lines.
   private static let readSize = 16 * 1024
   /// Up to this length in blocks, an empty file is not truncated.
   private static let keptLength = 256

@@ -82,7 +82,7 @@ extension Descriptor {
 
   private static func isOwn(_ info: stat) -> Bool { info.st_uid == geteuid() || info.st_uid == 0 }
 
-  // A pipe among the standard streams may belong to another user, who called sudo for instance.
+  // A pipe among the standard streams may belong to another user, such as the one who called sudo.
   private static func isStandardStream(_ info: stat) -> Bool {
     (Int32(0)...2).contains { stream in
       var other = stat()

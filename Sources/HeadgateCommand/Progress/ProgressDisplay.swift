@@ -27,7 +27,7 @@ final class ProgressDisplay: Sendable {
     self.console = console
     self.descriptor = descriptor
     self.timers = timers
-    // By no-color.org an empty variable has no effect.
+    // According to no-color.org, an empty variable has no effect.
     hasColours = (Descriptor.environment("NO_COLOR") ?? "").isEmpty
   }
 

@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// Tells failures of a file from those of the disk, which would affect every further file.
+/// Distinguishes failures of one file from those of the disk, which would affect every further file.
 enum DiskFault {
   /// The disk or a quota is full, or the disk is no longer writable.
   static let lasting: [Int32] = [ENOSPC, EDQUOT, EROFS, EIO]

@@ -1,10 +1,10 @@
 import HeadgateCurl
 import HeadgateDispatch
 
-/// What is said of a failed URL, with advice in terms of the command's own options.
+/// The message about a failed URL, with advice that names the command's own options.
 enum ErrorText {
   static func of(_ error: DispatchError, askedFor endPoint: EndPoint, sent: Int = 0) -> String {
-    // The URL names its end-point already; one that a redirect led to is news.
+    // The URL already names its end-point, but not one that a redirect led to.
     let place = error.endPoint.flatMap { $0 == endPoint ? nil : "at \($0): " } ?? ""
     // The detail is complete: it names the file and the system's error.
     if error.code == .fileFailed { return error.detail }

@@ -39,7 +39,7 @@ struct JSONLine {
     text += "\"\(name)\":"
   }
 
-  /// A JSON string by RFC 8259, section 7. Control characters, line separators and bidirectional controls are escaped,
+  /// A JSON string (RFC 8259, section 7). Control characters, line separators and bidirectional controls are escaped,
   /// so that the log can be viewed safely in a terminal.
   static func quoted(_ value: String) -> String {
     let isPlain = value.utf8.allSatisfy {

@@ -11,7 +11,7 @@ struct Tally: Equatable, Sendable {
   /// URLs whose body was complete before the run, and URLs that were passed over, as duplicates for instance.
   private(set) var there = 0
   private(set) var passedOver = 0
-  /// Of `ok`: those whose body has the checksum that it was to have.
+  /// Those URLs in `ok` whose body has the expected checksum.
   private(set) var verified = 0
   /// URLs in other shards of the list.
   private(set) var elsewhere = 0

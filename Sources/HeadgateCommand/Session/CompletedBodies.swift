@@ -2,9 +2,9 @@ import HeadgateThreads
 
 /// Gives complete bodies their final names, together with all others that are waiting.
 ///
-/// The order for each body: its file, synced; the journal's line about it, synced; the rename and the folder, synced. A
-/// file system that syncs one file writes what it has noted for the others too, so a batch takes hardly longer than one
-/// body.
+/// For each body, three things are done and synced in this order: its file is written, the journal gets a line about
+/// it, and the file is renamed in its folder. A file system that syncs one file also writes what it has pending for
+/// others, so a batch takes hardly longer than one body.
 final class CompletedBodies: Sendable {
   struct Body: Sendable {
     let key: String

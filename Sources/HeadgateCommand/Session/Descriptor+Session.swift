@@ -12,8 +12,8 @@ extension Descriptor {
   /// Opens a journal for reading and appending, or creates it, and locks it against other runs until it is
   /// unlocked or closed.
   ///
-  /// - Throws: `EWOULDBLOCK` if another run has it, `EINVAL` if it is not a regular file, and `EPERM` if it is another
-  ///   user's, who could read the URLs or write results that never were.
+  /// - Throws: `EWOULDBLOCK` if another run has locked it, `EINVAL` if it is not a regular file, and `EPERM` if another
+  ///   user owns it, who could read the URLs or add false results.
   static func openJournal(_ path: String) throws(SystemError) -> Int32 {
     let opened = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard opened >= 0 else { throw .last }

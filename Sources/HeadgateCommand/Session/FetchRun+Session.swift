@@ -98,7 +98,7 @@ extension FetchRun {
     let plan: SessionState.Plan
   }
 
-  /// Fetches a URL that must not be requested twice. The journal on disk says so before the request is sent.
+  /// Fetches a URL that must not be requested twice. The journal on disk notes the request before it is sent.
   private func bringOnce(_ job: FetchJob, _ description: PartDescription, _ session: Session) async {
     guard !isStopping else { return report.ended(job, .failed(DispatchError(.shutDown))) }
     do throws(SystemError) {
@@ -117,7 +117,7 @@ extension FetchRun {
       let isOwn = job.mirror == nil
       let part = PartWriter(
         description.key, named: description.name, isOwn: isOwn, in: session, resumes: options.sent.isPlainGet)
-      // Nil: the disk takes no more, and that was told.
+      // Nil: the disk accepts no more files, which has already been reported.
       guard let outcome = await outcome(job, part, plan, session) else { return }
       if let next = next(after: job, outcome) {
         (job, plan) = (await named(next), .begin(name: description.name))
@@ -191,7 +191,7 @@ extension FetchRun {
       {
         left -= max(1, error.attempts)
         try await part.flush()
-        // Before its first bytes, an earlier part is still there to continue.
+        // Until the first bytes are written, an earlier part is still there to be continued.
         if part.isBegun { asked = part.canGoOn ? .rest(from: part.size, part.validator) : .all }
         await rest(after: options.retries + 1 - left)
         guard !isStopping else { throw error }

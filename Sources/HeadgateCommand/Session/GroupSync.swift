@@ -60,7 +60,8 @@ final class GroupSync: Sendable {
   /// Does what ``sync(_:)`` does, but blocks.
   func syncHere(_ line: String = "") throws(SystemError) { try flush(through: append(line), forDisk: true) }
 
-  /// Lets another run lock the file. Call it after the last write: the object may live on for a while in a task that ends.
+  /// Lets another run lock the file. Call it after the last write. Otherwise the file would stay locked for a while if
+  /// a task that is ending still holds this object.
   func unlock() { Descriptor.unlock(descriptor) }
 
   @discardableResult

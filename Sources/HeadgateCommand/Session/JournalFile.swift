@@ -70,7 +70,7 @@ enum JournalFile {
       }
       try Descriptor.write(Array((start + added).utf8), to: journal)
       guard start.hasPrefix(header) else { return }
-      // A power cut must not take the new journal itself.
+      // The new journal itself must survive a power cut.
       try Descriptor.sync(journal)
       try? Descriptor.syncFolder(Descriptor.parent(of: path))
     } catch {

@@ -1,6 +1,7 @@
 import HeadgateDispatch
 
-/// What a run knew of a URL that failed, beside the URL itself. A later run without the list takes it from the journal.
+/// What a run knew about a URL that failed, besides the URL itself. A later run without the list takes it from the
+/// journal.
 struct ListedURL: Hashable, Sendable {
   /// The path of its file below the folder.
   var path: String
@@ -16,7 +17,7 @@ extension ListedURL {
     mirrors = job.mirrors.map { (try? DispatchRequest($0))?.url ?? $0 }
   }
 
-  /// Whether the URL alone says the same.
+  /// Whether the URL alone gives the same information.
   func isPlain(_ url: String) -> Bool { checksum == nil && mirrors.isEmpty && path == FileName.of(url) }
 }
 

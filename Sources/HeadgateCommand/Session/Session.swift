@@ -99,7 +99,7 @@ final class Session: Sendable {
     _ key: String, mayRepeat: Bool, resumes: Bool, expected: @escaping @Sendable (String) -> Checksum?
   ) async -> SessionState.Plan {
     let state = state.withLock { $0 }
-    // Most URLs of a first run: without a look at the disk, no thread is needed.
+    // The usual case in a first run. It needs no look at the disk, and therefore no thread.
     guard state.knows(key) else { return .begin(name: nil) }
     let planned = try? await looks.perform { [folder, boot, newer] () throws(SystemError) in
       let plan = state.plan(key, boot: boot, renews: newer, mayRepeat: mayRepeat, resumes: resumes) {
@@ -113,7 +113,7 @@ final class Session: Sendable {
     return planned.0
   }
 
-  /// What an earlier run knew of a key that failed.
+  /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { state.withLock { $0.listed(key) } }
 
   func hasPart(_ key: String) -> Bool { state.withLock { $0.hasPart(key) } }

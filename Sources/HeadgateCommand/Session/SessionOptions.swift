@@ -27,8 +27,8 @@ struct SessionOptions: ParsableArguments {
     guard session != "" else { throw ValidationError("--session needs the name of a file.") }
   }
 
-  /// Refuses what is of no use without a journal. Not in `validate`: other options are refused with better reasons
-  /// first.
+  /// Refuses options that are useless without a journal. Not in `validate`, so that other options are refused first,
+  /// with better reasons.
   func checkUse() throws {
     guard session != nil || !retryFailed else {
       throw ValidationError("--retry-failed needs a session; give --session FILE too.")

@@ -30,7 +30,7 @@ struct SessionState: Sendable {
     case confirm(SessionFile)
     /// The body is complete, and stays unless the server has a newer one.
     case renew(SessionFile)
-    /// The part file is complete and must be renamed. If the run renews, the server is asked for a newer body then.
+    /// The part file is complete and must be renamed. If `renews` is true, the server is then asked for a newer body.
     case name(SessionFile, renews: Bool)
     /// The part file has this many bytes of this version.
     case goOn(name: String, from: Int, Validator)
@@ -54,10 +54,10 @@ struct SessionState: Sendable {
   /// Whether an earlier run has noted a part of a key's body.
   func hasPart(_ key: String) -> Bool { entries[key]?.part != nil }
 
-  /// What an earlier run knew of a key that failed.
+  /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { entries[key]?.listed }
 
-  /// Whether an earlier run has noted anything of a key.
+  /// Whether an earlier run has noted anything about a key.
   func knows(_ key: String) -> Bool { entries[key] != nil }
 
   func hasFailed(_ key: String) -> Bool { entries[key].map(hasFailed) ?? false }
@@ -89,9 +89,9 @@ struct SessionState: Sendable {
 
   /// Determines what to do for a key.
   ///
-  /// A body counts as complete if a file of its name and size exists. If the journal ends before the rename, that very
-  /// file must have the name. A part file counts only on the machine that wrote it and before its next boot: after a
-  /// power cut, the last data may be missing from the disk.
+  /// A body counts as complete if a file of its name and size exists. If the journal ends before the rename, the file
+  /// must also have the inode number that the journal notes. A part file counts only on the machine that wrote it and
+  /// before its next boot: after a power cut, the last data may be missing from the disk.
   ///
   /// - Parameters:
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.

@@ -10,8 +10,8 @@ import Musl
 
 /// What a process does with a permit.
 enum HeldCommand {
-  /// Replaces this process by a command, which inherits the permit: no process remains between them whose death would
-  /// free the permit under a living command.
+  /// Replaces this process with a command, which inherits the permit. No process remains in between whose death would
+  /// free the permit while the command is still running.
   ///
   /// - Returns: Why the command could not be started. Otherwise it does not return.
   static func become(_ program: String, _ arguments: [String]) -> FetchProblem {
@@ -25,7 +25,7 @@ enum HeldCommand {
       "\(program) can't be run: \(error)", status: ExitStatus(rawValue: error.errno == ENOENT ? 127 : 126))
   }
 
-  /// Says that the permit is granted, and holds it until standard input ends.
+  /// Prints that the permit is granted, and holds it until standard input ends.
   static func holdForInput() throws(FetchProblem) {
     do throws(SystemError) {
       try Descriptor.write(Array("granted\n".utf8), to: 1)

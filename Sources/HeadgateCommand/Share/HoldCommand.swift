@@ -43,11 +43,11 @@ struct HoldCommand: AsyncParsableCommand {
         + "800=90000/min.", valueName: "n=n/min"), transform: OptionValue.heldWeight)
   var weight: HeldWeight?
 
-  @Flag(help: "The command stays open for long, so that it may use only half of the permits.")
+  @Flag(help: "The command runs for a long time, so it may use only half of the permits.")
   var long = false
 
   @Option(
-    help: ArgumentHelp("Give up after waiting for so long, with the exit status 6.", valueName: "seconds"),
+    help: ArgumentHelp("Give up after waiting this long, with exit status 6.", valueName: "seconds"),
     transform: OptionValue.seconds)
   var wait: Duration?
 
@@ -85,7 +85,7 @@ struct HoldCommand: AsyncParsableCommand {
     }
     guard pipe != nil else {
       throw FetchProblem(
-        "no permit of \(endPoint) in the time of --wait; wait longer, or see headgate status for who holds them",
+        "no permit of \(endPoint) within the time of --wait; wait longer, or see who holds them with headgate status",
         status: .time)
     }
     if let program = command.first { throw HeldCommand.become(program, command) }

@@ -95,8 +95,8 @@ struct ShareInitCommand: AsyncParsableCommand {
     commandName: "init",
     abstract: "Set the limits that programs share through Redis.",
     discussion: """
-      The limits apply in place of those that programs are given. On a Redis that nothing has used, the first program \
-      need not wait for a lease then. Limits change only with a higher --version.
+      The limits apply in place of those that programs are given. They also save the first program on an unused Redis \
+      server from waiting for a lease. Limits change only with a higher --version.
 
       EXAMPLES
         headgate share init redis://limits.example:6379#crawl --limit api.example.com:443=8
