@@ -127,8 +127,8 @@ final class ConnectionTap: ChannelDuplexHandler {
     }
   }
 
-  /// Drops a request that is no longer wanted and closes the connection, after the current call, during which the
-  /// client does not expect that.
+  /// Drops a request that is no longer wanted, and closes the connection. It is closed only after the current call,
+  /// because the client does not expect that during the call.
   private func refuse(on loop: any EventLoop) {
     current = nil
     isRefused = true

@@ -120,7 +120,7 @@ final class LentClients: Sendable {
 }
 
 extension LentClients {
-  /// Creates a client with everything disabled that the dispatcher does.
+  /// Creates a client in which everything that the dispatcher does itself is disabled.
   static func client(
     of configuration: AsyncHTTPClientTransport.Configuration, connections: Int, on loop: any EventLoop,
     _ registry: ExchangeRegistry

@@ -105,7 +105,7 @@ public final class CookieJar: @unchecked Sendable, Hashable {
   public func save(to file: String) throws(DispatchError) {
     let text = "# Netscape HTTP Cookie File\n\n" + lines.map { $0 + "\n" }.joined()
     var info = stat()
-    // Replacing /dev/stdout or a pipe by a file would destroy it for all its users.
+    // Replacing /dev/stdout or a pipe with a file would destroy it for all its users.
     guard stat(file, &info) != 0 || info.st_mode & S_IFMT == S_IFREG else {
       throw DispatchError(.fileFailed, detail: "the cookies can't be written to \"\(file)\": it is not a regular file")
     }

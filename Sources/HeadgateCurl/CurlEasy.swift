@@ -300,8 +300,9 @@ final class CurlEasy {
   /// The times of the exchange's phases.
   ///
   /// - Parameters:
-  ///   - isReused: The connection was reused. Then libcurl reports the time to find it in its pool.
-  ///   - named: How long the name was looked up before.
+  ///   - isReused: Whether the connection was reused. If so, libcurl reports the time that it took to find it in its
+  ///     pool.
+  ///   - named: How long the name look-up took, before the exchange was passed to libcurl.
   func times(isReused: Bool, named: Duration) -> ExchangeTimes {
     func time(_ info: CURLINFO) -> Duration {
       var microseconds: curl_off_t = 0

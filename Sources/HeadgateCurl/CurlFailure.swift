@@ -38,7 +38,7 @@ enum CurlFailure {
     "; the server closed the connection before it had the whole body, and a response that it may have sent is lost: use "
     + "expectsContinue to let the server respond before the body is sent"
 
-  /// Why a request that met a closed connection may end there.
+  /// Why a request that met a closed connection is not sent again.
   private static func closedConnection(_ request: DispatchRequest) -> String {
     let account = "the server closed the reused connection before it responded"
     if request.mayBeRepeated { return account }

@@ -340,6 +340,6 @@ final class CurlTransfer: ExchangeControl, @unchecked Sendable {
 }
 
 extension Exchange {
-  /// Whether it may occupy its connection for long, so that others should not share it.
+  /// Whether it may occupy its connection for a long time, so that others should not share it.
   var mayStay: Bool { mayPause || isLong }
 }

@@ -13,9 +13,9 @@ import Musl
 /// The request's body of one exchange, and a response that arrives before the body is complete.
 ///
 /// When the response is a redirect or an error, libcurl itself stops sending, reads the response to its end, and
-/// closes the connection, which has an incomplete body on it. It does not do so if the server announced that it
-/// closes the connection. This class handles that case, an early success, and servers that don't support `Expect`.
-/// Used only on the loop's thread.
+/// closes the connection, which has an incomplete body on it. libcurl does not do so if the server has announced that
+/// it will close the connection. This class handles that case, an early success, and servers that don't support
+/// `Expect`. Used only on the loop's thread.
 final class CurlUpload {
   /// Bodies up to this size are copied by libcurl and sent together with the head.
   private static let mostCopied = 64 * 1024

@@ -264,7 +264,7 @@ final class EndPointSockets {
     #endif
   }
 
-  /// Forgets a socket that is closed for the server already.
+  /// Forgets a socket that the server already sees as closed.
   private func forget(_ descriptor: Int32) { take(descriptor)?.giveBack() }
 
   private func take(_ descriptor: Int32) -> Socket? {

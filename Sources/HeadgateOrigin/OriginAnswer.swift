@@ -79,7 +79,7 @@ extension OriginAnswer {
     return answer
   }
 
-  /// Responds with a body that declares a length, sends at most that, and then closes the connection.
+  /// Declares the length of a body, sends at most that many bytes of it, and then closes the connection.
   public static func truncated(declared: Int, sent: Int) -> OriginAnswer {
     let sent = max(0, sent)
     return OriginAnswer(.partial(declared: max(declared, sent), sent: sent, ending: .cut))

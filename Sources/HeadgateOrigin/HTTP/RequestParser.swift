@@ -100,7 +100,7 @@ struct RequestParser {
     return OriginHeader(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self))
   }
 
-  /// Nil if two header lines disagree, which is used for request smuggling.
+  /// Nil if two header lines disagree, as in request smuggling.
   private static func framing(_ headers: [OriginHeader]) -> BodyFraming? {
     var framing = BodyFraming.none
     for header in headers {

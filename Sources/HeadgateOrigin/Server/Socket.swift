@@ -1,4 +1,4 @@
-// The server's system calls, beside those of every stream socket.
+// The server's system calls, except those that all stream sockets need.
 
 import HeadgateThreads
 

@@ -1,5 +1,5 @@
-/// Parses one JSON value strictly, by RFC 8259. It also rejects what other parsers interpret in different ways (RFC
-/// 7493): duplicate names in an object, unpaired surrogates, and text that is not UTF-8.
+/// Parses one JSON value strictly, as RFC 8259 defines it. It also rejects what other parsers interpret in different
+/// ways (RFC 7493): duplicate names in an object, unpaired surrogates, and text that is not UTF-8.
 ///
 /// For data from outside: nesting is limited, so that no input can exhaust the stack, and time and memory are linear in
 /// the number of bytes.

@@ -96,7 +96,7 @@ enum PageData {
 ///
 /// A direction mark could make one URL look like another, and a browser draws control characters as nothing.
 enum PageText {
-  /// How many scalars of a text the page has; the log has all of them.
+  /// The maximum number of scalars of a text that the page shows. The log has all of them.
   static let most = 2_000
 
   /// The text with a visible escape, such as `\u{202E}`, for each character that is invisible or turns the direction.
