@@ -30,12 +30,12 @@ package enum PermitHolder {
       guard let path = try granted(demand, over: &channel, folder, until: deadline) else { continue }
       do throws(SystemFailure) {
         let pipe = try PermitPipe.take(path)
-        // The server closes its own end now. If it has gone, the next one finds the pipe.
+        // The server now closes its own end. If the server has gone, the next one finds the pipe.
         try? channel.send(.taken(1))
         _ = fcntl(pipe, F_SETFD, 0)
         return pipe
       } catch {
-        // The pipe goes with a server that has ended: the next one is asked.
+        // The server that created the pipe has ended: the next one is asked.
         guard error.number == ENOENT || error.number == ENXIO else { throw SharingError(folder, error.description) }
       }
     }

@@ -6,9 +6,9 @@ import HeadgateThreads
 ///     let dispatcher = try URLDispatcher(limits: limits, coordinator: UnixCoordinator())
 ///
 /// Every program with this coordinator, every `headgate fetch --share unix` and every `headgate hold` counts. The first
-/// one starts a ``PermitServer``; if that ends, another program continues it. A permit is a pipe that the program holds
-/// open, so a program that dies returns its permits: they are granted again about 20 ms later. If programs have
-/// configured different limits for an end-point, the strictest apply.
+/// one starts a ``PermitServer``; if that server ends, another program starts the next one. A permit is a pipe that the
+/// program holds open, so a program that dies returns its permits: they are granted again about 20 ms later. If
+/// programs have configured different limits for an end-point, the strictest apply.
 ///
 /// A permit takes about 0.12 ms to get and return (measured). Permits are granted in order of arrival at the server.
 public final class UnixCoordinator: GateCoordinator {
@@ -22,7 +22,7 @@ public final class UnixCoordinator: GateCoordinator {
   ///
   /// - Parameters:
   ///   - folder: The folder through which permits are shared.
-  ///   - outage: What starts while no server can be reached or started, because the folder can't be used, for example.
+  ///   - outage: What starts while no server can be reached or started, for example because the folder can't be used.
   public convenience init(folder: PermitFolder = .user, outage: OutagePolicy = .failClosed()) {
     self.init(folder: folder, outage: outage) { folder throws(SharingError) in _ = try PermitServer.start(in: folder) }
   }

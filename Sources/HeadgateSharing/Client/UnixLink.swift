@@ -9,8 +9,8 @@ import Glibc
 import Musl
 #endif
 
-/// The connection of this process to the permit server, on a thread of its own. If the server ends, it starts or finds
-/// the next one, and asks again for what waits.
+/// The connection of this process to the permit server, on a thread of its own. If the server ends, the thread starts
+/// or finds the next one, and repeats the requests that still wait.
 final class UnixLink: CoordinatorLink {
   private struct State {
     var phase = Phase.idle
@@ -25,7 +25,7 @@ final class UnixLink: CoordinatorLink {
     var programs = 1
     var back: [@Sendable () -> Void] = []
     var failure = ""
-    // Requests were told that there is no server, since the last connection.
+    // Whether requests have failed for lack of a server since the last connection.
     var hasMissed = false
     var poller: Poller?
   }
@@ -126,7 +126,7 @@ final class UnixLink: CoordinatorLink {
     flush(&state)
   }
 
-  /// Sends what is pending. A broken connection is noticed by the thread, when it reads.
+  /// Sends what is pending. The thread notices a broken connection when it reads.
   private func flush(_ state: inout State) {
     while !state.outgoing.isEmpty {
       guard case .bytes(let count) = StreamSocket.send(state.socket, state.outgoing[...]) else { break }
@@ -190,7 +190,7 @@ final class UnixLink: CoordinatorLink {
     return nil
   }
 
-  /// Uses a new connection, and asks again for what waits.
+  /// Uses a new connection, and repeats the requests that still wait.
   private func adopt(_ socket: Int32) -> Bool {
     let back = state.withLock { state -> [@Sendable () -> Void]? in
       guard state.phase != .ended else { return nil }
@@ -249,7 +249,7 @@ final class UnixLink: CoordinatorLink {
       wait?.end(.failure(DispatchError(isTooHeavy ? .tooHeavy : .transportFailed, detail: text)))
     case .error(let text):
       HeadgateLog.warn(.dispatcher, "The permit server has closed the connection: \(ShownText.of(text))")
-      // If they were asked again, the next connection might end in the same way, without an end.
+      // If the requests were repeated, every further connection might end in the same way.
       endAll(DispatchError(.transportFailed, detail: text))
     case .status, .end: break
     }
@@ -278,7 +278,7 @@ final class UnixLink: CoordinatorLink {
 
   /// A permit was granted whose pipe can't be opened.
   private func missed(_ number: UInt64, _ failure: SystemFailure) {
-    // The server that granted it has gone: it asks again. Otherwise no descriptor is left.
+    // If the server that granted it has gone, the request is repeated. Otherwise no descriptor is left.
     let asksAgain = failure.number == ENOENT || failure.number == ENXIO
     let wait = state.withLock { state -> UnixWait? in
       let wait = state.waits.removeValue(forKey: number)
@@ -332,7 +332,7 @@ final class UnixPermit: SharedPermit {
   func release() -> Bool {
     guard released.take() else { return false }
     StreamSocket.close(pipe)
-    // With a word, the permit is free at once. Without one, the server notices the closed pipe.
+    // This message frees the permit at once. If it can't be sent, the server notices the closed pipe.
     _ = link.send(.release(number), over: connection)
     return true
   }

@@ -120,7 +120,8 @@ struct PermitAsk: Sendable, Hashable {
 }
 
 extension SharedDemand {
-  /// Why the protocol can't express it. Nil if it can. A server would close the connection, on which others wait too.
+  /// Why the protocol can't express it. Nil if it can. If it were sent anyway, the server would close the connection,
+  /// on which other requests wait too.
   var problemOnTheWire: String? {
     if let name = weights.first(where: { $0.value < 0 })?.key { return "the weight \(ShownText.of(name)) is negative" }
     let commands =

@@ -1,7 +1,7 @@
 /// What the permit server tells a program: one line of the protocol.
 enum PermitReply: Sendable, Hashable {
-  /// The permit is granted. Who has the named pipe open for writing holds it. `programs`: how many programs are
-  /// connected.
+  /// The permit is granted. A process holds it while it has the named pipe open for writing. `programs` is the number
+  /// of connected programs.
   case granted(UInt64, pipe: String, programs: Int)
   /// The request can never be granted: a word for the reason, and a text.
   case refused(UInt64, code: String, String)

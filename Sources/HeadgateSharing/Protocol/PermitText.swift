@@ -25,8 +25,8 @@ extension EndPoint {
 extension RequestScope {
   /// `key:NAME`, `route:NAME` or `group:NAME`, the name percent-encoded.
   var sharedName: String {
-    // Its description is the kind, a space and the name. As bytes: a mark at the beginning of the name would be part of
-    // the character before it.
+    // Its description is the kind, a space and the name. It is searched by bytes, since a combining mark at the
+    // beginning of the name would be part of the character before it.
     String(decoding: description.utf8.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self) + ":"
       + PermitWords.escaped(name)
   }

@@ -9,7 +9,7 @@
 // | asked   | waits at the gate                                                             |
 // | guarded | is granted; the server keeps the pipe open until the program has it           |
 // | held    | belongs to the processes that have the pipe open                              |
-// | ending  | its pipe was closed without a word, so its connection may still be closing    |
+// | ending  | its pipe was closed without a `release`: its connection may still be closing  |
 
 import HeadgateDispatch
 import HeadgateThreads
@@ -52,7 +52,7 @@ struct PermitLedger {
   private struct Permit {
     let ask: PermitAsk
     var stage: Stage
-    /// Whose limits it keeps in force. Its program, or an own number for a permit of an earlier server.
+    /// Whose limits it keeps in force: its program, or a number of its own for a permit of an earlier server.
     let program: Program
     /// The program's number for it. Nil if it was inherited.
     let number: UInt64?
@@ -189,7 +189,8 @@ struct PermitLedger {
 
   // MARK: Pipes
 
-  /// The program has the pipe, or has gone: the server's own end is closed, and the pipe tells the rest.
+  /// The program has the pipe, or has gone. The server's own end is closed, and from then on the pipe alone shows
+  /// whether the permit is held.
   private mutating func unguard(_ id: PermitID) {
     permits[id]?.stage = .held
     effects.append(.unguard(id))
@@ -204,7 +205,7 @@ struct PermitLedger {
     effects.append(.wait(id))
   }
 
-  /// A program has the pipe open after all, before the wait after its hang-up was over. Returns false if that is over.
+  /// A program has opened the pipe after all, during the wait after the hang-up. Returns false if that wait is over.
   mutating func takenAgain(_ id: PermitID) -> Bool {
     guard permits[id]?.stage == .ending else { return false }
     permits[id]?.stage = .held
@@ -216,9 +217,10 @@ struct PermitLedger {
     if permits[id]?.stage == .ending { end(id) }
   }
 
-  /// A permit of an earlier server, whose pipe a program may still have open. It asks the gate like a new one, before
-  /// all new ones, and its program is not told. Its number must not be above the last one. Its weights were charged by
-  /// the earlier server, and a budget that has become smaller must not refuse what is held.
+  /// A permit of an earlier server, whose pipe a program may still have open. It is requested from the gate like a new
+  /// one, but before all new ones, and its program is not told. Its number must not be above the last one. It is
+  /// requested without its weights: the earlier server has charged them, and a budget that has become smaller must not
+  /// refuse a permit that is held.
   mutating func inherited(
     _ id: PermitID, _ ask: PermitAsk, limits own: EndPointLimits?, _ scopes: [RequestScope: ScopeLimits]
   ) {
@@ -269,7 +271,8 @@ struct PermitLedger {
     guard let connection = programs[program], !connection.isOpen, connection.count == 0 else { return }
     programs[program] = nil
     let (endPoints, scopes) = limits.leave(program)
-    // Without any program the limits stay as they are, with the rates' history, until the next program names its own.
+    // If no program is left, the limits and the history of rates stay as they are, until the next program declares its
+    // own limits.
     for endPoint in endPoints.sorted(by: { $0.description < $1.description }) {
       if let limits = limits.limits(of: endPoint) { effects.append(.limitEndPoint(endPoint, limits)) }
     }

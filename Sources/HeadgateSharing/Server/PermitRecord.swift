@@ -9,8 +9,8 @@ import Glibc
 import Musl
 #endif
 
-/// What a granted permit is for, and the limits in force: the file beside its pipe, for a later server. In the lines of
-/// the protocol.
+/// What a granted permit is for, and the limits in force: a file beside the permit's pipe, for a later server. It
+/// consists of lines of the protocol.
 struct PermitRecord: Hashable {
   let ask: PermitAsk
   /// Nil if they were not written, or can't be read.

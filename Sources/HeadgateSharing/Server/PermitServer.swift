@@ -25,7 +25,7 @@ public final class PermitServer: Sendable {
   ///
   /// - Parameters:
   ///   - folder: The folder.
-  ///   - linger: How long it stays after the last program and permit, if no rate asks for more.
+  ///   - linger: How long it stays after the last program and permit, if no rate needs it for longer.
   /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left.
   public static func start(in folder: PermitFolder = .user, linger: Duration = .seconds(10)) throws(SharingError)
     -> PermitServer?
@@ -84,7 +84,7 @@ public final class PermitServer: Sendable {
   public func stop() { shared.post(.stop) }
 }
 
-/// Permits can't be shared: the folder can't be used, or the system lacks something.
+/// Permits can't be shared: the folder can't be used, or the system has no resources left.
 public struct SharingError: HeadgateError, Hashable {
   /// `sharing_failed`.
   public var codeName: String { "sharing_failed" }

@@ -17,7 +17,7 @@ struct ServerConnection {
   /// Whether it is closed as soon as everything is sent.
   private(set) var isEnding = false
 
-  /// A program that reads nothing is not waited for.
+  /// The most bytes that may wait to be sent. Beyond that the program, which reads nothing, is disconnected.
   private static let mostPending = 1 << 20
 
   init(_ descriptor: Int32, _ program: PermitLedger.Program) { (self.descriptor, self.program) = (descriptor, program) }
@@ -41,14 +41,14 @@ struct ServerConnection {
     return received.count > PermitWords.longestLine ? .tooLong : .lines(lines)
   }
 
-  /// Sends a line, or keeps it until the socket has room. Returns false if the connection is to be closed.
+  /// Sends a line, or keeps it until the socket has room. Returns false if the connection must be closed.
   mutating func send(_ line: String) -> Bool {
     pending += line.utf8
     pending.append(UInt8(ascii: "\n"))
     return flush() && pending.count <= Self.mostPending
   }
 
-  /// Sends what is pending. Returns false if the connection is to be closed.
+  /// Sends what is pending. Returns false if the connection must be closed.
   mutating func flush() -> Bool {
     while !pending.isEmpty {
       switch StreamSocket.send(descriptor, pending[...]) {
@@ -60,6 +60,6 @@ struct ServerConnection {
     return !isEnding
   }
 
-  /// Closes the connection after what is pending.
+  /// Closes the connection as soon as everything pending has been sent.
   mutating func end() { isEnding = true }
 }

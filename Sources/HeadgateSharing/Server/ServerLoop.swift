@@ -13,8 +13,8 @@ import Musl
 /// The permit server's thread: waits for connections, pipes and the gate, and performs what the ledger decides.
 /// Everything here is used only on that thread.
 final class ServerLoop {
-  /// How long the pipe of a dead program is not reused. Its other descriptors are closed by then: the kernel closes
-  /// them in one go.
+  /// How long the permit of a dead program is not granted again. By then the program's other descriptors are closed
+  /// too, since the kernel closes all of them in one go.
   private static let pauseAfterDeath = Duration.milliseconds(20)
   /// How long an inherited pipe without a writer is kept: the program that was granted it may be about to open it.
   private static let pauseForTaking = Duration.seconds(1)
@@ -56,8 +56,8 @@ final class ServerLoop {
     ledger = PermitLedger(after: max(folder.permitNumbers().last ?? 0, Self.microseconds))
   }
 
-  /// The first number of a server: one that no earlier server has used. A program that was stopped may still have the
-  /// name of a pipe of any of them, and must not find another program's permit under it.
+  /// The first number of a server: one that no earlier server has used. A program that was stopped may still know the
+  /// name of a pipe of any earlier server, and must not find another program's permit under that name.
   private static var microseconds: UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_REALTIME, &now)
@@ -96,7 +96,7 @@ final class ServerLoop {
     if ledger.count > 0 || !connections.isEmpty { unusedSince = nil } else { unusedSince = unusedSince ?? .now }
   }
 
-  /// Returns whether the server is to stop.
+  /// Returns whether the server must stop.
   private func receiveMessages() -> Bool {
     var isStopped = false
     for message in shared.takeMessages() {
@@ -258,7 +258,7 @@ final class ServerLoop {
   }
 
   private func hungUp(_ id: PermitLedger.PermitID, _ pipe: PermitPipe) {
-    // It stays ready: no more events, until it is removed.
+    // The pipe stays ready, and would cause events until it is removed from the poller.
     shared.poller.remove(pipe.reader)
     ledger.hungUp(id)
   }
@@ -305,8 +305,8 @@ final class ServerLoop {
     }
   }
 
-  /// A program was slow: it has opened the pipe of its permit after the pipe seemed to be left. From here on no program
-  /// can open it, unless one has it.
+  /// Whether a slow program has opened the pipe of its permit after the pipe seemed to be abandoned. If none has, no
+  /// program can open it any more.
   private func isTakenAgain(_ id: PermitLedger.PermitID) -> Bool {
     guard let pipe = pipes[id] else { return false }
     rename(folder.pipe(id), folder.ending(id))

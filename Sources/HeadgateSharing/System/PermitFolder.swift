@@ -43,7 +43,7 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   var lock: String { path + "/lock" }
   var permits: String { path + "/permits" }
   func pipe(_ id: UInt64) -> String { "\(permits)/\(id)" }
-  /// Where a pipe is while its server looks whether a program has taken it at the last moment.
+  /// The path of a pipe while its server checks whether a program has opened it at the last moment.
   func ending(_ id: UInt64) -> String { "\(permits)/\(id).end" }
   func record(_ id: UInt64) -> String { "\(permits)/\(id).ask" }
 

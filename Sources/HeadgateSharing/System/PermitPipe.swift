@@ -1,8 +1,10 @@
-// A permit is a named pipe: who has it open for writing holds the permit. The kernel closes the pipe when the last
-// process that has it dies, commands that a program starts inherit it, and a server that starts later finds it.
+// A permit is a named pipe: a process that has it open for writing holds the permit. The kernel closes the pipe when
+// the last process that has it dies, commands that a program starts inherit it, and a server that starts later finds
+// it.
 //
-// Rejected: the connection itself as the permit, because the permit would end with the server; a lock on a file, because
-// its end is no event; the process's number, because it says nothing about the processes that it started.
+// Rejected: the connection itself as the permit, because the permit would end with the server; a lock on a file,
+// because no event reports its release; the process's number, because it says nothing about the processes that it
+// started.
 
 import HeadgateDispatch
 
@@ -55,8 +57,8 @@ struct PermitPipe {
     while true {
       // The pointer does not leave the closure, and its length is passed along.
       let count = bytes.withUnsafeMutableBytes { read(reader, $0.baseAddress, $0.count) }
-      // What a holder has written means nothing. It is read in parts, so that a program that writes without end does
-      // not keep the server's thread: the pipe stays ready, and the end is seen after the last part.
+      // What a holder has written means nothing. It is read in parts, so that a program that writes endlessly does not
+      // occupy the server's thread: the pipe stays ready, and the end is seen after the last part.
       if count >= 0 { return count > 0 }
       if errno != EINTR { return true }
     }

@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// A failed system call, for people.
+/// A failed system call, described for people.
 struct SystemFailure: Error, Hashable, CustomStringConvertible {
   let number: Int32
   let action: String
