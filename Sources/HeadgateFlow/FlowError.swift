@@ -26,7 +26,7 @@ public struct FlowError: HeadgateError {
   /// The decisive error; nil if there is none (a deadline, a bad argument).
   public let failure: (any Error)?
 
-  /// The operation, for people: `firstToSucceed of 3`.
+  /// A readable name of the operation: `firstToSucceed of 3`.
   public let operation: String
 
   /// How long the operation had taken.
@@ -130,9 +130,9 @@ extension FlowError {
     /// The file is shorter than it was at the start.
     public static let sourceShrank = Code(
       "source_shrank", "the file became shorter while it was sent", "send it again when no program writes to it")
-    /// The place of delivery accepts nothing any more: the loop has stopped, or the pool was disposed of.
+    /// The place of delivery no longer accepts anything: the loop has stopped, or the pool was disposed of.
     public static let undeliverable = Code(
-      "undeliverable", "the place of delivery accepts nothing any more",
+      "undeliverable", "the place of delivery no longer accepts anything",
       "keep the loop or pool alive as long as its work")
   }
 }

@@ -56,7 +56,7 @@ nonisolated(nonsending)
     if outcome == .cancelled, case .success(let value) = answer { return value }
     call.drop(answer)
   }
-  // The hooks run after the wait has ended, so an answer of theirs comes too late, on any thread.
+  // The hooks run after the wait has ended, so an answer from one of them comes too late, on any thread.
   call.cancel()
   if outcome == .cancelled { throw CancellationError() }
   throw FlowError(.timedOut, operation: operation, waited: timers.now - start)

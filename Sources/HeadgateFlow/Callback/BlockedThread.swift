@@ -3,8 +3,8 @@ import Synchronization
 
 /// A thread that is blocked until an operation has ended, and the executors that depend on it.
 ///
-/// Tasks started for the operation find it in a task-local value. So an answer that only this thread could deliver is
-/// refused wherever in the flow it is awaited.
+/// Tasks started for the operation find it in a task-local value. So a wait for an answer that only this thread could
+/// deliver is refused, wherever in the flow it occurs.
 final class BlockedThread: Sendable {
   @TaskLocal static var current: BlockedThread?
 

@@ -5,8 +5,9 @@ import HeadgateThreads
 
 /// A call of a callback function: its answer, its waiter, and its cancel hooks.
 ///
-/// The first of answer and end of the wait decides. An available answer is never discarded because of a deadline that
-/// has passed meanwhile. The function retains the call through its ``Completion``, whose release is detected.
+/// Whichever comes first decides: the answer or the end of the wait. An available answer is never discarded because of
+/// a deadline that has passed meanwhile. The function retains the call through its ``Completion``, whose release is
+/// detected.
 final class CallbackCall<Success: Sendable>: Sendable {
   typealias Answer = Result<Success, any Error>
 
@@ -137,7 +138,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
 
   // MARK: The caller's side
 
-  /// Registers a waiter for the answer. Returns false if the answer is there or can no longer be awaited.
+  /// Registers a waiter for the answer. Returns false if the answer has arrived or can no longer be awaited.
   func listen(_ waiter: Waiter) -> Bool {
     state.withLock { state in
       guard case .open = state.phase else { return false }

@@ -68,9 +68,9 @@ public struct Completion<Success: Sendable>: Sendable {
 
   /// Announces where the function is going to answer, if that is a particular place.
   ///
-  /// If a thread is blocked until this answer arrives and would itself have to run the place (the loop's thread, the
-  /// main thread, the only thread of the pool), the wait ends at once with `WaitError.Code.wouldDeadlock` instead of
-  /// hanging, and the function is cancelled.
+  /// If a thread is blocked until this answer arrives and is itself the thread that would have to run the call there
+  /// (the loop's thread, the main thread, the only thread of the pool), the wait ends at once with
+  /// `WaitError.Code.wouldDeadlock` instead of hanging, and the function is cancelled.
   ///
   /// - Parameter target: The place.
   /// - Returns: The completion itself.

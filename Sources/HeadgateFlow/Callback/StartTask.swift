@@ -12,7 +12,7 @@ import HeadgateThreads
 ///     upload.cancel()
 ///
 /// - Parameters:
-///   - target: Where `receive` is called. If the place accepts nothing any more, `receive` is called with
+///   - target: Where `receive` is called. If the place no longer accepts anything, `receive` is called with
 ///     ``FlowError/Code/undeliverable`` on the thread that detects this. Do not access state of the place in that case.
 ///   - priority: The task's priority; nil for the caller's.
 ///   - discard: Receives a success that could not be delivered.

@@ -43,9 +43,9 @@ public func waitForCallback<Success: Sendable>(
 ///   - deadline: When to stop waiting.
 ///   - priority: The task's priority; nil for the caller's.
 ///   - discard: Receives a success that arrives after the wait has ended.
-///   - operation: The function to run. A function isolated to the main actor is refused on the main thread, one
-///     isolated to an actor of a loop on that loop's thread. Hops that it makes later cannot be detected; only the
-///     deadline ends such a wait.
+///   - operation: The function to run. A function isolated to the main actor is refused on the main thread, and one
+///     isolated to an actor of a loop is refused on that loop's thread. Hops that it makes later cannot be detected;
+///     only the deadline ends such a wait.
 /// - Returns: The value that the function returned.
 /// - Throws: The function's error. `WaitError`: `timedOut`, `cancelled` if the thread was cancelled, `wouldDeadlock`,
 ///   `onCooperativeThread`.
@@ -77,7 +77,7 @@ private func block<Success: Sendable>(
   let waiter = Waiter.ofThread()
   let outcome = call.listen(waiter) ? waiter.wait(until: deadline) : .woken
   if let answer = call.leave() { return try answer.get() }
-  // The hooks run after the wait has ended, so an answer of theirs comes too late, on any thread.
+  // The hooks run after the wait has ended, so an answer from one of them comes too late, on any thread.
   call.cancel()
   throw WaitError(outcome == .cancelled ? .cancelled : .timedOut, operation: operation, waited: .now - start)
 }

@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// A file that is read in chunks, up to its length when it was opened. Its calls block.
+/// A file that is read in chunks, up to the length that it had when it was opened. Its calls block.
 final class ChunkFile: Sendable {
   /// Its length in bytes when it was opened.
   let total: Int

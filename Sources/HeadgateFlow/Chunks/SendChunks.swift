@@ -6,10 +6,10 @@ import HeadgateThreads
 ///       try await client.put(chunk.bytes, at: chunk.offset)
 ///     }
 ///
-/// An empty file sends nothing. If the task is cancelled, the call ends after the current chunk; `progress` was told
-/// how far it came. The file is read on a thread that may block. The call sends the length that the file had when it
-/// was opened. Data appended meanwhile is ignored. If the file becomes shorter, the call ends with `sourceShrank`
-/// before the first incomplete chunk.
+/// An empty file sends nothing. If the task is cancelled, the call ends after the current chunk; `progress` has then
+/// been told how many bytes were sent. The file is read on a thread that may block. The call sends the length that the
+/// file had when it was opened. Data appended meanwhile is ignored. If the file becomes shorter, the call ends with
+/// `sourceShrank` before the first incomplete chunk.
 ///
 /// - Parameters:
 ///   - path: The file.
@@ -66,7 +66,7 @@ extension ChunkSending {
 ///   - send: Sends a chunk.
 /// - Returns: The length of the source in bytes, including the skipped ones.
 /// - Throws: ``FlowError``, like the form for files; `sourceFailed` with the source's error, after all complete chunks
-///   before it; `invalidArgument`, also for a source that ends before `offset`.
+///   before it; `invalidArgument`, including for a source that ends before `offset`.
 @discardableResult
 nonisolated(nonsending)
   public func sendChunks<Source: AsyncSequence>(

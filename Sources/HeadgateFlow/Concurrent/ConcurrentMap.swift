@@ -1,7 +1,7 @@
 import HeadgateThreads
 
 /// A concurrent map in progress: one task pulls from the source and starts a child task for each element, another takes
-/// the results. The puller waits while the number of running and untaken elements reaches the limit.
+/// the results. The first one waits while as many elements as the limit allows are running or not yet taken.
 final class ConcurrentMap<Output: Sendable>: Sendable {
   typealias Window = MapWindow<Output>
 

@@ -22,8 +22,8 @@ public struct ResultOrder: Hashable, Sendable, CustomStringConvertible {
 /// work that ignores the cancellation continues and counts in ``Losers/abandonedCount``. Results that come too late are
 /// passed to `discard`. Memory is bounded by `limit` elements, even for an endless source.
 ///
-/// Throws ``FlowError``: `failed` with a transform's error, in its turn, which ends the sequence; `sourceFailed` after
-/// the results of all earlier elements. `CancellationError` if the task was cancelled.
+/// Throws ``FlowError``: `failed` with a transform's error, when its turn comes, which ends the sequence;
+/// `sourceFailed` after the results of all earlier elements. `CancellationError` if the task was cancelled.
 public struct ConcurrentMapSequence<Base: AsyncSequence & Sendable, Output: Sendable>: AsyncSequence, Sendable
 where Base.Element: Sendable {
   /// The result type of the transform.

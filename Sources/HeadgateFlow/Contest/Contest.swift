@@ -5,7 +5,7 @@
 // All six are a quorum. allSucceed needs as many successes as there are functions, firstToSucceed one. allSettled and
 // race need the same numbers, but count failures as results too. firstMatching needs one success that matches.
 
-/// Functions that start in order until the needed number has succeeded, or cannot any more.
+/// Functions that start in order until the needed number has succeeded, or can no longer be reached.
 struct Contest<Success: Sendable>: Sendable {
   typealias End = Result<Success, any Error>
 
@@ -21,7 +21,7 @@ struct Contest<Success: Sendable>: Sendable {
   let count: Int
   let needed: Int
   private(set) var started = 0
-  /// Once set, no further function starts, and running ones are to be cancelled.
+  /// Once set, no further function starts, and running ones must be cancelled.
   private(set) var verdict: Verdict?
   /// The end of each function, as far as the outcome needs it.
   private(set) var ends: [End?]

@@ -2,8 +2,8 @@
 // under the contest's lock.
 //
 // The child whose end decides the contest throws, which cancels the others. So the parent is woken only once, at the
-// end. A group that returns each child's result wakes the parent each time, which is most of the cost of many small
-// children. Since starts and ends go through one value, no function is called after the decision.
+// end. A group that returned each child's result would wake the parent each time, which is most of the cost of many
+// small children. Since starts and ends go through one value, no function is called after the decision.
 
 import HeadgateThreads
 
@@ -29,8 +29,8 @@ struct ContestPlan<Success: Sendable>: Sendable {
     self.counts = counts
   }
 
-  /// Runs a function for each input until the needed number has succeeded, or cannot any more. All children have ended
-  /// when it returns. Throws only for an invalid number, or if the task was cancelled before the decision.
+  /// Runs a function for each input until the needed number has succeeded, or can no longer be reached. All children
+  /// have ended when it returns. Throws only for an invalid number, or if the task was cancelled before the decision.
   nonisolated(nonsending) func run<Input: Sendable>(
     _ inputs: [Input], needed: Int, _ function: @escaping @Sendable (Input) async throws -> Success
   ) async throws -> ContestOutcome<Success> {

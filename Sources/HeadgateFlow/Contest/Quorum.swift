@@ -16,7 +16,7 @@ import HeadgateThreads
 ///   - discard: Receives each success that is not in the result.
 ///   - function: The function to run.
 /// - Returns: The first `needed` successes to occur, in the order of the inputs.
-/// - Throws: ``FlowError``: `quorumMissed` with the failures so far, `noInput`, `invalidArgument`, also if more
+/// - Throws: ``FlowError``: `quorumMissed` with the failures so far, `noInput`, `invalidArgument`, including if more
 ///   successes are needed than there are inputs. `CancellationError` if the task was cancelled.
 nonisolated(nonsending)
   public func quorum<Input: Sendable, Success: Sendable>(

@@ -6,7 +6,7 @@ import HeadgateThreads
 ///     let profile = try await profiles.run(id) { try await service.profile(of: id) }
 ///
 /// A hundred tasks that request one profile at the same time cause one request. The result is not cached: a request
-/// after the work has ended starts it again. Idea and name come from Go's `golang.org/x/sync/singleflight`. In
+/// after the work has ended starts it again. The idea and the name come from Go's `golang.org/x/sync/singleflight`. In
 /// addition, a cancelled caller leaves at once, and the last one to leave cancels the work.
 ///
 /// Each call is O(1) on average. Any number of threads and tasks may use it concurrently.
@@ -27,8 +27,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
   /// later call then starts new work, while the old work may still be ending.
   ///
   /// Work that requests its own key, directly or in tasks and work that it starts, would wait for itself, and is
-  /// refused. Two pieces of work that wait for each other, but were started by others, are not detected: a cancellation
-  /// or a deadline must end that.
+  /// refused. If two pieces of work wait for each other but neither started the other, this is not detected: a
+  /// cancellation or a deadline must end the wait.
   ///
   /// - Parameters:
   ///   - key: Identifies the work.

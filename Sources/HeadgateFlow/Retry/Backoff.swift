@@ -42,7 +42,7 @@ public struct Backoff: Hashable, Sendable {
   }
 
   /// The longest wait after a number of failed attempts; zero for 0 and less. Saturates at ``maximum``, even after
-  /// billions.
+  /// billions of attempts.
   public func longest(after attempts: Int) -> Duration {
     guard attempts > 0, first > .zero else { return .zero }
     var wait = Double(min(first, maximum).wholeNanoseconds)
@@ -66,7 +66,7 @@ public struct Backoff: Hashable, Sendable {
   public func delay(after attempts: Int, using random: inout some RandomNumberGenerator) -> Duration {
     let longest = max(0, longest(after: attempts).wholeNanoseconds)
     // As a floating-point number, the longest possible wait may exceed an integer by one, and properties set after
-    // `init` are not validated before. In these cases the wait is not shortened.
+    // `init` have not been validated. In these cases the wait is not shortened.
     let shortest = Int64(exactly: (Double(longest) * (1 - jitter)).rounded(.down)) ?? longest
     return .nanoseconds(Int64.random(in: max(0, min(shortest, longest))...longest, using: &random))
   }

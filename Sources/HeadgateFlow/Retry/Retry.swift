@@ -1,11 +1,11 @@
 import HeadgateThreads
 
-/// Calls a function again while it fails, with a growing, random wait between the attempts.
+/// Calls a function again as long as it fails, with a growing, random wait between the attempts.
 ///
 ///     let page = try await retry(attempts: 5, backoff: .constant(.seconds(1))) { try await client.page(url) }
 ///
-/// One attempt runs at a time; stack use does not depend on their number. No thread is blocked during a wait. If
-/// the task is cancelled, no further attempt starts; a running one that ignores the cancellation is waited for.
+/// One attempt runs at a time; stack use does not depend on the number of attempts. No thread is blocked during a wait.
+/// If the task is cancelled, no further attempt starts; a running one that ignores the cancellation is waited for.
 ///
 /// - Parameters:
 ///   - attempts: The maximum number of attempts, including the first; 1 or more, `Int.max` for no limit.

@@ -4,7 +4,7 @@ import Synchronization
 /// Keeps retries from multiplying the load on a service that is down. Each first attempt deposits a fraction of a
 /// token, each retry takes a whole one, and without a token there is no retry.
 ///
-/// Share one budget among all calls to a service. By default retries add at most 10 % to the load, beyond a small
+/// Share one budget among all calls to a service. By default retries add at most 10 % to the load, apart from a small
 /// initial reserve. Any number of threads and tasks may use it concurrently; each call is lock-free.
 public final class RetryBudget: Sendable {
   private static let token = 1_000_000

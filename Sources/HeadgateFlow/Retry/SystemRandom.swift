@@ -1,7 +1,8 @@
 /// The system's random numbers, from a generator with a non-zero size.
 ///
-/// The standard library's generator has size zero, so a variable of it has no memory of its own. Passed `inout`, it may
-/// have the address of anything, and the thread sanitizer has mistaken two of them on two threads for one.
+/// The standard library's generator has size zero, so a variable of that type has no memory of its own. Passed `inout`,
+/// it may have the address of anything, and the thread sanitizer has mistaken two such variables, on two threads, for
+/// one.
 package struct SystemRandom: RandomNumberGenerator {
   private var last: UInt64 = 0
 
