@@ -124,7 +124,7 @@ final class LoopCore: @unchecked Sendable {
 
   // MARK: The inbox
 
-  /// Adds an item to the inbox. Returns false, without effect, if the loop accepts nothing any more.
+  /// Adds an item to the inbox. Returns false, without effect, if the loop no longer accepts anything.
   func accept(_ item: LoopItem) -> Bool {
     let (isAccepted, sleep) = state.withLock { state -> (Bool, Sleep) in
       guard state.phase == .open, !state.drainsFirst else { return (false, .awake) }

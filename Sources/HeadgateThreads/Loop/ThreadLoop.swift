@@ -92,7 +92,7 @@ public final class ThreadLoop: Sendable {
   /// Whether the calling thread is doing this loop's work, so that state that belongs to the loop may be accessed.
   public var isCurrent: Bool { core.isCurrent }
 
-  /// Whether the loop accepts nothing any more.
+  /// Whether the loop no longer accepts anything.
   public var isStopped: Bool { core.state.withLock { $0.phase != .open } }
 
   /// Stops the loop for good. Can be called from any thread, including its own. Idempotent.

@@ -24,7 +24,7 @@ import Synchronization
   @usableFromInline let capacity: UInt
   let name: String
   private let memory: UnsafeMutableRawPointer
-  // In the last unit, which only the take end may use otherwise. Read by callers that are about to wait.
+  // In the last unit, which otherwise holds at most the take end's index. Read by callers that are about to wait.
   private let isListed: UnsafeMutablePointer<Atomic<Bool>>
   private let storage: QueueStorage
 

@@ -13,7 +13,8 @@ struct QueueSummary: Sendable {
 
 /// The queues at which a call has had to wait, for dumps.
 ///
-/// A queue enters at its first such call. So calls that need not wait cost nothing, and later waits one load.
+/// A queue is added at its first such call. So calls that need not wait cost nothing, and each later wait costs one
+/// load.
 enum QueueRegistry {
   enum Entry: Sendable {
     // Read under the registry's lock: their memory is not freed before the queue has left the registry.

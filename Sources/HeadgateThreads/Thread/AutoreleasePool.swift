@@ -18,7 +18,7 @@ package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
   return try body()
 }
 #else
-/// Runs `body`. On systems with Objective-C it adds an autorelease pool; this system has none.
+/// Runs `body`. On systems with Objective-C, this function adds an autorelease pool; this system has none.
 package func withAutoreleasePool<Returned: ~Copyable, Failure: Error>(
   _ body: () throws(Failure) -> sending Returned
 ) throws(Failure) -> sending Returned {

@@ -17,8 +17,8 @@
 /// detached and a warning is logged; a thread that was not started is discarded with its body. Threads end with the
 /// process: when `main` returns, running threads are stopped wherever they are.
 ///
-/// After `fork` without `exec` the child has only the thread that called it, and a join there would never return. As in
-/// any program with threads, call `exec` next.
+/// After `fork` without `exec` the child has only the thread that called `fork`, and a join there would never return.
+/// As in any program with threads, call `exec` next.
 public final class ManagedThread<Success, Failure: Error>: Sendable {
   @usableFromInline let core: ThreadCore
 
@@ -39,8 +39,8 @@ public final class ManagedThread<Success, Failure: Error>: Sendable {
 
   /// Creates a thread and starts it at once.
   ///
-  /// Throws a ``ThreadError`` if the system refuses: no more threads, or a stack or priority that it does not grant.
-  /// The body has not run then.
+  /// Throws a ``ThreadError`` if the system refuses: no more threads, or a stack or priority that it does not grant. In
+  /// that case the body does not run.
   @inlinable
   public static func spawn(
     _ attributes: ThreadAttributes = ThreadAttributes(),
@@ -64,7 +64,7 @@ public final class ManagedThread<Success, Failure: Error>: Sendable {
 
   /// Changes the attributes of a thread that has not been started. Call it from one thread at a time.
   ///
-  /// Throws ``ThreadError/Code/alreadyStarted`` after the start. Then only the priority can be changed, through
+  /// Throws ``ThreadError/Code/alreadyStarted`` after the start. From then on only the priority can be changed, through
   /// ``handle``.
   public func configure(_ change: (inout ThreadAttributes) -> Void) throws(ThreadError) {
     var attributes = core.attributes

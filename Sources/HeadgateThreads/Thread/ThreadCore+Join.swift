@@ -1,7 +1,7 @@
 import CHeadgate
 
 extension ThreadCore {
-  /// The state that a join finds: it is decided, it must wait here, or it may wait in the system at once.
+  /// What a join finds: its answer is decided, it must wait here, or it may wait in the system's join.
   private enum Look {
     case answer(JoinErrorCode?)
     case mustWait(Waiter)
@@ -17,8 +17,8 @@ extension ThreadCore {
     if record.isCurrent { return (.joinedItself, nil) }
     let isEndless = deadline == .distantFuture
     let mayBlock = !WorkerThread.mustNotBlock || deadline <= .now
-    // A joiner without deadline that cannot be cancelled can wait in the system's join directly. The ending thread then
-    // needs no wake-up of ours. Two sleeps of the joiner cost half as much again as one.
+    // A joiner that has no deadline and cannot be cancelled can wait in the system's join directly. The ending thread
+    // then needs no wake-up of ours. Two sleeps of the joiner cost half as much again as one.
     let look = look(mayBlock: mayBlock, inSystem: !ThreadRecord.current.isManaged && isEndless, { .ofThread() })
     if case .answer(let code) = look {
       guard let code else {

@@ -1,7 +1,7 @@
 // A thread's life as a state machine: not started, starting, running, body ended, ended. A second state records the
-// claim on its end: open, being joined, joined, detached. All decisions are made under the lock; system calls follow
-// after it. The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with errors where
-// POSIX leaves the behaviour undefined.
+// claim on its end: open, being joined, joined, detached. All decisions are made under the lock; system calls are made
+// after it is released. The rules for detaching and joining are those of POSIX (pthread_join, pthread_detach), with
+// errors where POSIX leaves the behaviour undefined.
 
 import CHeadgate
 
@@ -200,7 +200,7 @@ import CHeadgate
 
   // MARK: Detaching
 
-  /// Gives up the claim to the thread's end. Returns nil on success, otherwise the reason.
+  /// Gives up the claim on the thread's end. Returns nil on success, otherwise the reason.
   func detach() -> JoinErrorCode? {
     let (code, mustDiscard, thread) = state.withLock { state -> (JoinErrorCode?, Bool, UInt?) in
       switch state.claim {

@@ -5,8 +5,8 @@
 ///     while ManagedThread.dictionary["exitNow", as: Bool.self] != true { … }
 ///
 /// Each thread sees only its own values. They are destroyed when the thread exits, together and in no particular order,
-/// as one ``ThreadLocal`` created at the first use. Access costs a lookup in a Swift dictionary. A ``ThreadLocal`` is
-/// faster and typed.
+/// as if they were one ``ThreadLocal`` created at the first use. Access costs a lookup in a Swift dictionary. A
+/// ``ThreadLocal`` is faster and typed.
 public struct ThreadDictionary {
   private static let values = ThreadLocal<[String: any Sendable]> { [:] }
 

@@ -17,13 +17,13 @@
 ///
 /// The dump lists threads that this library started and foreign threads that have used it, each with the number that
 /// the system's tools show. `waits for` means that the library knows what the thread waits for. `sleeps` means that it
-/// does not (a queue's element, a time, a permit). Neither means that the thread runs, or waits outside of this
-/// library. Only joins with deadlines, and briefly threads that were cancelled, can form a circle: any other wait that
-/// would close one is refused. The dump does not list a loop that has stopped, a pool whose last reference is gone, or
-/// a timer thread before its first timer.
+/// does not (a queue's element, a time, a permit). A line with neither means that the thread runs, or waits outside
+/// this library. Only joins with deadlines, and briefly threads that were cancelled, can form a circle: any other wait
+/// that would close one is refused. The dump does not list a loop that has stopped, a pool whose last reference is
+/// gone, or a timer thread before its first timer.
 ///
-/// A queue is listed from the first call that had to wait for an element or for space, with the numbers of threads and
-/// tasks that wait there now; a `select` counts at each of its queues. An unbounded queue has `unbounded` in place of
+/// A queue is listed once a call has had to wait there for an element or for space. Its line shows how many threads and
+/// tasks are waiting there now; a `select` counts at each of its queues. An unbounded queue has `unbounded` in place of
 /// its capacity, and a closed one `closed` at the end. The other kinds are `priority queue` and `delay queue`, whose
 /// elements are counted whether they are due or not. The ends of a channel are one queue.
 ///

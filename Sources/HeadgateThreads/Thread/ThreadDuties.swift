@@ -46,7 +46,7 @@ package struct ThreadDuties: @unchecked Sendable {
   /// Whether the thread runs this loop.
   package func include(_ loop: ThreadLoop) -> Bool { self.loop === loop.core }
 
-  /// Whether the thread is the only one that this pool may have.
+  /// Whether the thread is the only one that this pool can have.
   package func include(_ pool: ThreadPool) -> Bool { pools.contains { $0 === pool.core } }
 
   /// Whether the thread runs this actor.
@@ -56,8 +56,8 @@ package struct ThreadDuties: @unchecked Sendable {
       || loop?.runs(executor) == true
   }
 
-  /// Older systems' Swift has no comparison of executors. The two words are the executor's address and its witness
-  /// table.
+  /// Swift's runtime on older systems cannot compare executors. The two words are the executor's address and its
+  /// witness table.
   fileprivate static func isSame(_ one: UnownedSerialExecutor, _ other: UnownedSerialExecutor) -> Bool {
     // Unsafe: a frozen struct of two plain words.
     unsafeBitCast(one, to: (UInt, UInt).self).0 == unsafeBitCast(other, to: (UInt, UInt).self).0

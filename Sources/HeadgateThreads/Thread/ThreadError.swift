@@ -33,7 +33,7 @@ public struct ThreadError: HeadgateError, Hashable {
     )
     /// The thread was started before. A thread runs once, and its attributes are then fixed.
     public static let alreadyStarted = Code("already_started", "create a new thread")
-    /// The thread does not run: not yet, or no longer.
+    /// The thread is not running: it has not started, or has ended.
     public static let notRunning = Code("not_running", "call it while the thread runs")
   }
 

@@ -33,7 +33,7 @@ public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
   public var systemNumber: UInt64? { record.withSystemThread { $0.number } }
 
   /// The size of its stack in bytes, which may exceed the requested size; nil while it does not run or if the system
-  /// does not tell.
+  /// does not report it.
   public var stackSize: Int? {
     record.withSystemThread { headgate_thread_stack($0.thread) }.flatMap { $0 > 0 ? Int($0) : nil }
   }
@@ -54,7 +54,7 @@ public struct ThreadHandle: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Leaves the permit that the thread's ``ManagedThread/park(until:)`` waits for, now or later. There is at most one
-  /// permit: several calls before the next `park` count as one. `LockSupport.unpark`. O(1).
+  /// permit: several calls before the next `park` count as one. Like `LockSupport.unpark`. O(1).
   public func unpark() { record.leavePermit() }
 
   /// A readable text: the name and the system's number.

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A thread started by the library has a record from its first line on. A foreign thread (the main thread, pthread,
 /// libdispatch) gets one when it first needs it and loses it when it exits.
-// Unchecked: `words` is a constant pointer, and the memory belongs to the thread that the record is current on (it is
+// Unchecked: `words` is a constant pointer, and the memory belongs to the thread whose current record this is (it is
 // not used before that). `core` is set before the thread starts. The rest is constant, locked or atomic.
 package final class ThreadRecord: @unchecked Sendable {
   /// Where every wait of the thread sleeps: the library's own waits and ``ManagedThread/park(until:)``. Every sleeper
@@ -148,7 +148,7 @@ package final class ThreadRecord: @unchecked Sendable {
     wakeCancelled()
   }
 
-  /// Sleeps on the parker and notes since when, for dumps.
+  /// Sleeps on the parker, and records when the sleep began, for dumps.
   package func park(until deadline: Deadline) {
     asleep.store(headgate_now(), ordering: .relaxed)
     _ = waitParker.park(until: deadline)
@@ -161,7 +161,7 @@ package final class ThreadRecord: @unchecked Sendable {
     return moment == 0 ? nil : Deadline(nanoseconds: moment)
   }
 
-  /// Sets an additional callback for cancellation, for a thread that sleeps elsewhere than on its parker.
+  /// Sets an additional callback for cancellation, for a thread that may sleep somewhere other than on its parker.
   package func onCancel(_ wakeUp: @escaping @Sendable () -> Void) { state.withLock { $0.wakeUp = wakeUp } }
 
   /// Leaves the permit of `park`, and wakes the thread if it waits for it.

@@ -1,8 +1,8 @@
-/// A thread's body and outcome behind a type-erased interface. Most of the cost of spawning and joining, beside the
-/// system's own calls, is generic code that the caller's compiler could not specialize. So all generic code is here,
+/// A thread's body and outcome behind a type-erased interface. Most of the cost of spawning and joining, apart from the
+/// system's own calls, is generic code that the caller's compiler could not specialize. So all generic code is here and
 /// inlinable, and the machinery around it is not generic.
 // Unchecked: the memory is accessed by its creator, then by the thread until its body counts as ended, then by the
-// winner of the claim to its end. The core's lock orders each with the next. The rest is constant.
+// winner of the claim on its end. The core's lock orders each with the next. The rest is constant.
 @usableFromInline struct ThreadWork: @unchecked Sendable {
   @usableFromInline let memory: UnsafeMutableRawPointer
 

@@ -14,7 +14,8 @@ protocol WaitTarget: AnyObject, Sendable {
 /// A blocked thread waits for one target or for any of several, and at most one thread performs each target: the "OR
 /// model" of E. Knapp, "Deadlock Detection in Distributed Databases" (1987). A wait can never end if every path from it
 /// leads only to waiting threads, through threads, loops and pools alike, and none to a running thread. A target
-/// without a performer is such a way out: the thread that takes it on will enter the graph itself before it blocks.
+/// without a performer also counts as a way out: the thread that takes it on will enter the graph itself before it
+/// blocks.
 struct WaitGraph: Sendable {
   struct Wait: Sendable {
     let thread: ThreadRecord
@@ -41,7 +42,7 @@ struct WaitGraph: Sendable {
   var all: [Wait] { Array(waits.values) }
 
   /// Records a wait. If it could never end, it is not recorded, and the targets along the cycle are returned, starting
-  /// with its own.
+  /// with the wait's own target.
   mutating func begin(_ wait: Wait) -> [any WaitTarget]? {
     if let circle = circle(closedBy: wait) { return circle }
     waits[wait.thread.id] = wait
@@ -86,7 +87,7 @@ struct WaitGraph: Sendable {
         path.append(wait)
         next = wait.targets.count == 1 ? wait.targets[0].performer.flatMap { waits[$0] } : nil
       }
-      // Back in this path, and not in one visited before.
+      // The search has come back to this path, and not to one visited before.
       guard let next, let start = path.firstIndex(where: { $0.thread === next.thread }) else { return nil }
       return Array(path[start...])
     }

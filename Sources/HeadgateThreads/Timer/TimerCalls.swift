@@ -4,7 +4,7 @@
 ///
 /// A call goes from pending to running on the timer thread, or from pending to handed over and then to running
 /// elsewhere; a repeating call returns to pending. Each step is decided under the lock, for one arming (`round`) of the
-/// timer. After a cancellation or rescheduling, a call that was handed over earlier finds another round and does
+/// timer. After a cancellation or rescheduling, a call that was handed over earlier finds a different round and does
 /// nothing.
 package final class TimerCalls: Sendable {
   private let name: String
@@ -115,7 +115,7 @@ package final class TimerCalls: Sendable {
   private func ended(_ handle: TimerHandle) {
     let now = handle.service.now
     let (next, leftovers) = registry.withLock { registry -> (Arming?, TimerHandle.State?) in
-      // If it was cancelled during the call, everything was done then.
+      // If it was cancelled during the call, nothing is left to do.
       guard handle.state.phase == .running else { return (nil, nil) }
       if let next = handle.advance(now: now) { return (next, nil) }
       return (nil, registry.end(handle, as: .finished))

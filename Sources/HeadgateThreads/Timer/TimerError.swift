@@ -18,7 +18,7 @@ public struct TimerError: HeadgateError, Hashable {
     /// The place of delivery dropped the call without making it, as a disposed pool does. Only reported, never thrown.
     public static let dropped = Code(
       description: "dropped",
-      explanation: "a call was dropped by its place of delivery; check whether that is disposed of or full")
+      explanation: "the place of delivery dropped a call; check whether that place was disposed of or is full")
   }
 
   /// The reason.

@@ -59,7 +59,7 @@ public final class TimerHandle: Sendable {
   ///
   /// It also returns true for a call that was passed to a pool or a loop but has not begun there, and for a repeating
   /// timer whose call is running: that call completes, and no other starts. When it returns true, `onCancel` has been
-  /// called on this thread, and the closures are released.
+  /// called on the calling thread, and the closures are released.
   @discardableResult
   public func cancel() -> Bool { calls.cancel(self) }
 
@@ -71,7 +71,7 @@ public final class TimerHandle: Sendable {
   @discardableResult
   public func reschedule(at deadline: Deadline) -> Bool { calls.reschedule(self, at: deadline) }
 
-  /// Moves the next call to `delay` from now. See ``reschedule(at:)``.
+  /// Moves the next call to the moment `delay` from now. See ``reschedule(at:)``.
   @discardableResult
   public func reschedule(after delay: Duration) -> Bool { reschedule(at: service.now + delay) }
 
@@ -82,7 +82,7 @@ public final class TimerHandle: Sendable {
   /// delivery that refused it.
   public var isCancelled: Bool { calls.read(self) { $0.phase == .cancelled } }
 
-  /// The number of ticks of a rate that were skipped so far because a call was still running.
+  /// The number of ticks of a rate that have been skipped so far because a call was still running.
   public var missedCount: Int { calls.read(self) { $0.missed } }
 }
 

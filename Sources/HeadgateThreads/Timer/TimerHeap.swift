@@ -1,7 +1,7 @@
 // A 4-ary min-heap of plain entries that are removed only at the top. Cancelled entries remain until a sweep. D. B.
-// Johnson, "Priority queues with update and finding minimum spanning trees" (1975). The sweep is that of Go's timers
-// since 1.14 (runtime/time.go, cleantimers and adjusttimers); the rebuilding is R. W. Floyd's "Algorithm 245: Treesort
-// 3" (1964).
+// Johnson, "Priority queues with update and finding minimum spanning trees" (1975). The sweep is that of the timers in
+// Go 1.14 and later (runtime/time.go, cleantimers and adjusttimers); the rebuilding is R. W. Floyd's "Algorithm 245:
+// Treesort 3" (1964).
 //
 // Rejected: an index of each entry's position, as in `IndexedHeap`. It makes a cancel O(log n), and every move in the
 // heap writes to a second, random place in memory: with a million timers that is most of the cost. Also rejected: the

@@ -2,7 +2,7 @@
 ///
 /// A value. The heap belongs to the thread alone, which passes its first entry to ``turn(first:now:)``.
 struct TimerInbox: ~Copyable {
-  /// The size of a batch of arrivals that is inserted into the heap at once: about 100 us of work.
+  /// The size of a batch of arrivals that is inserted into the heap at once: about 100 µs of work.
   static let batch = 4096
 
   var slots = TimerSlots()
@@ -69,8 +69,8 @@ struct TimerInbox: ~Copyable {
     if isDisposed { return .stop }
     sleepsUntil = .distantPast
     let isDue = first.map { $0.deadline != .max && $0.deadline <= now } ?? false
-    // Even if there are arrivals, which the sweep includes: a flood of timers that are set and cancelled would never
-    // end.
+    // Even if there are arrivals, which the sweep includes: a flood of timers that are set and cancelled could
+    // otherwise put off the sweep forever.
     if slots.wantsSweep { return .sweep }
     if let first, isDue, first.deadline <= earliestArrival { return take(first) }
     if !arrivals.isEmpty { return .sortIn }

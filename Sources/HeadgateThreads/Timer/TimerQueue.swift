@@ -24,7 +24,7 @@ package struct TimerQueue: ~Copyable {
       self.generation = generation
     }
 
-    /// The key of no timer.
+    /// A key that belongs to no timer.
     package static var none: Key { Key(slot: -1, generation: 0) }
   }
 

@@ -1,12 +1,12 @@
 /// How a repeating timer determines its next call. Calls of one timer never overlap: the next is scheduled when the
-/// last has ended.
+/// previous one has ended.
 public struct TimerRepetition: Hashable, Sendable {
   /// What happens to ticks of a rate that pass while a call is still running.
   public enum MissedTicks: Hashable, Sendable {
     /// They are skipped: the next call comes at the rate's next tick in the future.
     case skip
-    /// They are made up for, one immediately after another, until the rate is caught up. Other due timers wait only for
-    /// ticks that are due before them.
+    /// They are made up for, one immediately after another, until the timer has caught up with the rate. Other due
+    /// timers wait only for ticks that are due before them.
     case burst
   }
 
@@ -23,7 +23,7 @@ public struct TimerRepetition: Hashable, Sendable {
     nanoseconds = interval.wholeNanoseconds
   }
 
-  /// Calls at start, start + interval, start + 2 x interval and so on, however long the calls take, without drift.
+  /// Calls at start, start + interval, start + 2 × interval and so on, however long the calls take, without drift.
   ///
   /// - Parameters:
   ///   - interval: The time between ticks; greater than zero.

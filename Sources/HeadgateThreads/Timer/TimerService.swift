@@ -18,7 +18,7 @@ public protocol TimerService: AnyObject, Clock where Instant == Deadline {
 }
 
 extension TimerService {
-  /// Calls `action` once, after `delay` from now; at once for zero or less. See `schedule(at:_:)`.
+  /// Calls `action` once, after `delay` has passed; at once for zero or less. See `schedule(at:_:)`.
   public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer {
     schedule(at: now + delay, action)
   }

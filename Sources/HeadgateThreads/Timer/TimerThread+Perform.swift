@@ -1,5 +1,5 @@
 extension TimerThread {
-  /// Makes a call once, after `deadline` has passed: `performSelector:onTarget:withObject:afterDelay:` and similar
+  /// Makes a call once, after `deadline` has passed, like `performSelector:onTarget:withObject:afterDelay:` and similar
   /// methods.
   ///
   /// - Parameters:
@@ -26,7 +26,7 @@ extension TimerThread {
     return try calls.start(on: self, at: deadline, options, body, onCancel: onCancel)
   }
 
-  /// Makes a call once, after `delay` from now. See ``perform(at:on:owner:key:_:onCancel:)``.
+  /// Makes a call once, after `delay` has passed. See ``perform(at:on:owner:key:_:onCancel:)``.
   @discardableResult
   public func perform(
     after delay: Duration, on place: Delivery = .inline, owner: AnyObject? = nil,
@@ -43,7 +43,7 @@ extension TimerThread {
   /// call is still running.
   ///
   /// - Parameters:
-  ///   - repetition: How the next time is determined.
+  ///   - repetition: How the time of the next call is determined.
   ///   - first: The time of the first call; by default one interval from now.
   ///   - place: Where to make the calls.
   ///   - owner: The owner of the calls, for `cancelAll(owner:)`. Not retained.

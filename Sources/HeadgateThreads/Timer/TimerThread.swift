@@ -1,6 +1,6 @@
-// One thread with its own heap; callers leave new timers for it in a batch. The design of the JDK's DelayScheduler
-// (Doug Lea, JDK 25), with a short lock in place of its stack of arrivals, so that a cancel removes the closure at
-// once.
+// One thread with its own heap; callers leave new timers for it in a batch. This is the design of the JDK's
+// DelayScheduler (Doug Lea, JDK 25), with a short lock in place of its stack of arrivals, so that a cancel removes the
+// closure at once.
 //
 // Rejected: a heap under the lock, where each schedule waits while another is inserted among a million timers; a hashed
 // wheel (Varghese and Lauck, 1987), whose precision is limited to its tick.
@@ -12,8 +12,8 @@ import CHeadgate
 ///
 /// `schedule(at:_:)` is the basic call. The `perform` family adds other places of delivery, repetition, owners and a
 /// handle to reschedule or cancel the call. `sleep` suspends a task. Calls are made in the order of their deadlines,
-/// equal ones in the order of scheduling, never early, and one at a time on the timer thread unless they name another
-/// place. Changes of the wall clock have no effect.
+/// those with equal deadlines in the order of scheduling, never early, and one at a time on the timer thread unless
+/// they name another place. Changes of the wall clock have no effect.
 ///
 /// Scheduling and cancelling are O(1) for the caller, however many timers are pending: a short lock, and a wake-up if
 /// the new timer is the earliest or many arrivals have accumulated. The thread starts with the first timer and lives
@@ -97,13 +97,14 @@ public final class TimerThread: TimerService {
     return action != nil
   }
 
-  /// Ends the thread. Can be called from any thread, also from inside a call, which then completes. Does not wait.
+  /// Ends the thread. Can be called from any thread, even from inside a timer's call, which then completes. Does not
+  /// wait.
   ///
-  /// Calls of the `perform` family that have not started are cancelled: their `onCancel` is called on this thread, once
-  /// each, including those that were passed to another place but have not begun there. Sleeping tasks resume with
-  /// ``WaitError/Code/closed``. Actions of `schedule` are released without a call. Later calls of `perform` throw.
-  /// ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and it can
-  /// still be used.
+  /// Calls of the `perform` family that have not started are cancelled: their `onCancel` is called on the calling
+  /// thread, once each, including those that were passed to another place but have not begun there. Sleeping tasks
+  /// resume with ``WaitError/Code/closed``. Actions of `schedule` are released without a call. Later calls of `perform`
+  /// throw. ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and
+  /// it can still be used.
   public func dispose() {
     guard !isShared else {
       cancelAll()
@@ -124,7 +125,7 @@ public final class TimerThread: TimerService {
       _ = try WorkerThread(name: name, serves: true) { [self] in run() }
     } catch {
       inbox.withLock { $0.isRunning = false }
-      HeadgateLog.warn(.timer, "\(name): cannot start the timer thread, timers wait: \(error)")
+      HeadgateLog.warn(.timer, "\(name): cannot start the timer thread; timers wait: \(error)")
     }
   }
 
