@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each program stands alone: its folder in Sources/ is all there is to it.
+// The programs are independent of each other. Each is complete in its folder of Sources/.
 let package = Package(
   name: "Programs",
   platforms: [.macOS(.v15)],

@@ -2,17 +2,17 @@ import Headgate
 import HeadgateFlow
 import HeadgateOrigin
 
-/// What the server says no to.
+/// The server answered with a status other than 200.
 struct Refused: Error {
   let status: Int
 }
 
-/// A few calls of a server.
+/// The calls that this example makes to the server.
 struct Client: Sendable {
   let dispatcher: URLDispatcher
   let server: Origin
 
-  /// Gets a path; any status but 200 is an error.
+  /// Gets a path. Any status other than 200 is an error.
   @discardableResult
   func get(_ path: String) async throws -> String {
     let response = try await dispatcher.data(for: server.url(path))

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// A server that takes 200,000 bytes of a file and then has no room, as long as it is told so.
+// While `isFull` is true, the server accepts the first 200,000 bytes of a file, and then has no room.
 let isFull = Mutex(true)
 let server = try Origin(
   script: OriginScript { request in
@@ -22,7 +22,8 @@ let file = FileManager.default.temporaryDirectory.appendingPathComponent("chunke
 try Data(repeating: 7, count: 250_000).write(to: URL(fileURLWithPath: file))
 defer { try? FileManager.default.removeItem(atPath: file) }
 
-/// Two requests, an upload in pieces of 100 KB, one more request; whatever fails says in which step.
+/// Sends two requests, uploads a file in pieces of 100 KB, and sends one more request. An error names the step that
+/// failed.
 func publish(_ file: String, from offset: Int) async throws(StepError) {
   try await step("log in") { try await client.get("/bytes/10") }
   try await step("ask where to") { try await client.get("/bytes/20") }
@@ -35,7 +36,7 @@ func publish(_ file: String, from offset: Int) async throws(StepError) {
   try await step("confirm") { try await client.get("/bytes/30") }
 }
 
-// The first time the server is full in the middle of the upload; the second time it goes on from there.
+// At the first attempt, the server becomes full in the middle of the upload. The second attempt continues from there.
 var offset = 0
 do throws(StepError) {
   try await publish(file, from: offset)
@@ -48,7 +49,7 @@ isFull.withLock { $0 = false }
 try await publish(file, from: offset)
 print("published")
 
-// Three requests of which any must succeed, then three of which all must.
+// Three requests, of which one must succeed; then the same three, all of which must.
 let paths = ["/status/503", "/bytes/5", "/status/404"]
 let any = try await firstToSucceed(paths) { path in try await client.get(path) }
 print("any of three:", any.utf8.count, "bytes")

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// Five items, put a moment apart by one thread and taken by another, which waits 10 s for each at most.
+/// Five items, put a moment apart by one thread and taken by another, which waits at most 10 s for each.
 func items() throws {
   let queue = try BlockingQueue<String>(name: "items", capacity: 10)
 
@@ -16,7 +16,7 @@ func items() throws {
   do throws(WaitError) {
     while true { print("taken ", try queue.take(until: .after(.seconds(10)))) }
   } catch {
-    // `closed` after the last one; `timed_out` had none come for 10 s.
+    // `closed` after the last item; it would be `timed_out` if no item had arrived for 10 s.
     print("the end:", error.code)
   }
   try producer.join()

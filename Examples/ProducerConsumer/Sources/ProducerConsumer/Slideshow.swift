@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// There is one of each image, and whoever took it from the queue has it.
+/// An image can't be copied: only the thread that took it from the queue has it.
 struct Image: ~Copyable, Sendable {
   let number: Int
   let pixels: [UInt8]
@@ -11,7 +11,7 @@ struct Image: ~Copyable, Sendable {
   }
 }
 
-/// A slideshow of 500 images: one thread makes them while another shows them, at most 10 of them ahead.
+/// A slideshow of 500 images: one thread makes them, at most 10 ahead of the thread that shows them.
 func slideshow() throws {
   let images = try BlockingQueue<Image>(name: "images", capacity: 10)
 

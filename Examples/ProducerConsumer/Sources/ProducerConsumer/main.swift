@@ -1,6 +1,6 @@
 // swift run ProducerConsumer items       five items, put a moment apart
-// swift run ProducerConsumer slideshow   500 images, made while at most 10 are ahead
-// With no word: one after the other.
+// swift run ProducerConsumer slideshow   500 images, made at most 10 ahead
+// Without an argument: both, one after the other.
 
 let wanted = CommandLine.arguments.dropFirst().first
 switch wanted {

@@ -26,8 +26,8 @@ final class CustomerServer: Sendable {
   }
 }
 
-/// Allows 25 requests in a fifth of a second. That is more than the API promises: requests are not all equally long on
-/// their way.
+/// Allows 25 requests in a fifth of a second. That is more than the API promises, because the time that a request takes
+/// to arrive varies.
 private final class Pace: Sendable {
   let deferred = Atomic(0)
   private let arrivals = Mutex<[Deadline]>([])

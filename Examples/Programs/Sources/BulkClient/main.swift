@@ -1,5 +1,5 @@
-// Fetches forty customers from an API that allows four requests at a time and fifty in a second. One that can't be had
-// does not stop the others.
+// Fetches forty customers from an API that allows four requests at a time and fifty a second. A customer that can't be
+// fetched does not stop the others.
 
 import Headgate
 import HeadgateFlow
@@ -21,8 +21,8 @@ struct CustomerAPI: Sendable {
   func customer(_ id: Int) async throws -> Customer {
     var request = try DispatchRequest("\(address)/customers/\(id)")
     request.headerFields[.accept] = "application/json"
-    request.timeout = .seconds(10)  // at the server
-    request.deadline = .seconds(60)  // with the wait in the queue
+    request.timeout = .seconds(10)  // from the permit, without the queue
+    request.deadline = .seconds(60)  // from the submission, with the queue
     request.retry = RetryPolicy(attempts: 4)
     let response = try await dispatcher.data(for: request)
     guard response.statusCode == 200 else { throw Refusal(status: response.statusCode) }

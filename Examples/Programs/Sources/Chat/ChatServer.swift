@@ -35,7 +35,7 @@ private final class Messages: Sendable {
 
   func add(_ message: String) { all.withLock { $0.append(message) } }
 
-  /// The events after one that a client has seen, and how soon it may ask for more.
+  /// The events after the last one that a client has seen, and how soon it may reconnect.
   func events(after last: String?) -> String {
     let seen = last.flatMap { Int($0) } ?? 0
     let new = all.withLock { Array($0.enumerated().dropFirst(seen)) }

@@ -1,5 +1,5 @@
-// A chat: one long stream of what is said in the room, and short posts beside it. Only one of the two places at the
-// server is for streams, so a message never waits for a stream to end.
+// A chat: a long stream delivers what is said in a room, while short requests post messages. Only one of the two places
+// at the server is for streams, so a message never waits for a stream to end.
 
 import Headgate
 
@@ -22,8 +22,8 @@ struct Room: Sendable {
     guard response.statusCode == 201 else { throw NotSaid(message: message, reason: response.text) }
   }
 
-  /// What is said, from now on. When the connection ends, the events go on where they were: the next request names the
-  /// last event.
+  /// What is said in the room. If the connection ends, the next request names the last event that was received, so no
+  /// event is missed or repeated.
   var events: ServerSentEvents { dispatcher.events(from: "\(address)/events") }
 }
 

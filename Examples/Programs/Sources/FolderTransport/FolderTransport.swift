@@ -1,12 +1,12 @@
 import Foundation
 import Headgate
 
-/// Answers requests with the files of a folder, whatever their host: for previews, demonstrations and work off line.
-/// Queue, limits, retries, time limits and redirects are the dispatcher's, as over a network.
+/// Answers requests with the files of a folder, whatever their host: for previews, demonstrations and offline work.
+/// The dispatcher provides the queue, limits, retries, time limits and redirects, as over a network.
 struct FolderTransport: Transport {
   let folder: URL
 
-  /// A body that its consumer pauses stays in the file.
+  /// While the consumer pauses a body, no more of the file is read.
   var capabilities: TransportCapabilities { .backPressure }
 
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl {
@@ -15,7 +15,7 @@ struct FolderTransport: Transport {
   }
 }
 
-/// One file on its way. It ends exactly once, and its events come one at a time, because one task sends them all.
+/// One file that is being sent. A single task sends all its events, so they come one at a time, and it ends once.
 private final class FileExchange: ExchangeControl {
   private let resumed = Notify()
   private let task: Task<Void, Never>
@@ -49,7 +49,7 @@ private func send(_ file: URL, to events: any ExchangeEvents, _ resumed: Notify)
   var flow = events.received(ResponseHead(statusCode: 200, headerFields: [.contentType: "application/octet-stream"]))
   while flow != .abort {
     if flow == .pause { try await resumed.wait() }
-    // A file blocks the thread that reads it.
+    // Reading a file blocks the thread.
     let piece = try await ThreadPool.blocking { try handle.read(upToCount: 64 << 10) }
     guard let piece, !piece.isEmpty else { return }
     flow = piece.withUnsafeBytes { events.received($0) }

@@ -11,12 +11,12 @@ let dispatcher = URLDispatcher(transport: FolderTransport(folder: folder))
 print(try await dispatcher.data(for: "http://api.example/hello.txt").text, terminator: "")
 print("missing:", try await dispatcher.data(for: "http://api.example/nothing").statusCode)
 
-// Slowly: the transport reads on only when there is room.
+// A slow consumer: the transport reads on only when there is room.
 var bytes = 0
 for try await piece in try await dispatcher.stream(for: "http://api.example/big.bin").body { bytes += piece.count }
 print("streamed:", bytes)
 
-// A folder is no file: the error of the file system arrives as the cause.
+// A folder can't be read as a file. The error of the file system is the cause of the error.
 do {
   _ = try await dispatcher.data(for: "http://api.example/")
 } catch {

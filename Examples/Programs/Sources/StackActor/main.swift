@@ -14,7 +14,7 @@ actor Calculator {
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.serialExecutor.asUnownedSerialExecutor() }
 
-  /// - Parameter stackSize: In bytes. The system takes memory for what is used of it only.
+  /// - Parameter stackSize: In bytes. Only the part that is used takes memory.
   init(stackSize: Int) throws { loop = try ThreadLoop(name: "calculator", stackSize: stackSize) }
 
   /// The value of sums and parentheses, such as `1+(2+(3+4))`.

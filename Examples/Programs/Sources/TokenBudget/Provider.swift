@@ -17,7 +17,7 @@ final class Provider: Sendable {
     origin = try Origin(
       script: OriginScript(delay: .milliseconds(20)) { _ in
         .reading { prompt in
-          // Every answer has the same length, less than what the prompt allows.
+          // Every answer has the same length, which is less than the request allows.
           let tokens = prompt.count / 4 + 500
           guard meter.admits(tokens, at: .now) else { return .text("out of tokens", status: 429) }
           return .text(#"{"text": "In short: …", "usage": {"totalTokens": \#(tokens)}}"#)
@@ -26,8 +26,8 @@ final class Provider: Sendable {
   }
 }
 
-/// Admits 10,000 tokens in half a second. The client counts a whole one, from the start of a request: the other half is
-/// for the way.
+/// Admits 10,000 tokens in half a second. The client sends them only within a whole second, because the time that a
+/// request takes to arrive varies.
 private final class Meter: Sendable {
   struct State {
     var admitted: [(moment: Deadline, tokens: Int)] = []

@@ -1,6 +1,6 @@
-// Sends a batch of prompts to a language model whose provider allows 10,000 tokens a minute. (A second is a minute here,
-// so that the example ends soon.) What a prompt costs is known only afterwards: its request starts with an estimate, and
-// is settled with what the response says.
+// Sends a batch of prompts to a language model whose provider allows 10,000 tokens a minute. (Here, a minute
+// lasts a second, so that the example ends soon.) The cost of a prompt is known only afterwards: its request starts
+// with an estimate, and is settled with the number in the response.
 
 import Headgate
 import HeadgateFlow
@@ -17,7 +17,7 @@ struct Prompt: Encodable {
   let prompt: String
   let maxTokens: Int
 
-  /// About four bytes are a token. The answer may be as long as we allow.
+  /// An upper estimate: about four bytes of the prompt are a token, and the answer may be as long as we allow.
   var estimatedTokens: Int { prompt.utf8.count / 4 + 1 + maxTokens }
 }
 
@@ -35,7 +35,7 @@ struct Model: Sendable {
     request.headerFields[.contentType] = "application/json"
     request.weights = ["tokens": prompt.estimatedTokens]
     request.retry = RetryPolicy(attempts: 5)
-    request.retry?.repeatsUnsafeMethods = true  // a POST, but to ask a second time does no harm
+    request.retry?.repeatsUnsafeMethods = true  // a POST, but asking a second time does no harm
     let response = try await dispatcher.data(for: request)
     guard response.statusCode == 200 else { throw Refusal(status: response.statusCode) }
     let completion = try response.decode(Completion.self)

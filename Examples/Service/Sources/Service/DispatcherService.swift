@@ -1,7 +1,7 @@
 import Headgate
 import ServiceLifecycle
 
-/// A dispatcher as a service. When the program is told to stop, the dispatcher takes no more requests, finishes those
+/// A dispatcher as a service. When the program is told to stop, the dispatcher accepts no more requests, finishes those
 /// that it has accepted, and closes its connections.
 struct DispatcherService: Service {
   let dispatcher: URLDispatcher

@@ -25,7 +25,7 @@ struct Work: Service {
     }
     kill(getpid(), SIGTERM)
     print("fetched", await counts.prefix(20).reduce(0, +), "bytes in 20 responses, after SIGTERM")
-    // This service is told to stop when the dispatcher has ended. One that ends before it is told fails the group.
+    // This service is told to stop when the dispatcher has ended. A service that ends earlier makes the group fail.
     try await gracefulShutdown()
     do {
       _ = try await dispatcher.data(for: server.url("/late"))

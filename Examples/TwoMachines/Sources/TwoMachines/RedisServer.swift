@@ -1,13 +1,13 @@
 import Foundation
 import HeadgateRedis
 
-/// A Redis server of this example on a free port, without a file of its own.
+/// The Redis server of this example, on a free port. It writes no files.
 struct RedisServer {
   let url: String
   private let process: Process
 
   init() throws {
-    // Another program may have the port: then try the next one.
+    // If another program uses the port, the next one is tried.
     for port in Int.random(in: 20_000...28_000)... {
       let server = Process()
       server.executableURL = URL(filePath: "/usr/bin/env")
@@ -18,7 +18,7 @@ struct RedisServer {
       try server.run()
       let url = "redis://127.0.0.1:\(port)"
       while server.isRunning {
-        // A server that does not listen yet refuses.
+        // Connections are refused until the server listens.
         if (try? RedisNamespace(url).status()) != nil {
           (self.url, process) = (url, server)
           return

@@ -1,12 +1,12 @@
 // Two machines with three programs each fetch from one server, and together never make more than four requests at once.
-// The machines are two groups of processes here: all that they have in common is the address of a Redis server.
+// Here, the machines are two groups of processes, which have only the address of a Redis server in common.
 
 import Foundation
 import HeadgateOrigin
 import HeadgateRedis
 
 if CommandLine.arguments.count == 4 {
-  // A program of one of the machines: its share of the list is in its own paths.
+  // This process is a program of one of the machines. The paths of its URLs have the name of its share.
   let (redis, server, share) = (CommandLine.arguments[1], CommandLine.arguments[2], CommandLine.arguments[3])
   try await crawl((0..<20).map { "\(server)/delay/20?\(share)-\($0)" }, redis: redis)
   exit(0)
@@ -14,7 +14,7 @@ if CommandLine.arguments.count == 4 {
 
 let redis = try RedisServer()
 defer { redis.stop() }
-// Nothing holds a permit yet, so the first program need not wait to learn what others hold.
+// Nothing holds a permit yet, so the first program need not wait to find out what others hold.
 try RedisNamespace(redis.url, "crawl").configure(version: 1)
 let origin = try Origin()
 let programs = try ["a", "b"].flatMap { machine in

@@ -1,7 +1,7 @@
 import Headgate
 import Hummingbird
 
-/// Routes that ask another server, within its limits.
+/// Routes whose answers come from another server, within the limits of that server.
 struct WeatherRoutes: Sendable {
   let dispatcher: URLDispatcher
   /// The address of the other server.
@@ -24,7 +24,7 @@ struct WeatherRoutes: Sendable {
     }
   }
 
-  /// The response of the other server; its failures as statuses of this one.
+  /// The response of the other server. Its failures become statuses of this server.
   private func ask(_ url: String) async throws(HTTPError) -> DispatchResponse {
     do throws(DispatchError) {
       var request = try DispatchRequest(url)

@@ -1,4 +1,5 @@
-// A web service that asks another server for each of its own requests. Told to stop, it answers what it has accepted.
+// A web service that sends a request to another server for each request that it receives. When it is told to stop, it
+// answers the requests that it has accepted.
 
 import Headgate
 import HeadgateFlow
@@ -23,7 +24,7 @@ let source = try Origin(
 let dispatcher = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 2)))
 let routes = WeatherRoutes(dispatcher: dispatcher, source: "http://127.0.0.1:\(source.port)")
 
-/// Twenty visitors at once, who tell the service to stop when it has heard them all.
+/// Twenty visitors at once, who tell the service to stop while their requests run and wait.
 @Sendable func visit(_ port: Int) async throws {
   let visitors = try URLDispatcher(limits: GateLimits(endPoint: EndPointLimits(requests: 20)))
   print("atlantis:", try await visitors.data(for: "http://127.0.0.1:\(port)/weather/atlantis").statusCode)
@@ -45,7 +46,7 @@ var app = Application(
     Task { try await visit(port) }
   },
   logger: Logger(label: "web", factory: { _ in SwiftLogNoOpLogHandler() }))
-// Services stop in reverse order: the server, which is the last, and then the dispatcher.
+// Services stop in reverse order: first the server, which is last in the group, and then the dispatcher.
 app.addServices(DispatcherService(dispatcher: dispatcher))
 try await app.runService()
 print("the other server left", source.counts().refused, "connections unanswered")
