@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all the set-up there is. `make help` names the rest.
+# `make demo` and `make test` need no other set-up. `make help` lists the other targets.
 
 SWIFT ?= swift
 URLS ?=
@@ -12,17 +12,17 @@ ONE_PROCESSOR := $(shell command -v taskset > /dev/null && echo taskset -c $$(ta
 .PHONY: help demo test install deb try-deb explore explore-faults fuzz soak bench format lint docs examples clean packages test-packages
 
 help:
-	@echo "make install           build, and install the command below $(PREFIX) (PREFIX=…, DESTDIR=…)"
+	@echo "make install           build, and install the command under $(PREFIX) (PREFIX=…, DESTDIR=…)"
 	@echo "make deb               build a Debian package, with Swift's library linked in: .build/deb"
-	@echo "make try-deb           and install it in a bare Debian 12, and try it there (root; some minutes)"
+	@echo "make try-deb           the same, then install it in a bare Debian 12 and try it there (root; some minutes)"
 	@echo "make demo              build, and see the limit hold (no network needed)"
-	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, at most 4 requests at once for a host"
+	@echo "make demo URLS=my.txt  fetch your own list into $(OUT)/, with at most 4 requests at once to a host"
 	@echo "make test              build and run all tests"
 	@echo "make explore           small scripts on queues, pools and requests in every interleaving: minutes"
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions: some minutes"
-	@echo "make explore-faults    and then the faults of Tests/Explorer/faults.txt, each of which must be found"
-	@echo "make fuzz              the parsers of what servers send under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
-	@echo "make soak              what takes long: $(EVENTS) random scheduler events, chaos against the origin"
+	@echo "make explore-faults    the same, then plant the faults of Tests/Explorer/faults.txt: each must be found"
+	@echo "make fuzz              the parsers of server data under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
+	@echo "make soak              the long tests: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO: minutes)"
 	@echo "make format, make lint, make docs, make clean"
@@ -43,7 +43,7 @@ endif
 
 test: test-packages
 	$(SWIFT) build --build-tests
-	# One at a time: on few processors hundreds of tests at once keep each other waiting for a minute.
+	# One at a time: on few processors, hundreds of concurrent tests delay each other by up to a minute.
 	@SWIFT=$(SWIFT) scripts/run-tests.sh --skip-build --no-parallel
 
 install: packages
@@ -61,7 +61,7 @@ try-deb: deb
 explore:
 	Tests/Explorer/plant
 	$(SWIFT) build --package-path Tests/Explorer --build-tests
-	# One thread runs at a time, so that on one processor it goes on sooner than on several.
+	# Only one thread runs at a time; on one processor, handing over from thread to thread is faster than on several.
 	$(ONE_PROCESSOR) $(SWIFT) test --package-path Tests/Explorer --skip-build
 
 explore-faults: explore

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of the command that has been built in release mode: .build/deb/headgate_VERSION_ARCH.deb.
-# debhelper wants a folder `debian` of its own, so packaging/debian is copied, with a changelog that names the version
+# Builds a Debian package of the command, which must have been built in release mode: .build/deb/headgate_VERSION_ARCH.deb.
+# debhelper needs a folder called `debian`, so packaging/debian is copied, with a changelog that names the version
 # and the date of the last commit.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# docs/cases.md names each case whose number stands in a test's name (D34, P16), with the files that have it.
-# It names no other.
+# Checks that docs/cases.md lists each case whose number is in the name of a test (D34, P16), with the files of those
+# tests, and no other case.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -9,7 +9,7 @@ page=docs/cases.md
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 
-# A test's name is the first string after @Test( or @Suite(, also on the next line, or a function's name in backticks.
+# A test's name is the first string after @Test( or @Suite(, possibly on the next line, or a function's name in backticks.
 find Tests -name .build -prune -o -type f -name '*.swift' -print0 | xargs -0 awk '
   FNR == 1 { file = FILENAME; sub(/.*\//, "", file); sub(/\.swift$/, "", file); begun = 0 }
   {

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What a request through the dispatcher costs: instructions and allocations, held against the thresholds below. Time is
-# never held against anything: it depends on the machine and on who else uses it.
+# Compares the instructions and allocations of a request through the dispatcher with the thresholds below. Time is not
+# compared: it depends on the machine and on the other programs that run there.
 #
-# Instructions are callgrind's, of the whole process; allocations are memcheck's count of all calls that take memory
-# (malloc, calloc, realloc, memalign), whoever makes them. Each is the difference of two runs that differ in the number of
-# requests only, so that start-up does not count. One thread submits, over a transport that does nothing.
+# callgrind counts the instructions of the whole process; memcheck counts all of its calls that allocate memory (malloc,
+# calloc, realloc, memalign). Each figure is the difference of two runs that differ only in the number of requests, so
+# that start-up does not count. One thread submits, over a transport that does nothing.
 #
-# `check-costs.sh [SCRATCH]`: a scratch path that is given is kept, for looking into what costs.
+# `check-costs.sh [SCRATCH]`: if a scratch path is given, it is kept, to find out where the costs come from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,12 +36,12 @@ allocations() {
 
 
 failed=0
-# Also says so where the count is missing, since nothing is not a number.
-hold() { # what, how much was seen, how much is allowed
+# A missing count fails too: an empty text is not greater than 0.
+hold() { # what, the measured number, the allowed number
   if awk -v seen="$2" -v most="$3" 'BEGIN { exit !(seen > 0 && seen <= most) }'; then
     echo "$1: $2 (allowed: $3)"
   else
-    echo "$1: $2, and only $3 allowed: find out what made it dearer, or say in the commit why the threshold rises" >&2
+    echo "$1: $2, and only $3 allowed: find out why it costs more, or say in the commit why the threshold rises" >&2
     failed=1
   fi
 }
@@ -50,7 +50,7 @@ check() { # what, instructions allowed, allocations allowed, program, its argume
   local what=$1 most_instructions=$2 most_allocations=$3 program=$copies/$4
   shift 4
   local few=("${@/#N/10000}") many=("${@/#N/30000}")
-  # Other processors have other instructions; memory is taken as often.
+  # Other processors have other instructions, but the number of allocations is the same.
   if [ "$(uname -m)" = x86_64 ]; then
     hold "$what, instructions a request" \
       $((($(instructions "$program" "${many[@]}") - $(instructions "$program" "${few[@]}")) / 20000)) "$most_instructions"
@@ -59,13 +59,14 @@ check() { # what, instructions allowed, allocations allowed, program, its argume
     -v few="$(allocations "$program" "${few[@]}")" 'BEGIN { printf "%.2f", (many - few) / 20000 }')" "$most_allocations"
 }
 
-# Some 3 to 5 % above what was seen when they were last set: 8,819 and 2.00; 36,634 and 15.02; 13,691 and 2.01. The first is at
-# most 2 % above the 8,910 that a request took before there were rates, pauses and scopes: without them it pays nothing. A
-# request over libcurl is some 110,000 instructions. A request's states as one enum with what is valid in each, and log
-# lines that are put together as any text is, were worth more than what they take of that.
+# About 3 to 5 % above the figures when the thresholds were last set: 8,819 and 2.00; 36,634 and 15.02; 13,691 and 2.01.
+# The first threshold is at most 2 % above the 8,910 that a request took before there were rates, pauses and scopes: a
+# request without them must not pay for them. For comparison, a request over libcurl takes about 110,000 instructions.
+# Part of the cost was accepted for plain code: the states of a request are one enum with the data that is valid in each,
+# and log lines are ordinary strings.
 check "plain" 9088 2.16 Dispatching N plain 1
 check "with observer, log source, deadline, priority" 38330 16.22 Dispatching N all 1
 check "through a queue of a hundred" 14250 2.20 Waiting 100 N
-# D121: no dearer than with a hundred (a hundredth more for what is rounded).
+# D121: no more than with a hundred waiting requests (plus 1 % for rounding).
 check "through a queue of ten thousand" 14390 2.21 Waiting 10000 N
 exit "$failed"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What is documented is true: the examples print what they should, the one of the README among them; every public
-# symbol has a comment (the linter's rule); links between symbols lead somewhere (docc, where the toolchain has it); and
-# docs/public-interface.txt lists the public interface as it is.
+# Checks the documentation: the examples, including the one of the README, print what they should; every public symbol
+# has a comment (the linter's rule); all links between symbols have a target (docc, if the toolchain has it); and
+# docs/public-interface.txt lists the present public interface.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ if command -v docc > /dev/null; then
   made=.build/documentation
   rm -rf "$made"
   mkdir -p "$made"
-  # From the modules of the debug build. (`swift package dump-symbol-graph` builds with all traits on: NIO and its like.)
+  # From the modules of the debug build. (`swift package dump-symbol-graph` enables all traits, and so would build NIO.)
   swift build --build-tests
   modules=$(swift build --show-bin-path)
   names=(HeadgateThreads HeadgateFlow HeadgateDispatch HeadgateCurl HeadgateURLSession HeadgateOrigin HeadgateTesting
@@ -24,7 +24,7 @@ if command -v docc > /dev/null; then
   rm -rf "$graphs"
   if ! diff -u docs/public-interface.txt - <<< "$interface"; then
     printf '%s\n' "$interface" > docs/public-interface.txt
-    echo "The public interface has changed: docs/public-interface.txt is written anew. Read what differs, and commit it." >&2
+    echo "The public interface has changed: docs/public-interface.txt was rewritten. Review the differences, and commit it." >&2
     exit 1
   fi
   docc merge "$made"/*.doccarchive --synthesized-landing-page-name Headgate --output-path "$made/all.doccarchive"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The programs in Examples/ print what they should. Those of Examples/WebService take minutes to build, so they are built
+# Checks that the programs in Examples/ print what they should. Examples/WebService takes minutes to build, so it is built
 # only with the argument `all`.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The core links neither NIO nor FoundationNetworking nor metrics nor tracing, and flow control no Foundation at all: builds
-# programs that use HeadgateDispatch or HeadgateFlow alone, and asks the loader what they need and the linker what is in
-# them.
+# Checks that HeadgateDispatch links neither NIO nor FoundationNetworking, metrics or tracing, and that HeadgateFlow links
+# no Foundation at all. Builds programs that use only one of these modules, and looks at the libraries that they load and
+# the symbols that they contain.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(uname -s)" = Linux ] || { echo "checked on Linux only"; exit 0; }
@@ -23,7 +23,7 @@ if grep -qE 'Foundation|libcurl' <<< "$needed"; then
   echo "$needed" >&2
   exit 1
 fi
-# Swift packages are linked in: their symbols tell. A program that does use them shows that the test can see them.
+# Swift packages are linked statically, so their symbols are searched. A program that uses them shows that this works.
 instruments='\$s[0-9]*(CoreMetrics|Metrics|Tracing|Instrumentation)[0-9]'
 for name in linkage flowlinkage; do
   if nm "$programs/$name" | grep -E "$instruments" > .build-linkage/found; then
@@ -36,7 +36,7 @@ if ! nm "$programs/instrumentlinkage" | grep -E "$instruments" > .build-linkage/
   echo "metrics and tracing are not found where they must be: the test above sees nothing" >&2
   exit 1
 fi
-# scripts/check-traits.sh shows that these are seen where they are.
+# scripts/check-traits.sh shows that these patterns find NIO where it is present.
 if ls .build-linkage/checkouts .build-linkage/repositories | grep -E 'swift-nio|async-http-client'; then
   echo "a plain build fetches NIO" >&2
   exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The tests
-# are a package of their own, since the library's plain build knows nothing of Redis. About two minutes on two cores. With
-# arguments, which go to `swift test`, only tests run.
+# Checks the trait Redis: the module's tests on a real server, its example, its documentation and its public interface. The
+# tests are a separate package, since the library's build without the trait leaves the module empty. Takes about two minutes
+# on two cores. With arguments, which are passed to `swift test`, only the tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -10,7 +10,7 @@ scripts/ensure-packages.sh redis
 scripts/run-tests.sh --no-parallel --package-path Tests/RedisTest --scratch-path .build-redis "$@"
 
 if [ $# -eq 0 ]; then
-  # The tests' package has its build manifest in the same folder.
+  # The tests' package also keeps its build manifest in this folder.
   swift build --disable-build-manifest-caching --package-path Examples/TwoMachines --scratch-path .build-redis
   diff Examples/TwoMachines/Expected.txt <(timeout -k 5 60 .build-redis/debug/TwoMachines)
   if command -v docc > /dev/null; then

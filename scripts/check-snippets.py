@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Swift code and the output that the catalogs show is true: each block occurs, line for line, in Tests/ or Examples/.
-One build, that of the tests, compiles all of it. (The tests named after pages of docs/ check those pages themselves.)"""
+"""Checks that each block of Swift code and output in the catalogs occurs, line for line, in Tests/ or Examples/. The build
+of the tests compiles all of it. (The tests named after pages of docs/ check those pages themselves.)"""
 
 import pathlib
 import re

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The trait AsyncHTTPClient: without it nothing of NIO is fetched, and with it the transport does what the contract says.
-# The second half builds async-http-client and what it needs: some six minutes on two cores.
+# Checks the trait AsyncHTTPClient: without it no part of NIO is fetched, and with it the transport fulfils the contract.
+# The second half builds async-http-client and its dependencies, in about six minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
 nio='swift-nio|async-http-client|swift-crypto|swift-certificates'
 
-# Resolved as in a fresh clone: a Package.resolved that was written with the trait on would have NIO fetched with it off.
+# Resolved as in a fresh clone: with a Package.resolved that was written with the trait, NIO is fetched without it too.
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 cp Package.swift "$fresh"
@@ -20,7 +20,7 @@ fi
 [ "${1:-}" != plain ] || exit 0
 
 scripts/run-tests.sh --no-parallel --package-path Tests/TraitTest --scratch-path .build-traits
-# The check above sees what it looks for, and the one of scripts/check-linkage.sh too.
+# The patterns above, and those of scripts/check-linkage.sh, find NIO where it is present.
 if ! ls .build-traits/checkouts | grep -qE "$nio"; then
   echo "NIO is not seen where it must be: the check above sees nothing" >&2
   exit 1

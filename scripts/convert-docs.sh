@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the documentation of one module, from its symbol graph: convert-docs.sh MODULE BUILD GRAPHS ARCHIVES. BUILD is the
-# folder of a debug build. A warning of docc is an error.
+# Generates the documentation of one module from its symbol graph: convert-docs.sh MODULE BUILD GRAPHS ARCHIVES. BUILD is
+# the folder of a debug build. A warning of docc is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 module=$1 build=$2 graphs=$3 archives=$4

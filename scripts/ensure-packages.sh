@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs the system packages that are named and missing: `ensure-packages.sh build`, `ensure-packages.sh test`,
-# `ensure-packages.sh costs` (what counts instructions), `ensure-packages.sh deb` (what makes a Debian package and tries
-# it), `ensure-packages.sh redis` (for the tests of the trait Redis), or `ensure-packages.sh bench` (the test's, and the
-# peers that the benchmarks measure against).
+# Installs the missing system packages for a purpose: `ensure-packages.sh build`, `ensure-packages.sh test`,
+# `ensure-packages.sh costs` (to count instructions), `ensure-packages.sh deb` (to build a Debian package and try it),
+# `ensure-packages.sh redis` (for the tests of the trait Redis), or `ensure-packages.sh bench` (those of the tests, and the
+# peers that the benchmarks measure).
 #
-# Prints the exact command first. Uses root or sudo; with HEADGATE_NO_INSTALL=1 it only prints. Elsewhere than on Debian
-# and its like it names the packages and leaves the installing to you.
+# Prints the exact command first, and runs it as root or with sudo. With HEADGATE_NO_INSTALL=1 it only prints the command.
+# On systems that are not based on Debian, it only names the packages.
 set -eu
 
 missing=""
-need() { # the package, then a command that succeeds where it is there
+need() { # the package, then a command that succeeds if it is installed
   package=$1
   shift
   "$@" > /dev/null 2>&1 || missing="$missing $package"

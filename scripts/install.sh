@@ -1,11 +1,11 @@
 #!/bin/sh
 # Installs the command that `make install` has built: the program, its manual pages, and completions for bash, zsh and
-# fish. `install.sh PREFIX`; DESTDIR, if set, stands before it, as package builders expect.
+# fish. `install.sh PREFIX`. If DESTDIR is set, it is put before PREFIX, as package builders expect.
 set -eu
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
 to=${DESTDIR:-}$1
-# Debian has a folder of its own for what packages bring.
+# Debian has a separate folder for the zsh completions of packages.
 zsh=$to/${ZSH_COMPLETIONS:-share/zsh/site-functions}
 
 program=$("$swift" build -c release --static-swift-stdlib --show-bin-path)/headgate
@@ -21,7 +21,7 @@ rm -rf .build/plugins/GenerateManual/outputs
 "$swift" package plugin generate-manual --multi-page > .install.log 2>&1 || { cat .install.log >&2; exit 1; }
 rm -f .install.log
 outputs=.build/plugins/GenerateManual/outputs/HeadgateTool
-# The help does not show `headgate origin`, and `headgate help` needs no page.
+# `headgate origin` is hidden from the help, and `headgate help` needs no page.
 pages=$(cd "$outputs" && ls ./*.1 | sed 's|^\./||; s|\.1$||' | grep -v '\.origin$\|\.help$' | tr . - | LC_ALL=C sort | tr '\n' ' ')
 for page in $pages; do
   awk -v pages="$pages" -f scripts/manual.awk "$outputs/$(echo "$page" | tr - .).1" > "$to/share/man/man1/$page.1"

@@ -1,8 +1,8 @@
 # Arranges a manual page that swift-argument-parser has generated: `awk -v pages="headgate headgate-fetch" -f manual.awk`.
-# The examples and the table of exit statuses get sections of their own, the options theirs, and other pages are named
-# as they are installed.
+# The examples, the table of exit statuses and the options get sections of their own, and references to other pages have
+# the names under which these are installed.
 
-# A line that begins with a dot or an apostrophe would be a request.
+# A line that begins with a dot or an apostrophe would be a troff request.
 function literal(text) { return (text ~ /^[.']/ ? "\\&" : "") text }
 
 function out(text) {

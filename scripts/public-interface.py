@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Lists the public interface of all modules, from the symbol graphs in the folders that are given: a line a declaration.
+"""Lists the public interface of all modules, from the symbol graphs in the given folders, one declaration per line.
 
-docs/public-interface.txt is this list, so that a change of the interface shows in the change that makes it.
+docs/public-interface.txt is this list, so that each change of the interface shows in the diff of its commit.
 """
 import json
 import pathlib
@@ -13,7 +13,7 @@ def declarations(folder):
   found = set()
   for file in sorted(folder.glob("*.symbols.json")):
     for symbol in json.loads(file.read_text())["symbols"]:
-      # What the compiler derives, and what a protocol of another module brings, is no declaration of ours.
+      # Skips what the compiler derives, and what a protocol of another module provides.
       if "::SYNTHESIZED::" in symbol["identifier"]["precise"] or "location" not in symbol:
         continue
       text = "".join(part["spelling"] for part in symbol.get("declarationFragments", []))

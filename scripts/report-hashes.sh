@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/../Sources/HeadgateReport/Page"
 hash() { openssl dgst -sha256 -binary | base64; }
 style=$(hash < Script/page.css)
-# As RunPage.script puts them together.
+# Concatenated as in RunPage.script.
 script=$({
   printf "'use strict';{\n"
   for part in elements charts lists waterfall page; do cat "Script/$part.js"; done

@@ -6,7 +6,7 @@ fail() { echo "$*" >&2; exit 1; }
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q > /tmp/apt.log 2>&1 || { cat /tmp/apt.log >&2; exit 1; }
-command -v swift > /dev/null && fail "there is a Swift here: the trial shows nothing"
+command -v swift > /dev/null && fail "Swift is installed here, so this trial would prove nothing"
 apt-get install -q -y /tmp/headgate.deb > /tmp/apt.log 2>&1 || { cat /tmp/apt.log >&2; exit 1; }
 apt-get install -q -y --no-install-recommends man-db > /tmp/apt.log 2>&1 || { cat /tmp/apt.log >&2; exit 1; }
 
@@ -15,7 +15,7 @@ headgate --version
 headgate --version | grep -qF "headgate $version " || fail "the package installs another version"
 headgate demo
 
-# A server of the command's own, which ends with the end of its input.
+# The command's own test server, which ends when its input ends.
 mkfifo /tmp/commands
 headgate origin --limit 2 < /tmp/commands > /tmp/ports &
 exec 3> /tmp/commands

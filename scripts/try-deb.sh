@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries what `make install` and `make deb` have made: the files of an installation in a temporary folder, and the Debian
-# package in a bare Debian 12, which has neither Swift nor libcurl. Needs root, for the bare root and for apt in it.
+# Tries the results of `make install` and `make deb`: an installation in a temporary folder, and the Debian package in a
+# bare Debian 12, which has neither Swift nor libcurl. Needs root, to set up the bare system and to run apt in it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -41,7 +41,7 @@ debootstrap --variant=minbase bookworm "$root" ${MIRROR:+"$MIRROR"} > "$folder/d
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp "$package" "$root/tmp/headgate.deb"
 cp scripts/try-deb-inside.sh "$root/tmp/try.sh"
-# The mounts and the processes of the root end with this command.
+# The mounts and the processes of the bare system end with this command.
 unshare --mount --pid --fork bash -euc '
   mount -t proc proc "$0/proc"
   mount --rbind /dev "$0/dev"

@@ -67,7 +67,7 @@ def run(command, server, options):
     print("failed: %s: %r" % (shlex.join(command), error), file=sys.stderr)
     return None
   accepted_now, requests_now = server.counts()
-  run["accepted"] = accepted_now - accepted - 1  # less the connection that asked
+  run["accepted"] = accepted_now - accepted - 1  # without the connection that asked
   run["served"] = requests_now - requests - 1
   run["busy"] = cpu / seconds
   if done.returncode != 0 or run["requests"] != options.requests:

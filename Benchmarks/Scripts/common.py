@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: the nginx of nginx.sh, the machine's description, medians and tables."""
+"""The common parts of the benchmark scripts: the nginx of nginx.sh, the machine's description, medians and tables."""
 import os
 import platform
 import resource
@@ -63,7 +63,7 @@ class Server:
     with open(os.path.join(self.dir, "nginx.pid")) as file:
       master = file.read().strip()
     workers = []
-    while not workers:  # the master answers before it has made its worker
+    while not workers:  # the master process answers before it has started its worker
       with open("/proc/%s/task/%s/children" % (master, master)) as file:
         workers = file.read().split()
     worker = workers[0]

@@ -9,7 +9,7 @@
                                      headgate fetch -P dir URL
 
 Each run's outputs are compared with what the server has (count, sizes, checksums), then removed. They go to memory
-(/dev/shm) where there is such a place, so that the disk is not what is measured; --dir puts them elsewhere.
+(/dev/shm) where there is such a place, so that the disk is not measured; --dir puts them elsewhere.
 
   Scripts/download.py --headgate ../.build/release/headgate
 """
@@ -54,7 +54,7 @@ def contents(folder):
 def run(command, outputs, expected, server):
   """One command once, its outputs checked: its figures, or None and the reason on the standard error."""
   os.mkdir(outputs)
-  # The peak is read by time(1): a child of Python's own would begin with Python's peak as its own.
+  # time(1) reads the peak: a direct child of Python would inherit Python's peak.
   peak_file = os.path.join(server.dir, "peak")
   accepted, before, start = server.counts()[0], resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
   try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Instructions of one request through the dispatcher, while few and while many wait: the difference of two runs that
-# differ in the number of requests only, so that start-up and filling the queue cancel out.
+# differ only in the number of requests, so that start-up and filling the queue cancel out.
 set -euo pipefail
 program=$1
 copy=$(mktemp)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Many names by a slow resolver: threads, questions for each name, and the time.
+"""Many names and a slow resolver: the number of threads, the questions for each name, and the time.
 
-In a network namespace of its own a server answers for names after a delay, and says of a part of them that they don't exist;
-another one answers HTTP on port 80. headgate fetches one URL, or several, of each name.
+In a separate network namespace, one server resolves names after a delay, and reports that some of them don't exist;
+another one answers HTTP on port 80. headgate fetches one or several URLs of each name.
 
   sudo Scripts/names.py --headgate ../.build/release/headgate
   sudo Scripts/names.py --headgate … --names 20000 --delay 200 --absent 30 --urls 1
@@ -133,7 +133,7 @@ def sockets():
     web.listen(4096)
     made.extend((names, web))
 
-  # Only this thread enters it; a socket stays where it was made.
+  # Only this thread enters the namespace; a socket stays in the one where it was created.
   thread = threading.Thread(target=make)
   thread.start()
   thread.join()

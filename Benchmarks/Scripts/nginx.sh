@@ -4,8 +4,8 @@
 #   stop_nginx DIR         ends that nginx and waits until it is gone
 #   free_port              prints a port that was free a moment ago
 #
-# Served: /small (100 bytes), /big (1 GB, sparse, a few marks in it), /files/NNNN (3,000 of 1 to 4 KB) and /status
-# (nginx's own counts).
+# It serves /small (100 bytes), /big (1 GB, sparse, with a few marks in it), /files/NNNN (3,000 files of 1 to 4 KB) and
+# /status (nginx's own counts).
 
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'

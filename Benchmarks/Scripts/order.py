@@ -95,7 +95,7 @@ def memory(options):
     path = os.path.join(server.dir, "nginx.conf")
     with open(path) as file:
       text = file.read()
-    # It is asked as a proxy is, for hosts of all names.
+    # It receives requests as a proxy does, for all hosts.
     text = text.replace("    location = /status", "    location /path/ { return 404 '.'; }\n    location = /status")
     with open(path, "w") as file:
       file.write(text.replace("worker_connections 1024", "worker_connections 8192"))
@@ -111,7 +111,7 @@ def memory(options):
        "--proxy", "http://127.0.0.1:%d" % server.port, "-q", *options.more], stderr=subprocess.DEVNULL)
     first = None
     while first is None and process.poll() is None:
-      # The question is a request itself.
+      # Reading the count is a request itself.
       asked = server.counts()[1]
       before += 1
       if asked > before:

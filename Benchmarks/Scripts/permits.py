@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Permits shared over Redis, beside a limiter that polls: 50 processes want 8 permits for 50 ms each.
 
-Each program shows its permits to a judge, by a connection to its socket. The judge counts what is used, and by which
-process. The polling limiter is the recipe of many projects: a script that counts up to the limit, and where the limit is
-reached, another try after a random pause of 10 to 50 ms. Then programs are killed while they hold permits, and at last 50
-programs are idle.
+Each program shows its permits to a judge, by a connection to its socket. The judge counts the permits in use, and which
+process has them. The polling limiter is the recipe of many projects: a script counts up to the limit; when the limit is
+reached, the program tries again after a random pause of 10 to 50 ms. Then programs are killed while they hold permits,
+and at last 50 programs are idle.
 
 Redis has real-time priority where that is permitted: otherwise the time in a script includes the time that the kernel
 gave to the many processes on the same processors.
@@ -25,7 +25,7 @@ import time
 
 from common import print_machine, print_table
 
-# The worker's lease, in seconds.
+# The permits; for how many seconds one is held; and the worker's lease, in seconds.
 LIMIT, HELD, LEASE = 8, 0.05, 1
 
 
@@ -82,7 +82,7 @@ class Judge:
     selector = selectors.DefaultSelector()
     selector.register(self.listener, selectors.EVENT_READ)
     while True:
-      # Ends first: a permit that is handed on ends before it begins.
+      # Ends first: a permit that is passed on ends at one process before it begins at the next.
       for key, _ in sorted(selector.select(), key=lambda event: event[0].fileobj is self.listener):
         if key.fileobj is self.listener:
           selector.register(self.listener.accept()[0], selectors.EVENT_READ)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One URL that always says 503 among many: how much longer the list takes than without it.
 
-nginx on loopback; each round fetches the list without that URL and with it, in turn, with no retries. What is printed is the
-median of the rounds' ratios: at most 1.1 is what is wanted. A client that pauses the whole host for a single 503 has a
+nginx on loopback; each round fetches the list without that URL and with it, in turn, with no retries. Prints the median
+of the rounds' ratios, which should be at most 1.1. A client that pauses the whole host for a single 503 has a
 ratio far above.
 
   Scripts/poisoned.py --headgate ../.build/release/headgate
@@ -68,7 +68,7 @@ def main():
     seconds(good, options.urls)
     ratios = []
     for number in range(options.rounds):
-      # Which one goes first changes, so that what warms up counts for neither.
+      # The order alternates, so that warming up favours neither.
       if number % 2:
         with_it, without = seconds(bad, options.urls - 1), seconds(good, options.urls)
       else:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A list of files from a server that refuses what comes too fast: headgate beside curl, aria2c and wget2.
+"""A list of files from a server that refuses requests above a rate: headgate beside curl, aria2c and wget2.
 
-nginx on loopback serves at most so many requests a second (limit_req) and answers the others with 429 and Retry-After.
-Each tool gets the same list and as many connections, in turn. What counts is what the server's log says: how many
-requests it refused, and which files are missing or differ in the end. A tool that is not installed is left out.
+nginx on loopback serves a limited number of requests a second (limit_req), and answers the others with 429 and Retry-
+After. Each tool in turn gets the same list and the same number of connections. The results come from the server's log
+(how many requests it refused) and from the files (which are missing or differ in the end). A tool that is not installed
+is left out.
 
   Scripts/refusals.py --headgate ../.build/release/headgate
   Scripts/refusals.py --headgate … --urls 500 --parallel 16 --rate 20 --burst 20 --retry-after 5
@@ -119,7 +120,7 @@ def main():
       refused = sum(1 for _, status, _ in arrivals if status == 429)
       rows.append([tool, "%d" % len(arrivals), "%d" % refused, "%d" % missing, "%.1f" % seconds, code])
       print("%-16s %s" % (tool, " ".join(rows[-1][1:])), flush=True)
-      # The allowance of the server is full again for the next tool.
+      # Until the server's allowance is full again, for the next tool.
       time.sleep(2 * max(1, options.burst / options.rate))
   print()
   print_table(["tool", "requests", "refused", "files missing or wrong", "seconds", "exit"], rows)

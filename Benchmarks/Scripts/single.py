@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""One request after another over one connection, each waited for: headgate beside C on libcurl, whose one thread does all,
-and Go; headgate by a thread that blocks, by a task, and by a task on the dispatcher's executor. A dispatcher has a thread of its own for sockets, so a request is handed to it and its answer back: what two such
-hand-offs cost is measured in the same round, with a futex and nothing else (c-handoff). Everything in turn, round after
-round.
+"""One request after another over one connection: headgate (from a thread that blocks, from a task, and from a task on the
+dispatcher's executor) beside Go and C on libcurl, whose single thread does everything. A dispatcher has a separate thread
+for sockets, so a request is handed to that thread, and its response back. The cost of two such hand-offs is measured in
+the same round, with only a futex (c-handoff). All programs run in turn, round after round.
 
   Scripts/single.py
   Scripts/single.py --rounds 3 --requests 5000

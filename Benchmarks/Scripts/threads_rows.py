@@ -1,4 +1,4 @@
-"""What threads.py measures: the programs, the rows, and what Headgate's figures should be beside the others'."""
+"""What threads.py measures: the programs, the rows, and the ratios to the peers that Headgate should reach."""
 import os
 import shutil
 
