@@ -7,15 +7,15 @@ import HeadgateThreads
 ///     let coordinator = try RedisCoordinator("redis://limits.example:6379", namespace: "crawl")
 ///     let dispatcher = try URLDispatcher(limits: limits, coordinator: coordinator)
 ///
-/// All programs with the same server, database and namespace count together. A program's permits are counted under a
-/// lease, which a thread of its own renews: if the program dies, its permits are free again when the lease ends. A
+/// All programs with the same server, database and namespace share their limits. A program's permits are counted under
+/// a lease, which a thread of its own renews: if the program dies, its permits are free again when the lease ends. A
 /// permit takes two round trips. After Redis has restarted or lost its data, nothing is granted until the programs have
-/// told what they hold, at most for a lease. If programs have configured different limits, the strictest apply, unless
-/// ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)`` has set some.
+/// declared what they hold, which takes at most the time of a lease. If programs have configured different limits, the
+/// strictest apply, unless ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)`` has set some.
 public final class RedisCoordinator: GateCoordinator {
   /// Where Redis is.
   public let url: RedisURL
-  /// The name under which programs count together.
+  /// The name under which programs share their limits.
   public let namespace: String
   private let outage: OutagePolicy
   private let handler: OutageHandler
@@ -24,7 +24,7 @@ public final class RedisCoordinator: GateCoordinator {
   ///
   /// - Parameters:
   ///   - url: Where Redis is; see ``RedisURL``.
-  ///   - namespace: The name under which programs count together: 1 to 64 letters, digits, `-`, `_` and `.`.
+  ///   - namespace: The name under which programs share their limits: 1 to 64 letters, digits, `-`, `_` and `.`.
   ///   - lease: How long the permits of a program that has died stay counted: 1 to 60 seconds, the same for all programs.
   ///   - outage: What starts while Redis can't be reached.
   /// - Throws: ``RedisError`` if the URL, the namespace or the lease is invalid.
@@ -54,7 +54,7 @@ public final class RedisCoordinator: GateCoordinator {
     handler.requestPermit(demand, completion: completion)
   }
 
-  /// Ends waiting requests with the error `shutDown`, and the session when the last permit is released.
+  /// Ends waiting requests with the error `shutDown`. Ends the session when the last permit is released.
   public func shutDown() { handler.shutDown() }
 }
 #endif

@@ -2,10 +2,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// The limits that programs share under a name in Redis, for those who set and watch them. Its methods wait for Redis, at
-/// most some seconds.
+/// The limits that programs share under a name in Redis, for programs that set and watch them. Its methods wait for
+/// Redis, for a few seconds at most.
 public struct RedisNamespace: Sendable {
-  /// What is known of an end-point or a scope.
+  /// What is known about an end-point or a scope.
   public struct Status: Hashable, Sendable {
     /// `host:port`, `host:port|long`, or the kind and the name of a scope.
     public let scope: String
@@ -13,13 +13,13 @@ public struct RedisNamespace: Sendable {
     public let limit: Int?
     /// The permits that are held, or kept back after an unclean end.
     public let running: Int
-    /// The lines of programs that wait.
+    /// The number of waiting entries: a program has one for each kind of permit that it waits for.
     public let waiting: Int
   }
 
   /// Where Redis is.
   public let url: RedisURL
-  /// The name under which programs count together.
+  /// The name under which programs share their limits.
   public let name: String
 
   /// - Throws: ``RedisError`` if the URL or the name is invalid.
@@ -42,15 +42,16 @@ public struct RedisNamespace: Sendable {
     return name
   }
 
-  /// Sets limits, which apply instead of those that programs declare. On an empty Redis it also says that no program
-  /// holds anything, so that the first one need not wait for a lease.
+  /// Sets limits, which apply instead of those that programs declare. On an empty Redis server it also notes that no
+  /// program holds anything, so that the first program need not wait for the time of a lease.
   ///
   /// - Parameters:
   ///   - version: Limits with a version that is not higher than the present one are ignored.
   ///   - endPoints: The limits of end-points.
   ///   - scopes: The limits of scopes.
   ///   - quarantine: How long the permits of a program stay counted after its lease has ended uncleanly, at most a day.
-  ///     A program that was paused may still run its requests then: choose the longest pause and the longest request.
+  ///     A program that was paused may still be running its requests then: choose the sum of the longest pause and the
+  ///     longest request.
   /// - Returns: How many were set. A limit for long requests counts as one.
   /// - Throws: ``RedisError`` if Redis can't be used, or if the version or the quarantine is invalid.
   @discardableResult
@@ -75,7 +76,7 @@ public struct RedisNamespace: Sendable {
     return Int(try run(.configure, words).integer ?? 0)
   }
 
-  /// The number of programs, and what is known of at most 1,000 end-points and scopes, by name.
+  /// The number of programs, and what is known about at most 1,000 end-points and scopes, by name.
   ///
   /// - Throws: ``RedisError`` if Redis can't be used.
   public func status() throws(RedisError) -> (programs: Int, scopes: [Status]) {

@@ -119,8 +119,8 @@ struct ShareInitCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How long the permits of a program stay counted after its lease has ended without a release: the longest pause "
-        + "of a program and the longest request. (default: 0)", valueName: "seconds"),
+      "How long the permits of a program stay counted after its lease has ended without a release: choose the sum of "
+        + "the longest pause of a program and the longest request. (default: 0)", valueName: "seconds"),
     transform: OptionValue.quarantine)
   var quarantine: Duration = .zero
 

@@ -31,7 +31,7 @@ final class RedisConnection {
 
   /// Sends a command and waits for its reply, at most a second.
   ///
-  /// - Throws: ``RedisError``, `refused` if the reply is an error. After any other the connection is of no more use.
+  /// - Throws: ``RedisError``: `refused` if the reply is an error. After any other error the connection is unusable.
   func call(_ words: [String]) throws(RedisError) -> RESPValue {
     let deadline = Deadline.after(Self.timeLimit)
     try socket.send(RESPCommand.encode(words), by: deadline)
@@ -47,7 +47,7 @@ final class RedisConnection {
     }
   }
 
-  /// Runs a script by its digest, and sends it whole if the server does not know it: it has not run then.
+  /// Runs a script by its digest. If the server does not know the digest, the script has not run, and is sent whole.
   func run(_ script: RedisScript, keys: [String], _ arguments: [String]) throws(RedisError) -> RESPValue {
     let rest = ["\(keys.count)"] + keys + arguments
     if digests[script.name] == nil { digests[script.name] = try call(["SCRIPT", "LOAD", script.source]).text }

@@ -10,7 +10,7 @@ import Musl
 #endif
 
 /// A connected stream socket, non-blocking, used by one thread that waits with a time limit. All system calls of the
-/// module are here, beside those of every stream socket.
+/// module are here, except those that all stream sockets need.
 final class RedisSocket: Sendable {
   enum Received {
     case bytes(ArraySlice<UInt8>)
@@ -74,11 +74,12 @@ final class RedisSocket: Sendable {
   private static func prepare(_ descriptor: Int32, isTCP: Bool) {
     StreamSocket.set(descriptor, SOL_SOCKET, SO_KEEPALIVE, Int32(1))
     guard isTCP else { return }
-    // What was not sent yet is dropped at the close: the next connection declares what is held.
+    // Data that was not sent is dropped when the socket is closed: the next connection declares what is held.
     StreamSocket.set(descriptor, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     StreamSocket.set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
     #if os(Linux)
-    // Milliseconds until sent bytes that are not acknowledged end the connection: a link that went down is noticed.
+    // Sent bytes that are not acknowledged within this many milliseconds end the connection, so that a link that went
+    // down is noticed.
     StreamSocket.set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(5_000))
     #endif
   }

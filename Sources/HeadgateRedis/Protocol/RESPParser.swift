@@ -1,6 +1,6 @@
 #if Redis
-/// Parses replies from bytes as they arrive, in any portions. It trusts no length that it reads: hiredis had
-/// CVE-2021-32765 there.
+/// Parses replies from bytes as they arrive, in any portions. It trusts no length that it reads: hiredis did, which
+/// became CVE-2021-32765.
 struct RESPParser {
   /// What a reply may contain.
   struct Bounds {
@@ -43,7 +43,7 @@ struct RESPParser {
     bytes.append(contentsOf: more)
   }
 
-  /// The next complete reply. Nil until more bytes have arrived. After an error the connection is of no more use.
+  /// The next complete reply. Nil until more bytes have arrived. After an error the connection is unusable.
   mutating func next() throws(Failure) -> RESPValue? {
     while let value = try element() {
       guard let whole = close(value) else { continue }

@@ -1,5 +1,5 @@
 #if Redis
-/// A reply in version 2 of Redis's protocol, which Redis, Valkey and their like all speak.
+/// A reply in version 2 of Redis's protocol, which Redis, Valkey and similar servers all speak.
 enum RESPValue: Hashable, Sendable {
   case simple(String)
   case error(String)

@@ -15,9 +15,9 @@ let clockScript = #"""
     return call('ZRANGEBYLEX', key, '[' .. prefix, '(' .. prefix .. '\255', 'LIMIT', 0, most)
   end
 
-  -- The clock of all leases and rates: the server's, without its steps. A clock that went back goes on from where it was.
-  -- While programs are there, one of them calls at least every third of a lease: a longer silence was a step of the clock
-  -- or a pause of the server, and counts as no time, so that no lease ends by it.
+  -- The clock of all leases and rates: the server's clock without its steps. If the server's clock goes back, this one
+  -- continues from where it was. While programs are connected, one of them calls at least every third of a lease. A
+  -- longer silence is therefore a step of the clock or a pause of the server. It counts as no time, and ends no lease.
   local function clock(last, offset)
     local t = call('TIME')
     local now = t[1] * 1000000 + t[2] + offset
@@ -38,7 +38,7 @@ let clockScript = #"""
     local deadline = call('ZSCORE', sessions, session)
     return deadline and (tonumber(deadline) >= now or now < grace)
   end
-  -- A tick is "epoch.generation". A packet that is late comes with an old one.
+  -- A tick is "epoch.generation". A late packet contains an old tick.
   local function current()
     return alive(me) and call('HGET', ticks, me) == tick and tick:match('^(%d+)%.') == epoch
   end

@@ -1,6 +1,6 @@
 #if Redis
-// configure: ARGV[5] is the version, then scopes and rules in pairs. Only a higher version has an effect. A namespace that
-// nothing has used is marked, so that its first program need not learn.
+// configure: ARGV[5] is the version, then scopes and rules in pairs. Only a higher version has an effect. An unused
+// namespace is marked, so that its first program starts without learning.
 let configureScript = #"""
   if not call('HGET', meta, 'run') then call('HSET', meta, 'run', 'init') end
   local set = 0

@@ -1,11 +1,12 @@
 #if Redis
-// Permits. A class is "SCOPE UNITS SCOPE UNITS…|BUDGET:UNITS,…": what a permit counts in, in all of it or in none. A session
-// that waits for permits of a class has one entry in the line of each of the class's scopes.
+// Permits. A class is "SCOPE UNITS SCOPE UNITS…|BUDGET:UNITS,…": the scopes and budgets in which a permit counts, in all
+// of them or in none. A session that waits for permits of a class has one entry in the line of each of the class's
+// scopes.
 let permitsScript = #"""
   local ahead = 1000000    -- how long before its start a permit may be granted, in microseconds
   local retry = nil        -- when a start becomes possible that a rate or a budget forbids now
   local learning = learn > now
-  -- Since when a wish waits that comes now. A line is in the order of these texts, hence the leading zeros.
+  -- The time since which a wish that arrives now waits. A line is sorted by these texts, hence the leading zeros.
   local since = string.format('%016.0f', now)
 
   local function scopes(class) return class:match('^[^|]*'):gmatch('(%S+) (%d+)') end
@@ -35,7 +36,7 @@ let permitsScript = #"""
     local _, age = wish(field)
     if age then forget(field, class, age) end
   end
-  -- Whose first wish comes to the end of the line keeps its place while it has wishes.
+  -- A session's first wish goes to the end of the line. The session keeps this place as long as it has wishes.
   local function register(session, class, number)
     if number <= 0 then return unregister(session, class) end
     local field = session .. '\t' .. class
@@ -53,14 +54,14 @@ let permitsScript = #"""
     local at, reserved = now, ahead
     for scope, units in scopes(class) do
       local room = rule(scope).limit - num(call('HGET', used, scope))
-      -- What weighs more than the limit runs alone.
+      -- A permit that weighs more than the limit runs alone.
       if math.min(tonumber(units), rule(scope).limit) > room then return nil, scope end
     end
     local tail = class:match('|(.*)$') or ''
     for scope in scopes(class) do
       for name, units in tail:gmatch('([^:,]+):(%d+)') do
         local budget = rule(scope).budgets[name]
-        -- Budgets count from now on: what is charged to them starts at once.
+        -- Budgets are charged now, so a permit that is charged to one must start at once.
         if budget then
           reserved = 0
           local wait = affordable(scope, name, budget, tonumber(units))
@@ -91,7 +92,7 @@ let permitsScript = #"""
     local field = session .. '\t' .. class
     local number, age = wish(field)
     if num(number) > 1 then
-      -- Behind all others for the next one: programs take turns.
+      -- The session waits for its next permit behind all others: programs take turns.
       for scope in scopes(class) do
         call('ZREM', waiting, line(scope, age, field))
         call('ZADD', waiting, 0, line(scope, since, field))
@@ -104,7 +105,7 @@ let permitsScript = #"""
     if session ~= me then call('PUBLISH', channel .. session, '1') end
   end
 
-  -- Hands the permits of a scope that are free to those who have waited longest, at most 64 in a call.
+  -- Grants the free permits of a scope to the sessions that have waited longest, at most 64 in a call.
   local function pump(scope)
     if learning then return end
     -- The head of the line is usually all that is needed. More is read only if other scopes hold up all of it.
@@ -122,7 +123,7 @@ let permitsScript = #"""
             grant(session, class, at)
             left, again = left - 1, true
           elseif blocked == scope then
-            -- What is behind must not overtake what needs more of this scope.
+            -- The sessions behind must not overtake one that needs more of this scope.
             isBlocked = true
             break
           end
@@ -134,8 +135,8 @@ let permitsScript = #"""
     until not again
   end
 
-  -- Removes what a session had, at most 128 of each kind: the rest is left to the next call. After an unclean end its
-  -- permits stay counted for the scope's quarantine.
+  -- Removes everything that a session has, at most 128 of each kind: the rest is left to the next call. After an
+  -- unclean end its permits stay counted for the scope's quarantine.
   local function drop(session, isUnclean)
     local isAll, freed = true, {}
     local function each(kind, action)

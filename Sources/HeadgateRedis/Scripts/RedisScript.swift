@@ -1,8 +1,8 @@
 #if Redis
 /// A script that Redis runs as one step. Each is the common part, then a body of its own.
 ///
-/// The scripts use the keys that they are given and no others, as Redis's cluster and its like require. What belongs to
-/// one program is therefore in fields of a few keys, and ordered sets serve as indexes of these fields.
+/// The scripts use the keys that they are given and no others, as Redis Cluster and similar systems require. The data
+/// of each program is therefore in fields of a few keys, and ordered sets serve as indexes of these fields.
 struct RedisScript: Sendable {
   let name: String
   let source: String

@@ -1,7 +1,7 @@
 #if Redis
-// Limits. A rule is "limit|quarantine|count:window,…|budget:units:window,…" with times in microseconds; an empty limit is
-// none. The field of a scope is the rule in force; the field "!" and the scope is what `share init` has set, after its
-// version and a space.
+// Limits. A rule is "limit|quarantine|count:window,…|budget:units:window,…" with times in microseconds. An empty limit
+// means that there is none. The field with a scope's name has the rule in force. The field with "!" before the name has
+// the rule that `share init` has set, after its version and a space.
 let rulesScript = #"""
   local parsed = {}
   local function rule(scope)
@@ -46,7 +46,7 @@ let rulesScript = #"""
       .. table.concat(rates, ',') .. '|' .. table.concat(budgets, ',')
   end
 
-  -- Renews the rule in force from what is set, or from what the programs that are there have declared.
+  -- Renews the rule in force: the one that was set, or else the strictest of what connected programs have declared.
   local function resolve(scope)
     local spec = call('HGET', rules, '!' .. scope)
     if spec then
@@ -88,7 +88,7 @@ let rulesScript = #"""
     end
   end
 
-  -- A budget is counted in sixty parts of its window and one more, so that every window is inside of what is counted.
+  -- A budget is counted in sixty parts of its window and one more, so that the parts always cover a whole window.
   local function part(scope, name, budget, moment)
     local length = math.ceil(budget.window / 60)
     local number = math.floor(moment / length)

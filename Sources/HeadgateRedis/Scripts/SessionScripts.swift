@@ -10,8 +10,8 @@ let attachScript = #"""
     epoch = text(math.max(num(known[2]), math.floor(now / 1000)) + 1)
     call('HSET', meta, 'run', run, 'epoch', epoch)
   elseif not known[1] or known[1] == 'init' or (run ~= '' and known[1] ~= run) then
-    -- A restart, another server, or an empty one, even if that was configured again. Milliseconds, since a server that has
-    -- lost everything must not come to an epoch that was before.
+    -- A restart, another server, or an empty one, even if that was configured again. The epoch is at least the time in
+    -- milliseconds, since a server that has lost everything must not reuse an earlier epoch.
     epoch = text(math.max(num(known[2]) + 1, num(tick) + 1, math.floor(now / 1000)))
     learn, grace, learning = now + lease, now + lease, true
     local survivors = call('ZCARD', sessions)
@@ -56,7 +56,7 @@ let attachScript = #"""
   return { tick, learning and learn - now or 0, confirmed }
   """#
 
-// step: everything that a program has to say, in one call. From ARGV[5] on:
+// step: everything that a program has to report, in one call. From ARGV[5] on:
 //   d SCOPE RULE | w CLASS NUMBER (wanted now) | r CLASS NUMBER (released) | s CLASS MOMENT BUDGET CHARGED USED (settled)
 // It renews the lease and returns the permits granted since the last step: class, start and moment of each.
 let stepScript = #"""
@@ -87,7 +87,7 @@ let stepScript = #"""
       touch(name)
       i = i + 3
     else
-      -- A refund is bounded by what was charged, and by what that part of the window has.
+      -- A refund is bounded by what was charged, and by what is still counted in that part of the window.
       local charged, spent = tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5])
       for scope in scopes(name) do
         local budget = rule(scope).budgets[ARGV[i + 3]]

@@ -2,9 +2,9 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-// The texts of the scripts for demands and limits. The comments of the scripts describe them.
+// The texts in which the scripts get demands and limits. The comments of the scripts describe them.
 
-/// What a demand counts in, and the rules that the asking program has for it.
+/// The scopes and budgets in which a demand counts, and the rules for them that the requesting program has configured.
 struct PermitClass: Sendable {
   let name: String
   let rules: [(scope: String, rule: String)]
@@ -68,7 +68,7 @@ struct PermitClass: Sendable {
     (nanoseconds + max((nanoseconds + 49) / 50, spread.wholeNanoseconds) + 999) / 1000
   }
 
-  /// Percent-encodes what has a meaning in the scripts or in Redis's key names.
+  /// Percent-encodes characters that have a meaning in the scripts or in Redis's key names.
   static func escaped(_ text: String) -> String {
     let special = Set("%|{},!".utf8)
     return URLText.percentEncoded(text.utf8) { _, byte in byte > 32 && byte < 127 && !special.contains(byte) }

@@ -2,8 +2,8 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// The connection of this program to Redis, on a thread of its own, which is busy only while permits are waited for or
-/// held: a program that is idle for a lease leaves Redis alone.
+/// The connection of this program to Redis, on a thread of its own. The thread is busy only while the program waits for
+/// permits or holds some: a program that has been idle for the time of a lease sends nothing to Redis.
 final class RedisLink: CoordinatorLink {
   private enum Phase { case up, down, ended }
 
@@ -114,10 +114,10 @@ final class RedisLink: CoordinatorLink {
     state.withLock { body(&$0.ledger) }
   }
 
-  /// Whether the link was shut down and has nothing left to hold.
+  /// Whether the link was shut down and no permit is held any more.
   var isOver: Bool { state.withLock { $0.phase == .ended && $0.ledger.held.isEmpty } }
 
-  /// Redis can't be reached: what waits is told so.
+  /// Redis can't be reached. The waiting requests are told so.
   func goDown(_ text: String) {
     let waits = state.withLock { state -> [RedisWait] in
       guard state.phase != .ended else { return [] }
@@ -148,7 +148,7 @@ final class RedisLink: CoordinatorLink {
         continue
       }
       if grant.wait > .zero {
-        // A start that a rate has reserved.
+        // A rate has reserved a later start.
         _ = TimerThread.deadlines.schedule(after: grant.wait) { wait.end(.success(permit)) }
       } else {
         wait.end(.success(permit))

@@ -31,14 +31,14 @@ final class RedisSession {
   private let lease: Duration
   private let run: String
   private(set) var tick = ""
-  /// Until when no other program is granted what this one holds.
+  /// The time until which no other program is granted what this one holds.
   private(set) var validUntil: ContinuousClock.Instant
 
   /// Connects.
   ///
   /// - Parameters:
-  ///   - isFirst: Whether the program was not connected before. Otherwise, where INFO is refused, the server may have
-  ///     restarted.
+  ///   - isFirst: Whether this is the program's first connection. On a later one, if the server refuses INFO, the
+  ///     server may have restarted.
   ///   - validUntil: The end of the lease under which the program holds permits.
   init(
     _ url: RedisURL, namespace: String, name: String, lease: Duration, isFirst: Bool,
@@ -70,7 +70,7 @@ final class RedisSession {
     return found
   }
 
-  /// Declares what the program holds. Its permits are valid from now on as far as they are confirmed.
+  /// Declares what the program holds. After that only the permits that Redis confirms are valid.
   ///
   /// - Parameter sequence: A number that is higher with each declaration of the program, so that one that was delayed
   ///   on an earlier connection has no effect.
@@ -89,7 +89,7 @@ final class RedisSession {
     return Attached(learning: .microseconds(left), confirmed: confirmed)
   }
 
-  /// Tells the news, renews the lease, and takes what was granted. Nil if the session has ended.
+  /// Reports the news, renews the lease, and takes the permits that were granted. Nil if the session has ended.
   func step(_ news: [String]) throws(RedisError) -> Step? {
     let before = validUntil
     let reply = try renewing { () throws(RedisError) in try run(.step, tick, news) }

@@ -4,9 +4,10 @@ import HeadgateThreads
 
 /// The thread of a link. It connects, renews, and connects again after a failure.
 final class RedisThread {
-  /// How long Redis is sought before requests are told that it can't be reached, unless a lease is valid for longer.
+  /// How long the thread tries to connect before requests are told that Redis can't be reached, unless a lease is valid
+  /// for longer.
   private static let patience = Duration.seconds(2)
-  /// How often a program that waits asks, should a hint be lost.
+  /// How often a waiting program asks, in case a hint was lost.
   private static let interval = Duration.milliseconds(250)
 
   private let link: RedisLink
@@ -89,7 +90,7 @@ final class RedisThread {
       }
       let lost = link.withLedger { $0.keepOnly(attached.confirmed, validUntil: endOfLease, now: .now) }
       if lost == 0 { return }
-      // What was confirmed of them in part is returned by declaring again.
+      // A permit is lost even if Redis has confirmed a part of it. The next declaration returns that part.
       warn(ofLost: lost)
     }
   }
@@ -99,7 +100,7 @@ final class RedisThread {
     HeadgateLog.warn(.dispatcher, "The lease at \(url) had ended: \(count) requests go on without a permit")
   }
 
-  /// Steps until the program is idle for a lease.
+  /// Steps until the program has been idle for the time of a lease.
   private func serve(_ session: RedisSession) throws(RedisError) {
     var renewal = Deadline.after(lease / 3)
     var asking = Deadline.now

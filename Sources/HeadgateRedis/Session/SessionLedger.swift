@@ -62,10 +62,10 @@ struct SessionLedger {
     settled.append(["s", name, moment, budget, "\(charged)", "\(used)"])
   }
 
-  /// Asks again for everything that waits: another program may have missed to hand it over.
+  /// Repeats all waiting requests: another program may have failed to pass permits on.
   mutating func repeatWishes() { wanted.formUnion(waits.keys) }
 
-  /// The news, as arguments of the step script, at most some hundred at a time.
+  /// The news, as arguments of the step script. At most 64 of the waiting classes are included at a time.
   mutating func takeNews() -> [String] {
     var words: [String] = []
     for scope in undeclared { words += ["d", scope, rules[scope] ?? "|0||"] }
@@ -81,10 +81,11 @@ struct SessionLedger {
     return words
   }
 
-  /// The units held by scope, for a new session, which must be told everything, and the number of permits forgotten.
+  /// The units held in each scope, to be declared to a new session, and the number of permits forgotten. Rules and
+  /// waiting requests become news again, since the new session does not know them.
   ///
-  /// When the lease has ended, others may hold the same permits, and a server that learns would believe the claim: then
-  /// nothing is claimed.
+  /// If the lease has ended, others may hold the same permits, and a server that is learning would believe the claim.
+  /// Therefore nothing is claimed then.
   mutating func claims(
     validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
   ) -> (claims: [String: Int], lost: Int) {
@@ -104,14 +105,14 @@ struct SessionLedger {
     return held.count
   }
 
-  /// Forgets permits that Redis has given to others, and all if the claim may have come when the lease had ended.
-  /// Returns how many.
+  /// Forgets permits that Redis has given to others, and all permits if the lease may have ended before the claim
+  /// arrived. Returns how many.
   mutating func keepOnly(
     _ confirmed: [String: Int], validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
   ) -> Int {
     guard now < validUntil else { return forgetAll() }
     var left = confirmed
-    // What was released since the claim is still counted by Redis, until the next step.
+    // Redis still counts the permits that were released since the claim, until the next step.
     for (name, count) in released {
       for (scope, units) in PermitClass.scopes(name) { left[scope, default: 0] -= units * count }
     }
