@@ -136,7 +136,7 @@ public final class CurlTransport: Transport {
     return await names.waitForAnswer(name, within: request.connectTimeout)
   }
 
-  /// Makes all calls of ``lookUpName(for:)`` return, now and from now on.
+  /// Makes all present and later calls of ``lookUpName(for:)`` return at once.
   package func stopWaitingForNames() { names.stopWaiting() }
 
   private func nameToLookUp(for request: DispatchRequest) -> String? {
@@ -144,7 +144,7 @@ public final class CurlTransport: Transport {
     return request.endPoint.nameToLookUp
   }
 
-  /// Leases all sockets from the gate from now on.
+  /// Leases every socket that is opened after this call from the gate.
   public func use(_ sockets: GateSockets) {
     let joined = loops.map { sockets.join($0) }
     leases.withLock { $0 = joined }

@@ -66,7 +66,7 @@ struct ChecksumTable: Sendable {
     }
     let known = sums.updateValue(sum.checksum, forKey: sum.name)
     guard known == nil || known == sum.checksum else {
-      return "line \(line.number) has another checksum for \"\(ShownText.of(sum.name))\" than an earlier line"
+      return "line \(line.number) and an earlier line have different checksums for \"\(ShownText.of(sum.name))\""
     }
     return nil
   }

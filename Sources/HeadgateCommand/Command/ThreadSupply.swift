@@ -5,7 +5,7 @@ import HeadgateThreads
 /// Checks whether the process can have the threads that it needs.
 ///
 /// Checked before the first of them is needed, because libdispatch, which runs Swift's tasks, can't handle a refusal.
-/// It tries again once a second as long as the system refuses, and the command would hang silently.
+/// It tries again once a second for as long as the system refuses, and meanwhile the command would hang silently.
 enum ThreadSupply {
   /// One thread for each processor that the process may use (tasks), and one each for signals, libdispatch's own
   /// events, timers, the list, the network, and the output.

@@ -55,7 +55,7 @@ struct FetchCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "Retry a URL this many times after a network failure (no connection, a refused connection, a truncated body) "
         + "or a status of 408, 429, 502, 503 or 504, with increasing waits, or at the end of the host's pause. "
-        + "A body of which a part was written to standard output is not retried. (default: 0)",
+        + "A body that was partly written to standard output is not retried. (default: 0)",
       valueName: "n"
     ),
     transform: OptionValue.retries
@@ -146,7 +146,7 @@ struct FetchCommand: AsyncParsableCommand {
       throw ValidationError("--retry-unsafe applies to repeated requests: give --retry N or --session FILE too.")
     }
     guard !session.newer || sending.sentMethod == .get && sending.source == nil else {
-      throw ValidationError("-N requests what has changed, which needs GET without a body; leave it out.")
+      throw ValidationError("-N needs GET without a body; leave -N out, or -X, -d and --json.")
     }
     guard log != "-" || hasFiles else {
       throw ValidationError(

@@ -161,7 +161,7 @@ extension FetchRun {
     }
   }
 
-  /// Requests what is missing of a body, with as many retries as the options allow.
+  /// Requests the missing part of a body, with as many retries as the options allow.
   private func transfer(
     _ job: FetchJob, _ part: PartWriter, _ plan: SessionState.Plan, _ session: Session
   ) async throws -> FetchOutcome {

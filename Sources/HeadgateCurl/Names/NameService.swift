@@ -96,7 +96,7 @@ final class NameService: Sendable {
     }
   }
 
-  /// Ends the waits of all tasks, now and from now on.
+  /// Ends the waits of all tasks. Later waits end at once.
   func stopWaiting() {
     let tasks = state.withLock { state in
       state.keepsWaiting = false
