@@ -51,7 +51,7 @@ package final class LogOutput: @unchecked Sendable {
     let depth = headgate_log_depth()
     guard depth < 2 else { return }
     defer { headgate_set_log_depth(depth) }
-    // A thread that saw the source enabled also sees a delegate that was set before it was enabled.
+    // A thread that saw the source enabled also sees a delegate that was set before the source was enabled.
     atomicMemoryFence(ordering: .acquiring)
     // Relaxed is enough: the delegate itself is read under the lock.
     if depth == 0, hasDelegate.load(ordering: .relaxed), let delegate {

@@ -69,8 +69,8 @@ public final class BlockingQueue<Element: ~Copyable>: @unchecked Sendable {
 
   /// Closes the queue: no more elements can be put. Remaining elements can still be taken.
   ///
-  /// All waiters are woken: each waiting put is refused, and each waiting take fails. So is every later put, and so
-  /// does every later take once the queue is empty. Closing again has no effect.
+  /// All waiters are woken: each waiting put is refused, and each waiting take fails. Later puts are refused too, and
+  /// later takes fail once the queue is empty. Closing again has no effect.
   public func close() {
     core.close()
     rendezvous?.close()
