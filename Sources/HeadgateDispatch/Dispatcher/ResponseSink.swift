@@ -17,7 +17,7 @@ protocol ResponseSink: AnyObject, Sendable {
   /// `answer`, and the request does not end before that.
   func asks(about head: ResponseHead) -> Bool
 
-  /// Upload progress. May be called at any time, also during another call; ignored after the end.
+  /// Upload progress. May be called at any time, even during another call; ignored after the end.
   func sent(_ progress: TransferProgress)
 
   /// The head of the response to deliver. Not called for redirects that are followed.

@@ -67,8 +67,8 @@ public struct URLDispatchOperation: Sendable, Hashable {
   /// requests. Its `timeout` then ends with the response's head, or at once if the head has arrived; `idleTimeout`
   /// stays in force. Never ends the request, and never overtakes a request that waits for the long lane. O(1).
   ///
-  /// - Returns: True if the request is now in the long lane, also if it already was. False if the lane is full (the
-  ///   request continues as a short one), or if the request is not running.
+  /// - Returns: True if the request is now in the long lane, or already was. False if the lane is full (the request
+  ///   continues as a short one), or if the request is not running.
   @discardableResult
   public func moveToLong() -> Bool { operation.moveToLong() }
 

@@ -10,9 +10,9 @@ import HeadgateThreads
 ///     }
 ///     let dispatcher = try URLDispatcher(interceptors: [tokens])
 ///
-/// **Scope.** Only requests to the given end-points get the token, also after redirects; no other server receives it.
-/// It is sent over TLS or to this machine only: other plain http requests go without the token unless `overPlainHTTP`
-/// is set. A request with an `Authorization` field of its own keeps that field.
+/// **Scope.** Only requests to the given end-points get the token, including those that a redirect leads there; no
+/// other server receives it. It is sent over TLS or to this machine only: other plain http requests go without the
+/// token unless `overPlainHTTP` is set. A request with an `Authorization` field of its own keeps that field.
 ///
 /// **Fetching.** A token is fetched before the first request, shortly before the current one expires (`leeway`), and
 /// when a server answers 401. Requests that get a 401 at the same time share one fetch, and so do requests prepared
@@ -60,8 +60,8 @@ public final class BearerTokens: RequestInterceptor {
   /// Creates an interceptor for requests chosen by a closure.
   ///
   /// - Parameters:
-  ///   - isMeant: Whether a request gets the token. Called for each request before it is sent, also after redirects;
-  ///     must return at once. Check ``DispatchRequest/isSecure`` too, or the token may be sent unencrypted.
+  ///   - isMeant: Whether a request gets the token. Called for each request before it is sent, including after
+  ///     redirects; must return at once. Check ``DispatchRequest/isSecure`` too, or the token may be sent unencrypted.
   ///   - token: The first token, for example one stored by an earlier run. Nil: it is fetched.
   ///   - leeway: How long before its expiry a token is replaced. Limited to half of the token's lifetime.
   ///   - fetch: Fetches a token. Called in a task of its own, one call at a time. Returns nil if no token is

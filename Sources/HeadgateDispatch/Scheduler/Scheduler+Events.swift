@@ -208,7 +208,7 @@ extension Scheduler {
 
   /// The transport has observed whether an end-point's sockets carry several requests at a time. If they do, its limit
   /// on requests applies to running requests; otherwise its limit on connections does. Ends no request. Forgotten when
-  /// the end-point has been idle for long. O(1) plus the requests that start.
+  /// the end-point has been idle for a long time. O(1) plus the requests that start.
   package mutating func setMultiplexing(_ multiplexes: Bool, at endPoint: EndPoint) {
     defer { checkInvariants() }
     guard let place = endPoints.slot(of: endPoint), endPoints[place].multiplexes != multiplexes else { return }

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// What a request needs to start, besides a permit of its end-point.
+/// What a request needs in order to start, besides a permit of its end-point.
 package struct StartNeeds: Sendable {
   /// Without duplicates.
   let scopes: [RequestScope]

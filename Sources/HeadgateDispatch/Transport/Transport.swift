@@ -15,8 +15,8 @@ public protocol Transport: Sendable {
 
   /// Starts one exchange: one request, one response.
   ///
-  /// May be called from any thread, also inside `events`. The transport may call `events` before this returns. It
-  /// must call ``ExchangeEvents/ended(_:)`` exactly once, in every case.
+  /// May be called from any thread, even inside a call of `events`. The transport may call `events` before this
+  /// returns. It must call ``ExchangeEvents/ended(_:)`` exactly once, in every case.
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl
 
   /// Sets the gate's sockets, from which the transport leases each socket before it opens it: see ``GateSockets``.
