@@ -1,3 +1,4 @@
+import HTTPTypes
 import HeadgateDispatch
 import HeadgateTesting
 import HeadgateThreads
@@ -40,6 +41,27 @@ import Testing
     second.dispatchShort(request) { responses.add($0) }
     await second.shutDown(.drain)
     #expect(responses.values.map(\.code) == [.shutDown])
+    await bench.dispatcher.shutDown()
+  }
+
+  @Test("a dispatcher with a shared gate drains: an end-point that is stopped meanwhile ends what waits there")
+  func drainsDuringPause() async throws {
+    let (bench, second, transport) = try pair(requests: 1)
+    let (waiting, redirected) = (Responses(), Responses())
+    let stopped = try bench.request()
+    bench.send(stopped, into: Responses())
+    second.dispatchShort(stopped) { waiting.add($0) }
+    second.dispatchShort(try bench.request("http://elsewhere.example/")) { redirected.add($0) }
+    second.beginShutDown(.drain)
+    #expect(waiting.values.isEmpty)
+    bench.dispatcher.gate.pause(stopped.endPoint)
+    #expect(waiting.values.map(\.code) == [.shutDown])
+    // The other one comes there by a redirect.
+    transport.takeStarted()?.respond(302, [.location: stopped.url])
+    #expect(redirected.values.map(\.code) == [.shutDown])
+    await second.shutDown(.drain)
+    bench.transport.takeStarted()?.respond()
+    bench.dispatcher.gate.resume(stopped.endPoint)
     await bench.dispatcher.shutDown()
   }
 

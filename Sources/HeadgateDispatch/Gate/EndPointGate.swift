@@ -142,8 +142,12 @@ public final class EndPointGate: Sendable {
   // MARK: Manual control
 
   /// Stops an end-point: no request starts there until ``resume(_:)``. Running requests may finish. Waiting requests
-  /// keep their places and their deadlines. If the gate closes, they end with `shutDown`, since they would never run.
-  public func pause(_ endPoint: EndPoint) { perform { $0.setPaused(true, at: endPoint) } }
+  /// keep their places and their deadlines. If the gate or their dispatcher closes, they end with `shutDown`, since they
+  /// would never run. O(n) in the requests that wait or run there.
+  public func pause(_ endPoint: EndPoint) {
+    perform { $0.setPaused(true, at: endPoint) }
+    for client in clients(at: endPoint) { client.stopped() }
+  }
 
   /// Resumes an end-point that was stopped. All requests that fit start now.
   public func resume(_ endPoint: EndPoint) { perform { $0.setPaused(false, at: endPoint) } }

@@ -16,6 +16,9 @@ package protocol GateClient: AnyObject, Sendable {
   /// pass before the end of the pause, or if the end-point was given up.
   func sleeps(_ reason: WaitReason, isGivenUp: Bool)
 
+  /// The client's end-point was stopped manually. A client that waits ends if its dispatcher is closed.
+  func stopped()
+
   /// The client must end soon, whether it waits or runs: the gate closes at once, or its requests are cancelled as a
   /// group.
   func asked(toEndBecause error: DispatchError)

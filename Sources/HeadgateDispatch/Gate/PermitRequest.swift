@@ -142,6 +142,7 @@ public final class PermitRequest: GateClient, Sendable {
   }
 
   package func admitted() {}
+  package func stopped() {}
   package func turnedAway(_ code: DispatchError.Code) { end(with: code) }
 
   package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {

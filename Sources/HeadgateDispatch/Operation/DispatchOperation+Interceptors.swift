@@ -63,6 +63,7 @@ extension DispatchOperation {
     }
     if let refusal { fail(refusal) }
     core.endIfMissed(self)
+    stopped()
   }
 
   private func reviewing(_ kept: KeptResponse, _ end: ExchangeEnd) async {

@@ -159,7 +159,7 @@ final class DispatchOperation: Sendable {
     }
     if let refusal { return refusal }
     // A dispatcher that shares its gate may have closed in the meantime, and can't have seen this operation.
-    if core.isClosed, !isOnBehalf { fail(DispatchError(.shutDown)) }
+    if isOnBehalf { stopped() } else if core.isClosed { fail(DispatchError(.shutDown)) }
     return nil
   }
 
@@ -268,7 +268,9 @@ final class DispatchOperation: Sendable {
       // It still holds the permit, even if a decision has withdrawn the ticket in the meantime.
       fail(refusal.error(at: next.endPoint))
       core.gate.finish(ticket)
-    case .moved: observeReason(ticket)
+    case .moved:
+      observeReason(ticket)
+      stopped()
     }
   }
 
@@ -367,6 +369,13 @@ extension DispatchOperation: GateClient {
   package func admitted() { sink.accepted() }
   package func turnedAway(_ code: DispatchError.Code) { fail(DispatchError(code)) }
   package func asked(toEndBecause error: DispatchError) { fail(error) }
+
+  /// A dispatcher that drains on a shared gate does not wait for a request that would never run. Called when its
+  /// end-point is stopped, and when it comes to another end-point, which may have been stopped before.
+  package func stopped() {
+    guard core.isClosed, core.gate.isPaused(endPoint) else { return }
+    fail(DispatchError(.shutDown), onlyIfWaiting: true)
+  }
 
   package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
     // It may have been granted its permit in the meantime.
