@@ -92,8 +92,26 @@ import Testing
   @Test func `A name of marks that belong together is cut in one pass`() {
     let flags = String(repeating: "%F0%9F%87%A6", count: 5000)
     #expect(FileName.of("http://a/" + flags).utf8.count == FileName.longest)
-    #expect(FileName.of("http://a/x" + String(repeating: "%CC%81", count: 300)) == "index.html")
-    #expect(FileName.of("http://a/x" + String(repeating: "%CC%81", count: 150) + ".htaccess") == "_htaccess")
+  }
+
+  @Test func `A character that is longer than a name is cut too`() {
+    let marks = String(repeating: "%CC%81", count: 150)
+    #expect(FileName.of("http://a/x" + marks).utf8.elementsEqual(("x" + String(repeating: "\u{301}", count: 119)).utf8))
+    let name = FileName.of("http://a/x" + marks + ".htaccess")
+    #expect(
+      name.utf8.count == FileName.longest && name.utf8.starts(with: "x\u{301}".utf8) && name.hasSuffix(".htaccess"))
+    // Each belongs to the character after it, here to the question mark.
+    let prefixes = FileName.of("http://a/" + String(repeating: "%D8%80", count: 118) + "?\u{301}\u{301}\u{301}")
+    #expect(prefixes.utf8.elementsEqual((String(repeating: "\u{600}", count: 118) + "?\u{301}").utf8))
+  }
+
+  @Test(arguments: [
+    ("http://a/b%D8%80.txt", "b\u{600}", "txt"), ("http://a/b.txt?\u{301}c", "b?\u{301}c", "txt"),
+    ("http://a/b.txt%D8%80?c", "b.txt\u{600}?c", ""), ("http://a/b%D8%80.x?c", "b\u{600}?c", "x"),
+  ])
+  func `A stem has all of a name but its extension`(url: String, stem: String, ext: String) {
+    let parts = FileName.Parts(ofURL: url)
+    #expect(parts.stem.utf8.elementsEqual(stem.utf8) && parts.ext == ext, "\(parts)")
   }
 
   @Test func `No name is that of a file in the making`() {

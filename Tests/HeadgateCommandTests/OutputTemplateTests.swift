@@ -55,6 +55,14 @@ import Testing
     #expect(try path(template, url) == expected)
   }
 
+  @Test(arguments: ["x{path}/{name}", "x{path}{path}/{name}", "{n}{name}", "{host}/{n}{stem}"])
+  func `No part of a path is empty, even if it is one long character`(template: String) throws {
+    let marks = String(repeating: "%CC%81", count: 120)
+    let path = try path(template, "http://a/\(marks)/\(marks)")
+    let parts = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    #expect(parts.allSatisfy { (1...FileName.longest).contains($0.count) }, "\(parts.map(\.count))")
+  }
+
   @Test func `No part of a path and no path is longer than systems take`() throws {
     let long = String(repeating: "x", count: 300)
     for template in ["{path}/{name}", "a{name}{name}{name}", "{host}{path}/{stem}{stem}.{ext}"] {

@@ -71,7 +71,9 @@ enum FileName {
     private init(_ name: String, file: String) {
       self.name = name
       let ext = FileName.pathExtension(of: file)
-      stem = String(file.dropLast(ext.count)) + String(name.dropFirst(file.count))
+      // By bytes: the first character of the extension or of the query may be a part of the one before it.
+      let stem = file.utf8.dropLast(ext.utf8.count) + name.utf8.dropFirst(file.utf8.count)
+      self.stem = String(decoding: stem, as: UTF8.self)
       self.ext = String(ext.dropFirst())
     }
   }
@@ -173,13 +175,24 @@ enum FileName {
     return isPlain ? String(decoding: tail[dot...], as: UTF8.self) : ""
   }
 
-  /// As many whole characters as fit. They are counted from the front, which takes one pass over the text. From the
-  /// back, finding the start of each character may take a pass of its own.
+  /// As many whole characters as fit, but at least a part of the first one, which may have any number of marks. They are
+  /// counted from the front, which takes one pass over the text. From the back, finding the start of each character may
+  /// take a pass of its own.
   static func start(of name: String, atMost most: Int) -> String {
     var start = ""
     for character in name {
       guard start.utf8.count + character.utf8.count <= most else { break }
       start.append(character)
+    }
+    return start.isEmpty ? scalars(of: name, atMost: most) : start
+  }
+
+  private static func scalars(of name: String, atMost most: Int) -> String {
+    var (start, count) = ("", 0)
+    for scalar in name.unicodeScalars {
+      count += UTF8.width(scalar)
+      guard count <= most else { break }
+      start.unicodeScalars.append(scalar)
     }
     return start
   }
