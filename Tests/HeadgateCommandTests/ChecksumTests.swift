@@ -42,7 +42,8 @@ import Testing
     let sum = String(repeating: "ab", count: 32)
     for (line, name) in [
       ("\(sum)  x", "x"), ("\(sum) *x y", "x y"), ("\(sum)  ./a/x", "a/x"), ("\\\(sum)  a\\\\n\\nb", "a\\n\nb"),
-      ("SHA256 (x (1) = y) = \(sum)", "x (1) = y"),
+      ("SHA256 (x (1) = y) = \(sum)", "x (1) = y"), ("\\\(sum)  a\\n\u{301}\\\\\u{301}", "a\n\u{301}\\\u{301}"),
+      ("SHA256 (\u{301}) = \(sum)", "\u{301}"),
     ] {
       #expect(ChecksumLine(line)?.name == name && ChecksumLine(line)?.checksum == Checksum(sum), "\(line)")
     }

@@ -109,6 +109,14 @@ import Testing
 
   @Test func `What is packed twice, or begins as gzip does and is none, is told`() {
     #expect(read(Packed.gzip(Packed.gzip("http://a/1\n")), by: 1000).end == "gzip")
+    let starts: [[UInt8]] = [[0x28, 0xB5, 0x2F, 0xFD, 1], [0xFD, 0x37, 0x7A, 0x58, 1], Array("BZh9".utf8)]
+    for (start, format) in zip(starts, ["zstd", "xz", "bzip2"]) {
+      for size in 1...5 {
+        #expect(read(start, by: size).end == format && read(Packed.gzip(start), by: size).end == format)
+        let text = read(start.prefix(2) + Array("\nhttp://a/".utf8), by: size)
+        #expect(text.end == "end" && text.lines.last?.line == .url("http://a/"))
+      }
+    }
     for size in [1, 2] {
       let text = read([0x1F] + Array("http://a/\nhttp://a/\n".utf8), by: size)
       #expect(text.lines.count == 2 && text.end == "end")

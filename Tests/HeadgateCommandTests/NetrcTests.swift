@@ -67,6 +67,7 @@ import Testing
     ("\nmachine a login b\npassword", "line 3: nothing follows the word password"),
     ("machine a login \"b\npassword c", "line 1: a closing quotation mark is missing"),
     ("machine a login \"b\\", "line 1: a closing quotation mark is missing"),
+    ("machine a login \"b\\\n\"\npassword", "line 3: nothing follows the word password"),
   ])
   func `What is broken is told by its line, without its text`(text: String, message: String) {
     let error = #expect(throws: OptionError.self) { try credentials(text) }

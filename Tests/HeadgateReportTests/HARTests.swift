@@ -11,7 +11,7 @@ import Testing
 
   @Test func `An entry has what HAR 1.2 asks for, with the queue as blocked`() throws {
     let log = Samples.log([
-      "url": "https://a.example/x?q=a%20b&q=c+d&e", "tls": 0.06, "attempts": 2, "queued": 0.5, "ran": 0.2,
+      "url": "https://a.example/x?q=a%20b&q=c+d&e&f=%+5%4&g=%2B", "tls": 0.06, "attempts": 2, "queued": 0.5, "ran": 0.2,
       "first_byte": 0.15,
     ])
     let har = try parsed(log)
@@ -28,7 +28,7 @@ import Testing
       #expect(request[name] != nil)
     }
     let query = try #require(request["queryString"] as? [[String: String]])
-    #expect(query.map { $0["value"] } == ["a b", "c d", ""])
+    #expect(query.map { $0["value"] } == ["a b", "c d", "", "% 5%4", "+"])
     let response = try #require(entry["response"] as? [String: Any])
     for name in [
       "status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL", "headersSize", "bodySize",

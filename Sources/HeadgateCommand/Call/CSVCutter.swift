@@ -14,7 +14,6 @@ struct CSVCutter: InputCutter {
   private var problem: String?
   private var line = 1
   private var firstLine = 1
-  private var hasBegun = false
   /// Set if the header is invalid: no row can be read then.
   private var isGivenUp = false
   private let longest: Int
@@ -25,10 +24,7 @@ struct CSVCutter: InputCutter {
 
   mutating func cut(_ piece: [UInt8]) -> [RawRow] {
     var rows: [RawRow] = []
-    // A byte order mark.
-    let start = !hasBegun && piece.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-    hasBegun = true
-    for byte in piece[start...] {
+    for byte in piece {
       add(byte)
       if byte == UInt8(ascii: "\n") {
         line += 1
@@ -62,6 +58,8 @@ struct CSVCutter: InputCutter {
     default:
       keep(byte)
       place = .plain
+      // A byte order mark.
+      if line == 1, values.isEmpty, value == [0xEF, 0xBB, 0xBF] { (value, size, place) = ([], 0, .start) }
     }
   }
 

@@ -5,7 +5,7 @@ struct ChecksumLine: Hashable {
 
   /// Reads `SUM  NAME`, `SUM *NAME`, `\SUM  NAME` with escapes in the name, or `SHA256 (NAME) = SUM`.
   init?(_ line: String) {
-    if line.hasPrefix("SHA256 ("), let end = line.utf8.lastRange(of: ") = ") {
+    if line.utf8.starts(with: "SHA256 (".utf8), let end = line.utf8.lastRange(of: ") = ") {
       guard let checksum = Checksum(line[end.upperBound...]) else { return nil }
       self.init(String(line[line.utf8.index(line.startIndex, offsetBy: 8)..<end.lowerBound]), checksum)
       return
@@ -26,8 +26,23 @@ struct ChecksumLine: Hashable {
   }
 
   private static func unescaped(_ name: String) -> String {
-    name.replacing("\\\\", with: "\u{0}").replacing("\\n", with: "\n").replacing("\\r", with: "\r")
-      .replacing("\u{0}", with: "\\")
+    // By bytes: with a mark after it, an escape is not the same characters.
+    var bytes: [UInt8] = []
+    var rest = name.utf8[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\"), let escaped = rest.first else {
+        bytes.append(byte)
+        continue
+      }
+      switch escaped {
+      case UInt8(ascii: "\\"): bytes.append(byte)
+      case UInt8(ascii: "n"): bytes.append(UInt8(ascii: "\n"))
+      case UInt8(ascii: "r"): bytes.append(UInt8(ascii: "\r"))
+      default: bytes += [byte, escaped]
+      }
+      rest.removeFirst()
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 

@@ -137,7 +137,9 @@ private struct NetrcWords {
       case UInt8(ascii: "n"): word.append(UInt8(ascii: "\n"))
       case UInt8(ascii: "r"): word.append(UInt8(ascii: "\r"))
       case UInt8(ascii: "t"): word.append(UInt8(ascii: "\t"))
-      default: word.append(escaped)
+      default:
+        if escaped == UInt8(ascii: "\n") { line += 1 }
+        word.append(escaped)
       }
     }
     throw OptionError("line \(line): a closing quotation mark is missing")

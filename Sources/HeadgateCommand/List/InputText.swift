@@ -13,7 +13,7 @@ enum InputPiece<Item: Sendable>: Sendable {
 /// text of one unpacked piece.
 struct InputText<Item: Sendable> {
   private var cutter: any InputCutter<Item>
-  // The first byte of gzip data, which no text begins with. It is not conclusive alone.
+  // The first bytes, until they tell whether the text is compressed.
   private var first: [UInt8] = []
   private var isFirst = true
   private var gzip: GzipInput?
@@ -26,9 +26,9 @@ struct InputText<Item: Sendable> {
     if isAtEnd { return .end }
     guard let gzip else { return nil }
     switch gzip.next() {
-    case .bytes(let bytes): return isFirst ? begin(bytes) : .items(cutter.cut(bytes))
+    case .bytes(let bytes): return read(bytes)
     case .needsMore: return nil
-    case .end: return finish()
+    case .end: return read([])
     case .broken:
       return end(with: "its gzip data is damaged; \(extent)")
     case .tooShort:
@@ -42,31 +42,36 @@ struct InputText<Item: Sendable> {
       gzip.add(bytes)
       return next() ?? .items([])
     }
-    guard isFirst else { return bytes.isEmpty ? finish() : .items(cutter.cut(bytes)) }
-    first += bytes
-    if first == [0x1F], !bytes.isEmpty { return .items([]) }
-    guard Compression(startingWith: first) == .gzip else {
-      return bytes.isEmpty && first.isEmpty ? finish() : begin(first)
+    return read(bytes)
+  }
+
+  /// Reads bytes that may be text. An empty array means that they have ended.
+  private mutating func read(_ bytes: [UInt8]) -> InputPiece<Item> {
+    var bytes = bytes
+    let isEnd = bytes.isEmpty
+    if isFirst {
+      first += bytes
+      if !isEnd, Compression.mayBegin(first) { return .items([]) }
+      if let compression = Compression(startingWith: first) { return unpack(compression) }
+      (bytes, first, isFirst) = (first, [], false)
+    }
+    let items = cutter.cut(bytes)
+    guard isEnd else { return .items(items) }
+    isAtEnd = true
+    return .items(items + cutter.finish())
+  }
+
+  private mutating func unpack(_ compression: Compression) -> InputPiece<Item> {
+    // What is packed twice is not unpacked.
+    guard compression == .gzip, gzip == nil else {
+      isAtEnd = true
+      return .compressed(compression)
     }
     guard let unpacker = GzipInput() else { return end(with: "there is no memory left to unpack it") }
     gzip = unpacker
     unpacker.add(first)
     first = []
     return next() ?? .items([])
-  }
-
-  /// The first bytes of the text itself.
-  private mutating func begin(_ bytes: [UInt8]) -> InputPiece<Item> {
-    isFirst = false
-    first = []
-    guard let compression = Compression(startingWith: bytes) else { return .items(cutter.cut(bytes)) }
-    isAtEnd = true
-    return .compressed(compression)
-  }
-
-  private mutating func finish() -> InputPiece<Item> {
-    isAtEnd = true
-    return .items(cutter.finish())
   }
 
   private mutating func end(with reason: String) -> InputPiece<Item> {

@@ -15,10 +15,10 @@ enum QueryPairs {
     var place = bytes.startIndex
     while place < bytes.endIndex {
       let byte = bytes[place]
-      if byte == UInt8(ascii: "%"), place + 2 < bytes.endIndex,
-        let value = UInt8(String(decoding: bytes[(place + 1)...(place + 2)], as: UTF8.self), radix: 16)
+      if byte == UInt8(ascii: "%"), place + 2 < bytes.endIndex, let high = digit(bytes[place + 1]),
+        let low = digit(bytes[place + 2])
       {
-        decoded.append(value)
+        decoded.append(high << 4 | low)
         place += 3
       } else {
         decoded.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
@@ -26,5 +26,9 @@ enum QueryPairs {
       }
     }
     return String(decoding: decoded, as: UTF8.self)
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
   }
 }
