@@ -21,7 +21,7 @@ help:
 	@echo "make explore           small scripts on queues, pools and requests in every interleaving: minutes"
 	@echo "HEADGATE_PREEMPTIONS=2 make explore   the same with two preemptions: some minutes"
 	@echo "make explore-faults    the same, then plant the faults of Tests/Explorer/faults.txt: each must be found"
-	@echo "make fuzz              the parsers of server data under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
+	@echo "make fuzz              the parsers of outside data under libFuzzer, $(FUZZ_SECONDS) seconds each (Linux)"
 	@echo "make soak              the long tests: $(EVENTS) random scheduler events, chaos against the origin"
 	@echo "make bench             measure against the peers (installs Go; builds async-http-client: minutes)"
 	@echo "make examples          run the programs in Examples/, and the one with Hummingbird (builds NIO: minutes)"
@@ -67,12 +67,14 @@ explore:
 explore-faults: explore
 	$(ONE_PROCESSOR) Tests/Explorer/plant Tests/Explorer/.build/debug/explorerPackageTests.xctest
 
+# HEADGATE_FUZZ makes the command's code a product (Package.swift). Swift's own handler of crashes is off, so that libFuzzer's
+# writes the input that crashed.
 fuzz: packages
-	$(SWIFT) build -c release --package-path Tests/Fuzz --product fuzz -Xswiftc -sanitize=fuzzer -Xswiftc -enable-testing
+	HEADGATE_FUZZ= $(SWIFT) build -c release --package-path Tests/Fuzz --product fuzz -Xswiftc -sanitize=fuzzer -Xswiftc -enable-testing
 	@set -e; for input in $(FUZZ); do \
 	  mkdir -p Tests/Fuzz/.build/found/$$input; \
 	  echo "$$input: $(FUZZ_SECONDS) seconds"; \
-	  HEADGATE_FUZZ=$$input Tests/Fuzz/.build/release/fuzz -verbosity=0 -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
+	  SWIFT_BACKTRACE=enable=no HEADGATE_FUZZ=$$input Tests/Fuzz/.build/release/fuzz -verbosity=0 -max_total_time=$(FUZZ_SECONDS) -max_len=4096 \
 	    -print_final_stats=1 -artifact_prefix=Tests/Fuzz/.build/$$input- \
 	    Tests/Fuzz/.build/found/$$input Tests/Fuzz/Corpus/$$input; \
 	done

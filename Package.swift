@@ -268,3 +268,8 @@ let package = Package(
   swiftLanguageModes: [.v6],
   cLanguageStandard: .c11
 )
+
+// The command's code is a product for Tests/Fuzz alone: `make fuzz` sets the variable.
+if Context.environment["HEADGATE_FUZZ"] != nil {
+  package.products.append(.library(name: "HeadgateCommand", targets: ["HeadgateCommand", "HeadgateReport"]))
+}

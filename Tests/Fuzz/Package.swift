@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The parsers of what servers send, under libFuzzer, which the toolchain has on Linux: `make fuzz`. All modules are compiled with
-// the fuzzer's counters, by the flags that the Makefile passes.
+// The parsers of what comes from outside, under libFuzzer, which the toolchain has on Linux: `make fuzz`. All modules are
+// compiled with the fuzzer's counters, by the flags that the Makefile passes.
 let package = Package(
   name: "fuzz",
   platforms: [.macOS(.v15)],
@@ -14,6 +14,7 @@ let package = Package(
     .target(
       name: "Inputs",
       dependencies: [
+        .product(name: "HeadgateCommand", package: "headgate"),
         .product(name: "HeadgateCurl", package: "headgate"),
         .product(name: "HeadgateDispatch", package: "headgate"),
         .product(name: "HeadgateRedis", package: "headgate"),

@@ -7,6 +7,9 @@ private let inputs: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
   "events": fuzzEvents,
   "fields": fuzzFields,
   "heads": fuzzHeads,
+  "journals": fuzzJournals,
+  "lists": fuzzLists,
+  "names": fuzzNames,
   "replies": fuzzReplies,
 ]
 
