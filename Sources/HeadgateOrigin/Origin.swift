@@ -99,6 +99,9 @@ public final class Origin: Sendable {
   }
 
   /// The counts of an end-point; all zero for an invalid index. Thread-safe.
+  ///
+  /// A response can reach its client a moment before it is counted as served. ``waitUntil(_:endPoint:until:)`` waits for
+  /// that.
   public func counts(endPoint index: Int = 0) -> OriginCounts { shared.counts(index) }
 
   /// Resets the counts of all end-points: totals to zero, peaks to the present values. Thread-safe.
@@ -117,8 +120,9 @@ public final class Origin: Sendable {
   /// Waits until the counts of an end-point fulfil a condition.
   ///
   /// - Parameters:
-  ///   - condition: Called now and after every change of the counts, so that a momentary state is not missed. Runs on
-  ///     the thread that serves all connections; it must return soon and must not wait for the origin.
+  ///   - condition: Called at once and after every change of the counts, so that a momentary state is not missed. Runs
+  ///     on the thread that serves all connections; it must return soon and must not wait for the origin. It sees every
+  ///     response that was read before this call as served.
   ///   - index: The end-point. The counts for an invalid index are always zero.
   ///   - deadline: When to give up.
   /// - Returns: Whether the condition was fulfilled; false if the deadline passed, the task was cancelled, or the
@@ -128,7 +132,8 @@ public final class Origin: Sendable {
     endPoint index: Int = 0,
     until deadline: Deadline
   ) async -> Bool {
-    if condition(counts(endPoint: index)) { return true }
+    // Not checked here first: a client can have read a response that the thread has yet to count. The thread takes up
+    // the wait after that turn.
     let shared = shared
     let number = shared.nextWaiter()
     return await withTaskCancellationHandler {

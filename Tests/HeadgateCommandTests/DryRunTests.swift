@@ -94,7 +94,7 @@ import Testing
     let missing = try await plan(arguments[0], arguments[1], arguments[2], arguments[3], urls[0])
     #expect(lines(missing).first?.hasPrefix("fetch\t") == true && !folder.names().contains("run"))
     _ = try await FetchTrial(arguments + urls, in: folder).finish()
-    let (journal, asked) = (folder.bytes(of: "run"), origin.counts().served)
+    let (journal, asked) = (folder.bytes(of: "run"), origin.counts().received)
     let list = (urls + [urls[0], origin.url("/bytes/9")]).joined(separator: "\n")
     let again = try await plan("-P", "@/out", "--session", "@/run", "-i", "-", input: list)
     #expect(lines(again).map { $0.prefix { $0 != "\t" } } == ["there", "there", "fetch", "fetch"])
@@ -103,7 +103,7 @@ import Testing
     #expect(lines(newer) == ["renew\t\(urls[0])\t\(folder.file("out"))/1"])
     let failed = try await plan("-P", "@/out", "--session", "@/run", "--retry-failed")
     #expect(lines(failed) == ["fetch\t\(urls[2])\t\(folder.file("out"))/404"])
-    #expect(folder.bytes(of: "run") == journal && origin.counts().served == asked)
+    #expect(folder.bytes(of: "run") == journal && origin.counts().received == asked)
     try folder.write("something else\n", to: "run")
     await #expect(throws: FetchProblem.self) { try await plan("-O", "--session", "@/run", urls[0]) }
   }

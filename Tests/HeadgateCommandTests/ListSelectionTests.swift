@@ -53,7 +53,7 @@ import Testing
     let fetched = try await fetch(
       "--dedupe", "-P", "@/out", "-i", "-", origin.url("/bytes/2"), in: folder, input: list.joined(separator: "\n"))
     #expect(folder.names(in: "out") == ["1", "2"])
-    #expect(origin.counts().served == 2)
+    #expect(origin.counts().received == 2)
     #expect(fetched.messages.contains("ok 2  failed 2  passed over 3  "))
   }
 

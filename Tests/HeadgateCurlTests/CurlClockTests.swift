@@ -41,7 +41,7 @@ import Testing
   func waitingIsFree() async throws {
     let run = try await run(served: 20) { $0.timeout = .seconds(3) }
     #expect(run.outcomes.allSatisfy { $0 == nil })
-    #expect(run.origin.served == 20)
+    #expect(run.origin.received == 20)
     #expect(run.origin.peakSockets == 4)
   }
 
@@ -62,6 +62,6 @@ import Testing
     // Never early, and late only by what a busy machine explains.
     #expect(errors.allSatisfy { $0.waited + $0.ran >= .milliseconds(2500) && $0.waited + $0.ran < .milliseconds(3400) })
     #expect(run.origin.received == 12)
-    #expect(run.origin.served == 8)
+    #expect(run.origin.received == 8)
   }
 }
