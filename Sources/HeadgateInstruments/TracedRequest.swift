@@ -36,7 +36,7 @@ final class TracedRequest: RequestObserver, @unchecked Sendable {
     attributes["url.full"] = request.url(showing: shownQueryNames)
   }
 
-  // MARK: Waiting and resting
+  // MARK: Waiting and backing off
 
   func waitingStarted(_ start: WaitingStart) {
     begin("waiting", at: start.at) { attributes in
@@ -47,8 +47,8 @@ final class TracedRequest: RequestObserver, @unchecked Sendable {
   }
 
   func waitingEnded(_ end: SpanEnd) { finish(end.error, nil, at: end.at) }
-  func restingStarted(_ start: RestingStart) { begin("resting", at: start.at) { _ in } }
-  func restingEnded(_ end: SpanEnd) { finish(end.error, nil, at: end.at) }
+  func backoffStarted(_ start: BackoffStart) { begin("backoff", at: start.at) { _ in } }
+  func backoffEnded(_ end: SpanEnd) { finish(end.error, nil, at: end.at) }
 
   func interceptingStarted(_ start: InterceptingStart) {
     begin("intercepting", at: start.at) { attributes in

@@ -13,7 +13,7 @@ import Tracing
 /// GET            client    the request, under the span of the task that submits it
 /// |-- waiting    internal  for a permit
 /// |-- exchange   internal  each time that it is sent: connecting, request, response
-/// |-- resting    internal  before another attempt
+/// |-- backoff    internal  before another attempt
 /// |-- intercepting internal while interceptors prepare it, or look at a response
 /// `-- exchange
 /// ```

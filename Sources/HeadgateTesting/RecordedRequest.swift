@@ -4,7 +4,7 @@ import HeadgateThreads
 /// The events of one request, and the violations of their rules.
 public final class RecordedRequest: RequestObserver {
   /// The spans that can be open inside a request, outer ones first.
-  private enum Span: String { case waiting, resting, intercepting, exchange, head, body }
+  private enum Span: String { case waiting, backoff, intercepting, exchange, head, body }
 
   private struct State {
     var calls: [String] = []
@@ -69,9 +69,9 @@ public final class RecordedRequest: RequestObserver {
   }
 
   /// Records the event.
-  public func restingStarted(_ start: RestingStart) { opens(.resting, in: nil, at: start.at) }
+  public func backoffStarted(_ start: BackoffStart) { opens(.backoff, in: nil, at: start.at) }
   /// Records the event.
-  public func restingEnded(_ end: SpanEnd) { closes(.resting, end) }
+  public func backoffEnded(_ end: SpanEnd) { closes(.backoff, end) }
   /// Records the event.
   public func interceptingStarted(_ start: InterceptingStart) { opens(.intercepting, in: nil, at: start.at) }
   /// Records the event.

@@ -89,13 +89,13 @@ import Testing
     #expect(transports[1].takeStarted() != nil)
   }
 
-  @Test("a retry gives its permit back while it rests, and a redirect waits for the new end-point")
+  @Test("a retry gives its permit back while it backs off, and a redirect waits for the new end-point")
   func repeated() throws {
     var retrying = request
     retrying.retry = RetryPolicy(attempts: 2)
     send(retrying, over: 0)
     transports[0].takeStarted()?.respond(503)
-    // Both permits are free during the rest.
+    // Both permits are free during the backoff.
     var unlimited = request
     unlimited.timeout = nil
     for _ in 0..<2 { send(unlimited, over: 1) }

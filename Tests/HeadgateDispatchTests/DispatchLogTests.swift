@@ -41,7 +41,7 @@ import Testing
       log.lines.values == [
         "GET http://logged/a waits for a permit of logged:80 (submission)",
         "GET http://logged/a starts",
-        "GET http://logged/a rests for 2.0 s before it is sent again",
+        "GET http://logged/a backs off for 2.0 s before it is sent again",
         "GET http://logged/a waits for a permit of logged:80 (retry)",
         "GET http://logged/a starts, resend 1",
         "GET http://logged.example/b waits for a permit of logged.example:80 (redirect)",

@@ -144,7 +144,7 @@ struct HealthModel {
 struct PaceModel {
   var lastStart: UInt64 = 0
   /// The interval between starts. 0: none is kept.
-  private(set) var distance: UInt64 = 0
+  private(set) var interval: UInt64 = 0
   // The last refusal that counted, the end of the last pause, and the length of the pause.
   private var refusal: UInt64?
   private var resumed: UInt64 = 0
@@ -155,25 +155,25 @@ struct PaceModel {
 
   init(lastStart: UInt64 = 0) { self.lastStart = lastStart }
 
-  var earliest: UInt64 { distance == 0 ? 0 : lastStart + distance }
+  var earliest: UInt64 { interval == 0 ? 0 : lastStart + interval }
 
   mutating func accepted(startedAt start: UInt64) {
     guard refusal != nil else { return }
     taken.append(start)
     // As long as the pause, at least one second and at most ten.
-    guard distance > 0, start >= since + min(max(pause, 1_000_000_000), 10_000_000_000) else { return }
+    guard interval > 0, start >= since + min(max(pause, 1_000_000_000), 10_000_000_000) else { return }
     since = start
-    distance -= distance / 5
-    if distance < 1_000_000 { distance = 0 }
+    interval -= interval / 5
+    if interval < 1_000_000 { interval = 0 }
   }
 
   mutating func refused(at now: UInt64, pause length: UInt64) {
     if !taken.isEmpty {
-      if distance > 0 {
-        distance *= 2
+      if interval > 0 {
+        interval *= 2
       } else if let refusal, now <= resumed + 60_000_000_000 {
-        distance = (now - refusal) / UInt64(taken.count)
-        if distance < 1_000_000 { distance = 0 }
+        interval = (now - refusal) / UInt64(taken.count)
+        if interval < 1_000_000 { interval = 0 }
       }
     }
     if !taken.isEmpty || refusal == nil { refusal = now }

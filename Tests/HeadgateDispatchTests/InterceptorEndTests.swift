@@ -51,7 +51,7 @@ import Foundation
     #expect(responses.values.map(\.code) == [.cancelled])
     #expect(responses.last?.error?.phase == .intercepting)
     await cancelled.wait()
-    #expect(bench.dispatcher.core.atRest.operations.isEmpty)
+    #expect(bench.dispatcher.core.outsideGate.operations.isEmpty)
     await bench.dispatcher.shutDown()
     #expect(bench.transport.takeStarted() == nil)
     #expect(responses.count == 1)
@@ -386,7 +386,7 @@ import Foundation
     bench.dispatcher.beginShutDown(seed % 3 == 0 ? .now : .drain)
     await bench.dispatcher.shutDown()
     #expect(responses.count == count)
-    #expect(bench.dispatcher.core.atRest.operations.isEmpty)
+    #expect(bench.dispatcher.core.outsideGate.operations.isEmpty)
     #expect(await bench.isCleanAtLast())
   }
 }

@@ -125,8 +125,8 @@ struct LimiterModel {
       if let moment = room(in: budget, for: weight, at: now) { found.append((moment, .budget(budget, weight: weight))) }
     }
     if let quota, quota.left <= 0 { found.append((quota.until, .quota)) }
-    if health.pace.distance > 0, sleeps(at: now) == nil {
-      found.append((health.pace.earliest, .recovery(.nanoseconds(health.pace.distance))))
+    if health.pace.interval > 0, sleeps(at: now) == nil {
+      found.append((health.pace.earliest, .recovery(.nanoseconds(health.pace.interval))))
     }
     var latest: (UInt64, StartCause)?
     for entry in found where entry.0 > (latest?.0 ?? now) { latest = entry }

@@ -184,8 +184,8 @@ import Testing
     (try #require(bench.transport.takeStarted())).respond(503)
     operation.cancel()
     #expect(
-      try calls() == Self.once + ["-head connection_lost", "-exchange connection_lost", "+resting", "-resting"]
-        + Self.once + ["-head 503", "+body", "-body 503", "-exchange 503", "+resting", "-resting cancelled"] + [
+      try calls() == Self.once + ["-head connection_lost", "-exchange connection_lost", "+backoff", "-backoff"]
+        + Self.once + ["-head 503", "+body", "-body 503", "-exchange 503", "+backoff", "-backoff cancelled"] + [
           "-request cancelled 503"
         ])
     #expect(recording.requests[0].waits.map { $0.start.reason } == [.submission, .retry])

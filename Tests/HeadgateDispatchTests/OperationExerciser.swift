@@ -324,11 +324,11 @@ struct OperationExerciser {
       // The permit is returned, and the ticket waits at the other end-point, unless it was withdrawn before.
       permits.remove(ticket.generation)
       if !state.isDecided { steps.append(.grant(ticket)) }
-    case .rest(_, let claim):
+    case .backOff(_, let claim):
       seen.insert("rested")
       release(claim)
       let timer = timer()
-      steps += [.keep(.rest(attempts: state.attempts), timer), .wake(timer)]
+      steps += [.keep(.backOff(attempts: state.attempts), timer), .wake(timer)]
     case .comeBack: steps.append(isIntercepted ? .prepare : .bring)
     case .yield(let work): steps.append(.yield(work))
     case .intercept(let work, let claim):
@@ -390,7 +390,7 @@ struct OperationExerciser {
       }
     }
     switch state.stage {
-    case .resting, .intercepted, .waiting:
+    case .backingOff, .intercepted, .waiting:
       if state.timers.timeout != nil { violations.append("the timeout counts while nothing runs") }
       if isExchangeOpen { violations.append("it is suspended, and its exchange is open") }
     case .over:

@@ -69,35 +69,35 @@ import Testing
 
   @Test(
     "an interval is derived from the requests served between two refusals, doubles on refusal, and fades without")
-  func distance() {
+  func interval() {
     func at(_ seconds: Double) -> Deadline { Deadline(nanoseconds: UInt64(seconds * 1e9)) }
     var pace = RecoveryPace()
     pace.accepted(startedAt: at(1))
     pace.refused(at: at(10), pausesFor: 5_000_000_000)
-    #expect(pace.distance == 0 && pace.earliest == .distantPast)
+    #expect(pace.interval == 0 && pace.earliest == .distantPast)
     for _ in 0..<20 { pace.accepted(startedAt: at(15)) }
     pace.refused(at: at(20), pausesFor: 5_000_000_000)
-    #expect(pace.distance == 500_000_000)
+    #expect(pace.interval == 500_000_000)
     pace.started(at: at(25))
     #expect(pace.earliest == at(25.5))
     // Refused probes change nothing, in any number.
     for second in 26..<90 { pace.refused(at: at(Double(second)), pausesFor: 5_000_000_000) }
-    #expect(pace.distance == 500_000_000)
+    #expect(pace.interval == 500_000_000)
     pace.refused(at: at(20), pausesFor: 5_000_000_000)
     pace.accepted(startedAt: at(25))
     pace.refused(at: at(26), pausesFor: 5_000_000_000)
-    #expect(pace.distance == 1_000_000_000)
+    #expect(pace.interval == 1_000_000_000)
     pace.accepted(startedAt: at(35))
-    #expect(pace.distance == 1_000_000_000)
+    #expect(pace.interval == 1_000_000_000)
     pace.accepted(startedAt: at(36))
-    #expect(pace.distance == 800_000_000)
+    #expect(pace.interval == 800_000_000)
     for trial in 1...31 { pace.accepted(startedAt: at(36 + 5 * Double(trial))) }
-    #expect(pace.distance == 0)
+    #expect(pace.interval == 0)
     // Long after a pause nothing is learned from the time since.
     pace.refused(at: at(1000), pausesFor: 1_000_000_000)
-    #expect(pace.distance == 0)
+    #expect(pace.interval == 0)
     pace.accepted(startedAt: at(1001))
     pace.refused(at: at(1001), pausesFor: 1_000_000_000)
-    #expect(pace.distance == 1_000_000_000)
+    #expect(pace.interval == 1_000_000_000)
   }
 }

@@ -29,7 +29,7 @@ import Testing
       let event: SpanTree.Event
       switch Int.random(in: 0..<40, using: &random) {
       case 0..<8: event = .waits(request.endPoint, .redirect)
-      case 8..<10: event = .rests(request.endPoint, .seconds(1))
+      case 8..<10: event = .backsOff(request.endPoint, .seconds(1))
       case 10..<12: event = .intercepts(request.endPoint, .response)
       case 12..<24:
         let told = [nil, request, other][Int.random(in: 0..<3, using: &random)]

@@ -210,16 +210,16 @@ import Testing
   func intervalJitter() {
     var limiter = StartLimiter(minimumInterval: .milliseconds(20), jitter: 0.5)
     var now = Deadline(nanoseconds: 1_000_000_000)
-    var distances: Set<Int64> = []
+    var intervals: Set<Int64> = []
     for _ in 0..<200 {
       _ = limiter.take(at: now)
       let (next, cause) = limiter.earliest(at: now)
       #expect(limiter.earliest(at: now).moment == next && cause == .minimumInterval(.milliseconds(20)))
-      let distance = (next - now).wholeNanoseconds
-      #expect((20_000_000...30_000_000).contains(distance))
-      distances.insert(distance)
+      let interval = (next - now).wholeNanoseconds
+      #expect((20_000_000...30_000_000).contains(interval))
+      intervals.insert(interval)
       now = next
     }
-    #expect(distances.count > 150)
+    #expect(intervals.count > 150)
   }
 }

@@ -112,7 +112,7 @@ import Tracing
     #expect(exchanges.map { $0["http.request.resend_count"] } == [nil, "1", "2"])
     #expect(exchanges.map { $0["http.response.status_code"] } == ["302", "503", "200"])
     #expect(exchanges.map { $0["server.address"] } == ["a.example", "b.example", "b.example"])
-    #expect(tracer.finishedSpans.map(\.operationName).contains("resting"))
+    #expect(tracer.finishedSpans.map(\.operationName).contains("backoff"))
     #expect(tracer.performedContextInjections.count == 1)
   }
 

@@ -50,9 +50,9 @@ import Testing
   }
 
   @Test(
-    "P37 two loops that wait for each other: the one that would close the circle gets an error at once",
+    "P37 two loops that wait for each other: the one that would close the cycle gets an error at once",
     arguments: [2, 3, 5])
-  func circle(size: Int) async throws {
+  func cycle(size: Int) async throws {
     let loops = try (0..<size).map { try ThreadLoop(name: "test-\($0)") }
     let codes = Record<WaitError.Code>()
     // Each waits for the next, and the last for the first.
@@ -66,7 +66,7 @@ import Testing
     }
     try await loops[0].performAndWait { visit(0) }
     #expect(codes.events == [.wouldDeadlock])
-    // The chain without the closing link is no circle, even afterwards.
+    // The chain without the closing link is no cycle, even afterwards.
     for loop in loops {
       let one = try await loop.performAndWait { 1 }
       #expect(one == 1)

@@ -328,7 +328,7 @@ import Testing
   }
 
   @Test("P54 of two tasks that wait for each other one gets an error, and none hangs")
-  func circles() throws {
+  func cycles() throws {
     let pool = try pool(2)
     let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
     let ready = Latch()
@@ -379,8 +379,8 @@ import Testing
     try pool.finish()
   }
 
-  @Test("P54 circles through two pools are detected")
-  func circleOfPools() throws {
+  @Test("P54 cycles through two pools are detected")
+  func cycleOfPools() throws {
     let (left, right) = (try pool(1), try pool(1))
     let handles = LockedBox<[PoolTask<PoolTaskErrorCode?, Never>]>([])
     let ready = Latch()

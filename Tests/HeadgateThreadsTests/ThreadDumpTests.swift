@@ -64,8 +64,8 @@ import Testing
     #expect(lines(with: "loop \"dump-").isEmpty && lines(with: "thread \"dump-one").isEmpty)
   }
 
-  @Test("A circle of joins with deadlines is reported")
-  func circle() async throws {
+  @Test("A cycle of joins with deadlines is reported")
+  func cycle() async throws {
     let entered = Latch(2)
     let release = Latch()
     let known = Latch()
@@ -84,10 +84,10 @@ import Testing
     known.countDown()
     try #require(try await onThread { entered.wait() })
     let links = ["the end of thread \"ring-0\"", "the end of thread \"ring-1\""]
-    let circles = lines(with: "circle: thread \"ring-")
+    let cycles = lines(with: "cycle: thread \"ring-")
     #expect(
-      circles == ["circle: thread \"ring-0\" waits for \(links[1]), which waits for \(links[0])"]
-        || circles == ["circle: thread \"ring-1\" waits for \(links[0]), which waits for \(links[1])"])
+      cycles == ["cycle: thread \"ring-0\" waits for \(links[1]), which waits for \(links[0])"]
+        || cycles == ["cycle: thread \"ring-1\" waits for \(links[0]), which waits for \(links[1])"])
     release.countDown()
     for thread in threads.withLock({ $0 }) { try await thread.value() }
     threads.withLock { $0 = [] }

@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "Exactly the waits that close a circle are refused, for all threads and takeovers",
+    "Exactly the waits that close a cycle are refused, for all threads and takeovers",
     arguments: 0..<20)
   func random(seed: UInt64) {
     var random = SeededRandom(seed: seed)
@@ -49,16 +49,16 @@ import Testing
         targets[target].performing.withLock { $0 = performers[target].map { threads[$0] } }
       } else {
         let wait = WaitGraph.Wait(thread: threads[thread], targets: [targets[target]], since: .now, counts: true)
-        let circle = graph.begin(wait)
-        #expect((circle != nil) == isStuck(thread, on: target, waits, performers))
-        if let circle {
+        let cycle = graph.begin(wait)
+        #expect((cycle != nil) == isStuck(thread, on: target, waits, performers))
+        if let cycle {
           refusals += 1
-          #expect(circle.first === targets[target] && circle.last?.performer == threads[thread].id)
+          #expect(cycle.first === targets[target] && cycle.last?.performer == threads[thread].id)
         } else {
           waits[thread] = target
         }
       }
-      #expect(graph.all.count == waits.count && graph.circles.isEmpty)
+      #expect(graph.all.count == waits.count && graph.cycles.isEmpty)
     }
     #expect(refusals > 50)
   }
@@ -87,13 +87,13 @@ import Testing
       while let next = all.first(where: { !free.contains($0.key) && !free.isDisjoint(with: $0.value) })?.key {
         free.insert(next)
       }
-      let circle = graph.begin(
+      let cycle = graph.begin(
         WaitGraph.Wait(
           thread: threads[thread], targets: chosen.map { ends[$0] }, since: .now, counts: true))
-      #expect((circle == nil) == free.contains(thread))
-      if let circle {
+      #expect((cycle == nil) == free.contains(thread))
+      if let cycle {
         refusals += 1
-        #expect(circle.last?.performer == threads[thread].id)
+        #expect(cycle.last?.performer == threads[thread].id)
       } else {
         noted += 1
         waits[thread] = chosen
@@ -102,7 +102,7 @@ import Testing
     #expect(refusals > 50 && noted > 50)
   }
 
-  @Test("A wait that does not count is noted and refuses none; its circle is listed")
+  @Test("A wait that does not count is noted and refuses none; its cycle is listed")
   func polling() {
     let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
     let ends = (0..<2).map(Target.init)
@@ -112,14 +112,14 @@ import Testing
       WaitGraph.Wait(thread: threads[thread], targets: [ends[end]], since: .now, counts: counts)
     }
     #expect(graph.begin(wait(0, for: 1, counts: false)) == nil)
-    #expect(graph.circles.isEmpty)
+    #expect(graph.cycles.isEmpty)
     #expect(graph.begin(wait(1, for: 0, counts: true)) == nil)
-    #expect(graph.circles.map(\.count) == [2])
+    #expect(graph.cycles.map(\.count) == [2])
     _ = graph.end(of: threads[0].id)
     #expect(graph.begin(wait(0, for: 1, counts: true))?.count == 2)
   }
 
-  @Test("A wait of a cancelled thread ends by itself: it closes no circle, and is not part of one")
+  @Test("A wait of a cancelled thread ends by itself: it closes no cycle, and is not part of one")
   func cancelled() {
     let threads = (0..<2).map { ThreadRecord(name: "\($0)") }
     let ends = (0..<2).map(Target.init)

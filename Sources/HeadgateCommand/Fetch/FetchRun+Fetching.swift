@@ -193,7 +193,7 @@ extension FetchRun {
   /// Waits before a URL is retried, unless the run stops.
   func rest(after attempts: Int) async {
     var random = SystemRandom()
-    await rests.rest(for: FetchOptions.backoff.delay(after: max(1, attempts), using: &random))
+    await retryWaits.wait(for: FetchOptions.backoff.delay(after: max(1, attempts), using: &random))
   }
 
   private func receive(_ job: FetchJob, _ request: DispatchRequest, into held: HeldBody, _ sent: inout Int)

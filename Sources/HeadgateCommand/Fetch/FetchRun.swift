@@ -41,7 +41,7 @@ final class FetchRun: Sendable {
   /// The limits of the options. Those in force may change, and reading them takes the gate's lock.
   let configuredLimits: GateLimits
   private let stopSignal: StopSignal
-  let rests = Rests()
+  let retryWaits = RetryWaits()
   private let started: Deadline
   private let stop = Locked(Stop.no)
   /// The number of URLs and bad lines, once it is known.
@@ -152,9 +152,9 @@ final class FetchRun: Sendable {
     countLists()
     report.limit.whenReached { [weak self] in self?.failedEnough() }
     let timer = options.deadline.map { deadline in
-      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, rests, transport] in
+      TimerThread.shared.schedule(at: started + deadline) { [stopSignal, retryWaits, transport] in
         stopSignal.raise()
-        rests.end()
+        retryWaits.end()
         // The deadlines of the waiting URLs have passed.
         transport.stopWaitingForNames()
       }
@@ -238,7 +238,7 @@ final class FetchRun: Sendable {
   /// Reads no further, and starts no retries.
   private func stopReading() {
     stopSignal.raise()
-    rests.end()
+    retryWaits.end()
   }
 
   // MARK: The state

@@ -15,7 +15,7 @@ final class DispatchCore: Sendable {
   let bodies: BodyBudget
   /// The event streams that are waiting to reconnect.
   let closingWaits = ClosingWaits()
-  private let resting = Locked(Resting())
+  private let outside = Locked(OutsideGate())
 
   init(
     _ gate: EndPointGate, _ transport: any Transport, _ observers: [any DispatchObserver],
@@ -36,7 +36,7 @@ final class DispatchCore: Sendable {
   var gateIdentity: ObjectIdentifier { ObjectIdentifier(gate) }
 
   /// Requests between two attempts, or being processed by interceptors. The gate does not know them.
-  private struct Resting {
+  private struct OutsideGate {
     var operations: [ObjectIdentifier: (operation: DispatchOperation, number: UInt64)] = [:]
     var lastNumber: UInt64 = 0
     // Set by a shutdown that is not a drain: all of these end, and so do later ones.
@@ -56,56 +56,56 @@ final class DispatchCore: Sendable {
 
   func cancel(_ key: TimerQueue.Key) { ScheduledTimer(service: gate.timers, key: key).cancel() }
 
-  /// Registers a resting operation. Returns true if a shutdown ends it.
-  func enterRest(_ operation: DispatchOperation) -> Bool {
-    resting.withLock { resting in
-      resting.lastNumber += 1
-      resting.operations[ObjectIdentifier(operation)] = (operation, resting.lastNumber)
-      return resting.ending != nil
+  /// Registers an operation that has left the gate. Returns true if a shutdown ends it.
+  func addOutsideGate(_ operation: DispatchOperation) -> Bool {
+    outside.withLock { outside in
+      outside.lastNumber += 1
+      outside.operations[ObjectIdentifier(operation)] = (operation, outside.lastNumber)
+      return outside.ending != nil
     }
   }
 
-  /// Calls `body`, which brings a resting operation to the gate. The operation leaves its rest afterwards, so that
-  /// `cancelAll` finds it in one of the two places. By then it may have begun another rest, which is left alone.
-  func leavingRest(_ operation: DispatchOperation, _ body: () -> DispatchError?) -> DispatchError? {
+  /// Calls `body`, which brings an operation back to the gate. It is removed here afterwards, so that `cancelAll` finds
+  /// it in one of the two places. By then it may have left the gate again; that registration is kept.
+  func returningToGate(_ operation: DispatchOperation, _ body: () -> DispatchError?) -> DispatchError? {
     let id = ObjectIdentifier(operation)
-    let number = resting.withLock { $0.operations[id]?.number }
+    let number = outside.withLock { $0.operations[id]?.number }
     defer {
-      resting.withLock { resting in
-        if resting.operations[id]?.number == number { resting.operations[id] = nil }
+      outside.withLock { outside in
+        if outside.operations[id]?.number == number { outside.operations[id] = nil }
       }
     }
     return body()
   }
 
-  func leaveRest(_ operation: DispatchOperation) {
+  func removeOutsideGate(_ operation: DispatchOperation) {
     // The result is discarded under the lock, which is safe: the caller holds a reference, so no deinit runs here.
-    _ = resting.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
+    _ = outside.withLock { $0.operations.removeValue(forKey: ObjectIdentifier(operation)) }
   }
 
-  /// The resting operations, and the number of the last one that entered. Numbers only grow.
-  var atRest: (operations: [DispatchOperation], number: UInt64) {
-    resting.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
+  /// The registered operations, and the number of the last one that was added. Numbers only grow.
+  var outsideGate: (operations: [DispatchOperation], number: UInt64) {
+    outside.withLock { ($0.operations.values.map(\.operation), $0.lastNumber) }
   }
 
-  /// A shutdown ends the operations that rest between two attempts and, unless it is a drain, those in interceptors. An
+  /// A shutdown ends the operations that back off and, unless it is a drain, those in interceptors. An
   /// operation that an interceptor has just released to a draining dispatcher is in neither state, and continues.
-  func endRests(_ mode: ShutdownMode) {
-    let operations = resting.withLock { resting in
-      if mode != .drain, resting.ending != .now { resting.ending = mode }
-      return resting.operations.values.map(\.operation)
+  func endOutsideGate(_ mode: ShutdownMode) {
+    let operations = outside.withLock { outside in
+      if mode != .drain, outside.ending != .now { outside.ending = mode }
+      return outside.operations.values.map(\.operation)
     }
-    for operation in operations where mode != .drain || operation.state.withLock({ $0.isResting }) {
+    for operation in operations where mode != .drain || operation.state.withLock({ $0.isBackingOff }) {
       end(operation, mode)
     }
   }
 
-  /// Ends an operation that has just left its rest, if a shutdown may have looked for it between its rest and the gate.
+  /// Ends an operation that is back at the gate, if a shutdown may have looked for it in between.
   func endIfMissed(_ operation: DispatchOperation) {
-    if let mode = resting.withLock({ $0.ending }) { end(operation, mode) }
+    if let mode = outside.withLock({ $0.ending }) { end(operation, mode) }
   }
 
-  /// An operation leaves its rest only after it was brought to the gate, so it may already run. Only `now` ends one
+  /// An operation is removed only after it was brought to the gate, so it may already run. Only `now` ends one
   /// that runs.
   private func end(_ operation: DispatchOperation, _ mode: ShutdownMode) {
     operation.fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now)

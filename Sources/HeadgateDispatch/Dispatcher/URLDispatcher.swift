@@ -148,7 +148,7 @@ public final class URLDispatcher: Sendable {
   private func close(_ mode: ShutdownMode) {
     guard !ownsGate else {
       gate.close(mode.closing)
-      core.endRests(mode)
+      core.endOutsideGate(mode)
       return
     }
     // Counts as an operation until all own requests were asked to end, because the last one to end closes the
@@ -161,7 +161,7 @@ public final class URLDispatcher: Sendable {
       let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
       if mode == .now || operation.isWaiting && !mustWait { operation.fail(DispatchError(.shutDown)) }
     }
-    core.endRests(mode)
+    core.endOutsideGate(mode)
     core.operations.remove()
   }
 
@@ -192,17 +192,17 @@ public final class URLDispatcher: Sendable {
   private func operations(at endPoint: EndPoint? = nil) -> [DispatchOperation] {
     var all: [DispatchOperation] = []
     var known: Set<ObjectIdentifier> = []
-    // Resting operations are read first: one that leaves its rest meanwhile is in the gate by then. An operation that
-    // entered its rest since may have left the gate before the gate was read, so both are read again. The number of
-    // rounds is bounded, because new requests need not be included.
+    // Operations outside the gate are read first: one that returns meanwhile is in the gate by then. One that has come
+    // out since may have left the gate before the gate was read, so both are read again. The number of rounds is
+    // bounded, because new requests need not be included.
     for _ in 0..<8 {
-      let (atRest, number) = core.atRest
+      let (outside, number) = core.outsideGate
       let inGate = gate.clients(at: endPoint).compactMap { $0 as? DispatchOperation }.filter { $0.core === core }
-      for operation in inGate + atRest.filter({ endPoint == nil || $0.endPoint == endPoint })
+      for operation in inGate + outside.filter({ endPoint == nil || $0.endPoint == endPoint })
       where known.insert(ObjectIdentifier(operation)).inserted {
         all.append(operation)
       }
-      if core.atRest.number == number { break }
+      if core.outsideGate.number == number { break }
     }
     return all
   }
@@ -234,7 +234,7 @@ public struct ShutdownMode: Sendable, Hashable {
   let closing: Scheduler<any GateClient>.Closing
 
   /// Rejects new requests; finishes all that run, wait or are being processed by interceptors. No retries are made: a
-  /// request that rests between two attempts fails with `shutDown`, and one that fails after the call is not sent
+  /// request that backs off between two attempts fails with `shutDown`, and one that fails after the call is not sent
   /// again.
   public static let drain = ShutdownMode(closing: .draining)
   /// Finishes running requests; waiting requests fail with `shutDown`.

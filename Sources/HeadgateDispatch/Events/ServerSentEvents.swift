@@ -67,7 +67,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
           switch connections.end(end, using: &random) {
           case .over: return nil
           case .fails(let error): throw error.at(error.endPoint ?? request.endPoint)
-          case .again(let wait): try await rest(wait, request)
+          case .again(let wait): try await pause(wait, request)
           }
         }
       }
@@ -114,7 +114,7 @@ public struct ServerSentEvents: AsyncSequence, Sendable {
       connections.askedTime = parser.reconnectionTime ?? connections.askedTime
     }
 
-    private nonisolated(nonsending) mutating func rest(
+    private nonisolated(nonsending) mutating func pause(
       _ wait: Duration, _ request: DispatchRequest
     ) async throws(DispatchError) {
       let (core, gate) = (source.dispatcher.core, source.dispatcher.gate)

@@ -5,7 +5,7 @@ import HeadgateThreads
 ///
 /// The two limits are learned separately. Lowering the wrong one never settles, because a limit on the rate does not
 /// bound concurrency. A refusal is attributed to concurrency, unless as many concurrent requests were accepted
-/// recently, and to the rate, unless the same distance between starts was accepted. Only a limit that keeps requests
+/// recently, and to the rate, unless the same interval between starts was accepted. Only a limit that keeps requests
 /// from starting is raised, so no higher value is tried for a limit that does not bind.
 ///
 /// The driver reads ``notBefore`` and ``requests`` before each start, calls ``started(running:at:)`` for the start, and
@@ -50,7 +50,7 @@ struct AdaptiveLimit: Sendable {
     /// The number of running requests, including this one.
     let running: Int
     /// The time since the previous start, in nanoseconds.
-    let distance: Int64
+    let interval: Int64
   }
 
   /// The consequence of a refusal.
@@ -138,7 +138,7 @@ struct AdaptiveLimit: Sendable {
   }
 
   /// The maximum number of starts in a second.
-  var perSecond: Double { distance > 0 ? 1e9 / Double(distance) : .infinity }
+  var perSecond: Double { interval > 0 ? 1e9 / Double(interval) : .infinity }
 
   /// A readable rate: `28.5/s`, `30/min`.
   static func words(ofRate rate: Double) -> String {
@@ -156,13 +156,13 @@ struct AdaptiveLimit: Sendable {
   /// The earliest time of the next start.
   var notBefore: Deadline {
     guard let last else { return .distantPast }
-    return last.moment.advanced(byNanoseconds: distance)
+    return last.moment.advanced(byNanoseconds: interval)
   }
 
   /// The minimum time between starts. While no rate is known, the accepted number of concurrent requests is spread over
   /// half of the time that they take. Otherwise a server with a rate limit would get bursts, which it refuses at any
   /// rate. When the limit is at the ceiling and nothing was ever refused, there is nothing left to learn.
-  private var distance: Int64 {
+  private var interval: Int64 {
     if let pace { return Int64(1e9 / pace.value) }
     if requests == ceiling, !wasRefused { return 0 }
     let spread = requests > proven ? latency / Int64(requests) * 9 / 10 : latency / Int64(2 * requests)
@@ -176,7 +176,7 @@ struct AdaptiveLimit: Sendable {
   /// - Parameter running: The number of running requests, including this one.
   mutating func started(running: Int, at now: Deadline) -> Start {
     let start = Start(
-      moment: now, running: running, distance: last.map { max(0, now.nanoseconds(since: $0.moment)) } ?? .max)
+      moment: now, running: running, interval: last.map { max(0, now.nanoseconds(since: $0.moment)) } ?? .max)
     beforeLast = last?.moment ?? .distantPast
     last = start
     return start
@@ -184,7 +184,7 @@ struct AdaptiveLimit: Sendable {
 
   /// A counted start did not happen.
   mutating func takenBack(_ start: Start) {
-    if last == start { last = Start(moment: beforeLast, running: 0, distance: .max) }
+    if last == start { last = Start(moment: beforeLast, running: 0, interval: .max) }
   }
 
   /// A request got a response that is not a refusal.
@@ -237,7 +237,7 @@ struct AdaptiveLimit: Sendable {
     fell = now
     lastTried = trying?.dimension
     // A single request, long after the one before, exceeds neither limit.
-    guard start.running > 1 || start.distance < Self.longestDistance else {
+    guard start.running > 1 || start.interval < Self.longestInterval else {
       return Refusal(change: nil, isHopeless: true)
     }
     let dimension = blamed(start, at: now)
@@ -261,7 +261,7 @@ struct AdaptiveLimit: Sendable {
   }
 
   /// Whether the rate was what kept the request from starting sooner.
-  private func isPaced(_ start: Start) -> Bool { start.distance <= distance + distance / 8 }
+  private func isPaced(_ start: Start) -> Bool { start.interval <= interval + interval / 8 }
 
   private mutating func withdraw(_ dimension: Dimension) {
     let old = value(dimension)
@@ -291,9 +291,9 @@ struct AdaptiveLimit: Sendable {
 
   private mutating func lowerRate(_ start: Start, _ status: Int, _ now: Deadline) -> Change? {
     let old = pace?.value
-    // If this distance was accepted before, the refusal means that the rate was kept up for too long.
-    let wasAccepted = evidence(now) { $0.distance <= start.distance } > 0
-    let shortest = min(1e6, 1e9 / Double(max(1, start.distance)))
+    // If this interval was accepted before, the refusal means that the rate was kept up for too long.
+    let wasAccepted = evidence(now) { $0.interval <= start.interval } > 0
+    let shortest = min(1e6, 1e9 / Double(max(1, start.interval)))
     let sustained = acceptedRate(now)
     let reached = max(
       Self.lowestRate, old == nil && wasAccepted ? min(shortest, sustained ?? shortest) : max(shortest, sustained ?? 0))
@@ -304,9 +304,9 @@ struct AdaptiveLimit: Sendable {
     return pace.map { Change(dimension: .rate, from: old, to: $0.value, cause: .refused(status: status)) }
   }
 
-  /// The lowest rate, in starts a second, and the corresponding distance.
+  /// The lowest rate, in starts a second, and the corresponding interval.
   private static let lowestRate = 0.1
-  private static let longestDistance: Int64 = 10_000_000_000
+  private static let longestInterval: Int64 = 10_000_000_000
 
   // MARK: Attributing a refusal
 
@@ -316,9 +316,9 @@ struct AdaptiveLimit: Sendable {
       return dimension
     }
     if start.running <= 1 { return certain(.rate) }
-    let slack = start.distance == .max ? .max : start.distance + start.distance / 50
+    let slack = start.interval == .max ? .max : start.interval + start.interval / 50
     let asMany = evidence(now) { $0.running >= start.running }
-    let asSoon = evidence(now) { $0.distance <= slack }
+    let asSoon = evidence(now) { $0.interval <= slack }
     let meetsRequests = start.running >= requests
     let meetsRate = pace != nil && isPaced(start)
     // A current value that was never accepted is to blame, unless neither value was ever accepted.
@@ -355,7 +355,7 @@ struct AdaptiveLimit: Sendable {
   private func corrected(_ start: Start) -> Start {
     let others = refusals.count { $0.from < start.moment && start.moment < $0.to }
     guard others > 0 else { return start }
-    return Start(moment: start.moment, running: max(1, start.running - others), distance: start.distance)
+    return Start(moment: start.moment, running: max(1, start.running - others), interval: start.interval)
   }
 
   private static let remembered = 64

@@ -8,8 +8,8 @@ import HeadgateThreads
 ///        └──────────── concurrency `ceiling` ───────┼──────────────────────────┘
 ///                                                   └── the probe, or a later one, is refused or fails
 ///
-/// A server that refuses again after a pause most likely counts requests. From then on starts keep a ``distance``; see
-/// ``RecoveryPace``.
+/// A server that refuses again after a pause most likely counts requests. From then on starts are spaced by an
+/// ``interval``; see ``RecoveryPace``.
 ///
 /// The driver reads ``room(at:)`` and ``earliest`` before it starts a request, calls ``started(at:)`` for the start and
 /// ``ended(_:)`` for the end, whatever its outcome: a cancelled probe makes room for another one.
@@ -89,11 +89,11 @@ struct EndPointHealth: Sendable {
   /// Whether it sleeps at a given time.
   func isAsleep(at now: Deadline) -> Bool { now < notBefore }
 
-  /// Nothing starts before this time: `notBefore`, or the distance after the last start.
+  /// Nothing starts before this time: `notBefore`, or the interval after the last start.
   var earliest: Deadline { max(notBefore, pace.earliest) }
 
   /// The minimum time between starts, in nanoseconds, set when it refuses again after a pause. 0 for none.
-  var distance: Int64 { pace.distance }
+  var interval: Int64 { pace.interval }
 
   /// The number of requests that may start now, as far as concurrency goes. None while it sleeps.
   func room(at now: Deadline) -> Int {
@@ -186,7 +186,7 @@ struct EndPointHealth: Sendable {
 
   /// The end-point refused a request. It pauses for the requested time, or for the next step.
   ///
-  /// - Parameter isPaced: Whether starts keep a distance after another refusal. An end-point with learned limits has a
+  /// - Parameter isPaced: whether starts are spaced after another refusal. An end-point with learned limits has a
   ///   learned rate instead.
   mutating func refused(
     _ status: Int, wait: Duration?, isPaced: Bool = true, startedAt start: Deadline, at now: Deadline,

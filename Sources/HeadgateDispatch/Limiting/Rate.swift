@@ -9,12 +9,12 @@ import HeadgateThreads
 /// Both forms are exact. A token bucket with the capacity of a full window is not: it admits up to twice as many in a
 /// window that straddles a refill.
 ///
-/// A server counts arrivals, not starts, and two requests may arrive closer together than they were sent. Each distance
+/// A server counts arrivals, not starts, and two requests may arrive closer together than they were sent. Each interval
 /// and each window is therefore extended by two percent or by ``spread``, whichever is more.
 public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// How starts are counted.
   public enum Form: Hashable, Sendable {
-    /// Equal distances between starts.
+    /// Equal intervals between starts.
     case spaced
     /// A bound for every window, wherever it begins.
     case rolling
@@ -34,13 +34,13 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
   /// The period of ``count``.
   public var period: Duration { .nanoseconds(periodNanoseconds) }
 
-  /// Starts at equal distances: the generic cell rate algorithm of ITU-T I.371 with zero tolerance, which allows no
+  /// Starts at equal intervals: the generic cell rate algorithm of ITU-T I.371 with zero tolerance, which allows no
   /// bursts.
   ///
   /// - Parameters:
   ///   - count: The number of starts in each period, 1 to 1,000,000,000.
   ///   - period: More than zero, at most 366 days, and at least one nanosecond for each start.
-  ///   - spread: The maximum difference in the time to the server; it extends each distance.
+  ///   - spread: The maximum difference in the time to the server; it extends each interval.
   /// - Throws: ``LimitError`` if a value is out of range.
   public static func spaced(
     _ count: Int, per period: Duration, spread: Duration = .zero
@@ -86,7 +86,7 @@ public struct Rate: Hashable, Sendable, CustomStringConvertible {
     nanoseconds + max((nanoseconds + 49) / 50, spread.wholeNanoseconds)
   }
 
-  /// The distance between two starts, or the window, with that extension.
+  /// The interval between two starts, or the window, with that extension.
   var keptNanoseconds: Int64 {
     switch form {
     case .spaced:

@@ -1,13 +1,13 @@
 import HeadgateThreads
 
 // The generic cell rate algorithm (ITU-T I.371, annex A, virtual scheduling) with a tolerance of zero: a start conforms
-// if it comes no earlier than a fixed distance after the previous one. The theoretical arrival time is then the last
-// start plus the distance, so one number is enough.
+// if it comes no earlier than a fixed interval after the previous one. The theoretical arrival time is then the last
+// start plus the interval, so one number is enough.
 
-/// A limit on the distance between starts.
+/// A limit on the interval between starts.
 struct SpacedStarts: Sendable {
-  let distance: Int64
-  /// The maximum random extension of a distance.
+  let interval: Int64
+  /// The maximum random extension of an interval.
   let jitter: Int64
   private var last: Last?
 
@@ -17,11 +17,11 @@ struct SpacedStarts: Sendable {
     let before: Deadline?
   }
 
-  init(distance: Int64, jitter: Int64 = 0) { (self.distance, self.jitter) = (distance, jitter) }
+  init(interval: Int64, jitter: Int64 = 0) { (self.interval, self.jitter) = (interval, jitter) }
 
   /// The earliest time of the next start.
   var earliest: Deadline {
-    last.map { $0.moment.advanced(byNanoseconds: distance + more(after: $0.number)) } ?? .distantPast
+    last.map { $0.moment.advanced(byNanoseconds: interval + more(after: $0.number)) } ?? .distantPast
   }
 
   // The same value each time for one start, but different in each process, because hashing is seeded.
@@ -34,7 +34,7 @@ struct SpacedStarts: Sendable {
     last = Last(number: start.number, moment: start.moment, before: last?.moment)
   }
 
-  /// Only the last start can be given back. A start after an earlier one has already kept its distance from it.
+  /// Only the last start can be given back. A start after an earlier one has already kept the interval from it.
   mutating func giveBack(_ start: StartReservation) {
     guard let last, last.number == start.number else { return }
     // No start has the number 0.

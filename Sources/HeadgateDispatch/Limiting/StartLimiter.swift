@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// The earliest time of the next start at one end-point, according to rates, a minimum distance, budgets of weights,
+/// The earliest time of the next start at one end-point, according to rates, a minimum interval, budgets of weights,
 /// and the quota reported by the server. A value without a clock.
 ///
 /// Queries charge nothing. A start is counted in all limits or in none: the caller reads ``earliest(_:)`` and takes the
@@ -9,7 +9,7 @@ struct StartLimiter: Sendable {
   private(set) var spaced: [(rate: Rate, starts: SpacedStarts)] = []
   private(set) var rolling: [(rate: Rate, starts: RollingStarts)] = []
   private(set) var windows: [BudgetWindow]
-  private(set) var interval: SpacedStarts?
+  private(set) var minimum: SpacedStarts?
   private(set) var quota: QuotaLeft?
   private var lastMoment = Deadline.distantPast
   private var lastNumber: UInt64 = 0
@@ -22,13 +22,13 @@ struct StartLimiter: Sendable {
   init(rates: [Rate] = [], minimumInterval: Duration = .zero, budgets: [Budget] = [], jitter: Double = 0) {
     for rate in rates {
       switch rate.form {
-      case .spaced: spaced.append((rate, SpacedStarts(distance: rate.keptNanoseconds)))
+      case .spaced: spaced.append((rate, SpacedStarts(interval: rate.keptNanoseconds)))
       case .rolling: rolling.append((rate, RollingStarts(count: rate.count, window: rate.keptNanoseconds)))
       }
     }
     windows = budgets.map(BudgetWindow.init)
-    let distance = minimumInterval.wholeNanoseconds
-    if distance > 0 { interval = SpacedStarts(distance: distance, jitter: Int64(Double(distance) * jitter)) }
+    let interval = minimumInterval.wholeNanoseconds
+    if interval > 0 { minimum = SpacedStarts(interval: interval, jitter: Int64(Double(interval) * jitter)) }
   }
 
   /// Replaces the limits. Counts are kept for an unchanged limit, and for a rate or budget that replaces another one of
@@ -46,10 +46,10 @@ struct StartLimiter: Sendable {
         spaced[place].starts.take(last)
       }
     }
-    if let interval, let same = old.interval, (same.distance, same.jitter) == (interval.distance, interval.jitter) {
-      self.interval = same
+    if let minimum, let same = old.minimum, (same.interval, same.jitter) == (minimum.interval, minimum.jitter) {
+      self.minimum = same
     } else {
-      interval?.take(last)
+      minimum?.take(last)
     }
     for place in rolling.indices {
       let same = old.rolling.first { $0.rate == rolling[place].rate }
@@ -66,7 +66,7 @@ struct StartLimiter: Sendable {
 
   /// Whether every request may start at once: there are no limits, and the server reported no quota.
   var isUnlimited: Bool {
-    spaced.isEmpty && rolling.isEmpty && windows.isEmpty && interval == nil && quota == nil
+    spaced.isEmpty && rolling.isEmpty && windows.isEmpty && minimum == nil && quota == nil
   }
 
   /// The first budget that is too small for a request. The request must be refused, because it would wait forever.
@@ -92,7 +92,7 @@ struct StartLimiter: Sendable {
     }
     for (rate, starts) in spaced { consider(starts.earliest, .rate(rate)) }
     for (rate, starts) in rolling { consider(starts.earliest, .rate(rate)) }
-    if let interval { consider(interval.earliest, .minimumInterval(.nanoseconds(interval.distance))) }
+    if let minimum { consider(minimum.earliest, .minimumInterval(.nanoseconds(minimum.interval))) }
     if !weights.isEmpty {
       for window in windows {
         guard let weight = weights[window.budget.name], weight > 0 else { continue }
@@ -112,7 +112,7 @@ struct StartLimiter: Sendable {
     let start = StartReservation(number: lastNumber, moment: lastMoment, weights: weights)
     for place in spaced.indices { spaced[place].starts.take(start) }
     for place in rolling.indices { rolling[place].starts.take(start) }
-    interval?.take(start)
+    minimum?.take(start)
     if !weights.isEmpty {
       for place in windows.indices {
         guard let weight = weights[windows[place].budget.name], weight > 0 else { continue }
@@ -128,7 +128,7 @@ struct StartLimiter: Sendable {
   mutating func giveBack(_ start: StartReservation) {
     for place in spaced.indices { spaced[place].starts.giveBack(start) }
     for place in rolling.indices { rolling[place].starts.giveBack(start) }
-    interval?.giveBack(start)
+    minimum?.giveBack(start)
     for place in windows.indices { windows[place].giveBack(start) }
     if let quota, start.number > quota.counted { self.quota?.remaining += 1 }
   }

@@ -20,7 +20,7 @@ enum StartCause: Hashable, Sendable {
   case budget(Budget, weight: Int)
   /// The server reported that nothing is left before its window ends.
   case quota
-  /// It refused again after a pause, so starts keep a distance.
+  /// It refused again after a pause, so its starts are spaced.
   case recovery(Duration)
   /// A number of starts in a second that was learned from refusals.
   case learnedRate(Double)

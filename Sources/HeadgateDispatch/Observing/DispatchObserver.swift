@@ -42,9 +42,9 @@ extension DispatchObserver {
 /// |   |   |-- connect
 /// |   |   `-- tls
 /// |   `-- receiving        receivingStarted ... receivingEnded      the body, after the head
-/// |-- resting              restingStarted ... restingEnded          until the next attempt may begin: no permit
+/// |-- backoff              backoffStarted ... backoffEnded          until the next attempt may begin: no permit
 /// |-- intercepting         interceptingStarted ... interceptingEnded  processed by interceptors: no permit
-/// |-- waiting              for a permit again: after each rest, at each redirect to another end-point, after interceptors
+/// |-- waiting              for a permit again: after each backoff, redirect to another end-point, or interceptors
 /// `-- exchange             another one: after a redirect, a retry, a credential, an interceptor's answer
 /// ```
 ///
@@ -72,9 +72,9 @@ public protocol RequestObserver: AnyObject, Sendable {
   func waitingEnded(_ end: SpanEnd)
 
   /// An attempt has failed, the permit was returned, and the next attempt is due later.
-  func restingStarted(_ start: RestingStart)
+  func backoffStarted(_ start: BackoffStart)
   /// The next attempt is due, or the request ended before; in that case there is an error.
-  func restingEnded(_ end: SpanEnd)
+  func backoffEnded(_ end: SpanEnd)
 
   /// Interceptors begin to process the request, before it is sent or after; see ``RequestInterceptor``. It holds no
   /// permit.
@@ -94,7 +94,7 @@ public protocol RequestObserver: AnyObject, Sendable {
   /// The body is complete, or was abandoned; in that case there is an error. The error `cancelled` also marks a body
   /// that the dispatcher itself discards, such as that of a redirect.
   func receivingEnded(_ end: SpanEnd)
-  /// The exchange is over. Another exchange, a rest, a wait or the end of the request follows.
+  /// The exchange is over. Another exchange, a backoff, a wait or the end of the request follows.
   func exchangeEnded(_ report: ExchangeReport)
 
   /// The outcome is decided. The last call.
@@ -107,9 +107,9 @@ extension RequestObserver {
   /// Does nothing.
   public func waitingEnded(_ end: SpanEnd) {}
   /// Does nothing.
-  public func restingStarted(_ start: RestingStart) {}
+  public func backoffStarted(_ start: BackoffStart) {}
   /// Does nothing.
-  public func restingEnded(_ end: SpanEnd) {}
+  public func backoffEnded(_ end: SpanEnd) {}
   /// Does nothing.
   public func interceptingStarted(_ start: InterceptingStart) {}
   /// Does nothing.

@@ -59,11 +59,11 @@ public struct WaitingStart: Sendable {
   public let at: Deadline
 }
 
-/// A request that rests between two attempts.
-public struct RestingStart: Sendable {
+/// A request that backs off between two attempts.
+public struct BackoffStart: Sendable {
   /// The end-point.
   public let endPoint: EndPoint
-  /// The length of the rest.
+  /// The length of the backoff.
   public let duration: Duration
   /// The time, by the dispatcher's clock.
   public let at: Deadline

@@ -10,7 +10,7 @@ struct SpanTree {
     case waits(EndPoint, WaitingStart.Reason)
     /// The request did not start at once. The reason is known only after the wait was reported.
     case waitsFor(WaitReason)
-    case rests(EndPoint, Duration)
+    case backsOff(EndPoint, Duration)
     case intercepts(EndPoint, InterceptingStart.Reason)
     /// A nil request means that it is still the last reported one, initially the submitted one.
     case sends(ObservedRequest?, resends: Int, limit: Int)
@@ -22,7 +22,7 @@ struct SpanTree {
   private enum Open {
     case nothing
     case waiting
-    case resting
+    case backingOff
     case intercepting
     case awaitingHead
     case receiving
@@ -63,11 +63,11 @@ struct SpanTree {
         observer.waitingStarted(WaitingStart(endPoint: endPoint, reason: reason, at: latest))
       }
     case .waitsFor(let reason): if case .waiting = open { waitReason = reason }
-    case .rests(let endPoint, let duration):
+    case .backsOff(let endPoint, let duration):
       close(nil, observers)
-      open = .resting
+      open = .backingOff
       for observer in observers {
-        observer.restingStarted(RestingStart(endPoint: endPoint, duration: duration, at: latest))
+        observer.backoffStarted(BackoffStart(endPoint: endPoint, duration: duration, at: latest))
       }
     case .intercepts(let endPoint, let reason):
       close(nil, observers)
@@ -120,7 +120,7 @@ struct SpanTree {
       switch open {
       case .nothing, .over: break
       case .waiting: observer.waitingEnded(end)
-      case .resting: observer.restingEnded(end)
+      case .backingOff: observer.backoffEnded(end)
       case .intercepting: observer.interceptingEnded(end)
       case .awaitingHead: observer.awaitingHeadEnded(end)
       case .receiving: observer.receivingEnded(end)

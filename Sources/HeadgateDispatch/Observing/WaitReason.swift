@@ -33,7 +33,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     public static let paused = Kind(description: "paused")
     /// The server could not be reached, and is tried again later.
     public static let unreachable = Kind(description: "unreachable")
-    /// The end-point was paused, and until it has recovered the number of requests or the distance between starts is
+    /// The end-point was paused, and until it has recovered the number of requests or the interval between starts is
     /// limited.
     public static let recovering = Kind(description: "recovering")
     /// The end-point was stopped manually.
@@ -147,7 +147,7 @@ public struct WaitReason: Hashable, Sendable, CustomStringConvertible {
     case .start(.budget(let budget, let weight)):
       "\(weight) of \(budget.units) \(ShownText.of(budget.name)) in \(budget.window.words), next in \(left)"
     case .start(.quota): "the server's quota, next in \(left)"
-    case .start(.recovery(let distance)): "recovering, \(distance.words) between starts, next in \(left)"
+    case .start(.recovery(let interval)): "recovering, \(interval.words) between starts, next in \(left)"
     }
   }
 }

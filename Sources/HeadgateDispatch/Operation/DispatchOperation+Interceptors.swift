@@ -31,11 +31,11 @@ extension DispatchOperation {
   func intercept(_ work: InterceptorWork, returning claim: OperationState.Claim?, at now: Deadline) {
     observeIntercepting(work, at: now)
     // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
-    let isEnding = core.enterRest(self)
+    let isEnding = core.addOutsideGate(self)
     if let claim { release(claim) }
     if isEnding { fail(DispatchError(.shutDown)) }
-    // A decision before `enterRest` found nothing to remove.
-    guard !state.withLock({ $0.isDecided }) else { return core.leaveRest(self) }
+    // A decision before `addOutsideGate` found nothing to remove.
+    guard !state.withLock({ $0.isDecided }) else { return core.removeOutsideGate(self) }
     interceptors?.perform { [self] in
       switch work {
       case .preparation(let approach): await preparation(approach)
@@ -56,7 +56,7 @@ extension DispatchOperation {
     }
     let now = core.now
     guard state.withLock({ [prepared] in $0.prepared(prepared, at: now) }) else { return }
-    let refusal = core.leavingRest(self) { [prepared] in
+    let refusal = core.returningToGate(self) { [prepared] in
       bring(
         prepared, approach, at: now,
         as: .expected(age: submitted.nanoseconds, wasAccepted: approach.reason != .submission))
@@ -85,7 +85,7 @@ extension DispatchOperation {
   /// Delivers the response that was withheld.
   private func tell(_ kept: KeptResponse, _ end: ExchangeEnd, at now: Deadline) {
     guard state.withLock({ $0.tell(kept, at: now) }) else { return }
-    core.leaveRest(self)
+    core.removeOutsideGate(self)
     if let fault = kept.fault {
       fail(fault)
     } else if let head = kept.response.head {

@@ -22,8 +22,8 @@ extension DispatchOperation {
   func observeResting(_ wait: Duration, at moment: Deadline) {
     guard isWatched else { return }
     let request = present
-    observation?.add(.rests(request.endPoint, wait), at: moment)
-    log(request, "rests for \(wait.words) before it is sent again")
+    observation?.add(.backsOff(request.endPoint, wait), at: moment)
+    log(request, "backs off for \(wait.words) before it is sent again")
   }
 
   /// Interceptors take over the request.

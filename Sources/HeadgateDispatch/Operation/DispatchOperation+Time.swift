@@ -28,7 +28,7 @@ extension DispatchOperation {
       let now = core.now
       if let next = state.withLock({ $0.woke(at: now) }) { perform(next, at: now) }
     }
-    keep(timer, for: .rest(attempts: attempts))
+    keep(timer, for: .backOff(attempts: attempts))
   }
 
   /// The idle timer fires only when the limit may have passed, so arriving data never touches a timer.

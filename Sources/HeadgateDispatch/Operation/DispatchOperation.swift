@@ -228,7 +228,7 @@ final class DispatchOperation: Sendable {
       }
       start(launch, at: now)
     case .move(let ticket, let request, let reason): move(ticket, to: request, reason, at: now)
-    case .rest(let wait, let claim): rest(for: wait, returning: claim, at: now)
+    case .backOff(let wait, let claim): backOff(for: wait, returning: claim, at: now)
     case .comeBack: comeBack(at: now)
     case .yield(let work): yield(to: work, at: now)
     case .intercept(let work, let claim): intercept(work, returning: claim, at: now)
@@ -248,7 +248,7 @@ final class DispatchOperation: Sendable {
   private func deliver(_ outcome: OperationState.Outcome) {
     core.cancel(outcome.timers)
     if let timer = download?.end() { core.cancel(timer) }
-    if request.fields.mayRetry || interceptors != nil { core.leaveRest(self) }
+    if request.fields.mayRetry || interceptors != nil { core.removeOutsideGate(self) }
     interceptors?.finish()
     observeEnd(outcome)
     let weight = sentWeight
@@ -280,19 +280,19 @@ final class DispatchOperation: Sendable {
     start(launch, at: now)
   }
 
-  private func rest(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
+  private func backOff(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
     observeResting(wait, at: now)
     // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
-    _ = core.enterRest(self)
+    _ = core.addOutsideGate(self)
     release(claim)
     let attempts = state.withLock { $0.attempts }
     armRest(until: now + wait, after: attempts)
     if isClosing { fail(DispatchError(.shutDown)) }
-    // A decision before `enterRest` found nothing to remove.
-    if state.withLock({ $0.isDecided }) { core.leaveRest(self) }
+    // A decision before `addOutsideGate` found nothing to remove.
+    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
   }
 
-  /// The rest is over.
+  /// The backoff is over.
   private func comeBack(at now: Deadline) {
     let approach = GateApproach(reason: .retry)
     if interceptors != nil {
@@ -300,11 +300,11 @@ final class DispatchOperation: Sendable {
       return
     }
     let request = state.withLock { $0.request }
-    let refusal = core.leavingRest(self) {
+    let refusal = core.returningToGate(self) {
       bring(request, approach, at: now, as: .returning(age: submitted.nanoseconds))
     }
     if let refusal { return fail(refusal) }
-    // A dispatcher that shares its gate may have closed since this operation left its rest, and can't have seen it.
+    // A dispatcher that shares its gate may have closed since this operation ended its backoff, and can't have seen it.
     if core.isClosed { fail(DispatchError(.shutDown)) }
   }
 

@@ -377,8 +377,8 @@ extension OperationState {
       self.request = request
       interceptions?.unprepared = request
       account.turn(to: .neither, at: now)
-      stage = .resting
-      return Action(timer: timers.timeout.take(), next: .rest(wait, returning: exchange.claim))
+      stage = .backingOff
+      return Action(timer: timers.timeout.take(), next: .backOff(wait, returning: exchange.claim))
     }
   }
 

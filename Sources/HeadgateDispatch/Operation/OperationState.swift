@@ -10,9 +10,9 @@ import HeadgateThreads
 /// | waiting     | starting (a permit), expired, intercepted (to be prepared), over                            |
 /// | expired     | over (the deadline passes)                                                                  |
 /// | starting    | running (the transport has accepted it), yielding (prepared too long ago), closing; an exchange may end here |
-/// | running     | over (the response); starting (redirect, closed connection); waiting (redirect elsewhere); resting (retry); yielding (interceptors continue); answering (a credential is requested); closing |
+/// | running     | over (the response); starting (redirect, closed connection); waiting (redirect elsewhere); backing off (retry); yielding (interceptors continue); answering (a credential is requested); closing |
 /// | answering   | over (no credential), starting (with one), yielding and intercepted (prepared with one)     |
-/// | resting     | waiting (the next attempt), over                                                            |
+/// | backing off | waiting (the next attempt), over                                                            |
 /// | yielding    | intercepted (the gate expects it), running (the gate closes: the response is delivered), over |
 /// | intercepted | waiting (prepared), running (the reviewed response is delivered), over                      |
 /// | closing     | over (the exchange has ended)                                                               |
@@ -34,7 +34,7 @@ struct OperationState {
     /// The exchange has ended, perhaps with a failure, and the consumer is asked for a credential. The permit is held.
     case answering(ExchangeState, DispatchError?)
     /// The permit was returned, and the next attempt is due later.
-    case resting
+    case backingOff
     /// Interceptors continue. The permit is held until the gate expects the request back.
     case yielding(Claim)
     /// Interceptors process it. It holds no permit, and the gate expects it.
@@ -86,8 +86,8 @@ struct OperationState {
     /// counted.
     case move(Ticket, DispatchRequest, WaitingStart.Reason)
     /// Return the permit and rest.
-    case rest(Duration, returning: Claim)
-    /// The rest is over: submit the request to the gate, after its interceptors if there are any.
+    case backOff(Duration, returning: Claim)
+    /// The backoff is over: submit the request to the gate, after its interceptors if there are any.
     case comeBack
     /// Tell the gate to expect the request, for this work of interceptors.
     case yield(InterceptorWork)
@@ -232,7 +232,7 @@ struct OperationState {
     case .intercepted:
       action.cancelsWork = true
       action.released = .expectation
-    case .expired, .resting, .closing, .over: break
+    case .expired, .backingOff, .closing, .over: break
     }
     stage = .over
     action.next = deliver()
@@ -241,7 +241,7 @@ struct OperationState {
 
   private func phase(of error: DispatchError, _ phase: DispatchError.Phase?) -> DispatchError.Phase {
     switch stage {
-    case .waiting, .expired, .resting: .waiting
+    case .waiting, .expired, .backingOff: .waiting
     case _ where error.code == .coordinatorUnavailable: .waiting
     case _ where error.phase != .waiting: error.phase
     case .intercepted, .yielding: .intercepting
@@ -306,15 +306,15 @@ struct OperationState {
     case .deadline, .idle: break
     case .timeout(let number):
       guard let exchange, exchange.number == number, exchange.needsTimeout else { return timer }
-    case .rest(let attempts): guard isResting, attempts == self.attempts else { return timer }
+    case .backOff(let attempts): guard isBackingOff, attempts == self.attempts else { return timer }
     }
     return timers.keep(timer, for: purpose)
   }
 
-  /// The rest is over. Nil if the request was decided.
+  /// The backoff is over. Nil if the request was decided.
   mutating func woke(at now: Deadline) -> Next? {
-    guard isResting else { return nil }
-    timers.rest = nil
+    guard isBackingOff else { return nil }
+    timers.backoff = nil
     stage = .waiting(nil)
     if interceptions == nil { account.turn(to: .waiting, at: now) }
     return .comeBack
@@ -347,14 +347,14 @@ struct OperationState {
   /// Whether it waits for something other than the network.
   var isWaiting: Bool {
     switch stage {
-    case .waiting, .resting, .intercepted: true
+    case .waiting, .backingOff, .intercepted: true
     default: false
     }
   }
 
-  /// Whether it rests between two attempts.
-  var isResting: Bool {
-    if case .resting = stage { return true }
+  /// Whether it waits between two attempts.
+  var isBackingOff: Bool {
+    if case .backingOff = stage { return true }
     return false
   }
 
@@ -364,7 +364,7 @@ struct OperationState {
     case .waiting(let ticket): return ticket
     case .yielding(let claim): return claim.ticket
     case .starting, .running, .answering: return exchange?.claim.ticket
-    case .expired, .resting, .intercepted, .closing, .over: return nil
+    case .expired, .backingOff, .intercepted, .closing, .over: return nil
     }
   }
 
@@ -376,7 +376,7 @@ struct OperationState {
     case nil: break
     }
     switch stage {
-    case .waiting, .expired, .resting, .intercepted: return .waiting
+    case .waiting, .expired, .backingOff, .intercepted: return .waiting
     case .starting, .running, .answering, .yielding, .closing, .over: return .running
     }
   }

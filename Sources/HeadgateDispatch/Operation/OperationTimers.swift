@@ -11,13 +11,13 @@ struct OperationTimers {
     /// The request's `timeout`, armed for the exchange with this number.
     case timeout(exchange: Int)
     /// The next attempt, after this number of attempts.
-    case rest(attempts: Int)
+    case backOff(attempts: Int)
   }
 
   var deadline: TimerQueue.Key?
   var idle: TimerQueue.Key?
   var timeout: TimerQueue.Key?
-  var rest: TimerQueue.Key?
+  var backoff: TimerQueue.Key?
 
   /// Stores a timer. Returns the one that it replaces.
   mutating func keep(_ timer: TimerQueue.Key, for purpose: Purpose) -> TimerQueue.Key? {
@@ -25,7 +25,7 @@ struct OperationTimers {
     case .deadline: exchange(&deadline, timer)
     case .idle: exchange(&idle, timer)
     case .timeout: exchange(&timeout, timer)
-    case .rest: exchange(&rest, timer)
+    case .backOff: exchange(&backoff, timer)
     }
   }
 
@@ -34,10 +34,10 @@ struct OperationTimers {
     return place
   }
 
-  var isEmpty: Bool { timeout == nil && deadline == nil && idle == nil && rest == nil }
+  var isEmpty: Bool { timeout == nil && deadline == nil && idle == nil && backoff == nil }
 
   func cancel(on service: any TimerService) {
-    for timer in [deadline, idle, timeout, rest] {
+    for timer in [deadline, idle, timeout, backoff] {
       if let timer { _ = service.cancel(ScheduledTimer(service: service, key: timer)) }
     }
   }

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// The waiting and running time of one request, over all its exchanges. Rests and the work of interceptors count as
+/// The waiting and running time of one request, over all its exchanges. Backoffs and the work of interceptors count as
 /// neither.
 struct TimeAccount {
   enum Kind { case waiting, running, neither }

@@ -62,7 +62,7 @@ struct ScopeRecord: Sendable {
     }
     guard let health, health.earliest > moment else { return (moment, cause) }
     let isPaced = health.notBefore <= now
-    return (health.earliest, isPaced ? .recovery(.nanoseconds(health.distance)) : nil)
+    return (health.earliest, isPaced ? .recovery(.nanoseconds(health.interval)) : nil)
   }
 
   /// Whether the concurrency allowed after a pause is reached.

@@ -47,9 +47,9 @@ extension ThreadLoop {
       throw PerformError(.notPerformed, reason: WaitError(.onCooperativeThread, operation: core.callName))
     }
     let call = LoopCall<Value, Failure>(core, .ofThread(), body)
-    if let circle = WaitGraph.enter(call) {
+    if let cycle = WaitGraph.enter(call) {
       throw PerformError(
-        .notPerformed, reason: WaitError(.wouldDeadlock, operation: core.callName, circle: circle))
+        .notPerformed, reason: WaitError(.wouldDeadlock, operation: core.callName, cycle: cycle))
     }
     defer { WaitGraph.leave() }
     if !core.accept(.entry(call)) { call.leaveUndone() }

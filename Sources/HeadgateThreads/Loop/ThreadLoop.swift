@@ -144,7 +144,7 @@ extension LoopCore {
 
   func join(until deadline: Deadline) throws(WaitError) {
     if ended.tryPass() { return }
-    if let circle = WaitGraph.enter(self) { throw WaitError(.wouldDeadlock, operation: joining, circle: circle) }
+    if let cycle = WaitGraph.enter(self) { throw WaitError(.wouldDeadlock, operation: joining, cycle: cycle) }
     defer { WaitGraph.leave() }
     try ended.pass(joining, until: deadline)
   }

@@ -5,12 +5,12 @@ extension PoolJob: WaitTarget {
 extension PoolJob {
   /// Blocks until the job has ended. Returns nil, or, if the wait ended first, the reason and how long it lasted.
   @usableFromInline
-  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration, circle: String?)? {
+  final func waitForEnd(_ deadline: Deadline) -> (code: PoolTaskErrorCode, waited: Duration, cycle: String?)? {
     do throws(WaitError) {
       try blockUntilEnd(deadline)
       return nil
     } catch {
-      return (PoolTaskErrorCode(error), error.waited, error.circle)
+      return (PoolTaskErrorCode(error), error.waited, error.cycle)
     }
   }
 
@@ -24,13 +24,13 @@ extension PoolJob {
       return
     }
     let started = Deadline.now
-    func failure(_ code: WaitError.Code, circle: String? = nil) -> WaitError {
-      WaitError(code, operation: "wait for \(waitName)", waited: .now - started, circle: circle)
+    func failure(_ code: WaitError.Code, cycle: String? = nil) -> WaitError {
+      WaitError(code, operation: "wait for \(waitName)", waited: .now - started, cycle: cycle)
     }
     guard deadline > started else { throw failure(.timedOut) }
     guard !WorkerThread.mustNotBlock else { throw failure(.onCooperativeThread) }
 
-    if let circle = WaitGraph.enter(self) { throw failure(.wouldDeadlock, circle: circle) }
+    if let cycle = WaitGraph.enter(self) { throw failure(.wouldDeadlock, cycle: cycle) }
     defer { WaitGraph.leave() }
     let waiter = Waiter.ofThread()
     guard add(waiter) else { return }

@@ -47,7 +47,7 @@ public struct PoolTask<Success: Sendable, Failure: Error>: Sendable {
   @discardableResult @inlinable
   public func wait(until deadline: Deadline = .distantFuture) throws(PoolTaskError<Failure>) -> Success {
     if !job.hasEnded, let end = job.waitForEnd(deadline) {
-      throw PoolTaskError(end.code, pool: job.core.name, waited: end.waited, circle: end.circle)
+      throw PoolTaskError(end.code, pool: job.core.name, waited: end.waited, cycle: end.cycle)
     }
     return try job.outcome()
   }

@@ -17,17 +17,17 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
   public let waited: Duration
 
   /// The cycle of waits that this one would have closed; nil unless the code is ``PoolTaskErrorCode/wouldDeadlock``.
-  public let circle: String?
+  public let cycle: String?
 
   @usableFromInline
   init(
-    _ code: PoolTaskErrorCode, failure: Failure? = nil, pool: String, waited: Duration = .zero, circle: String? = nil
+    _ code: PoolTaskErrorCode, failure: Failure? = nil, pool: String, waited: Duration = .zero, cycle: String? = nil
   ) {
     self.code = code
     self.failure = failure
     self.pool = pool
     self.waited = waited
-    self.circle = circle
+    self.cycle = cycle
   }
 
   /// The name of its ``code``.
@@ -38,7 +38,7 @@ public struct PoolTaskError<Failure: Error>: HeadgateError {
 
   /// A readable text: the pool, the reason, how long the wait lasted, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
+    let reason = failure.map { "\(code.explanation): \($0)" } ?? cycle ?? code.explanation
     return "task of the pool \"\(pool)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
   }
 }

@@ -91,7 +91,7 @@ extension ThreadPool {
       let open = tasks.filter { !$0.hasEnded }
       if let success = try firstSuccess(of: tasks) { return success }
       let code: PoolTaskErrorCode
-      var circle: String?
+      var cycle: String?
       if deadline <= .now {
         code = .timedOut
       } else if let worker, !worker.record.isCancelled, open.contains(where: { core.help($0.job, on: worker) }) {
@@ -99,7 +99,7 @@ extension ThreadPool {
       } else if WorkerThread.mustNotBlock {
         code = .onCooperativeThread
       } else if let closed = WaitGraph.enter(open.map(\.job)) {
-        (code, circle) = (.wouldDeadlock, closed)
+        (code, cycle) = (.wouldDeadlock, closed)
       } else {
         defer { WaitGraph.leave() }
         let wait = EndOfAny(open.map(\.job), Waiter.ofThread())
@@ -111,7 +111,7 @@ extension ThreadPool {
         if outcome == .woken { continue }
         code = outcome == .timedOut ? .timedOut : .waitCancelled
       }
-      throw PoolTaskError(code, pool: name, waited: .now - started, circle: circle)
+      throw PoolTaskError(code, pool: name, waited: .now - started, cycle: cycle)
     }
   }
 

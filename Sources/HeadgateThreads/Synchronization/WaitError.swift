@@ -43,14 +43,14 @@ public struct WaitError: HeadgateError, Hashable {
 
   /// The cycle of waits that this one would have closed, from the waiting thread back to itself. Nil unless the code is
   /// ``Code/wouldDeadlock``. Example: `thread "a" waits for loop "b", which waits for the end of thread "a"`
-  public var circle: String?
+  public var cycle: String?
 
   /// Creates an error with this code.
-  public init(_ code: Code, operation: String, waited: Duration = .zero, circle: String? = nil) {
+  public init(_ code: Code, operation: String, waited: Duration = .zero, cycle: String? = nil) {
     self.code = code
     self.operation = operation
     self.waited = waited
-    self.circle = circle
+    self.cycle = cycle
   }
 
   /// The name of its ``code``.
@@ -58,7 +58,7 @@ public struct WaitError: HeadgateError, Hashable {
 
   /// A readable text: the operation, the reason, how long it waited, and what to do.
   public var description: String {
-    "\(operation): \(circle ?? code.explanation) after \(waited.inSeconds) s; \(code.advice)"
+    "\(operation): \(cycle ?? code.explanation) after \(waited.inSeconds) s; \(code.advice)"
   }
 
   /// The error that a task gets: `CancellationError` for a cancellation, as everywhere in Swift.

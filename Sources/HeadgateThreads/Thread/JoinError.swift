@@ -22,17 +22,17 @@ public struct JoinError<Failure: Error>: HeadgateError {
   public let waited: Duration
 
   /// The cycle of waits that this one would have closed; nil unless the code is ``JoinErrorCode/wouldDeadlock``.
-  public let circle: String?
+  public let cycle: String?
 
   @usableFromInline
   init(
-    _ code: JoinErrorCode, failure: Failure? = nil, thread: String, waited: Duration = .zero, circle: String? = nil
+    _ code: JoinErrorCode, failure: Failure? = nil, thread: String, waited: Duration = .zero, cycle: String? = nil
   ) {
     self.code = code
     self.failure = failure
     self.thread = thread
     self.waited = waited
-    self.circle = circle
+    self.cycle = cycle
   }
 
   /// The name of its ``code``.
@@ -43,7 +43,7 @@ public struct JoinError<Failure: Error>: HeadgateError {
 
   /// A readable text: the thread, the reason, how long the join waited, and what to do.
   public var description: String {
-    let reason = failure.map { "\(code.explanation): \($0)" } ?? circle ?? code.explanation
+    let reason = failure.map { "\(code.explanation): \($0)" } ?? cycle ?? code.explanation
     return "join thread \"\(thread)\": \(reason) after \(waited.inSeconds) s; \(code.advice)"
   }
 }
@@ -84,7 +84,7 @@ public struct JoinErrorCode: Hashable, Sendable, CustomStringConvertible {
   /// cancelled while it waits gets `CancellationError`.
   public static let cancelled = JoinErrorCode("cancelled", "the wait was cancelled", "stop the current operation")
   /// The two threads would wait for each other without a deadline, directly or through other threads, loops and pool
-  /// tasks. See ``JoinError/circle``.
+  /// tasks. See ``JoinError/cycle``.
   public static let wouldDeadlock = JoinErrorCode(
     "would_deadlock", "it waits for the end of the calling thread", "join from another thread, or with a deadline")
   /// The calling thread runs Swift tasks and is not one of Headgate's: blocking it could stop all tasks.

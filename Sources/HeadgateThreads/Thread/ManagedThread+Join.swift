@@ -38,7 +38,7 @@ extension ManagedThread {
     after refusal: ThreadCore.Refusal?, since began: Deadline
   ) throws(JoinError<Failure>) -> sending Success {
     if let refusal {
-      throw JoinError(refusal.code, thread: name, waited: .now - began, circle: refusal.circle)
+      throw JoinError(refusal.code, thread: name, waited: .now - began, cycle: refusal.cycle)
     }
     switch core.work.takeOutcome(Result<Success, Failure>.self) {
     case .success(let result): return result

@@ -9,7 +9,7 @@ extension ThreadCore {
   }
 
   /// Why a join has no result, and the cycle that it would have closed.
-  @usableFromInline typealias Refusal = (code: JoinErrorCode, circle: String?)
+  @usableFromInline typealias Refusal = (code: JoinErrorCode, cycle: String?)
 
   /// Blocks until the thread has ended and its stack is released. Returns nil if the outcome belongs to the caller.
   @usableFromInline
@@ -27,9 +27,9 @@ extension ThreadCore {
       }
       return (code, nil)
     }
-    if let circle = WaitGraph.enter(self, counts: isEndless) {
+    if let cycle = WaitGraph.enter(self, counts: isEndless) {
       giveUp()
-      return (.wouldDeadlock, circle)
+      return (.wouldDeadlock, cycle)
     }
     defer { WaitGraph.leave() }
     if case .mustWait(let waiter) = look, let code = settle(waiter.wait(until: deadline)) { return (code, nil) }

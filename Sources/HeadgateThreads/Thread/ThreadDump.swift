@@ -13,12 +13,12 @@
 ///     pool "work": 2 threads, 1 idle, 5 tasks queued, 120 completed
 ///     queue "images": 10 elements, capacity 10, 2 waiting puts, 0 waiting takes
 ///     timer thread "headgate-timer": 4 timers
-///     circle: thread "one" waits for the end of thread "two", which waits for the end of thread "one"
+///     cycle: thread "one" waits for the end of thread "two", which waits for the end of thread "one"
 ///
 /// The dump lists threads that this library started and foreign threads that have used it, each with the number that
 /// the system's tools show. `waits for` means that the library knows what the thread waits for. `sleeps` means that it
 /// does not (a queue's element, a time, a permit). A line with neither means that the thread runs, or waits outside
-/// this library. Only joins with deadlines, and briefly threads that were cancelled, can form a circle: any other wait
+/// this library. Only joins with deadlines, and briefly threads that were cancelled, can form a cycle: any other wait
 /// that would close one is refused. The dump does not list a loop that has stopped, a pool whose last reference is
 /// gone, or a timer thread before its first timer.
 ///
@@ -37,10 +37,10 @@ public enum ThreadDump {
     let waits = Dictionary(graph.all.map { ($0.thread.id, $0) }, uniquingKeysWith: { first, _ in first })
     let now = Deadline.now
     let lines = DumpRegistry.collect { $0.dumpLine(waits: waits, now: now) } + QueueRegistry.lines
-    let circles = graph.circles.compactMap { circle in
-      circle.first.map { "circle: " + WaitGraph.describe($0.thread, circle.flatMap(\.targets)) }
+    let cycles = graph.cycles.compactMap { cycle in
+      cycle.first.map { "cycle: " + WaitGraph.describe($0.thread, cycle.flatMap(\.targets)) }
     }
-    return (lines.sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }.map(\.text) + circles.sorted())
+    return (lines.sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }.map(\.text) + cycles.sorted())
       .map { $0 + "\n" }.joined()
   }
 }

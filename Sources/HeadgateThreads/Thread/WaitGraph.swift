@@ -44,14 +44,14 @@ struct WaitGraph: Sendable {
   /// Records a wait. If it could never end, it is not recorded, and the targets along the cycle are returned, starting
   /// with the wait's own target.
   mutating func begin(_ wait: Wait) -> [any WaitTarget]? {
-    if let circle = circle(closedBy: wait) { return circle }
+    if let cycle = cycle(closedBy: wait) { return cycle }
     waits[wait.thread.id] = wait
     return nil
   }
 
   /// The shortest cycle through a wait from which no path leads out. O(n) in the waits reached.
-  private func circle(closedBy wait: Wait) -> [any WaitTarget]? {
-    var circle: [any WaitTarget]?
+  private func cycle(closedBy wait: Wait) -> [any WaitTarget]? {
+    var cycle: [any WaitTarget]?
     // Visits each thread once, so the search ends even if performers change meanwhile.
     var seen: Set = [wait.thread.id]
     var line: [(wait: Wait, chain: [any WaitTarget])] = [(wait, [])]
@@ -63,14 +63,14 @@ struct WaitGraph: Sendable {
       for target in next.targets {
         guard let performer = target.performer else { return nil }
         if performer == wait.thread.id {
-          circle = circle ?? chain + [target]
+          cycle = cycle ?? chain + [target]
         } else {
           guard let following = waits[performer] else { return nil }
           if seen.insert(performer).inserted { line.append((following, chain + [target])) }
         }
       }
     }
-    return circle
+    return cycle
   }
 
   /// Removes a thread's wait.
@@ -78,7 +78,7 @@ struct WaitGraph: Sendable {
 
   /// The cycles among the recorded waits, each in order, starting at any of its waits. Only joins with deadlines, and
   /// briefly waits of cancelled threads, form them. A wait for any of several targets is not followed.
-  var circles: [[Wait]] {
+  var cycles: [[Wait]] {
     var seen: Set<ThreadRecord.ID> = []
     return waits.values.compactMap { first in
       var path: [Wait] = []

@@ -4,7 +4,7 @@ extension Explorations {
   /// Requests, from their submission to their end, beside all that may happen to them, in every interleaving up to the
   /// bound: each caller hears of one end, and nothing is left.
   @Suite struct DispatchExplorationTests {
-    static let scripts = cancels + times + rests + moves + interceptions + ends + limits + permits
+    static let scripts = cancels + times + backoffs + moves + interceptions + ends + limits + permits
 
     @Test("in every interleaving a request has one end, and nothing is left", arguments: scripts.indices)
     func holds(index: Int) throws {

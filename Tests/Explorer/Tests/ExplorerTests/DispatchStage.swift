@@ -166,8 +166,8 @@ final class DispatchStage: Sendable {
         exchange.end()
       } else if consumers.allSatisfy(\.hasEnded) {
         return
-      } else if let resting = state.use({ $0.operations }).first(where: { $0.state.withLock { $0.isResting } }) {
-        if resting.isClosing { server.violated("a request rests though its dispatcher closes") }
+      } else if let backingOff = state.use({ $0.operations }).first(where: { $0.state.withLock { $0.isBackingOff } }) {
+        if backingOff.isClosing { server.violated("a request backs off though its dispatcher closes") }
         timers.fire()
       } else {
         looks += 1
@@ -189,7 +189,9 @@ final class DispatchStage: Sendable {
     if gate.sockets.openCount != 0 { return "\(gate.sockets.openCount) sockets are open" }
     if timers.count != 0 { return "\(timers.count) timers are left" }
     if dispatchers.contains(where: { $0.core.operations.ended.value == nil }) { return "a dispatcher has not ended" }
-    if dispatchers.contains(where: { !$0.core.atRest.operations.isEmpty }) { return "a request still rests" }
+    if dispatchers.contains(where: { !$0.core.outsideGate.operations.isEmpty }) {
+      return "a request is still outside the gate"
+    }
     return transports.allSatisfy { $0.endCount == 1 } ? nil : "a transport was not shut down once"
   }
 

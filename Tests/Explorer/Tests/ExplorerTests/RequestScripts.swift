@@ -100,13 +100,13 @@ extension Explorations.DispatchExplorationTests {
     },
   ]
 
-  // MARK: Rests
+  // MARK: Backoffs
 
   static let once = RetryPolicy(attempts: 2, backoff: .constant(.seconds(1)), budget: nil)
   private static let lost = DispatchError(.connectionLost)
 
-  static let rests: [DispatchScript] = [
-    DispatchScript(name: "a failure that is followed by a rest, beside a cancel") { stage in
+  static let backoffs: [DispatchScript] = [
+    DispatchScript(name: "a failure that is followed by a backoff, beside a cancel") { stage in
       try stage.submit { $0.retry = once }
       try stage.submit()
       return [{ stage.server.next()?.end(lost) }, { stage.cancel(0) }]
@@ -115,19 +115,19 @@ extension Explorations.DispatchExplorationTests {
       try stage.submit { $0.retry = once }
       return [{ stage.server.next()?.respond(pieces: 1, failure: lost) }, { stage.cancel(0) }]
     },
-    DispatchScript(name: "a rest that ends beside a cancel") { stage in
+    DispatchScript(name: "a backoff that ends beside a cancel") { stage in
       try stage.submit { $0.retry = once }
       stage.server.next()?.respond(503)
       return [{ stage.timers.fire() }, { stage.cancel(0) }]
     },
-    DispatchScript(name: "a rest that ends beside a shutdown") { stage in
+    DispatchScript(name: "a backoff that ends beside a shutdown") { stage in
       try stage.submit { $0.retry = once }
       stage.server.next()?.respond(503)
       return [{ stage.timers.fire() }, { stage.dispatcher().beginShutDown(.now) }]
     } verdict: {
       isShutDown($0)
     },
-    DispatchScript(name: "a rest that ends beside its own dispatcher's shutdown", setting: .init(dispatchers: 2)) {
+    DispatchScript(name: "a backoff that ends beside its own dispatcher's shutdown", setting: .init(dispatchers: 2)) {
       stage in
       try stage.submit(by: 1) { $0.retry = once }
       stage.server.next()?.respond(503)
@@ -135,11 +135,11 @@ extension Explorations.DispatchExplorationTests {
     } verdict: {
       isShutDown($0)
     },
-    DispatchScript(name: "a rest that begins beside a shutdown", setting: .init(dispatchers: 2)) { stage in
+    DispatchScript(name: "a backoff that begins beside a shutdown", setting: .init(dispatchers: 2)) { stage in
       try stage.submit(by: 1) { $0.retry = once }
       return [{ stage.server.next()?.respond(503) }, { stage.dispatcher(1).beginShutDown(.now) }]
     },
-    DispatchScript(name: "a rest that begins beside the gate's shutdown") { stage in
+    DispatchScript(name: "a backoff that begins beside the gate's shutdown") { stage in
       try stage.submit { $0.retry = once }
       return [{ stage.server.next()?.respond(503) }, { stage.dispatcher().beginShutDown(.drain) }]
     },

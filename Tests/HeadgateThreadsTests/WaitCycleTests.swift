@@ -10,10 +10,10 @@ import Glibc
 import Musl
 #endif
 
-/// Circles of waits through threads, loops and pools: the wait that would close one is refused, and its error names the
-/// circle.
-@Suite struct WaitCircleTests {
-  @Test("A circle through a loop and a pool is refused where it closes, and the error names it", arguments: 0..<5)
+/// Cycles of waits through threads, loops and pools: the wait that would close one is refused, and its error names the
+/// cycle.
+@Suite struct WaitCycleTests {
+  @Test("A cycle through a loop and a pool is refused where it closes, and the error names it", arguments: 0..<5)
   func loopAndPool(round: Int) async throws {
     let loop = try ThreadLoop(name: "ui")
     let pool = try ThreadPool(name: "work", size: 1)
@@ -34,7 +34,7 @@ import Musl
     pool.dispose()
   }
 
-  @Test("A circle of two threads through a loop and a pool is refused where it closes", arguments: 0..<5)
+  @Test("A cycle of two threads through a loop and a pool is refused where it closes", arguments: 0..<5)
   func threadLoopPool(round: Int) async throws {
     let loop = try ThreadLoop(name: "ui")
     let pool = try ThreadPool(name: "work", size: 2)
@@ -89,7 +89,7 @@ import Musl
     try pool.finish()
   }
 
-  @Test("A thread that the library did not start is detected in a circle too")
+  @Test("A thread that the library did not start is detected in a cycle too")
   func foreignThread() async throws {
     let done = Latch()
     let ends = Record<String>()

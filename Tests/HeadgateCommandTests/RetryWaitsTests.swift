@@ -4,27 +4,27 @@ import Testing
 @testable import HeadgateCommand
 
 /// The waits between attempts, and what ends them. A day would exceed the limit of each test.
-@Suite(.timeLimit(.minutes(1))) struct RestsTests {
+@Suite(.timeLimit(.minutes(1))) struct RetryWaitsTests {
   private static let day = Duration.seconds(86_400)
 
   @Test func `A wait returns after its time, and all return as soon as they are ended`() async {
-    let rests = Rests()
-    await rests.rest(for: .zero)
+    let retryWaits = RetryWaits()
+    await retryWaits.wait(for: .zero)
     await withTaskGroup { group in
-      for _ in 0..<5 { group.addTask { await rests.rest(for: Self.day) } }
-      group.addTask { rests.end() }
+      for _ in 0..<5 { group.addTask { await retryWaits.wait(for: Self.day) } }
+      group.addTask { retryWaits.end() }
     }
-    await rests.rest(for: Self.day)
-    rests.end()
+    await retryWaits.wait(for: Self.day)
+    retryWaits.end()
   }
 
   @Test func `An interrupt and the end of the output end the waits of a run`() async throws {
     for stop in [{ @Sendable run in _ = run.interrupt() }, { @Sendable (run: FetchRun) in run.outputBroke() }] {
       let trial = try FetchTrial(["http://127.0.0.1:1/"], in: try TemporaryFolder())
-      async let rest: Void = trial.run.rests.rest(for: Self.day)
+      async let rest: Void = trial.run.retryWaits.wait(for: Self.day)
       stop(trial.run)
       await rest
-      await trial.run.rests.rest(for: Self.day)
+      await trial.run.retryWaits.wait(for: Self.day)
     }
   }
 
@@ -37,7 +37,7 @@ import Testing
         ["-P", "@/out", "--session", "@/run", "--retry", "1000"] + options + [cut], in: folder)
       #expect(await trial.finish().status != 0)
       // All waits had ended for good.
-      await trial.run.rests.rest(for: Self.day)
+      await trial.run.retryWaits.wait(for: Self.day)
     }
   }
 }
