@@ -123,7 +123,7 @@ public final class ScriptedExchange: ExchangeControl {
   private let events: any ExchangeEvents
   private let transport: ScriptedTransport
   private let state = Locked(State())
-  /// Opens when the dispatcher cancels the exchange.
+  /// Opens when the dispatcher has cancelled the exchange. If the exchange ends at once, it has ended by then.
   public let cancelled = Gate()
   /// Opens when the dispatcher resumes the exchange.
   public let resumed = Gate()
@@ -145,10 +145,12 @@ public final class ScriptedExchange: ExchangeControl {
   public func cancel() {
     let isFirst = state.withLock { state in
       defer { state.isCancelled = true }
-      return !state.isCancelled && !state.isOver
+      return !state.isCancelled
     }
+    guard isFirst else { return }
+    if transport.endsWhenCancelled { end(DispatchError(.cancelled, phase: phase)) }
+    // Last, so that a test that waits for it finds the permit returned.
     cancelled.open()
-    if isFirst, transport.endsWhenCancelled { end(DispatchError(.cancelled, phase: phase)) }
   }
 
   /// Called by the dispatcher to resume the exchange: opens ``resumed``.

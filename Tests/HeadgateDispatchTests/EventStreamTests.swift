@@ -34,6 +34,14 @@ import Testing
     var data: [String] { events.values.map(\.data) }
   }
 
+  /// The events of a request without a timeout. Its task would set and remove the timer at any time until it reads the
+  /// first event, so a test could not tell that it waits to reconnect.
+  private func events(_ dispatcher: URLDispatcher, from url: String = "http://a/stream") throws -> ServerSentEvents {
+    var request = try DispatchRequest(url)
+    request.timeout = nil
+    return dispatcher.events(from: request)
+  }
+
   private func header(_ exchange: ScriptedExchange, _ name: String) -> String? {
     HTTPField.Name(name).flatMap { exchange.request.headerFields[$0] }
   }
@@ -67,7 +75,7 @@ import Testing
   )
   func again() async throws {
     let bench = try Bench()
-    let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
+    let reading = Reading(try events(bench.dispatcher))
     let first = await bench.transport.next()
     open(first, "id: 7\ndata: a\n\nid: 8\ndata: cut off")
     first.end()
@@ -93,7 +101,7 @@ import Testing
   @Test("the server's `retry` sets the wait, and Retry-After lengthens it")
   func waits() async throws {
     let bench = try Bench()
-    let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
+    let reading = Reading(try events(bench.dispatcher))
     let first = await bench.transport.next()
     open(first, "retry: 20000\ndata: a\n\n")
     first.end()
@@ -182,7 +190,7 @@ import Testing
   @Test("a stream that is cancelled while it waits to reconnect ends at once")
   func cancelledWhileWaiting() async throws {
     let bench = try Bench()
-    let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
+    let reading = Reading(try events(bench.dispatcher))
     let exchange = await bench.transport.next()
     open(exchange, "data: a\n\n")
     exchange.end()
@@ -332,14 +340,14 @@ import Testing
   func shutDownWhileWaiting(isOwner: Bool) async throws {
     let bench = try Bench()
     let other = URLDispatcher(transport: ScriptedTransport(), sharing: bench.dispatcher.gate)
-    let reading = Reading(bench.dispatcher.events(from: "http://a/stream"))
-    let shared = Reading(other.events(from: "http://127.0.0.1:1/stream"))
+    let reading = Reading(try events(bench.dispatcher))
+    let shared = Reading(try events(other, from: "http://127.0.0.1:1/stream"))
     let exchange = await bench.transport.next()
     open(exchange, "retry: 60000\ndata: a\n\n")
     await reading.events.wait(for: 1)
     exchange.end()
     // Its timer is set, so it waits.
-    while bench.clock.pendingCount == 0 { await Task.yield() }
+    await bench.clock.timers(1)
     if isOwner {
       bench.dispatcher.beginShutDown(.drain)
     } else {
