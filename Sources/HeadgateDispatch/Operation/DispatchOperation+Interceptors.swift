@@ -32,10 +32,12 @@ extension DispatchOperation {
     observeIntercepting(work, at: now)
     // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     let isEnding = core.addOutsideGate(self)
+    // A decision before `addOutsideGate` found nothing to remove. Removed before the claim is released, after which a
+    // shutdown may end.
+    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
     if let claim { release(claim) }
     if isEnding { fail(DispatchError(.shutDown)) }
-    // A decision before `addOutsideGate` found nothing to remove.
-    guard !state.withLock({ $0.isDecided }) else { return core.removeOutsideGate(self) }
+    guard !state.withLock({ $0.isDecided }) else { return }
     interceptors?.perform { [self] in
       switch work {
       case .preparation(let approach): await preparation(approach)

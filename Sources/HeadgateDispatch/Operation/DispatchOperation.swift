@@ -284,12 +284,13 @@ final class DispatchOperation: Sendable {
     observeResting(wait, at: now)
     // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     _ = core.addOutsideGate(self)
+    // A decision before `addOutsideGate` found nothing to remove. Removed before the permit is released, after which a
+    // shutdown may end.
+    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
     release(claim)
     let attempts = state.withLock { $0.attempts }
     armRest(until: now + wait, after: attempts)
     if isClosing { fail(DispatchError(.shutDown)) }
-    // A decision before `addOutsideGate` found nothing to remove.
-    if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
   }
 
   /// The backoff is over.
