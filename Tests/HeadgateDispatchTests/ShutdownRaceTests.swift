@@ -60,7 +60,8 @@ import Testing
       // The clock runs as fast as its thread, so any limit may have passed.
       let limits: Set<DispatchError.Code?> = [.idleTimedOut, .timedOut, .deadlineExceeded]
       #expect(codes.subtracting(limits).isSubset(of: [nil, .shutDown, .connectionLost]))
-      #expect(bench.isClean())
+      // The thread for overflow may have started requests too.
+      #expect(await bench.isCleanAtLast())
     }
   }
 }
