@@ -139,7 +139,7 @@ import Testing
 
   @Test("queries by request, by URL and by host and port agree")
   func queries() async throws {
-    let (bench, exchanges, _) = try await full()
+    let (bench, exchanges, listener) = try await full()
     let dispatcher = bench.dispatcher
     let (here, there) = (try bench.request(), try bench.request(host: "b"))
     #expect(!dispatcher.isLongRequestAllowed(for: here))
@@ -159,6 +159,8 @@ import Testing
     #expect(dispatcher.runningLongRequests(for: here) == 0)
     await dispatcher.shutDown(.drain)
     #expect(!dispatcher.isLongRequestAllowed(for: here))
+    // A request whose delegate is gone is cancelled, by another thread.
+    #expect(listener.heard == ["response 200", "finished"])
   }
 
   @Test("availability predicts the result of a submission: it runs, waits behind others, or is refused")
