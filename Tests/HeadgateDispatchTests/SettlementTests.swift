@@ -60,6 +60,8 @@ import Testing
     let second = await bench.transport.next()
     first.end()
     second.respond()
+    // Waits for the thread that submitted the second request, which may still report why it had to wait.
+    await bench.dispatcher.shutDown()
     #expect(await bench.isCleanAtLast())
   }
 
