@@ -102,7 +102,7 @@ private struct LearningExerciser {
   }
 
   private mutating func end() -> String? {
-    guard let (item, one) = running.randomElement(using: &random) else { return nil }
+    guard let (item, one) = Self.inOrder(running).randomElement(using: &random) else { return nil }
     let outcome: ExchangeOutcome? =
       switch Int.random(in: 0..<12, using: &random) {
       case 0: .answered(status: 429, wait: nil)
@@ -127,7 +127,7 @@ private struct LearningExerciser {
   }
 
   private mutating func withdraw() -> String? {
-    guard let (item, entry) = waiting.randomElement(using: &random) else { return nil }
+    guard let (item, entry) = Self.inOrder(waiting).randomElement(using: &random) else { return nil }
     guard case .waiting = scheduler.withdraw(entry.ticket) else { return "one that waits was not found" }
     waiting[item] = nil
     return nil
@@ -157,6 +157,11 @@ private struct LearningExerciser {
   private mutating func start(_ item: Int, _ ticket: Ticket, _ place: Int) -> String? {
     running[item] = Running(ticket: ticket, place: place, startedAt: moment)
     return nil
+  }
+
+  /// A dictionary's own order differs from process to process, so a seed would not repeat its events.
+  private static func inOrder<Entry>(_ entries: [Int: Entry]) -> [(key: Int, value: Entry)] {
+    entries.sorted { $0.key < $1.key }
   }
 
   private func count(at place: Int) -> Int { running.values.count { $0.place == place } }
@@ -193,7 +198,7 @@ private struct LearningExerciser {
   /// All waiting requests start in the end, however many were refused before.
   private mutating func finish() -> String? {
     for _ in 0..<20_000 where !(running.isEmpty && waiting.isEmpty) {
-      for (item, one) in running {
+      for (item, one) in Self.inOrder(running) {
         let outcome = ExchangeOutcome.answered(status: 200, wait: nil)
         _ = scheduler.note(outcome, of: one.ticket, startedAt: one.startedAt, at: moment, using: &random)
         _ = scheduler.finish(one.ticket)

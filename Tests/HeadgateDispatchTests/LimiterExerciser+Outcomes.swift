@@ -71,7 +71,7 @@ extension LimiterExerciser {
     let ended = Set(scheduler.waitingItems(at: sleep.endPoint, sleep.scope))
     let waiting = known.filter { $0.value.stand == .waiting && $0.value.things.contains(thing) && !isToStart($0.value) }
     if ended != Set(waiting.keys) { return "given up are \(ended), not \(waiting.keys)" }
-    for (item, entry) in waiting {
+    for (item, entry) in waiting.sorted(by: { $0.key < $1.key }) {
       guard case .waiting = scheduler.withdraw(entry.ticket) else { return "one that waits was not found" }
       remove(item)
     }

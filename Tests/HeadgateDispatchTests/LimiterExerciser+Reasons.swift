@@ -6,7 +6,9 @@ import HeadgateThreads
 
 extension LimiterExerciser {
   func wrongReason() -> String? {
-    guard let entry = known.values.filter({ $0.stand == .waiting }).min(by: { $0.age % 7 < $1.age % 7 }) else {
+    // The same one in each process, whatever the order of the dictionary.
+    let waiting = known.filter { $0.value.stand == .waiting }
+    guard let entry = waiting.min(by: { ($0.value.age % 7, $0.key) < ($1.value.age % 7, $1.key) })?.value else {
       return nil
     }
     let moment = Deadline(nanoseconds: now)
