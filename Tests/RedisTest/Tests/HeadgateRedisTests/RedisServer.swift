@@ -37,7 +37,7 @@ final class RedisServer: Sendable {
     try server.run()
     process.withLock { $0 = server }
     // A process that has just been started has no event for this.
-    for _ in 0..<500 {
+    for _ in 0..<6_000 {
       if (try? RedisNamespace(url, "ready").status()) != nil { return }
       usleep(10_000)
     }

@@ -90,19 +90,19 @@ import Testing
 
   @Test("A crash gives everything back; after a quarantine where there is one")
   func crash() throws {
-    let a = try ScriptClient.fresh(server, "a", lease: 200_000)
-    let b = try ScriptClient.fresh(server, "b", lease: 200_000)
+    let a = try ScriptClient.fresh(server, "a", lease: 2_000_000)
+    let b = try ScriptClient.fresh(server, "b", lease: 60_000_000)
+    let begin = Date()
     #expect(try a.step("d", "e", "1|0||", "d", "q", "1|300000||", "w", "e 1|", "1", "w", "q 1|", "1").grants.count == 2)
     try b.step("d", "q", "1|300000||", "w", "e 1|", "1", "w", "q 1|", "1")
     var moments: [String: Double] = [:]
-    let begin = Date()
     // Real time: it is a lease of the server's.
-    while moments.count < 2, Date().timeIntervalSince(begin) < 5 {
+    while moments.count < 2, Date().timeIntervalSince(begin) < 60 {
       for grant in try b.step().grants { moments[grant.name] = Date().timeIntervalSince(begin) }
       usleep(20_000)
     }
-    #expect(try #require(moments["e 1|"]) < 0.35)
-    #expect((0.45...0.75).contains(try #require(moments["q 1|"])))
+    #expect(try #require(moments["e 1|"]) > 1.9)
+    #expect(try #require(moments["q 1|"]) > 2.2)
     #expect(try a.step().isLost)
     // A later claim of what others have now is refused.
     #expect(try a.attach(["e": 1]).confirmed == ["e": 0])

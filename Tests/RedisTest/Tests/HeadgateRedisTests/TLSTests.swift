@@ -80,7 +80,7 @@ import Testing
     try configuration.write(toFile: file("stunnel.conf"), atomically: true, encoding: .utf8)
     let process = try run("stunnel", file("stunnel.conf"))
     // A process that has just been started has no event for this.
-    for _ in 0..<500 {
+    for _ in 0..<6_000 {
       let place = RedisURL.Place.host("127.0.0.1", port: "\(port)")
       if (try? RedisSocket.connect(to: place, by: .after(.seconds(1)))) != nil { return process }
       usleep(10_000)
