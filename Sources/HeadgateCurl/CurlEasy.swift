@@ -130,6 +130,8 @@ final class CurlEasy {
     ccurl_set_pointer(handle, CURLOPT_ERRORBUFFER, said)
     ccurl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
     ccurl_set_long(handle, CURLOPT_TCP_KEEPALIVE, 1)
+    let continueTimeout = configuration.continueTimeout.wholeNanoseconds / 1_000_000
+    ccurl_set_long(handle, CURLOPT_EXPECT_100_TIMEOUT_MS, Int(continueTimeout))
     // Addresses are tried one after another: a parallel attempt would need a second socket.
     ccurl_set_long(handle, CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS, 3_600_000)
     setTLSOptions()

@@ -50,6 +50,8 @@ public final class CurlTransport: Transport {
     public var acceptsCompression = true
     /// The maximum size of a response's head in bytes. Default: 256 KB. Trailers have the same limit.
     public var maxHeadBytes = 256 * 1024
+    /// How long to wait for the answer to `Expect: 100-continue`. After that the body is sent.
+    package var continueTimeout = Duration.seconds(1)
 
     /// Creates a configuration with default settings.
     public init() {}

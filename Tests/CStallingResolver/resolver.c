@@ -122,6 +122,10 @@ void stalling_resolver_release(void) {
   pthread_mutex_lock(&mutex);
   armed = 0;
   pthread_cond_broadcast(&changed);
+  // Until all have left: one that has not woken yet would stall again when the next test arms.
+  struct timespec end = after(60000);
+  while (stalled > 0 && pthread_cond_timedwait(&changed, &mutex, &end) == 0) {
+  }
   pthread_mutex_unlock(&mutex);
 }
 

@@ -90,18 +90,21 @@ import Testing
       ended = dispatcher
       let storm = Storm(origin, dispatcher, until: .after(duration), seed: seed, sparing: trial.spared)
       await storm.run()
-      hold(dispatcher.gate.counts.waiting == 0, "\(dispatcher.gate.counts.waiting) wait")
+      // A request that was cancelled on its way to another end-point may leave the queue after its caller was told.
+      hold(await soon { dispatcher.gate.counts.waiting == 0 }, "\(dispatcher.gate.counts.waiting) wait")
       await dispatcher.shutDown(.drain)
       let counts = dispatcher.gate.counts
       hold(counts.running == 0 && counts.waiting == 0 && counts.endPoints == 0, "the gate holds \(counts)")
       requests = storm.submitted
       hold(requests == storm.ended, "\(requests) requests, \(storm.ended) ends")
     }
-    hold(ended == nil, "the dispatcher lives on")
+    hold(await soon { ended == nil }, "the dispatcher lives on")
     hold(recording.violations.isEmpty, "observers were told \(recording.violations.prefix(5))")
     hold(recording.unfinished == 0, "observers miss \(recording.unfinished) ends")
-    let dump = ThreadDump.text()
-    hold(dump.contains("timer thread \"headgate-limits\": 0 timers\n"), "limits on time are left:\n\(dump)")
+    // A thread may be about to cancel a timer that came too late for its request.
+    hold(
+      await soon { ThreadDump.text().contains("timer thread \"headgate-limits\": 0 timers\n") },
+      "limits on time are left:\n\(ThreadDump.text())")
     for place in 0..<Storm.endPoints {
       let (counts, limit) = (origin.counts(endPoint: place), Storm.limit(of: place))
       hold(counts.peakRequests <= limit, "\(counts.peakRequests) requests at the limit \(limit)")
@@ -109,11 +112,21 @@ import Testing
         hold(counts.peakSockets <= limit, "\(counts.peakSockets) sockets at the limit \(limit)")
       }
       hold(
-        await origin.waitUntil({ $0.sockets == 0 }, endPoint: place, until: .after(.seconds(30))),
+        await origin.waitUntil({ $0.sockets == 0 }, endPoint: place, until: .after(.seconds(60))),
         "\(origin.counts(endPoint: place).sockets) sockets stay open")
     }
     origin.stop()
     return (problems, requests)
+  }
+
+  /// Whether a condition holds within a minute. For what nothing reports.
+  private static func soon(_ condition: () -> Bool) async -> Bool {
+    let bound = Deadline.after(.seconds(60))
+    while !condition() {
+      guard .now < bound else { return false }
+      try? await Task.sleep(for: .milliseconds(5))
+    }
+    return true
   }
 
   private static func say(_ lines: [String]) {

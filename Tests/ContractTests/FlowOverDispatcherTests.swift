@@ -184,6 +184,8 @@ import Testing
     #expect(
       try await allSucceed(0..<3) { _ in try await self.get("/bytes/1")() } == [1, 1, 1])
     #expect(await origin.waitUntil({ $0.requests == 0 && $0.aborted >= aborted }, until: .after(.seconds(60))))
+    // The server may see the end of a connection before its permit is back, but not the next request.
+    #expect(try await get("/bytes/1")() == 1)
     #expect(dispatcher.snapshot().running == 0)
     await dispatcher.shutDown()
   }

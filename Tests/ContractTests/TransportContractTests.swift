@@ -163,14 +163,18 @@ struct TransportOnTrial: Sendable, CustomTestStringConvertible {
   @Test("the origin never counts more requests than the limit, and is kept busy", arguments: TransportOnTrial.all)
   func limit(_ trial: TransportOnTrial) async throws {
     let dispatcher = try dispatcher(trial, requests: 3)
+    let held = try patient("/hold")
     try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<3 { group.addTask { try await dispatcher.data(for: held).statusCode } }
+      #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
+      origin.release()
       for _ in 0..<60 {
         group.addTask { try await dispatcher.data(for: origin.url("/delay/5")).statusCode }
       }
       for try await status in group { #expect(status == 200) }
     }
     // The last answer may arrive before the origin has counted it.
-    #expect(await origin.waitUntil({ $0.served == 60 }, until: .after(.seconds(60))))
+    #expect(await origin.waitUntil({ $0.served == 63 }, until: .after(.seconds(60))))
     let counts = origin.counts()
     #expect(counts.peakRequests == 3)
     if trial.capabilities.contains(.socketLimits) { #expect(counts.peakSockets == 3) }

@@ -21,6 +21,7 @@ import Testing
         }
       }
     }
+    for place in 0..<8 { try await holdAtOnce(3, dispatcher, origin, endPoint: place) }
     await run()
     for place in 0..<8 { #expect(origin.counts(endPoint: place).peakSockets == 3) }
     dispatcher.setLimits(try GateLimits(endPoint: EndPointLimits(requests: 1)))

@@ -24,7 +24,7 @@ import Testing
       if case .failure(let error) = result { outcome.withLock { $0 = error } }
       ended.open()
     }
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait(1, 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait(1, 60_000) } == 1)
     for _ in 0..<20 { #expect(try await dispatcher.data(for: origin.url("/")).statusCode == 200) }
     #expect(stalling_resolver_count() == 1)
     operation.cancel()
@@ -54,10 +54,10 @@ import Testing
       }
     }
     #expect(dispatcher.gate.counts.running == 8)
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("c.stall.test", 60_000) } == 1)
     // Another name is looked up beside it, after the eight have reached the transport.
     let other = dispatcher.dispatchShort(try DispatchRequest("http://e.stall.test:\(origin.port)/")) { _ in }
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("e.stall.test", 60_000) } == 1)
     other.cancel()
     stalling_resolver_release()
     await dispatcher.shutDown(.drain)
@@ -75,7 +75,7 @@ import Testing
     var request = try DispatchRequest("http://d.stall.test:\(origin.port)/")
     request.connectTimeout = nil
     async let response = dispatcher.data(for: request)
-    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("d.stall.test", 30_000) } == 1)
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("d.stall.test", 60_000) } == 1)
     stalling_resolver_release()
     let times = try await response.times.exchange
     #expect(times.name > .zero)
@@ -112,6 +112,8 @@ import Testing
       #expect(error.code == .connectTimedOut || error.code == .nameNotResolved)
       #expect(error.phase == .name)
     }
+    // Otherwise its thread could be late, and stall in the next test.
+    #expect(await offTheCooperativeThreads { stalling_resolver_wait_for("b.stall.test", 60_000) } == 1)
     stalling_resolver_release()
     await dispatcher.shutDown(.now)
   }

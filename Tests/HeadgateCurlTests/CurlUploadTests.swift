@@ -13,17 +13,25 @@ import Testing
 
   init() throws {
     origin = try Origin(endPoints: 2)
-    dispatcher = URLDispatcher(
-      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)))
+    dispatcher = try Self.dispatcher()
+  }
+
+  private static func dispatcher(timers: any TimerService = TimerThread.deadlines) throws -> URLDispatcher {
+    // The server always answers. On a busy machine that may take longer than a second.
+    var configuration = CurlTransport.Configuration()
+    configuration.continueTimeout = .seconds(60)
+    return URLDispatcher(
+      transport: try CurlTransport(configuration: configuration),
+      limits: try GateLimits(endPoint: EndPointLimits(requests: 1)), timers: timers)
   }
 
   private func request(_ path: String, _ body: RequestBody) throws -> DispatchRequest {
     try DispatchRequest(origin.url(path), method: .put, body: body)
   }
 
-  private func failure(_ request: DispatchRequest) async -> DispatchError? {
+  private func failure(_ request: DispatchRequest, _ dispatcher: URLDispatcher? = nil) async -> DispatchError? {
     do throws(DispatchError) {
-      _ = try await dispatcher.data(for: request)
+      _ = try await (dispatcher ?? self.dispatcher).data(for: request)
       return nil
     } catch {
       return error
@@ -280,9 +288,16 @@ import Testing
 
   @Test("a server that reads no further: the timeout error says that the body was being sent")
   func stuck() async throws {
+    let clock = ManualClock()
+    let dispatcher = try Self.dispatcher(timers: clock)
     var request = try request("/sink?pause=1000", RequestBody([UInt8](repeating: 1, count: 30_000_000)))
-    request.timeout = .milliseconds(500)
-    let error = await failure(request)
+    request.timeout = .seconds(5)
+    let sent = request
+    let end = Task { await failure(sent, dispatcher) }
+    #expect(await origin.waitUntil({ $0.bodyBytes >= 1000 }, until: .after(.seconds(60))))
+    await clock.timers(1)
+    clock.advance(by: .seconds(5))
+    let error = await end.value
     #expect(error?.code == .timedOut)
     #expect(error?.phase == .sending)
     origin.release()

@@ -45,10 +45,10 @@ final class RawServer: Sendable {
     @discardableResult
     func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-    /// Blocks until the client has closed its side, without reading, for at most 5 s.
+    /// Blocks until the client has closed its side, without reading, for at most a minute.
     func waitForEnd() {
       var wanted = pollfd(fd: descriptor, events: Self.peerHasClosed, revents: 0)
-      while poll(&wanted, 1, 5000) < 0, errno == EINTR {}
+      while poll(&wanted, 1, 60_000) < 0, errno == EINTR {}
     }
 
     // POLLRDHUP, which Swift's module of glibc lacks.

@@ -140,17 +140,22 @@ import Testing
   @Test("an upload that ends early is gone from the server before its permit moves on", arguments: [false, true])
   func unfinishedUploads(timesOut: Bool) async throws {
     let operations = LockedBox<[URLDispatchOperation]>([])
-    let submitted = Gate()
+    let (submitted, clock) = (Gate(), ManualClock())
     // Reads only one byte. Further data fills the buffers on both sides.
     let server = try RawServer(receiveBuffer: 4096) { connection in
       var byte = UInt8(0)
       _ = recv(connection.descriptor, &byte, 1, 0)
       // One at a time, in the order of submission.
-      _ = submitted.wait(until: .after(.seconds(20)))
-      if !timesOut { operations.withLock { $0[connection.number] }.cancel() }
+      _ = submitted.wait(until: .after(.seconds(60)))
+      if timesOut {
+        clock.advance(by: .milliseconds(300))
+      } else {
+        operations.withLock { $0[connection.number] }.cancel()
+      }
       connection.waitForEnd()
     }
-    let dispatcher = try dispatcher()
+    let dispatcher = URLDispatcher(
+      transport: try CurlTransport(), limits: try GateLimits(endPoint: EndPointLimits(requests: 1)), timers: clock)
     let count = timesOut ? 4 : 12
     for _ in 0..<count {
       var request = try DispatchRequest(

@@ -57,13 +57,15 @@ import Testing
     "GET /close HTTP/1.1\r\nHost: a\r\n\r\n",
   ])
   func `Closes after the answer where it is asked to`(request: String) async throws {
+    let start = Deadline.now
     try client.send(request)
     let answer = try client.answer()
     #expect(answer.text == "ok\n")
     #expect(answer.headers["connection"] == "close")
     #expect(try client.remainder().isEmpty)
-    // The socket counts until the client has closed it too.
-    #expect(origin.counts().sockets == 1)
+    // The socket counts until the client has closed it too. The origin waits five seconds for that.
+    let counts = origin.counts()
+    if Deadline.now - start < .seconds(5) { #expect(counts.sockets == 1) }
     client.disconnect()
     #expect(await origin.waitUntil({ $0.sockets == 0 && $0.served == 1 }, until: .after(generous)))
   }
