@@ -16,7 +16,7 @@ int stalling_resolver_asked(const char *name);
 // Blocks until a name under stall.test is looked up, or the milliseconds have passed. Returns whether it was.
 int stalling_resolver_wait_for(const char *name, int milliseconds);
 
-// Lets all stalled look-ups, and all later ones, go on.
+// Lets all stalled look-ups, and all later ones, go on. Returns when the stalled ones have.
 void stalling_resolver_release(void);
 
 // Stalls again.
