@@ -57,15 +57,18 @@ public final class ManualClock: TimerService {
     let end = state.withLock { $0.now + duration }
     while true {
       let (action, waiters) = state.withLock { state -> (TimerQueue.Action?, [@Sendable () -> Void]) in
-        guard let next = state.timers.nextDeadline, next <= end else { return (nil, []) }
+        guard let next = state.timers.nextDeadline, next <= end else {
+          // Under the same acquisition as the check: a caller that sets a timer after it sees the new time.
+          state.now = max(state.now, end)
+          return (nil, [])
+        }
         state.now = max(state.now, next)
         return (state.timers.popDue(at: state.now), state.takeReady())
       }
       for waiter in waiters { waiter() }
-      guard let action else { break }
+      guard let action else { return }
       action()
     }
-    state.withLock { $0.now = max($0.now, end) }
   }
 
   /// Suspends until at least `count` timers are set.

@@ -27,14 +27,17 @@ final class StillClock: TimerService {
     let end = now + duration
     while true {
       let action = state.withLock { state -> TimerQueue.Action? in
-        guard let next = state.timers.nextDeadline, next <= end else { return nil }
+        guard let next = state.timers.nextDeadline, next <= end else {
+          // Under the same acquisition as the check, so that a timer set after it is set at the new time.
+          state.now = max(state.now, end)
+          return nil
+        }
         state.now = max(state.now, next)
         return state.timers.popDue(at: state.now)
       }
-      guard let action else { break }
+      guard let action else { return }
       action()
     }
-    state.withLock { $0.now = max($0.now, end) }
   }
 
   /// Nanoseconds since the clock's start, for short lists of moments.
