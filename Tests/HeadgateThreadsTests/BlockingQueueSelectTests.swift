@@ -26,16 +26,22 @@ import Testing
   }
 
   @Test("P21 nor by a select that finds nothing at first and waits")
-  func fairAfterAWait() throws {
+  func fairAfterAWait() async throws {
+    let executor = HeldExecutor()
     var hits = [0, 0]
     for _ in 0..<200 {
       let queues = try make([1, 1])
-      let select = try Blocked { Self.endingOfSelect(queues) }
-      #expect(until { queues[1].waitingCounts.takers == 1 })
-      // Most times both have an element before it is awake.
+      let select = Task(executorPreference: executor) { () async -> Ending in
+        await ending { () async throws in try await BlockingQueue.select(from: queues).index }
+      }
+      try executor.runAll()
+      #expect(queues.allSatisfy { $0.waitingCounts.takers == 1 })
+      // Both have an element before it is awake.
       #expect(try queues[1].tryPut(0))
       #expect(try queues[0].tryPut(0))
-      hits[try select.result() == .value(0) ? 0 : 1] += 1
+      try executor.runAll()
+      let end = await select.value
+      hits[end == .value(0) ? 0 : 1] += 1
     }
     for count in hits { #expect(count > 0, "\(hits)") }
   }

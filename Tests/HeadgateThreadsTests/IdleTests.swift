@@ -24,20 +24,27 @@ import Testing
         try loop.perform(after: .seconds(3600)) {}
         for loop in [loop, watching] { try loop.performAndWait {} }
         let queues = [try BlockingQueue<Int>(capacity: 0), try BlockingQueue<Int>(capacity: 1), BlockingQueue<Int>()]
+        let begun = Latch(queues.count + 1)
         for queue in queues {
-          _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-taker")) { _ = try queue.take() }
+          _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-taker")) {
+            begun.countDown()
+            _ = try queue.take()
+          }
         }
         _ = try ManagedThread.spawnDetached(ThreadAttributes(name: "idle-select")) {
+          begun.countDown()
           _ = try BlockingQueue.select(from: queues, until: .after(.seconds(3600)))
         }
+        guard begun.wait() else { return "a thread did not begin" }
         // Time is measured in the work of two other threads. The first part lasts until all have gone to sleep, since
-        // an idle thread may check a few more times before that.
+        // an idle thread may check a few more times before that, and may have to wait for a processor.
         var before = ProcessCensus.switches(of: "idle-")
         var calm = 0
         for _ in 0..<1000 where calm < 5 {
           try handOver(1000)
+          let areAsleep = ProcessCensus.areAsleep("idle-")
           let now = ProcessCensus.switches(of: "idle-")
-          calm = now == before ? calm + 1 : 0
+          calm = areAsleep && now == before ? calm + 1 : 0
           before = now
         }
         guard before.count >= 8 else { return "only \(before.count) threads" }

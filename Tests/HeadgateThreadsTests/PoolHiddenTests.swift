@@ -33,7 +33,7 @@ import Testing
     #expect(started.wait())
     refuses.withLock { $0 = false }
     first.open()
-    #expect(throws: Never.self) { try inThread { try last.wait(until: .after(.seconds(10))) } }
+    #expect(throws: Never.self) { try inThread { try last.wait(until: .after(generous)) } }
     live.countDown()
     #expect(try inThread { [try longOne.wait(), try longTwo.wait()] } == [true, true])
     try pool.finish()

@@ -41,23 +41,27 @@ import Testing
 
   @Test("All ends at its deadline: waiting bodies never run, running ones are told")
   func deadline() throws {
-    let pool = try pool(1)
-    let (inside, told) = (Latch(), Record<Bool>())
+    let told = Record<Bool>()
     let bodies: [@Sendable () throws -> Int] = [
       {
-        inside.countDown()
         told.add(Waiter.ofThread().wait(until: .after(generous)) == .cancelled)
         return 1
       }, { 2 },
     ]
-    let results = try inThread { try pool.invokeAll(bodies, until: .after(.milliseconds(20))) }
-    for result in results {
-      let error = #expect(throws: PoolTaskError<any Error>.self) { try result.get() }
-      #expect(error?.code == .timedOut)
-    }
-    try pool.finish()
+    var limit = Duration.milliseconds(20)
+    repeat {
+      let pool = try pool(1)
+      let results = try inThread { [limit] in try pool.invokeAll(bodies, until: .after(limit)) }
+      for result in results {
+        let error = #expect(throws: PoolTaskError<any Error>.self) { try result.get() }
+        #expect(error?.code == .timedOut)
+      }
+      try pool.finish()
+      #expect(pool.statistics.completed == told.events.count)
+      // On a busy machine the deadline may pass before the pool's thread runs. Then neither body does.
+      limit *= 2
+    } while told.events.isEmpty && limit < generous
     #expect(told.events == [true])
-    #expect(pool.statistics.completed == 1)
   }
 
   @Test("A cancelled Swift task cancels all of its bodies")

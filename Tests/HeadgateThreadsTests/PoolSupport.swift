@@ -60,6 +60,8 @@ final class Arrivals: Sendable {
 
   private let state = Locked(State())
 
+  var count: Int { state.withLock { $0.count } }
+
   func add() {
     let latches = state.withLock { state in
       state.count += 1

@@ -1,6 +1,7 @@
 #if canImport(Glibc)
 import Foundation
 import Glibc
+import HeadgateThreads
 
 /// The resources of a process, for tests that run in a separate one.
 struct ProcessCensus: CustomStringConvertible {
@@ -49,23 +50,27 @@ struct ProcessCensus: CustomStringConvertible {
   static func leftover(after round: (Int) throws -> Void) rethrows -> String? {
     // By then, objects that are made once for the process exist.
     for number in 0..<200 { try round(number) }
-    let before = settled { _ in false }
+    let before = settled()
     for number in 0..<1000 { try round(number) }
     // Less than the size of any leaked object. Allocators keep some memory for each of their arenas.
     let mostBytes = before.bytes + 24 * 1000
-    let after = settled { now in
-      now.threads <= before.threads && now.descriptors <= before.descriptors && now.bytes <= mostBytes
+    let limit = Deadline.after(generous)
+    var after = now
+    // A thread that is about to exit may have to wait long for a processor, so a census that does not change is not
+    // the last one.
+    while after.threads > before.threads || after.descriptors > before.descriptors || after.bytes > mostBytes {
+      if limit <= .now { return "before: \(before); after: \(after)" }
+      usleep(1000)
+      after = now
     }
-    let isClean =
-      after.threads <= before.threads && after.descriptors <= before.descriptors && after.bytes <= mostBytes
-    return isClean ? nil : "before: \(before); after: \(after)"
+    return nil
   }
 
-  /// The census once nothing changes any more, or once it is as expected.
-  private static func settled(_ isEnough: (ProcessCensus) -> Bool) -> ProcessCensus {
+  /// The census once nothing seems to change any more. A thread that ends later only allows for one more afterwards.
+  private static func settled() -> ProcessCensus {
     var last = now
     var same = 0
-    for _ in 0..<2000 where same < 20 && !isEnough(last) {
+    for _ in 0..<2000 where same < 20 {
       usleep(1000)
       let next = now
       same = next.threads == last.threads && next.descriptors == last.descriptors ? same + 1 : 0
@@ -77,11 +82,20 @@ struct ProcessCensus: CustomStringConvertible {
   /// How often threads with this name prefix were scheduled, by number. An idle thread's count does not change.
   static func switches(of name: String) -> [String: String] {
     var counts: [String: String] = [:]
-    for thread in entries("/proc/self/task") where text("/proc/self/task/\(thread)/comm").hasPrefix(name) {
+    for thread in threads(of: name) {
       counts[thread] = text("/proc/self/task/\(thread)/status").split(separator: "\n")
         .filter { $0.contains("ctxt_switches") }.joined(separator: " ")
     }
     return counts
+  }
+
+  /// Whether all threads with this name prefix sleep. One that waits for a processor does not.
+  static func areAsleep(_ name: String) -> Bool {
+    threads(of: name).allSatisfy { text("/proc/self/task/\($0)/status").contains("State:\tS") }
+  }
+
+  private static func threads(of name: String) -> [String] {
+    entries("/proc/self/task").filter { text("/proc/self/task/\($0)/comm").hasPrefix(name) }
   }
 
   private static func entries(_ path: String) -> [String] {
