@@ -124,6 +124,8 @@ import Testing
   @Test func `A reader that is gone ends the run`() async throws {
     let (reader, writer) = try Descriptor.pipe()
     Descriptor.close(reader)
+    // All of them would take more than a quarter of a minute.
+    origin.setScript(OriginScript(delay: .milliseconds(100)))
     let list = (0..<1000).map { origin.url("/bytes/\($0)") }.joined(separator: "\n")
     let fetched = try await FetchTrial(["--check", "-i", "-"], in: folder, input: list, output: writer).finish()
     #expect(fetched.status == 3)

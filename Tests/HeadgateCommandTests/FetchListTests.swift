@@ -91,8 +91,8 @@ import Testing
   }
 
   @Test func `Waiting never counts, the whole run does`() async throws {
+    func list(_ count: Int) -> String { (0..<count).map { origin.url("/delay/300?\($0)") + "\n" }.joined() }
     // One at a time, 300 ms each: the last waits for longer than its own limit.
-    let list = (0..<8).map { origin.url("/delay/300?\($0)") + "\n" }.joined()
     let patient = try await fetch(
       "-i",
       "-",
@@ -101,9 +101,9 @@ import Testing
       "--per-host",
       "1",
       "--max-time",
-      "2",
+      "4.5",
       in: folder,
-      input: list
+      input: list(16)
     )
     #expect(patient.status == 0)
     let hurried = try await fetch(
@@ -112,17 +112,18 @@ import Testing
       "-P",
       "@/b",
       "--per-host",
-      "1",
+      "4",
       "--deadline",
       "1",
       "--log",
       "@/log",
       in: folder,
-      input: list
+      input: list(16)
     )
+    // All sixteen are in the queue, where their deadlines pass.
     #expect(hurried.status == 6)
-    #expect(folder.names(in: "b").count < 8)
-    #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 8 - folder.names(in: "b").count)
+    #expect(folder.names(in: "b").count < 16)
+    #expect(hurried.records.filter { $0.error == "deadline_exceeded" }.count == 16 - folder.names(in: "b").count)
   }
 
   @Test func `Limits on time, each with its word`() async throws {
@@ -188,5 +189,20 @@ import Testing
     #expect(await ended.status == 130)
     #expect(await ended.messages.contains("ok 0  failed 0  skipped "))
     #expect(folder.names(in: "out").allSatisfy { !$0.hasSuffix(".part") })
+  }
+
+  @Test func `Nothing starts once an interrupt has been told, and that is told before the run ends`() async throws {
+    let list = (0..<10).map { origin.url("/hold?\($0)") + "\n" }.joined()
+    let messages = try MessagePipe()
+    let trial = try FetchTrial(
+      ["-i", "-", "-P", "@/out", "--per-host", "3"], in: folder, input: list, messages: messages.writer)
+    async let fetched = trial.finish()
+    #expect(await origin.waitUntil({ $0.requests == 3 }, until: .after(.seconds(60))))
+    let interrupt = Task { trial.run.interrupt() }
+    #expect(try await messages.lines { $0.contains("interrupt again") }.count == 1)
+    origin.release()
+    #expect(try await messages.rest().last?.hasPrefix("ok 3  failed 0  skipped 7  ") == true)
+    #expect(await fetched.status == 130)
+    _ = await interrupt.value
   }
 }

@@ -23,15 +23,14 @@ import Testing
       ["/bytes/3000"] + (0..<3).map { "/status/500?\($0)" } + ["/hold"] + (0..<2_035).map { "/bytes/\($0)" })
     try folder.write(urls, to: "list")
     let arguments = ["-i", "@/list", "--max-failures", "3", "--per-host", "1", "--log", "@/log"] + target
-    let (reader, writer) = try Descriptor.pipe()
-    defer { Descriptor.close(reader) }
-    let trial = try FetchTrial(arguments, in: folder, messages: writer)
+    let messages = try MessagePipe()
+    let trial = try FetchTrial(arguments, in: folder, messages: messages.writer)
     async let finished = trial.finish()
     // The request after the third failure may have started, and is held until the message is there.
-    let message = try await line(of: reader) { $0.contains("--max-failures") }
+    let message = try #require(try await messages.lines { $0.contains("--max-failures") }.last)
     origin.setScript(OriginScript(answerHook: { _ in .text("x") }))
     origin.release()
-    let last = try await line(of: reader) { $0.hasPrefix("ok ") }
+    let last = try #require(try await messages.rest().last)
     let status = await finished.status
     #expect(status == 8)
     #expect(
@@ -47,17 +46,6 @@ import Testing
     #expect(
       rest.status == 0 && rest.messages.contains("ok \(2_040 - succeeded)  failed 0  there \(succeeded)  "),
       "\(rest.messages)")
-  }
-
-  /// The next line of a pipe that is of interest.
-  private func line(of reader: Int32, _ isOfInterest: @escaping @Sendable (String) -> Bool) async throws -> String {
-    let thread = try ManagedThread.spawn { () throws -> String in
-      while true {
-        let line = String(decoding: try Descriptor.readLine(reader), as: UTF8.self)
-        if line.isEmpty || isOfInterest(line) { return line }
-      }
-    }
-    return try await thread.value()
   }
 
   @Test func `What runs is finished`() async throws {

@@ -104,18 +104,28 @@ import Testing
   @Test(arguments: [[], ["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]])
   func `What might be done twice is sent once, unless that is allowed`(target: [String]) async throws {
     answer { _ in .truncated(declared: 9, sent: 5) }
-    // The first one holds the turn, so that the output has nothing of the one that breaks off.
-    let arguments = [origin.url("/delay/150"), origin.url("/once"), "-d", "x", "--retry", "1"] + target
-    let once = await (try FetchTrial(arguments, in: folder)).finish()
-    #expect(once.status == 4 && taken() == ["POST /delay/150", "POST /once"])
+    let arguments = [origin.url("/hold"), origin.url("/once"), "-d", "x", "--retry", "1"] + target
+    let once = try await holdingTheTurn(arguments, until: 2)
+    #expect(once.status == 4 && taken() == ["POST /hold", "POST /once"])
     #expect(once.messages.contains("headgate: --retry does not repeat POST, which may have an effect twice"))
     #expect(once.messages.contains("; whether the server has processed it is unknown\n"))
     for allowed in [["--retry-unsafe"], ["-H", "Idempotency-Key: 7"], ["-X", "PUT"]] {
       try? FileManager.default.removeItem(atPath: folder.file("run"))
-      let fetched = await (try FetchTrial(arguments + allowed, in: folder)).finish()
+      let fetched = try await holdingTheTurn(arguments + allowed, until: 3)
       #expect(taken().filter { $0.hasSuffix("/once") }.count == 2, "\(allowed): \(fetched.messages)")
       #expect(!fetched.messages.contains("--retry does not repeat"))
     }
+  }
+
+  /// A run whose first request is held until so many have come: it has the turn, so that the output has nothing of one
+  /// that breaks off and comes again.
+  private func holdingTheTurn(_ arguments: [String], until count: Int) async throws -> Fetched {
+    origin.resetCounts()
+    let trial = try FetchTrial(arguments, in: folder)
+    async let finished = trial.finish()
+    #expect(await origin.waitUntil({ $0.received == count }, until: .after(.seconds(60))))
+    origin.release()
+    return await finished
   }
 
   @Test func `A session asks for a URL anew with another method or body`() async throws {
@@ -151,10 +161,8 @@ import Testing
   }
 
   @Test func `What was never sent is sent by the next run`() async throws {
-    let gone = try Origin()
-    let dead = gone.url("/dead")
-    gone.stop()
-    let arguments = [dead, "-P", "@/out", "--session", "@/run", "-d", "x"]
+    // Nothing listens there.
+    let arguments = ["http://127.0.0.1:1/dead", "-P", "@/out", "--session", "@/run", "-d", "x"]
     for _ in 0..<2 {
       let fetched = await (try FetchTrial(arguments, in: folder)).finish()
       #expect(fetched.messages.contains("no connection could be made"))

@@ -149,9 +149,13 @@ final class CallRun: Sendable {
       dispatcher.dispose()
       return true
     }
+    // The run does not end before the remark is written, although what it waits for may.
+    pending.enter()
+    defer { pending.leave() }
+    dispatcher.beginShutDown(.graceful)
+    // Afterwards, so that nothing starts once it is read.
     let running = dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) }
     report.remark(InterruptText.of(running) + (journal.isKept ? "; the same command continues this run" : ""))
-    dispatcher.beginShutDown(.graceful)
     return false
   }
 

@@ -192,10 +192,14 @@ final class FetchRun: Sendable {
     report.interrupted()
     stopReading()
     if stop == .reading {
+      // The run does not end before the remark is written, although what it waits for may.
+      pending.enter()
+      defer { pending.leave() }
+      dispatcher.beginShutDown(.graceful)
+      // Afterwards, so that nothing starts once it is read.
       report.remark(
         InterruptText.of(dispatcher.snapshot().endPoints.map { ($0.endPoint.description, $0.running) })
           + (session == nil ? "" : "; the same command continues this run"))
-      dispatcher.beginShutDown(.graceful)
     } else {
       dispatcher.dispose()
     }

@@ -76,8 +76,9 @@ extension FetchRun {
   func ended(_ job: FetchJob) { ended(at: job.place ?? job.request.endPoint) }
 
   private func ended(at endPoint: EndPoint) {
+    // The timer that stops the run at its deadline may be late.
+    if isStopping || isOutOfTime { abandonStored() }
     act(on: backlog.withLock { $0.ended(at: endPoint) })
-    if isStopping { abandonStored() }
     pending.leave()
   }
 

@@ -41,6 +41,8 @@ final class HeldBody {
     memory += piece
     guard memory.count > Self.mostInMemory else { return }
     guard space.take(memory.count) else {
+      // Before the end of this body's request, whose permit goes to another body, which may need the space.
+      discard()
       throw OutputError(
         place: "bodies waiting for their turn",
         reason:

@@ -54,7 +54,16 @@ import Testing
   }
 
   @Test func `A result has the times of its row, in seconds, and when it ended`() async throws {
-    origin.setScript(OriginScript(delay: .milliseconds(20)))
+    // The one that comes first takes long, so that the other one is certain to wait for it.
+    let isFirst = Locked(true)
+    origin.setScript(
+      OriginScript(
+        delay: .milliseconds(20),
+        answerHook: { _ in
+          var answer = OriginAnswer.text("")
+          if isFirst.exchange(false) { answer.delay = .seconds(2) }
+          return answer
+        }))
     let before = Date()
     let called = try await call(
       "-i", "-", "--url", origin.url("/bytes/{n}"), "--per-host", "1", in: folder,
@@ -205,10 +214,7 @@ import Testing
     let told = try await CallTrial(arguments + ["--retry-unsafe"], in: folder, input: input).finish()
     #expect(counts.withLock { $0 } == ["": 2] && told.status == 0)
     // One that never got to the server is not in doubt.
-    let closed = try Origin()
-    let url = closed.url("/")
-    closed.stop()
-    let never = try await call("-i", "-", "--url", url, "-X", "POST", in: folder, input: input)
+    let never = try await call("-i", "-", "--url", "http://127.0.0.1:1/", "-X", "POST", in: folder, input: input)
     #expect(never.status == 4)
     #expect(try never.column("outcome") == ["\"not_sent\""])
   }

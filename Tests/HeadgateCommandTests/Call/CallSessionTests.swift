@@ -198,7 +198,7 @@ import Testing
     do {
       let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))
       async let finished = trial.finish()
-      #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(20))))
+      #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(60))))
       trial.run.interrupt()
       origin.release()
       let called = try await finished
@@ -215,7 +215,7 @@ import Testing
     let arguments = ["-i", "-", "--url", origin.url("/{n}"), "-X", "POST", "-o", "@/out", "--session", "@/run"]
     let trial = try CallTrial(arguments + ["--per-host", "2"], in: folder, input: rows(1...20))
     async let finished = trial.finish()
-    #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(20))))
+    #expect(await origin.waitUntil({ $0.requests >= 2 }, until: .after(.seconds(60))))
     trial.run.interrupt()
     trial.run.interrupt()
     let called = try await finished

@@ -33,7 +33,7 @@ import Testing
     // Settled, all of them have room in one hour; else the second would wait for most of it.
     let fast = try await CallTrial(weights + ["--settle", ".usage.total"], in: folder, input: input).finish()
     #expect(fast.status == 0 && fast.last.hasPrefix("ok 5  failed 0  "))
-    let slow = try await CallTrial(weights + ["--deadline", "1"], in: folder, input: input).finish()
+    let slow = try await CallTrial(weights + ["--deadline", "10"], in: folder, input: input).finish()
     #expect(slow.status == 6 && slow.last.hasPrefix("ok 1  failed 0  skipped 4  "))
     #expect(slow.results.count == 1)
   }
