@@ -9,6 +9,8 @@ import Testing
 extension AcceptanceTests {
   /// HTTP/2 by ALPN, against nginx, which counts connections; an origin behind it counts requests.
   @Suite struct HTTP2Tests {
+    private typealias Outcome = OneShot<Result<DispatchResponse, DispatchError>>
+
     private let folder: TemporaryFolder
     private let origin: Origin
 
@@ -58,7 +60,8 @@ extension AcceptanceTests {
     func oneConnection(connections: Int) async throws {
       let (nginx, certificates) = try await startNginx()
       let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: connections)
-      let url = nginx.url("/bytes/100?delay=20", scheme: "https")
+      // Long enough for eight to be there at once.
+      let url = nginx.url("/bytes/100?delay=200", scheme: "https")
       #expect(await statuses(dispatcher, Array(repeating: url, count: 40)) == Array(repeating: 200, count: 40))
       #expect(try await nginx.connections().accepted == 1)
       #expect(origin.counts().peakRequests == 8)
@@ -73,7 +76,7 @@ extension AcceptanceTests {
       // The server takes four streams on a connection: sixteen requests need more than the two that there may be.
       let (nginx, certificates) = try await startNginx("http2_max_concurrent_streams 4;")
       let dispatcher = try dispatcher(transport(certificates), requests: 16, connections: 2)
-      let url = nginx.url("/bytes/100?delay=20", scheme: "https")
+      let url = nginx.url("/bytes/100?delay=200", scheme: "https")
       #expect(await statuses(dispatcher, Array(repeating: url, count: 100)) == Array(repeating: 200, count: 100))
       // One that is idle for a moment may make room for another: what counts is how many are open at once.
       #expect(try await nginx.connections().accepted >= 2)
@@ -153,8 +156,10 @@ extension AcceptanceTests {
         streams.append(try await dispatcher.stream(for: request, lane: .long))
       }
       // Nobody reads the streams; the others share what is left.
-      #expect(await statuses(dispatcher, Array(repeating: short, count: 60)) == Array(repeating: 200, count: 60))
-      #expect(origin.counts().peakRequests > 10)
+      origin.holdFirst(18)
+      async let all = statuses(dispatcher, Array(repeating: short, count: 60))
+      #expect(await origin.release(atRequests: 20))
+      #expect(await all == Array(repeating: 200, count: 60))
       #expect(try await nginx.connections().accepted == 3)
       var iterator = streams[0].body.makeAsyncIterator()
       for _ in 0..<3 { #expect(try await iterator.next() != nil) }
@@ -214,28 +219,37 @@ extension AcceptanceTests {
       "D34 the time that a request with a permit waits for a socket counts as waiting, and not against its time-out")
     func waitingForSocket() async throws {
       let (nginx, certificates) = try await startNginx()
-      let dispatcher = try dispatcher(transport(certificates), requests: 8, connections: 1)
-      let short = nginx.url("/bytes/100", scheme: "https")
-      #expect(try await dispatcher.data(for: short).statusCode == 200)
-      let stream = try await dispatcher.stream(
-        for: DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https")), lane: .long)
-      var request = try DispatchRequest(short)
-      request.timeout = .milliseconds(300)
+      let clock = ManualClock()
+      let dispatcher = URLDispatcher(
+        transport: try transport(certificates),
+        limits: try GateLimits(endPoint: EndPointLimits(requests: 8, connections: 1)),
+        timers: clock)
+      var request = try DispatchRequest(nginx.url("/bytes/100", scheme: "https"))
+      var endless = try DispatchRequest(nginx.url("/stream?chunks=0&every=5&size=10", scheme: "https"))
+      // So that the two below alone set timers.
+      (request.timeout, endless.timeout) = (nil, nil)
+      #expect(try await dispatcher.data(for: request).statusCode == 200)
+      let stream = try await dispatcher.stream(for: endless, lane: .long)
+      request.timeout = .seconds(1)
       var late = request
-      late.deadline = .milliseconds(300)
-      let waiting = Task { [request] in try await dispatcher.data(for: request) }
-      do throws(DispatchError) {
-        _ = try await dispatcher.data(for: late)
+      late.deadline = .seconds(5)
+      let (patient, hurried) = (Outcome(), Outcome())
+      dispatcher.dispatchShort(request) { patient.set($0) }
+      dispatcher.dispatchShort(late) { hurried.set($0) }
+      // Their time-outs are off as soon as they wait for a socket; what is left is the deadline.
+      await clock.timers(atMost: 1)
+      clock.advance(by: .seconds(10))
+      guard case .failure(let error) = await hurried.wait() else {
         Issue.record("there is no socket for it")
-      } catch {
-        #expect(error.code == .deadlineExceeded, "\(error)")
-        #expect(error.phase == .waiting, "\(error)")
-        #expect(error.waited >= .milliseconds(250), "\(error)")
+        return
       }
+      #expect(error.code == .deadlineExceeded, "\(error)")
+      #expect(error.phase == .waiting, "\(error)")
+      #expect(error.waited == .seconds(5), "\(error)")
       stream.body.cancel()
-      let response = try await waiting.value
+      let response = try await patient.wait().get()
       #expect(response.statusCode == 200)
-      #expect(response.times.queued >= .milliseconds(250))
+      #expect(response.times.queued == .seconds(10))
       await dispatcher.shutDown(.drain)
       await nginx.stop()
     }

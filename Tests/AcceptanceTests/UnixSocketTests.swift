@@ -12,7 +12,7 @@ extension AcceptanceTests {
 
     init() throws {
       folder = try TemporaryFolder()
-      origin = try Origin(script: OriginScript(delay: .milliseconds(10)))
+      origin = try Origin()
       try folder.write("one\n".utf8, to: "files/one.txt")
     }
 
@@ -48,13 +48,10 @@ extension AcceptanceTests {
         transport: transport, limits: try GateLimits(endPoint: EndPointLimits(requests: 2)))
       #expect(try await dispatcher.data(for: url("/one.txt")).text == "one\n")
       #expect(try await dispatcher.data(for: url("/host")).text == "localhost/host")
-      let statuses = await withTaskGroup(of: Int?.self) { group in
-        for number in 0..<60 {
-          group.addTask { try? await dispatcher.data(for: url("/bytes/100", socket: 1 + number % 2)).statusCode }
-        }
-        return await group.reduce(into: []) { $0.append($1) }
-      }
-      #expect(statuses == Array(repeating: 200, count: 60))
+      origin.holdFirst(4)
+      async let all = statuses(dispatcher, (0..<60).map { url("/bytes/100", socket: 1 + $0 % 2) })
+      #expect(await origin.release(atRequests: 4))
+      #expect(await all == Array(repeating: 200, count: 60))
       // Two for each of the two.
       #expect(origin.counts().peakRequests == 4)
       #expect(transport.openSockets(to: try EndPoint(unixSocket: folder.file("1.sock"))) == 2)

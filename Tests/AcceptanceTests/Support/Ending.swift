@@ -68,7 +68,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "a certificate without a known authority", "headgate fetch $TLS/x -P out", 5, "ok 0  failed 1  bytes 0 B  ",
       says: "; give the server's authority with --cacert\n"),
     Ending(
-      "timed out", "headgate fetch $ORIGIN/silence $ORIGIN/bytes/1 -P out -m 0.2", 6, "ok 1  failed 1  bytes 1 B  ",
+      "timed out", "headgate fetch $ORIGIN/silence -P out -m 0.2", 6, "ok 0  failed 1  bytes 0 B  ",
       says: "; raise --max-time, or lower --per-host\n"),
     Ending(
       "failures of several kinds", "headgate fetch $ORIGIN/status/404 http://127.0.0.1:1/x -P out", 1,
@@ -96,7 +96,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "an output that is closed", "headgate fetch $ORIGIN/bytes/1 $ORIGIN/bytes/2 >&-", 3,
       "ok 0  failed 1  skipped 1  bytes 0 B  ", says: "headgate: standard output: Bad file descriptor\n"),
     Ending(
-      "the time for the whole run is over", "headgate fetch $ORIGIN/silence $ORIGIN/bytes/1 -P out --deadline 0.5", 6,
+      "the time for the whole run is over", "headgate fetch $ORIGIN/silence $ORIGIN/bytes/1 -P out --deadline 10", 6,
       "ok 1  failed 1  bytes 1 B  ", says: "/silence: the deadline passed before the response's head"),
     Ending("Ctrl-C", held, 130, "ok 3  failed 0  skipped 7  bytes ", says: waits, signals: [SIGINT]),
     Ending(
@@ -123,7 +123,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
       "headgate: the session run is in use by another run; wait for its end, or give another file"),
     Ending(
       "enough failures",
-      "headgate fetch $ORIGIN/status/404 $ORIGIN/bytes/1 $ORIGIN/bytes/2 -P out --max-failures 1 --rate 1/s", 8,
+      "headgate fetch $ORIGIN/status/404 $ORIGIN/bytes/1 $ORIGIN/bytes/2 -P out --max-failures 1 --rate 1/min", 8,
       "ok 0  failed 1  skipped 2  bytes 0 B  ",
       says: "headgate: 1 failed, and --max-failures is 1: running requests are finished, and the rest is skipped\n"),
     Ending(

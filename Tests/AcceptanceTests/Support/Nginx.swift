@@ -52,7 +52,8 @@ final class Nginx: Sendable {
     self.folder = folder
     statusPort = ports[ports.count - 1]
     asker = URLDispatcher(transport: try CurlTransport())
-    for leftover in ["nginx.pid", "nginx-errors"] {
+    // One that found a port taken leaves its sockets.
+    for leftover in ["nginx.pid", "nginx-errors"] + folder.names().filter({ $0.hasSuffix(".sock") }) {
       try? FileManager.default.removeItem(atPath: folder.file(leftover))
     }
     try folder.write(Nginx.configuration(servers, statusPort).utf8, to: "nginx.conf")

@@ -69,11 +69,16 @@ final class ServerProcess: Sendable {
     guard isFirst else { return }
     let pid = pid.withLock { $0 }
     try? input.fileHandleForWriting.close()
-    let killer = TimerThread.shared.schedule(at: .after(.seconds(10))) { [guardian] in
+    // nginx may have looked for signals just before this one came, and wait for an event now: another signal is one.
+    let reminder = TimerThread.shared.schedule(at: .after(.seconds(5))) {
+      if let pid { _ = kill(pid, SIGTERM) }
+    }
+    let killer = TimerThread.shared.schedule(at: .after(.seconds(60))) { [guardian] in
       if let pid { _ = kill(pid, SIGKILL) }
       _ = kill(guardian.processIdentifier, SIGKILL)
     }
     await ended.wait()
+    reminder.cancel()
     #expect(killer.cancel(), "\(name) had to be killed")
     guard let pid else { return }
     #expect(kill(pid, 0) == -1 && errno == ESRCH, "\(name) is left as process \(pid)")
@@ -100,7 +105,7 @@ struct Late: Error, CustomStringConvertible {
 
 /// Looks again and again until there is something to see. For what goes on in other processes, which call nobody back.
 func eventually<Value>(
-  _ what: String, until deadline: Deadline = .after(.seconds(30)), _ look: () async throws -> Value?
+  _ what: String, until deadline: Deadline = .after(.seconds(60)), _ look: () async throws -> Value?
 ) async throws -> Value {
   while true {
     if let value = try await look() { return value }
