@@ -170,8 +170,9 @@ import Glibc
         for thread in waiting { _ = try await thread.value() }
         return count
       }
-      // An ending one may still be visible, and the cooperative threads start one by one.
-      let slack = sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 2
+      // Half of the twenty callers more. An ending thread may still be visible, and the cooperative threads start one by
+      // one, also in place of those that are held up for a while.
+      let slack = 10
       let few = try await threads(callers: 1, functions: 10)
       let many = try await threads(callers: 21, functions: 200)
       #expect((20 - slack...20 + slack).contains(many - few), "\(few), \(many)")
@@ -215,7 +216,8 @@ import Glibc
         return threads
       }
       let (few, many) = (await wait(10), await wait(1000))
-      #expect(many <= few + sysconf(Int32(_SC_NPROCESSORS_ONLN)), "\(few), \(many)")
+      // Of each form, 198 more wait. The number of cooperative threads may change by a few.
+      #expect(many <= few + 20, "\(few), \(many)")
     }
   }
 

@@ -116,7 +116,9 @@ import Testing
           }, later.onTake { $0 })
       }
     }
-    #expect(until { later.waitingCounts.takers == 1 && clock.pendingCount == 1 })
+    // In both lines, of which either may be the first: without places, the put below needs a taker.
+    #expect(
+      until { other.waitingCounts.takers == 1 && later.waitingCounts.takers == 1 && clock.pendingCount == 1 })
     let follower = try Blocked { ending { () throws(WaitError) in try later.take() } }
     #expect(until { later.waitingCounts.takers == 2 })
     try other.put(7)

@@ -87,11 +87,17 @@ import Testing
         }, end: { waiter()?.cancel() }, result: "cancelled")
     case .loopRun:
       let current = LockedBox<ThreadLoop?>(nil)
+      let isKnown = Latch()
       return Wait(
         wait: {
           current.withLock { $0 = ThreadLoop.current }
+          isKnown.countDown()
           return "\(try ThreadLoop.current.run())"
-        }, end: { current.withLock { $0 }?.stop() }, result: "stopped")
+        },
+        end: {
+          try #require(isKnown.wait())
+          current.withLock { $0 }?.stop()
+        }, result: "stopped")
     }
   }
 

@@ -212,8 +212,9 @@ import Testing
   func failures(size: Int) throws {
     let errors = Record<Oops>()
     let started = Record<UInt>()
+    // A thread that is idle while the test is held up does not end, and so is not started anew.
     let pool = try ThreadPool(
-      name: "test-pool", size: size, onThreadStart: { started.add(threadNumber()) },
+      name: "test-pool", size: size, idleTime: .seconds(3600), onThreadStart: { started.add(threadNumber()) },
       onTaskError: { error in if let error = error as? Oops { errors.add(error) } })
     for number in 0..<500 { try pool.execute { throw Oops(number: number) } }
     try pool.finish()

@@ -308,17 +308,23 @@ import Musl
   }
 }
 
-/// Runs `body` when the calling thread ends.
+/// Runs `body` when the calling thread ends. At most once for each thread.
 func atThreadExit(_ body: @escaping @Sendable () -> Void) {
-  final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-  }
+  // Balanced when the thread ends.
+  pthread_setspecific(exitKey, Unmanaged.passRetained(ExitCall(body)).toOpaque())
+}
+
+// One for the process, which can have only about a thousand.
+private let exitKey = {
   func finish(_ pointer: UnsafeMutableRawPointer?) {
-    // Balances `passRetained` below.
-    if let pointer { Unmanaged<Box>.fromOpaque(pointer).takeRetainedValue().body() }
+    if let pointer { Unmanaged<ExitCall>.fromOpaque(pointer).takeRetainedValue().body() }
   }
   var key = pthread_key_t()
   pthread_key_create(&key) { finish($0) }
-  pthread_setspecific(key, Unmanaged.passRetained(Box(body)).toOpaque())
+  return key
+}()
+
+private final class ExitCall: Sendable {
+  let body: @Sendable () -> Void
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }

@@ -7,17 +7,19 @@ struct ChunkSending {
   let size: Int
   let total: Int?
   let deadline: Deadline
+  let timers: any TimerService
   let progress: (@Sendable (ChunkProgress) -> Void)?
   private let start = Deadline.now
 
   init(
     from offset: Int, _ size: Int, of total: Int?, until deadline: Deadline,
-    _ progress: (@Sendable (ChunkProgress) -> Void)?
+    on timers: any TimerService = TimerThread.deadlines, _ progress: (@Sendable (ChunkProgress) -> Void)?
   ) throws {
     self.offset = offset
     self.size = size
     self.total = total
     self.deadline = deadline
+    self.timers = timers
     self.progress = progress
     guard size > 0, offset >= 0, offset <= total ?? .max else { throw error(.invalidArgument) }
   }
@@ -34,7 +36,7 @@ struct ChunkSending {
   ) async throws {
     try Task.checkCancellation()
     let sending = { @Sendable in try await send(piece) }
-    switch await TimedEnd.of(sending, until: deadline, on: TimerThread.deadlines, nil) {
+    switch await TimedEnd.of(sending, until: deadline, on: timers, nil) {
     case .success: offset = end
     case .failure(let failure):
       throw FlowError(

@@ -30,9 +30,19 @@ nonisolated(nonsending)
     progress: (@Sendable (ChunkProgress) -> Void)? = nil, _ send: @escaping @Sendable (Chunk) async throws -> Void
   ) async throws -> Int
 {
-  let unread = try ChunkSending(from: offset, size, of: nil, until: deadline, progress)
+  try await sendChunks(
+    ofFile: path, size: size, from: offset, until: deadline, on: TimerThread.deadlines, progress: progress, send)
+}
+
+nonisolated(nonsending)
+  func sendChunks(
+    ofFile path: String, size: Int, from offset: Int, until deadline: Deadline, on timers: any TimerService,
+    progress: (@Sendable (ChunkProgress) -> Void)?, _ send: @escaping @Sendable (Chunk) async throws -> Void
+  ) async throws -> Int
+{
+  let unread = try ChunkSending(from: offset, size, of: nil, until: deadline, on: timers, progress)
   let file = try await unread.read { () throws(ChunkFileError) in try ChunkFile(path) }
-  var sending = try ChunkSending(from: offset, size, of: file.total, until: deadline, progress)
+  var sending = try ChunkSending(from: offset, size, of: file.total, until: deadline, on: timers, progress)
   while let range = sending.next {
     let bytes = try await sending.read { () throws(ChunkFileError) in try file.read(range.count, at: range.lowerBound) }
     guard bytes.count == range.count else { throw sending.error(.sourceShrank) }
