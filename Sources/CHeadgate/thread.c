@@ -199,7 +199,6 @@ void headgate_thread_name(const char *name) {
 #else
   pthread_setname_np(pthread_self(), name);
 #endif
-  headgate_log_forget_name();
 }
 
 void headgate_thread_get_name(uintptr_t thread, char *buffer, size_t size) {

@@ -3,7 +3,7 @@ import HeadgateThreads
 import Logging
 import Testing
 
-/// The thread's name in a line, which is cached between lines.
+/// The lines that handlers get, with the thread's name.
 @Suite struct LogThreadTests {
   private struct Handler: LogHandler {
     let lines: Record<String>

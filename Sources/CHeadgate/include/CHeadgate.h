@@ -93,16 +93,4 @@ void headgate_set_log_depth(int depth);
 // there is no name.
 void headgate_log_thread_name(char *buffer, size_t size);
 
-// The same as two words, padded with zeros. Returns 0 if the name is longer than fifteen bytes and does not fit. On
-// Linux the system is asked once a second, because the call takes as long as formatting a line.
-int headgate_log_thread_words(uint64_t words[2]);
-
-// The calling thread's name has changed.
-void headgate_log_forget_name(void);
-
-// The calling thread's stored value for logging; NULL at first. It is released when the thread exits, by the function
-// passed with it, which must be the same in all calls.
-void *headgate_log_kept(void);
-void headgate_log_keep(void *kept, void (*release)(void *));
-
 #endif

@@ -103,8 +103,8 @@ package struct LogSwitches: ~Copyable, Sendable {
 
   package init() {}
 
-  /// Releasing: a thread that sees the source enabled also sees a delegate that was set before this call. See
-  /// `LogOutput.write`.
+  /// Releasing, as `isEnabled` acquires: a thread that sees the source enabled also sees a delegate that was set before
+  /// this call.
   package borrowing func enable(_ source: HeadgateLog.Source) { enabled.bitwiseOr(source.bit, ordering: .releasing) }
 
   package borrowing func disable(_ source: HeadgateLog.Source) { enabled.bitwiseAnd(~source.bit, ordering: .relaxed) }
@@ -113,9 +113,7 @@ package struct LogSwitches: ~Copyable, Sendable {
 
   package borrowing func disableAll() { enabled.store(0, ordering: .relaxed) }
 
-  /// A relaxed load: one line too many or too few around the moment of a switch is harmless, and `LogOutput.write` has
-  /// the fence.
   package borrowing func isEnabled(_ source: HeadgateLog.Source) -> Bool {
-    enabled.load(ordering: .relaxed) & source.bit != 0
+    enabled.load(ordering: .acquiring) & source.bit != 0
   }
 }
