@@ -44,7 +44,7 @@ import Testing
     // The failed ones are asked for again, and the others for the first time.
     let rest = await (try FetchTrial(["-i", "@/list"] + target, in: folder)).finish()
     #expect(
-      rest.status == 0 && rest.messages.contains("ok \(2_040 - succeeded)  failed 0  there \(succeeded)  "),
+      rest.status == 0 && rest.messages.contains("ok \(2_040 - succeeded)  failed 0  done before \(succeeded)  "),
       "\(rest.messages)")
   }
 

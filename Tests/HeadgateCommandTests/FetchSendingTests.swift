@@ -131,7 +131,7 @@ import Testing
   @Test func `A session asks for a URL anew with another method or body`() async throws {
     answer { _ in .text("x") }
     for arguments in [[], ["-d", "a"], ["-d", "b"], ["-X", "PUT", "-d", "a"]] {
-      for expected in ["ok 1  failed 0  bytes", "ok 0  failed 0  there 1"] {
+      for expected in ["ok 1  failed 0  bytes", "ok 0  failed 0  done before 1"] {
         let trial = try FetchTrial(
           [origin.url("/once"), "-P", "@/out", "--session", "@/run"] + arguments, in: folder)
         let fetched = await trial.finish()

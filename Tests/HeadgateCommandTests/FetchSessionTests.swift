@@ -108,7 +108,7 @@ import Testing
     let files = Dictionary(uniqueKeysWithValues: first.records.map { ($0.url, $0.file) })
     let added = [origin.url("/d9/x1"), origin.url("/d9/new")]
     let second = try await run(urls.dropFirst().reversed() + added)
-    #expect(second.status == 0 && second.messages.contains("ok 2  failed 0  there 19  bytes "))
+    #expect(second.status == 0 && second.messages.contains("ok 2  failed 0  done before 19  bytes "))
     #expect(Set(site.asked.map(\.path)) == ["/d9/x1", "/d9/new"])
     #expect(folder.names(in: "out").count == names.count + 2)
     // The same file for the same URL.
@@ -124,7 +124,7 @@ import Testing
     try FileManager.default.removeItem(atPath: folder.file("out/x.1"))
     try folder.write("short", to: "out/x.2")
     let again = try await run(urls)
-    #expect(again.messages.contains("ok 2  failed 0  there 1  "))
+    #expect(again.messages.contains("ok 2  failed 0  done before 1  "))
     #expect(Set(site.asked.map(\.path)) == ["/b/x", "/c/x"])
     #expect(folder.names(in: "out") == ["x", "x.1", "x.2"])
     #expect(folder.bytes(of: "out/x.2") == Site.body(1, 1000))
@@ -142,7 +142,7 @@ import Testing
     try FileManager.default.moveItem(atPath: folder.file("out/p"), toPath: folder.file("out/p.part"))
     site.state.withLock { $0.version = version }
     let fetched = try await run([url], "-N")
-    #expect(fetched.messages.contains(version == 1 ? "there 1" : "ok 1"))
+    #expect(fetched.messages.contains(version == 1 ? "done before 1" : "ok 1"))
     #expect(site.asked == [.init(path: "/p", range: nil, condition: "\"1\"")])
     #expect(folder.names(in: "out") == ["p"])
     #expect(folder.bytes(of: "out/p") == Site.body(version, 1000))
@@ -172,7 +172,7 @@ import Testing
     #expect(site.asked.count == 1)
     #expect(folder.names(in: "out") == ["p"])
     #expect(folder.bytes(of: "out/p") == Site.body(1, 1000))
-    #expect(try await run([origin.url("/p")]).messages.contains("there 1"))
+    #expect(try await run([origin.url("/p")]).messages.contains("done before 1"))
     #expect(site.asked.isEmpty)
   }
 
@@ -230,7 +230,7 @@ import Testing
     _ = try await run(urls)
     _ = site.asked
     let same = try await run(urls, "-N")
-    #expect(same.messages.contains("ok 0  failed 0  there 2  "))
+    #expect(same.messages.contains("ok 0  failed 0  done before 2  "))
     #expect(site.asked.map(\.condition) == ["\"1\"", "\"1\""])
     #expect(same.records.map(\.status) == [304, 304])
     site.state.withLock { $0.version = 2 }
@@ -239,7 +239,7 @@ import Testing
     #expect(folder.names(in: "out") == ["a", "b"])
     #expect(folder.bytes(of: "out/a") == Site.body(2, 1000))
     _ = site.asked
-    #expect(try await run(urls).messages.contains("there 2"))
+    #expect(try await run(urls).messages.contains("done before 2"))
     #expect(site.asked.isEmpty)
   }
 

@@ -52,7 +52,7 @@ import Testing
 
   @Test func `A body is there when its file is, by size once it was noted and by number until then`() throws {
     let noted = journal(.began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"))
-    #expect(try plan(noted, ["a b": (5, 99)]) == .there(file))
+    #expect(try plan(noted, ["a b": (5, 99)]) == .complete(file))
     #expect(try plan(noted, renews: true, ["a b": (5, 99)]) == .renew(file))
     #expect(try plan(noted, ["a b": (4, 7)]) == .begin(name: "a b"))
     #expect(try plan(noted, [:]) == .begin(name: "a b"))
@@ -69,7 +69,7 @@ import Testing
     let other = SessionFile(name: "a b", size: 6, validator: Validator(tag: "\"y\"", modified: nil))
     let both = journal(
       .began(boot: "b"), .whole(key: "k", file, inode: 7), .done(key: "k"), .whole(key: "k", other, inode: 8))
-    #expect(try plan(both, ["a b": (5, 7)]) == .there(file))
+    #expect(try plan(both, ["a b": (5, 7)]) == .complete(file))
     #expect(try plan(both, ["a b": (5, 7), "a b.part": (6, 8)]) == .name(other, renews: false))
     #expect(try plan(both, ["a b": (6, 8)]) == .confirm(other))
   }
@@ -118,7 +118,7 @@ import Testing
         for (index, key) in SessionModel.keys.enumerated() {
           let final = model.file("file\(index)")
           switch state.plan(key, boot: "\(model.boot)", { model.find($0) }) {
-          case .there(let file), .confirm(let file):
+          case .complete(let file), .confirm(let file):
             there += 1
             #expect(
               final?.size == file.size && file.validator == SessionModel.validator(final?.version ?? -9), "\(seed)")

@@ -64,7 +64,7 @@ extension CallRun {
     let mayRepeat = (try? request.get())?.isIdempotent ?? true
     let plan = journal.plan(key, mayRepeat: mayRepeat, options.leave)
     switch (plan, request) {
-    case (.there, _): report.found(row, .ok, error: nil)
+    case (.complete, _): report.found(row, .ok, error: nil)
     case (.before(let outcome, let error), _): report.found(row, outcome, error: error)
     case (.unknown, _):
       await begin(row, raw.size) { [self] in await name(row, try? request.get()) }

@@ -15,7 +15,7 @@ struct CallState: Sendable {
   /// The next action for a row.
   enum Plan: Hashable, Sendable {
     /// It has ended successfully: nothing to do.
-    case there
+    case complete
     /// It has ended with another outcome, which is its result.
     case before(CallOutcome, error: String?)
     /// Send it. `results` is the number of its existing results.
@@ -68,7 +68,7 @@ struct CallState: Sendable {
     if let sending = entry.sending, sending >= entry.results, !mayBeSent { return .unknown }
     switch entry.outcome {
     case _ where entry.results == 0: return .send(results: 0)
-    case .ok: return .there
+    case .ok: return .complete
     case .failed where leave.retriesFailed, .notSent where leave.retriesFailed:
       return .send(results: entry.results)
     case .unknown where leave.retriesFailed && mayBeSent: return .send(results: entry.results)

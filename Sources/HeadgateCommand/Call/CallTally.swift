@@ -7,7 +7,7 @@ struct CallTally: Equatable, Sendable {
   private(set) var failed = 0
   private(set) var unknown = 0
   /// Rows with a result from an earlier run: successful, failed, or with an unknown outcome.
-  private(set) var there = 0
+  private(set) var doneBefore = 0
   private(set) var before = 0
   private(set) var unknownBefore = 0
   /// Rows that were not processed, or were given up because the run was ended.
@@ -21,7 +21,7 @@ struct CallTally: Equatable, Sendable {
   var isInterrupted = false
 
   /// Rows that have ended in any way.
-  var done: Int { ok + failed + unknown + there + before + unknownBefore + skipped }
+  var done: Int { ok + failed + unknown + doneBefore + before + unknownBefore + skipped }
 
   /// A row has its result.
   mutating func end(_ outcome: CallOutcome, error: String?, bytes count: Int) {
@@ -34,7 +34,7 @@ struct CallTally: Equatable, Sendable {
     note(outcome, error)
   }
 
-  mutating func find() { there += 1 }
+  mutating func find() { doneBefore += 1 }
 
   /// A row has an unsuccessful result from an earlier run, so the run as a whole is not successful either.
   mutating func find(_ outcome: CallOutcome, error: String?) {
@@ -71,7 +71,7 @@ struct CallTally: Equatable, Sendable {
   func summary(seconds: Double, peak: Int) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"]
     if unknown > 0 { parts.append("unknown \(unknown)") }
-    if there > 0 { parts.append("there \(there)") }
+    if doneBefore > 0 { parts.append("done before \(doneBefore)") }
     if before > 0 { parts.append("failed before \(before)") }
     if unknownBefore > 0 { parts.append("unknown before \(unknownBefore)") }
     if skipped > 0 || isInterrupted || hasUncounted { parts.append("skipped \(skipped)\(hasUncounted ? "+" : "")") }

@@ -53,8 +53,8 @@ struct DryRun {
     if options.verbosity != .quiet {
       for line in hosts.lines(limits, sparesLoopback: options.sparesLoopback) { report.remark(line) }
     }
-    let (hosts, bytes) = (hosts, hosts.there)
-    return await report.finish { $0.planned(hosts.total, there: bytes, hosts: hosts.count) }
+    let (hosts, complete) = (hosts, hosts.complete)
+    return await report.finish { $0.planned(hosts.total, doneBefore: complete, hosts: hosts.count) }
   }
 
   private mutating func read(_ list: InputReader<NumberedLine>) async {
@@ -114,7 +114,7 @@ struct DryRun {
       if found == .unknown { return report.ended(job, .unknown) }
     }
     let planned = PlannedURL(job, plan, options.target) { paths.claim(wishedPath(job)) }
-    if planned.isThere { hosts.there += 1 } else { hosts.add(job.request.endPoint) }
+    if planned.isComplete { hosts.complete += 1 } else { hosts.add(job.request.endPoint) }
     report.list(planned.line)
   }
 
@@ -132,7 +132,7 @@ struct PlannedURL {
   /// The action, the URL and the file, separated by tabs. The file is omitted if bodies do not go to files.
   let line: String
   /// Whether nothing would be requested.
-  let isThere: Bool
+  let isComplete: Bool
 
   /// - Parameters:
   ///   - plan: The session's plan. Nil without a session.
@@ -140,13 +140,13 @@ struct PlannedURL {
   init(_ job: FetchJob, _ plan: SessionState.Plan?, _ target: FetchOptions.Target, claim: () -> String) {
     var (word, name, offset) = (target == .statuses ? "check" : "fetch", String?.none, Int?.none)
     switch plan {
-    case .there(let file), .confirm(let file), .name(let file, renews: false): (word, name) = ("there", file.name)
+    case .complete(let file), .confirm(let file), .name(let file, renews: false): (word, name) = ("done", file.name)
     case .renew(let file), .name(let file, renews: true): (word, name) = ("renew", file.name)
     case .goOn(let given, let from, _): (word, name, offset) = ("resume", given, from)
     case .begin(let given): name = given
     case .unknown, nil: break
     }
-    isThere = word == "there"
+    isComplete = word == "done"
     var parts = [word, ShownText.withoutPassword(job.url)]
     if case .folder(let folder) = target {
       parts.append(FileName.path(name ?? claim(), in: folder))

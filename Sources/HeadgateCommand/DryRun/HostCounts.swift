@@ -5,7 +5,7 @@ import HeadgateThreads
 struct HostCounts {
   private var counts: [EndPoint: Int] = [:]
   /// URLs that would not be requested.
-  var there = 0
+  var complete = 0
 
   var count: Int { counts.count }
   var total: Int { counts.values.reduce(0, +) }

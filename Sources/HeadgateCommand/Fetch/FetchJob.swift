@@ -41,7 +41,7 @@ enum FetchOutcome: Sendable {
   /// It answered with a success status, and its body was not requested.
   case checked(ResponseHead, url: String, times: DispatchTimes?)
   /// Its body exists already; nothing was requested.
-  case there(path: String, bytes: Int)
+  case complete(path: String, bytes: Int)
   /// Its body exists already, and the server says that it is current.
   case unchanged(ResponseHead, url: String, path: String, times: DispatchTimes?)
   /// Its body does not have the expected checksum.

@@ -49,7 +49,7 @@ struct ListOptions: ParsableArguments {
   @Flag(
     help: ArgumentHelp(
       "Send nothing and write no file. For each URL, show the action (fetch, check; with --session also resume, "
-        + "renew or there) and its file, separated by tabs; for each host, its number of URLs and its limits."))
+        + "renew or done) and its file, separated by tabs; for each host, its number of URLs and its limits."))
   var dryRun = false
 }
 

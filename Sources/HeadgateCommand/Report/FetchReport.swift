@@ -39,7 +39,7 @@ final class FetchReport: Sendable {
     case .written(let response, let bytes): written(job, response, bytes)
     case .kept(let head, let url, let path, let bytes, let times): kept(job, head, url, path, bytes, times)
     case .checked(let head, let url, let times): checked(job, head, url, times)
-    case .there(let path, let bytes):
+    case .complete(let path, let bytes):
       state.withLock { $0.find() }
       record(job) { FetchRecord(url: job.url, bytes: bytes, file: path) }
     case .unchanged(let head, let url, let path, let times):

@@ -9,7 +9,7 @@ struct Tally: Equatable, Sendable {
   /// Whether more were skipped than could be counted, as in the unread part of a pipe.
   private var hasUncounted = false
   /// URLs whose body was complete before the run, and URLs that were passed over, as duplicates for instance.
-  private(set) var there = 0
+  private(set) var doneBefore = 0
   private(set) var passedOver = 0
   /// Those URLs in `ok` whose body has the expected checksum.
   private(set) var verified = 0
@@ -30,7 +30,7 @@ struct Tally: Equatable, Sendable {
   var failed: Int { failures.values.reduce(0, +) }
 
   /// URLs that ended, with any outcome.
-  var done: Int { ok + failed + skipped + there + passedOver + elsewhere }
+  var done: Int { ok + failed + skipped + doneBefore + passedOver + elsewhere }
 
   mutating func succeed(bytes count: Int, isVerified: Bool = false) {
     ok += 1
@@ -48,7 +48,7 @@ struct Tally: Equatable, Sendable {
 
   mutating func skip() { skipped += 1 }
 
-  mutating func find() { there += 1 }
+  mutating func find() { doneBefore += 1 }
 
   mutating func passOver() { passedOver += 1 }
 
@@ -71,9 +71,9 @@ struct Tally: Equatable, Sendable {
   }
 
   /// The summary line of a dry run.
-  func planned(_ fetched: Int, there: Int, hosts: Int) -> String {
+  func planned(_ fetched: Int, doneBefore: Int, hosts: Int) -> String {
     var parts = ["would fetch \(fetched)", "failed \(failed)"]
-    if there > 0 { parts.append("there \(there)") }
+    if doneBefore > 0 { parts.append("done before \(doneBefore)") }
     if passedOver > 0 { parts.append("passed over \(passedOver)") }
     if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
     return (parts + ["hosts \(hosts)"]).joined(separator: "  ")
@@ -84,7 +84,7 @@ struct Tally: Equatable, Sendable {
   func summary(seconds: Double, peak: Int) -> String {
     var parts = ["ok \(ok)", "failed \(failed)"]
     if verified > 0 { parts.append("verified \(verified)") }
-    if there > 0 { parts.append("there \(there)") }
+    if doneBefore > 0 { parts.append("done before \(doneBefore)") }
     if passedOver > 0 { parts.append("passed over \(passedOver)") }
     if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
     if unreachable > 0 { parts.append("unreachable \(unreachable)") }

@@ -39,12 +39,12 @@ extension FetchRun {
     let plan = await plan(key, job, session)
     var name: String?
     switch plan {
-    case .there(let file):
-      report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+    case .complete(let file):
+      report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .confirm(let file):
       session.confirm(key)
-      report.ended(job, .there(path: session.path(file.name), bytes: file.size))
+      report.ended(job, .complete(path: session.path(file.name), bytes: file.size))
       return nil
     case .name(let file, _): name = file.name
     case .renew(let file):
@@ -168,13 +168,13 @@ extension FetchRun {
     var (asked, plan) = (Asked.all, plan)
     if case .name(let file, let renews) = plan {
       let path = try await session.name(file, of: part.key)
-      guard renews else { return .there(path: path, bytes: file.size) }
+      guard renews else { return .complete(path: path, bytes: file.size) }
       plan = .renew(file)
     }
     switch plan {
     case .renew(let file) where !file.validator.isEmpty: asked = .change(file.validator)
     case .goOn(_, let offset, let validator): asked = .rest(from: offset, validator)
-    case .there, .confirm, .name, .renew, .begin, .unknown: break
+    case .complete, .confirm, .name, .renew, .begin, .unknown: break
     }
     var left = options.retries + 1
     while true {

@@ -2,7 +2,7 @@ extension SessionState.Plan {
   /// A complete body, and whether it is still in its part file.
   private var body: (file: SessionFile, isPart: Bool)? {
     switch self {
-    case .there(let file), .confirm(let file), .renew(let file): (file, false)
+    case .complete(let file), .confirm(let file), .renew(let file): (file, false)
     case .name(let file, _): (file, true)
     case .goOn, .begin, .unknown: nil
     }
@@ -10,7 +10,7 @@ extension SessionState.Plan {
 
   private func with(_ file: SessionFile) -> Self {
     switch self {
-    case .there: .there(file)
+    case .complete: .complete(file)
     case .confirm: .confirm(file)
     case .renew: .renew(file)
     case .name(_, let renews): .name(file, renews: renews)

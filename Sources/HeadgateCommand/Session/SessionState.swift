@@ -25,7 +25,7 @@ struct SessionState: Sendable {
   /// What to do for a key.
   enum Plan: Hashable, Sendable {
     /// The body is complete. Nothing is left to do.
-    case there(SessionFile)
+    case complete(SessionFile)
     /// The body is complete, and the journal must be updated.
     case confirm(SessionFile)
     /// The body is complete, and stays unless the server has a newer one.
@@ -112,7 +112,7 @@ struct SessionState: Sendable {
       if find(whole.file.name + ".part") == expected { return .name(whole.file, renews: renews) }
     }
     if let done = entry.done, find(done.name)?.size == done.size {
-      return renews ? .renew(done) : .there(done)
+      return renews ? .renew(done) : .complete(done)
     }
     if entry.isSent, !mayRepeat { return .unknown }
     if resumes, let part = entry.part, part.boot == boot, part.validator.forRange != nil,

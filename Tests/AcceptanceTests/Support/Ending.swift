@@ -111,7 +111,7 @@ struct Ending: Sendable, CustomTestStringConvertible {
     Ending(
       "a session with nothing left to do",
       "run() { headgate fetch $ORIGIN/bytes/1 $ORIGIN/bytes/2 -P out --session run; }; run 2> first; run", 0,
-      "ok 0  failed 0  there 2  bytes 0 B  "),
+      "ok 0  failed 0  done before 2  bytes 0 B  "),
     Ending(
       "a session that repeats what failed, and fails again",
       "headgate fetch $ORIGIN/bytes/1 $ORIGIN/status/404 -P out --session run 2> first; "

@@ -42,7 +42,7 @@ import Testing
     #expect(first.status == 0 && first.last.hasPrefix("ok 6  failed 0  bytes "))
     #expect(paths() == ["/1", "/1", "/2", "/3", "/4", "/5"])
     let second = try await run("{ \"n\" : 3 }\n" + rows([7, 1, 5, 1, 1, 2]))
-    #expect(second.status == 0 && second.last.hasPrefix("ok 2  failed 0  there 5  "))
+    #expect(second.status == 0 && second.last.hasPrefix("ok 2  failed 0  done before 5  "))
     // Written in another way it is the same row; and the third of equal rows is another one.
     #expect(paths() == ["/1", "/7"])
     #expect(second.results.count == 8)
@@ -57,9 +57,9 @@ import Testing
     let same = try await run(rows(1...3))
     #expect(same.status == 8 && same.last.hasPrefix("ok 1  failed 0  failed before 2  "))
     let again = try await run(rows(1...3), "--retry-failed")
-    #expect(again.status == 0 && again.last.hasPrefix("ok 2  failed 0  there 1  "))
+    #expect(again.status == 0 && again.last.hasPrefix("ok 2  failed 0  done before 1  "))
     #expect(again.results.count == 5)
-    #expect(try await run(rows(1...3), "--retry-failed").last.hasPrefix("ok 0  failed 0  there 3  "))
+    #expect(try await run(rows(1...3), "--retry-failed").last.hasPrefix("ok 0  failed 0  done before 3  "))
   }
 
   /// A journal as a killed run leaves it, with rows under way.
@@ -83,17 +83,17 @@ import Testing
     _ = try leave(3...4)
     _ = paths()
     let named = try await run(rows(1...5))
-    #expect(named.status == 9 && named.last.hasPrefix("ok 1  failed 0  unknown 2  there 2  "))
+    #expect(named.status == 9 && named.last.hasPrefix("ok 1  failed 0  unknown 2  done before 2  "))
     #expect(paths() == ["/5"])
     let unknown = named.results.filter { $0["outcome"]?.text == "\"unknown\"" }
     #expect(Set(unknown.map { $0["row"]?.text }) == ["{\"n\":3}", "{\"n\":4}"])
     #expect(unknown.allSatisfy { $0["error"]?.text == "\"outcome_unknown\"" })
     #expect(named.messages.contains("standard input:3: it was being sent when an earlier run ended"))
     let later = try await run(rows(1...5), "--retry-failed")
-    #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  there 3  unknown before 2  "))
+    #expect(later.status == 9 && later.last.hasPrefix("ok 0  failed 0  done before 3  unknown before 2  "))
     #expect(paths() == [])
     let told = try await run(rows(1...5), "--retry-failed", "--retry-unsafe")
-    #expect(told.status == 0 && told.last.hasPrefix("ok 2  failed 0  there 3  "))
+    #expect(told.status == 0 && told.last.hasPrefix("ok 2  failed 0  done before 3  "))
     #expect(paths() == ["/3", "/4"])
   }
 
@@ -124,7 +124,7 @@ import Testing
     _ = try await run(rows(1...1), method: "PUT")
     _ = try leave(2...2)
     _ = paths()
-    #expect(try await run(rows(1...2), method: "PUT").last.hasPrefix("ok 1  failed 0  there 1  "))
+    #expect(try await run(rows(1...2), method: "PUT").last.hasPrefix("ok 1  failed 0  done before 1  "))
     #expect(paths() == ["/2"])
   }
 
@@ -134,7 +134,7 @@ import Testing
     _ = paths()
     try folder.write(String(whole.dropLast(10)), to: "out")
     let again = try await run(rows(1...3), method: "PUT")
-    #expect(again.status == 0 && again.last.hasPrefix("ok 1  failed 0  there 2  "))
+    #expect(again.status == 0 && again.last.hasPrefix("ok 1  failed 0  done before 2  "))
     #expect(again.results.count == 3 && paths().count == 1)
   }
 
@@ -206,7 +206,7 @@ import Testing
     }
     holds.withLock { $0 = false }
     let rest = try await CallTrial(arguments, in: folder, input: rows(1...20)).finish()
-    #expect(rest.status == 0 && rest.last.hasPrefix("ok 18  failed 0  there 2  "))
+    #expect(rest.status == 0 && rest.last.hasPrefix("ok 18  failed 0  done before 2  "))
     #expect(Set(paths()).count == 20)
   }
 

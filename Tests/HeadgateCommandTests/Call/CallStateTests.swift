@@ -48,12 +48,12 @@ import Testing
 
   @Test func `A row with a result has ended; one that failed is sent again when that is asked for`() {
     #expect(plan(state([])) == .send(results: 0))
-    #expect(plan(state([(.ok, nil)]), failed: true, unsafe: true) == .there)
+    #expect(plan(state([(.ok, nil)]), failed: true, unsafe: true) == .complete)
     #expect(plan(state([(.failed, "http_error")])) == .before(.failed, error: "http_error"))
     #expect(plan(state([(.failed, "http_error")]), mayRepeat: false, failed: true) == .send(results: 1))
     #expect(plan(state([(.notSent, "x")]), mayRepeat: false, failed: true) == .send(results: 1))
     // The last one counts.
-    #expect(plan(state([(.failed, "x"), (.ok, nil)]), failed: true) == .there)
+    #expect(plan(state([(.failed, "x"), (.ok, nil)]), failed: true) == .complete)
   }
 
   @Test

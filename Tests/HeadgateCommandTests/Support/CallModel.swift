@@ -148,7 +148,7 @@ struct CallModel {
   private mutating func begin() -> Bool {
     let key = waiting.removeFirst()
     switch state.plan(key, mayRepeat: mayRepeat, CallState.Leave()) {
-    case .there, .before: break
+    case .complete, .before: break
     case .send(let results): work.append(Work(key: key, results: results))
     case .unknown: work.append(Work(key: key, results: 0, step: .answered(.unknown)))
     }
