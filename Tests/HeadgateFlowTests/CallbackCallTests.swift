@@ -39,6 +39,22 @@ import Testing
     #expect(bench.discarded.events == [2, 3, 4])
   }
 
+  @Test("P90 answered more than twice: one warning, which no call repeats")
+  func complaint() async {
+    await #expect(processExitsWith: .success) {
+      final class Lines: HeadgateLogDelegate {
+        let told = Record<String>()
+        func headgateLog(_ line: String, source: HeadgateLog.Source) { told.add(line) }
+      }
+      let lines = Lines()
+      HeadgateLog.delegate = lines
+      let completion = Completion(Bench().call())
+      for number in 1...4 { completion.succeed(number) }
+      try #require(lines.told.events.count == 1)
+      try #require(lines.told.events[0].contains("more than once"))
+    }
+  }
+
   @Test("P90 never answered: releasing the last copy ends the call, and only that")
   func never() {
     let bench = Bench()

@@ -217,6 +217,26 @@ import Testing
     timers.dispose()
   }
 
+  @Test("P77 a disposal of the shared timer thread cancels its calls, and it goes on")
+  func disposeShared() async {
+    await #expect(processExitsWith: .success) {
+      let told = Record<String>()
+      let events = try await onThread {
+        try TimerThread.shared.perform(after: .seconds(3600)) {
+          told.add("called")
+        } onCancel: {
+          told.add("cancelled")
+        }
+        TimerThread.shared.dispose()
+        let called = Latch()
+        try TimerThread.shared.perform(after: .zero) { called.countDown() }
+        if called.wait() { told.add("goes on") }
+        return told.events
+      }
+      try #require(events == ["cancelled", "goes on"] && !TimerThread.shared.isDisposed)
+    }
+  }
+
   @Test("P77 a thousand timer threads made and disposed of leave no thread behind")
   func rounds() throws {
     let ended = Latch(1000)
