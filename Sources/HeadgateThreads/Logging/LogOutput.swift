@@ -8,7 +8,8 @@ import Logging
 package final class LogOutput: Sendable {
   private struct State {
     var delegate: (any HeadgateLogDelegate)?
-    var loggers: [HeadgateLog.Source: Logger] = [:]
+    /// By the number of the source.
+    var loggers = [Logger?](repeating: nil, count: HeadgateLog.Source.allCases.count)
   }
 
   private let state = Locked(State())
@@ -42,20 +43,22 @@ package final class LogOutput: Sendable {
       delegate.headgateLog(LogLine.format(source, level, message), source: source)
     } else {
       headgate_set_log_depth(2)
-      logger(for: source).log(level: level, "\(message)", metadata: ["thread": .string(LogLine.threadName())])
+      // Not interpolated, which would copy the text.
+      let text = Logger.Message(stringLiteral: message)
+      logger(for: source).log(level: level, text, metadata: ["thread": .string(LogLine.threadName())])
     }
   }
 
   /// Called at depth 2: the factory belongs to the program and may use Headgate too.
   private func logger(for source: HeadgateLog.Source) -> Logger {
-    if let known = state.withLock({ $0.loggers[source] }) { return known }
+    if let known = state.withLock({ $0.loggers[source.number] }) { return known }
     var new = makeLogger("headgate.\(source)")
     // The switches decide which sources log, not the level.
     new.logLevel = .debug
     return state.withLock { [new] state in
       // Two threads may have created one at the same time. Both use the first.
-      let first = state.loggers[source] ?? new
-      state.loggers[source] = first
+      let first = state.loggers[source.number] ?? new
+      state.loggers[source.number] = first
       return first
     }
   }
