@@ -116,6 +116,13 @@ import Testing
     #expect(try client.answer().text == "released\n")
   }
 
+  @Test func `A request that is released during its delay is not held after it`() async throws {
+    try client.request("/hold?delay=20")
+    #expect(await origin.waitUntil({ $0.requests == 1 }, until: .after(generous)))
+    origin.release()
+    #expect(try client.answer().text == "released\n")
+  }
+
   @Test func `A request that comes after the release is held`() async throws {
     for round in 1...200 {
       origin.release()

@@ -22,6 +22,8 @@ extension OriginLoop {
   func act(_ connection: Connection) {
     switch connection.exchange?.answer.conduct {
     case .hold:
+      // It was released during its delay, or while its body arrived.
+      if connection.arrivalEpoch < shared.releaseEpoch { return start(connection) }
       connection.phase = .held
       held.insert(connection.descriptor)
     case .silence:
