@@ -19,7 +19,7 @@ extension DispatchOperation {
   }
 
   /// The permit is returned, and the next attempt is due later.
-  func observeResting(_ wait: Duration, at moment: Deadline) {
+  func observeBackoff(_ wait: Duration, at moment: Deadline) {
     guard isWatched else { return }
     let request = present
     observation?.add(.backsOff(request.endPoint, wait), at: moment)

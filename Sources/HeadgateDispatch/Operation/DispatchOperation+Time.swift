@@ -23,7 +23,7 @@ extension DispatchOperation {
   }
 
   /// Arms the timer of the next attempt.
-  func armRest(until moment: Deadline, after attempts: Int) {
+  func armBackoff(until moment: Deadline, after attempts: Int) {
     let timer = core.schedule(at: moment) { [self] in
       let now = core.now
       if let next = state.withLock({ $0.woke(at: now) }) { perform(next, at: now) }

@@ -281,7 +281,7 @@ final class DispatchOperation: Sendable {
   }
 
   private func backOff(for wait: Duration, returning claim: OperationState.Claim, at now: Deadline) {
-    observeResting(wait, at: now)
+    observeBackoff(wait, at: now)
     // Registered with the dispatcher before the gate forgets it, so that a shutdown finds it in one of the two.
     _ = core.addOutsideGate(self)
     // A decision before `addOutsideGate` found nothing to remove. Removed before the permit is released, after which a
@@ -289,7 +289,7 @@ final class DispatchOperation: Sendable {
     if state.withLock({ $0.isDecided }) { core.removeOutsideGate(self) }
     release(claim)
     let attempts = state.withLock { $0.attempts }
-    armRest(until: now + wait, after: attempts)
+    armBackoff(until: now + wait, after: attempts)
     if isClosing { fail(DispatchError(.shutDown)) }
   }
 
