@@ -156,7 +156,7 @@ final class CurlEasy {
     case .folder(let folder):
       ccurl_set_string(handle, CURLOPT_CAINFO, nil)
       ccurl_set_string(handle, CURLOPT_CAPATH, folder)
-    case .nobody:
+    case .any:
       ccurl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0)
       ccurl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0)
     }

@@ -10,7 +10,7 @@ import Musl
 
 /// The certificate authorities that a transport trusts.
 public struct CurlTrust: Sendable, Hashable {
-  enum Value: Hashable { case system, authority(String), folder(String), nobody }
+  enum Value: Hashable { case system, authority(String), folder(String), any }
   let value: Value
 
   /// The system's authorities.
@@ -24,7 +24,7 @@ public struct CurlTrust: Sendable, Hashable {
 
   /// Accepts any certificate: connections are encrypted, but the server is not authenticated. For tests with
   /// temporary certificates. No other setting disables verification.
-  public static let insecure = CurlTrust(value: .nobody)
+  public static let insecure = CurlTrust(value: .any)
 }
 
 /// The certificate and key with which a client identifies itself to a server.
@@ -76,7 +76,7 @@ extension CurlTransport.Configuration {
     switch trust.value {
     case .authority(let file): try check(file, "the certificate authorities")
     case .folder(let folder): try check(folder, "the certificate authorities")
-    case .system, .nobody: break
+    case .system, .any: break
     }
     if let clientCertificate {
       try check(clientCertificate.file, "the client certificate")

@@ -15,7 +15,7 @@ import Testing
         if Bool.random(using: &random) {
           queued += 1
           switch roster.call(forWork: queued, growing: true) {
-          case .nobody: break
+          case .nothing: break
           case .wake(let place), .start(let place): awake.insert(place)
           }
         } else if let place = awake.sorted().randomElement(using: &random) {
@@ -44,7 +44,7 @@ import Testing
     }
     for place in [2, 0, 1] {
       #expect(roster.call(forWork: 1, growing: true) == .wake(place))
-      #expect(roster.call(forWork: 5, growing: true) == .nobody)
+      #expect(roster.call(forWork: 5, growing: true) == .nothing)
       roster.look(place)
     }
   }
@@ -58,10 +58,10 @@ import Testing
       _ = roster.rest(place, mayLinger: false, flowing: false, expired: false)
     }
     var woken = 0
-    for burst in 1...100 where roster.call(forWork: burst, growing: true) != .nobody { woken += 1 }
+    for burst in 1...100 where roster.call(forWork: burst, growing: true) != .nothing { woken += 1 }
     #expect(woken == 1)
     roster.look(7)
-    #expect(roster.call(forWork: 0, growing: false) == .nobody)
+    #expect(roster.call(forWork: 0, growing: false) == .nothing)
     #expect(roster.call(forWork: 99, growing: false) == .wake(6))
   }
 
@@ -69,7 +69,7 @@ import Testing
   func coming() {
     var roster = PoolRoster(size: 2)
     #expect(roster.call(forWork: 1, growing: true) == .start(0))
-    #expect(roster.call(forWork: 1, growing: true) == .nobody)
+    #expect(roster.call(forWork: 1, growing: true) == .nothing)
     roster.look(0)
     #expect(roster.call(forWork: 1, growing: true) == .start(1))
   }
@@ -99,7 +99,7 @@ import Testing
     var roster = PoolRoster(size: 1)
     #expect(roster.call(forWork: 1, growing: true) == .start(0))
     roster.look(0)
-    #expect(roster.call(forWork: 1, growing: true) == .nobody)
+    #expect(roster.call(forWork: 1, growing: true) == .nothing)
     roster.block()
     #expect(roster.call(forWork: 1, growing: true) == .start(1))
     roster.look(1)
@@ -116,7 +116,7 @@ import Testing
     roster.look(0)
     roster.look(1)
     #expect(roster.rest(1, mayLinger: false, flowing: true, expired: false) == .watch)
-    #expect(roster.call(forWork: 50, growing: true) == .nobody)
+    #expect(roster.call(forWork: 50, growing: true) == .nothing)
     roster.look(1)
     #expect(roster.rest(1, mayLinger: false, flowing: false, expired: false) == .park)
     #expect(roster.call(forWork: 1, growing: true) == .wake(1))

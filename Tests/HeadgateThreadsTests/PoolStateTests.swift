@@ -40,7 +40,7 @@ import Testing
 
     func follow(_ call: PoolRoster.Call) {
       switch call {
-      case .nobody: return
+      case .nothing: return
       case .wake(let place):
         #expect(resting.contains(place))
       case .start(let place):
@@ -125,7 +125,7 @@ import Testing
 
     private func resize() {
       for place in state.roster.resize(to: Int.random(in: 1...4, using: &random)) { #expect(resting.contains(place)) }
-      while case let call = state.call(growing: true), call != .nobody { follow(call) }
+      while case let call = state.call(growing: true), call != .nothing { follow(call) }
     }
 
     func pick(_ places: Set<Int>) -> Int? { places.sorted().randomElement(using: &random) }

@@ -18,7 +18,7 @@ extension PoolCore {
     if settings.bound != nil { return try submitBounded(entry, level: level, until: deadline) }
     let call = state.withLock { $0.isDisposed ? nil : $0.accept(entry, level: level) }
     guard let call else { throw ThreadPoolError(.disposed, pool: name) }
-    if call != .nobody { try follow(call, entry, level: level) }
+    if call != .nothing { try follow(call, entry, level: level) }
   }
 
   /// The same for inlined callers.

@@ -49,7 +49,7 @@ extension PoolCore {
       return (step, call, state.admit())
     }
     follow(admission)
-    if call != .nobody { followLater(call) }
+    if call != .nothing { followLater(call) }
     return step
   }
 

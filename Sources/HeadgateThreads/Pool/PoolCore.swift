@@ -56,7 +56,7 @@ final class PoolCore: Sendable {
   /// Wakes or starts the worker that was called, without a lock. Throws the system's error if no thread can be started.
   func follow(_ call: PoolRoster.Call) throws {
     switch call {
-    case .nobody: return
+    case .nothing: return
     case .wake(let place): state.withLock { $0.workers[place]?.parker }?.unpark()
     case .start(let place): try start(place)
     }
@@ -139,7 +139,7 @@ final class PoolCore: Sendable {
       var calls: [PoolRoster.Call] = []
       while true {
         let call = state.call(growing: true)
-        guard call != .nobody else { break }
+        guard call != .nothing else { break }
         calls.append(call)
       }
       return (woken, calls, state.admit())

@@ -30,7 +30,7 @@ package struct PoolRoster {
 
   /// The worker to call.
   package enum Call: Hashable, Sendable {
-    case nobody
+    case nothing
     /// Wake the parked worker in this slot.
     case wake(Int)
     /// Start a thread for this slot.
@@ -96,13 +96,13 @@ package struct PoolRoster {
 
   /// Decides which worker to call for `work` queued tasks. O(1).
   package mutating func call(forWork work: Int, growing: Bool) -> Call {
-    guard work > 0, mayCall(growing: growing) else { return .nobody }
+    guard work > 0, mayCall(growing: growing) else { return .nothing }
     if let place = parked.popLast() {
       states[place] = .called
       searching += 1
       return .wake(place)
     }
-    return work > searching ? .start(add()) : .nobody
+    return work > searching ? .start(add()) : .nothing
   }
 
   private mutating func add() -> Int {

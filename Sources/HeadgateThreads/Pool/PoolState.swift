@@ -50,7 +50,7 @@ struct PoolState: ~Copyable {
   /// The worker to call for the queued tasks.
   mutating func call(growing: Bool) -> PoolRoster.Call {
     // The queue's length is read only if it matters, because it reads a word that workers change all the time.
-    guard roster.mayCall(growing: growing) else { return .nobody }
+    guard roster.mayCall(growing: growing) else { return .nothing }
     return roster.call(forWork: queue.count, growing: growing)
   }
 
@@ -66,7 +66,7 @@ struct PoolState: ~Copyable {
   mutating func look(_ worker: PoolWorker, at now: Deadline, lingers: Bool) -> (Step, PoolRoster.Call) {
     let wasParked = roster.state(of: worker.place) == .parked
     // A wake-up token left over from an earlier sleep.
-    if wasParked, now < worker.idleUntil, !isDisposed { return (.sleep(worker.idleUntil), .nobody) }
+    if wasParked, now < worker.idleUntil, !isDisposed { return (.sleep(worker.idleUntil), .nothing) }
     roster.look(worker.place)
     if roster.retire(worker.place) { return (.end, call(growing: false)) }
     if let entry = queue.take() {
@@ -74,7 +74,7 @@ struct PoolState: ~Copyable {
       worker.taken += 1
       return (.run(entry), call(growing: false))
     }
-    return (rest(worker, at: now, lingers: lingers, expired: wasParked), .nobody)
+    return (rest(worker, at: now, lingers: lingers, expired: wasParked), .nothing)
   }
 
   private mutating func rest(_ worker: PoolWorker, at now: Deadline, lingers: Bool, expired: Bool) -> Step {
@@ -150,7 +150,7 @@ struct PoolState: ~Copyable {
       guard let offer = offers.removeValue(forKey: ObjectIdentifier(waiter)) else { continue }
       let call = accept(offer.entry, level: offer.level)
       admission.waiters.append(waiter)
-      if call != .nobody { admission.calls.append(call) }
+      if call != .nothing { admission.calls.append(call) }
     }
     return admission
   }
