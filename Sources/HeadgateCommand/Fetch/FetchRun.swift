@@ -174,9 +174,7 @@ final class FetchRun: Sendable {
       }
       session.journal.unlock()
     }
-    if let template = options.template, template.hasFolders {
-      try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
-    }
+    try? await folders.perform { [paths] () throws(SystemError) in paths.removeEmptyFolders() }
     FetchRun.save(cookies, learnedBy: dispatcher.gate, options, fault: report.fault)
     return await report.finish(seconds: elapsed.inSeconds, peak: dispatcher.gate.counts.peak)
   }

@@ -27,20 +27,21 @@ extension FetchRun {
   /// Assigns the path of a URL's file below the folder. Called in the order of the list.
   func name(_ job: FetchJob) async -> String {
     let wished = options.wishedPath(job) { session?.listed($0) }
-    guard let template = options.template else { return paths.claim(wished) }
-    guard template.hasFolders else { return told(paths.claim(wished), wished) }
-    let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }
-    return told(claimed ?? paths.claim(wished), wished)
-  }
-
-  /// Reports once that a template makes the same path for several URLs.
-  private func told(_ claimed: String, _ wished: String) -> String {
-    if paths.isWishedAgain(wished), !hasToldOfNumbers.exchange(true) {
+    let claimed = await claim(wished)
+    // Reported once.
+    if let template = options.template, paths.isWishedAgain(wished), !hasToldOfNumbers.exchange(true) {
       report.remark(
-        "-o \(options.template?.text ?? ""): several URLs have the path \(wished), and all but the first are "
+        "-o \(template.text): several URLs have the path \(wished), and all but the first are "
           + "numbered, such as \(claimed); {n} or {hash} makes paths different")
     }
     return claimed
+  }
+
+  /// Reads the disk if the path has folders.
+  private func claim(_ wished: String) async -> String {
+    guard FilePaths.folder(of: wished) != nil else { return paths.claim(wished) }
+    let claimed = try? await folders.perform { [paths] () throws(SystemError) in paths.claim(wished) }
+    return claimed ?? paths.claim(wished)
   }
 
   /// Makes the folder of a file before its request is sent.

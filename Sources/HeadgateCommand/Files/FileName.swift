@@ -19,11 +19,17 @@ enum FileName {
     return notPart(start(of: file + "?" + withoutHarm(query), atMost: longest))
   }
 
-  /// A name from a list, made harmless. Nil if it is empty or contains a folder.
-  static func given(_ name: String) -> String? {
-    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
-    let safe = harmless(name)
-    return safe.isEmpty ? nil : notPart(safe)
+  /// The path of a file from a list, below the folder, with each component made harmless. Nil if a component is empty,
+  /// `.` or `..`, or if the path is longer than systems allow.
+  static func given(_ path: String) -> String? {
+    guard path.utf8.count <= longestFolders else { return nil }
+    var names: [String] = []
+    for bytes in path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      let name = String(decoding: bytes, as: UTF8.self)
+      guard name != ".", name != "..", case let safe = harmless(name), !safe.isEmpty else { return nil }
+      names.append(notPart(safe))
+    }
+    return names.joined(separator: "/")
   }
 
   /// The parts of the URL's path, percent-decoded.

@@ -21,8 +21,6 @@ struct OutputTemplate: Hashable, Sendable {
   /// The template as given.
   let text: String
   private let parts: [Part]
-  /// Whether the template has folders.
-  let hasFolders: Bool
 
   /// Parses a template: text with values in braces. `{{` is a literal brace.
   init(_ text: String) throws(OptionError) {
@@ -45,7 +43,6 @@ struct OutputTemplate: Hashable, Sendable {
     }
     if !literal.isEmpty { parts.append(.text(literal)) }
     (self.text, self.parts) = (text, parts)
-    hasFolders = text.utf8.contains(UInt8(ascii: "/")) || parts.contains(.value(.path, digits: nil))
     try check()
   }
 

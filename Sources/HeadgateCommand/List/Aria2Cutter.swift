@@ -55,7 +55,7 @@ struct Aria2Cutter: InputCutter {
   private mutating func set(_ name: String, _ value: String) -> String? {
     switch name {
     case "out":
-      guard let name = FileName.given(value) else { return "it is not a valid name of a file in the folder" }
+      guard let name = FileName.given(value) else { return "it is not a valid path of a file below the folder" }
       waiting?.entry.name = name
     case "checksum":
       let parts = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

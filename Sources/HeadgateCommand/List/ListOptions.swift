@@ -29,7 +29,7 @@ struct ListOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The format of lists. lines: one URL per line. aria2: several URLs of one file per line, separated by tabs, each of "
-        + "which is tried if those before it fail; indented lines below set out=NAME and checksum=sha-256=DIGITS.",
+        + "which is tried if those before it fail; indented lines below set out=PATH and checksum=sha-256=DIGITS.",
       valueName: "lines|aria2"
     )
   )

@@ -5,7 +5,9 @@
 @Sendable func fuzzNames(_ bytes: UnsafeRawBufferPointer) {
   let text = String(decoding: bytes, as: UTF8.self)
   let disposition = ContentDisposition.name(text).map { FileName.notPart(FileName.harmless($0)) }
-  for name in [FileName.given(text), disposition] { precondition(name.map(isHarmless) ?? true) }
+  precondition(disposition.map(isHarmless) ?? true)
+  let given = FileName.given(text)?.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+  precondition(given?.allSatisfy { isHarmless(String(decoding: $0, as: UTF8.self)) } ?? true)
   let word = text.utf8.filter { $0 >= 0x20 && $0 < 0x7F }
   let (quoted, encoded) = (
     word.flatMap { byte -> [UInt8] in "\"\\".utf8.contains(byte) ? [0x5C, byte] : [byte] }, URLText.escaped(text)
