@@ -10,6 +10,8 @@ struct CallState: Sendable {
     var error: String?
     /// The number of results when it was last about to be sent.
     var sending: Int?
+    /// The same at the time before, for a row that was not sent after all.
+    var sendingBefore: Int?
   }
 
   /// The next action for a row.
@@ -43,8 +45,14 @@ struct CallState: Sendable {
   mutating func apply(_ event: CallEvent) {
     switch event {
     case .began(let run, let requests): (self.run, self.requests) = (run, requests)
-    case .sending(let key, let results): entries[key, default: Entry()].sending = results
-    case .unsent(let key): entries[key]?.sending = nil
+    case .sending(let key, let results):
+      var entry = entries[key] ?? Entry()
+      (entry.sendingBefore, entry.sending) = (entry.sending, results)
+      entries[key] = entry
+    // An earlier run may have sent it nevertheless.
+    case .unsent(let key):
+      let before = entries[key]?.sendingBefore
+      entries[key]?.sending = before
     }
   }
 

@@ -55,7 +55,9 @@ struct JSONTemplate: Hashable, Sendable {
       case .text(let literal): text += literal
       case .value(let field) where field.form == .url: text += JSONLine.quoted(try field.text(in: row))
       case .value(let field): text += try field.value(in: row).text
-      case .inString(let field): text += JSONLine.quoted(try field.text(in: row)).dropFirst().dropLast()
+      case .inString(let field):
+        // By bytes: a quotation mark and a combining mark after it are one character.
+        text += String(decoding: JSONLine.quoted(try field.text(in: row)).utf8.dropFirst().dropLast(), as: UTF8.self)
       }
     }
     return text

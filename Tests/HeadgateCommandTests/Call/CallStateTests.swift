@@ -72,6 +72,11 @@ import Testing
     var unsent = state([], sending: 0)
     unsent.apply(.unsent(key))
     #expect(plan(unsent, mayRepeat: false) == .send(results: 0))
+    // An earlier run may have sent it; one that was allowed to send it again did not.
+    var doubtful = state([], sending: 0)
+    doubtful.apply(.sending(key, results: 0))
+    doubtful.apply(.unsent(key))
+    #expect(plan(doubtful, mayRepeat: false) == .unknown)
   }
 
   @Test func `Results are cut behind the last whole line, whatever tore them`() {

@@ -84,6 +84,9 @@ import Testing
         + #""f":[{"p":{"q":[10,{"r":"deep"}]}},"12.50",12.50,"12.50"]}"#)
     #expect(try json(#"{"{id}":"\"{id}\\"}"#) == #"{"17":"\"17\\"}"#)
     #expect(try json("{id}") == "17")
+    // Compared by bytes: a quotation mark and a combining mark after it are one character.
+    let marked = Self.row(#"{"text":"\u0301x"}"#)
+    #expect(Array(try JSONTemplate(#"{"a":"{text}"}"#).text(marked).utf8) == Array("{\"a\":\"\u{301}x\"}".utf8))
     #expect(try json(#""{{id}""#) == #""{id}""#)
     for bad in ["{\"a\":{{id}}}", "{\"a\":{id}", "{'a':{id}}", "{\"a\":{id:josn}}", "", "{id} {id}", "{\"a\":{1}}"] {
       #expect(throws: OptionError.self, "\(bad)") { _ = try JSONTemplate(bad) }
