@@ -129,6 +129,33 @@ import Testing
     #expect(permits.count == 3)
   }
 
+  @Test("open: a request that is cancelled leaves the local queue, and takes nothing from the rate")
+  func cancelledLocally() throws {
+    let link = SwitchedLink(isUp: false, clock: clock)
+    let limits = try EndPointLimits(requests: 1, rates: [.rolling(2, per: .seconds(60))])
+    let handler = handler(link, .failOpen(limits))
+    let demand = try demand(1)
+    let requests = (0..<3).map { _ in handler.requestPermit(demand) { permits.add($0) } }
+    requests[1].cancel()
+    try permits.values.first?.get().release()
+    #expect(permits.values.map(\.code) == [nil, .cancelled, nil])
+  }
+
+  @Test("a request that has asked again at once is cancelled at the coordinator")
+  func cancelledAfterReturn() throws {
+    let link = SwitchedLink(isUp: true, clock: clock)
+    let handler = handler(link, .failClosed())
+    let demand = try demand(1, rates: [.rolling(2, per: .seconds(60))])
+    _ = handler.requestPermit(demand) { permits.add($0) }
+    link.set(isUp: false)
+    link.beforeFailure { link.set(isUp: true) }
+    let second = handler.requestPermit(demand) { permits.add($0) }
+    second.cancel()
+    _ = handler.requestPermit(demand) { permits.add($0) }
+    try permits.values.first?.get().release()
+    #expect(permits.values.map(\.code) == [nil, .cancelled, nil])
+  }
+
   @Test("a shutdown ends what waits, and later requests", arguments: [true, false])
   func shutDown(isUp: Bool) throws {
     let link = SwitchedLink(isUp: isUp, clock: clock)

@@ -44,14 +44,15 @@ package final class OutageHandler: Sendable {
 
   fileprivate func ask(_ wait: OutageWait) {
     let returns = state.withLock { $0.returns }
-    let request = link.requestPermit(wait.demand) { [self] result in
-      if case .failure(let error) = result, error.code == .coordinatorUnavailable {
-        missed(wait, error, returns)
-      } else {
-        wait.end(result)
+    wait.follow {
+      link.requestPermit(wait.demand) { [self] result in
+        if case .failure(let error) = result, error.code == .coordinatorUnavailable {
+          missed(wait, error, returns)
+        } else {
+          wait.end(result)
+        }
       }
     }
-    wait.follow(request)
   }
 
   /// The coordinator could not be reached.
@@ -64,9 +65,9 @@ package final class OutageHandler: Sendable {
       guard let share = try? wait.demand.share(of: max(1, link.programs)) else {
         return hold(wait, error, OutagePolicy.usualPatience, returns)
       }
-      wait.follow(local.requestPermit(share) { wait.end($0) })
+      wait.follow { local.requestPermit(share) { wait.end($0) } }
     case .failOpen(let limits):
-      wait.follow(local.requestPermit(wait.demand.with(limits)) { wait.end($0) })
+      wait.follow { local.requestPermit(wait.demand.with(limits)) { wait.end($0) } }
     }
   }
 
@@ -114,7 +115,10 @@ package final class OutageHandler: Sendable {
 private final class OutageWait: SharedPermitRequest {
   private struct State {
     var completion: (@Sendable (Result<any SharedPermit, DispatchError>) -> Void)?
+    /// What it waits for: the latest of its requests.
     var request: (any SharedPermitRequest)?
+    /// How many requests it has made.
+    var made = 0
     var timer: ScheduledTimer?
   }
 
@@ -134,10 +138,16 @@ private final class OutageWait: SharedPermitRequest {
 
   var isOver: Bool { state.withLock { $0.completion == nil } }
 
-  /// It waits at the link or at the local coordinator.
-  func follow(_ request: any SharedPermitRequest) {
+  /// Makes a request at the link or at the local coordinator, which a cancel will reach.
+  func follow(_ makeRequest: () -> any SharedPermitRequest) {
+    let number = state.withLock { state in
+      state.made += 1
+      return state.made
+    }
+    let request = makeRequest()
     let isOver = state.withLock { state in
-      if state.completion != nil { state.request = request }
+      // A request that fails at once may be followed by another one before it is returned here.
+      if state.completion != nil, state.made == number { state.request = request }
       return state.completion == nil
     }
     if isOver { request.cancel() }
