@@ -116,6 +116,20 @@ import Testing
     try await narrow.value.release()
   }
 
+  @Test("a weight that the protocol can't express does not end the requests that wait")
+  func settled() async throws {
+    let coordinator = UnixCoordinator(folder: place.folder)
+    let demand = try demand(1)
+    let permit = try await coordinator.permit(for: demand)
+    let waiting = asked(coordinator, demand)
+    _ = try await status { $0.contains { $0.hasSuffix("waiting: 1") } }
+    #expect(permit.settle(["tokens": -5]))
+    let names = (0..<80).map { String(repeating: "x", count: 60) + "\($0)" }
+    #expect(!permit.settle(Dictionary(uniqueKeysWithValues: names.map { ($0, 1) })))
+    permit.release()
+    try await waiting.value.release()
+  }
+
   @Test("a folder that can't be used is an outage")
   func outage() async throws {
     _ = FileManager.default.createFile(atPath: place.folder.path, contents: nil)

@@ -327,7 +327,11 @@ final class UnixPermit: SharedPermit {
 
   deinit { _ = release() }
 
-  func settle(_ weights: [String: Int]) -> Bool { link.send(.settle(number, weights), over: connection) }
+  func settle(_ weights: [String: Int]) -> Bool {
+    // For a negative weight, or a line that is too long, the server would close the connection, on which requests wait.
+    let command = PermitCommand.settle(number, weights.mapValues { max(0, $0) })
+    return command.line.utf8.count <= PermitWords.longestLine && link.send(command, over: connection)
+  }
 
   func release() -> Bool {
     guard released.take() else { return false }
