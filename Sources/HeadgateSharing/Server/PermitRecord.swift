@@ -60,17 +60,23 @@ struct PermitRecord: Hashable {
   }
 
   /// Nil if there is none, or if it is incomplete because its server was killed.
-  static func read(from path: String) -> PermitRecord? {
+  ///
+  /// - Throws: if there is one that can't be read now, for example because no descriptor is left.
+  static func read(from path: String) throws(SystemFailure) -> PermitRecord? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      throw SystemFailure("open \(ShownText.of(path))")
+    }
     defer { close(file) }
     var bytes: [UInt8] = []
     var part = [UInt8](repeating: 0, count: 4096)
     while true {
       // The pointer does not leave the closure, and its length is passed along.
       let count = part.withUnsafeMutableBytes { platformRead(file, $0) }
-      if count <= 0 { break }
-      bytes += part[..<count]
+      if count == 0 { break }
+      guard count > 0 || errno == EINTR else { throw SystemFailure("read \(ShownText.of(path))") }
+      bytes += part[..<max(0, count)]
     }
     return PermitRecord(text: String(decoding: bytes, as: UTF8.self))
   }

@@ -26,7 +26,8 @@ public final class PermitServer: Sendable {
   /// - Parameters:
   ///   - folder: The folder.
   ///   - linger: How long it stays after the last program and permit, if no rate needs it for longer.
-  /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left.
+  /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left. Permits
+  ///   of an earlier server stay with their holders, for the next attempt.
   public static func start(in folder: PermitFolder = .user, linger: Duration = .seconds(10)) throws(SharingError)
     -> PermitServer?
   {
@@ -39,14 +40,17 @@ public final class PermitServer: Sendable {
 
   private init(_ folder: PermitFolder, _ linger: Duration, _ lock: Int32) throws(SharingError) {
     var open: Int32?
+    var earlier: EarlierPermits?
     do {
+      let found = try EarlierPermits(in: folder)
+      earlier = found
       let listener = try LocalSocket.listen(at: folder.socket)
       open = listener
       let poller = try Poller()
       let shared = ServerShared(poller)
       self.shared = shared
       thread = try WorkerThread(name: "headgate-permits", serves: true) {
-        ServerLoop(shared, folder, linger, lock: lock, listener: listener).run()
+        ServerLoop(shared, folder, linger, lock: lock, listener: listener, after: found).run()
       }
     } catch {
       // Programs would connect to it, and wait for answers.
@@ -54,6 +58,7 @@ public final class PermitServer: Sendable {
         unlink(folder.socket)
         StreamSocket.close(open)
       }
+      earlier?.close()
       throw SharingError(folder, "\(error)")
     }
   }

@@ -32,6 +32,7 @@ final class ServerLoop {
   private let linger: Duration
   private let lock: Int32
   private let listener: Int32
+  private let earlier: EarlierPermits
   private let gate: EndPointGate
 
   private var ledger: PermitLedger
@@ -48,12 +49,16 @@ final class ServerLoop {
   private var memory = Duration.zero
   private var unusedSince: Deadline?
 
-  init(_ shared: ServerShared, _ folder: PermitFolder, _ linger: Duration, lock: Int32, listener: Int32) {
+  init(
+    _ shared: ServerShared, _ folder: PermitFolder, _ linger: Duration, lock: Int32, listener: Int32,
+    after earlier: EarlierPermits
+  ) {
     (self.shared, self.folder, self.linger, self.lock, self.listener) = (shared, folder, linger, lock, listener)
+    self.earlier = earlier
     gate = EndPointGate(
       .coordinating, TimerThread.deadlines, Logger(label: "headgate.permits") { _ in SwiftLogNoOpLogHandler() },
       isCoordinated: true)
-    ledger = PermitLedger(after: max(folder.permitNumbers().last ?? 0, Self.microseconds))
+    ledger = PermitLedger(after: max(earlier.lastNumber, Self.microseconds))
   }
 
   /// The first number of a server: one that no earlier server has used. A program that was stopped may still know the
@@ -272,16 +277,10 @@ final class ServerLoop {
     unlink(folder.record(id))
   }
 
-  /// Counts the permits that an earlier server has granted.
+  /// Counts the permits that earlier servers have granted.
   private func inherit() {
-    for id in folder.permitNumbers() {
-      guard let record = PermitRecord.read(from: folder.record(id)),
-        let pipe = try? PermitPipe.inherit(from: folder.pipe(id))
-      else {
-        unlink(folder.pipe(id))
-        unlink(folder.record(id))
-        continue
-      }
+    for item in earlier.items {
+      let (id, record, pipe) = (item.id, item.record, item.pipe)
       pipes[id] = pipe
       watch(id, pipe)
       ledger.inherited(id, record.ask, limits: record.limits, record.scopes)

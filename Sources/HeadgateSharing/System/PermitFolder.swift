@@ -60,8 +60,8 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The numbers of the permits whose pipes are in the folder.
-  func permitNumbers() -> [UInt64] {
-    guard let folder = opendir(permits) else { return [] }
+  func permitNumbers() throws(SystemFailure) -> [UInt64] {
+    guard let folder = opendir(permits) else { throw SystemFailure("read \(ShownText.of(permits))") }
     defer { closedir(folder) }
     var numbers: [UInt64] = []
     while let entry = readdir(folder) {

@@ -41,9 +41,14 @@ struct PermitPipe {
     }
   }
 
-  /// Opens the reading end of an earlier server's pipe.
-  static func inherit(from path: String) throws(SystemFailure) -> PermitPipe {
-    PermitPipe(reader: try open(path, O_RDONLY), guardEnd: -1)
+  /// Opens the reading end of an earlier server's pipe. Nil if there is none.
+  static func inherit(from path: String) throws(SystemFailure) -> PermitPipe? {
+    do throws(SystemFailure) {
+      return PermitPipe(reader: try open(path, O_RDONLY), guardEnd: -1)
+    } catch {
+      if error.number == ENOENT { return nil }
+      throw error
+    }
   }
 
   /// Opens a pipe for writing, which takes the permit.

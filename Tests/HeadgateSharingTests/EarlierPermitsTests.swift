@@ -1,0 +1,53 @@
+import Foundation
+import HeadgateDispatch
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateSharing
+
+/// What a server finds of the servers before it.
+@Suite struct EarlierPermitsTests {
+  private let place = SharingPlace()
+
+  /// Writes a permit as a server does, and holds it. Returns its pipe.
+  private func hold(_ id: UInt64, for endPoint: EndPoint) throws -> Int32 {
+    try place.folder.prepare()
+    try PermitRecord(PermitAsk(endPoint), (nil, [:])).write(to: place.folder.record(id))
+    var pipe = try PermitPipe.create(at: place.folder.pipe(id))
+    defer { pipe.closeAll() }
+    return try PermitPipe.take(place.folder.pipe(id))
+  }
+
+  @Test(
+    "a server does not start while a permit can't be read, and leaves it to the next one", arguments: [true, false])
+  func unreadable(isRecord: Bool) throws {
+    let endPoint = try EndPoint(host: "a", port: 80)
+    let writer = try hold(7, for: endPoint)
+    defer { StreamSocket.close(writer) }
+    // A link to itself can't be opened. Neither can any file while no descriptor is left.
+    let path = isRecord ? place.folder.record(7) : place.folder.pipe(7)
+    let aside = place.folder.path + "/aside"
+    #expect(rename(path, aside) == 0 && symlink(path, path) == 0)
+    #expect(throws: SharingError.self) { try PermitServer.start(in: place.folder)?.stop() }
+    #expect(rename(aside, path) == 0)
+    let found = try EarlierPermits(in: place.folder)
+    defer { found.close() }
+    #expect(found.lastNumber == 7)
+    #expect(found.items.map(\.record.ask.endPoint) == [endPoint])
+    #expect(found.items.allSatisfy { $0.pipe.hasWriter })
+  }
+
+  @Test("a folder that can't be read is not taken for an empty one")
+  func unreadableFolder() {
+    #expect(throws: SystemFailure.self) { try EarlierPermits(in: place.folder) }
+  }
+
+  @Test("a pipe without a complete record was never granted, and is removed", arguments: [true, false])
+  func incomplete(isMissing: Bool) throws {
+    let writer = try hold(7, for: try EndPoint(host: "a", port: 80))
+    defer { StreamSocket.close(writer) }
+    #expect(isMissing ? unlink(place.folder.record(7)) == 0 : truncate(place.folder.record(7), 3) == 0)
+    #expect(try EarlierPermits(in: place.folder).items.isEmpty)
+    #expect(try place.folder.permitNumbers().isEmpty)
+  }
+}
