@@ -13,6 +13,9 @@ struct HoldCommand: AsyncParsableCommand {
       programs of yours on this machine count: every headgate hold and every headgate fetch or call with --share unix. \
       If they give different limits, the strictest apply.
 
+      A command that closes inherited descriptors, as ssh and daemons do, returns the permit at once. Run it from a \
+      shell that stays: sh -c 'ssh HOST JOB; exit $?'.
+
       Without COMMAND it prints the line "granted" when it has the permit, and holds it until its standard input ends: \
       for programs in other languages, which start it and read that line.
 

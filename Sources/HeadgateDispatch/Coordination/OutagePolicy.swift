@@ -21,9 +21,12 @@ public struct OutagePolicy: Sendable, Hashable, CustomStringConvertible {
   /// How long requests wait for a coordinator by default: 30 seconds.
   public static let usualPatience = Duration.seconds(30)
 
-  /// Each program uses its share: the limit divided by the number of programs when it was last known. The shared limit
-  /// holds unless programs join during the outage. If the share is less than one request, requests wait as with
-  /// ``failClosed(after:)``. Rates and budgets are divided too.
+  /// Each program uses its share: the limit divided by the number of programs when it was last known. If the share is
+  /// less than one request, requests wait as with ``failClosed(after:)``. Rates and budgets are divided too.
+  ///
+  /// The shares together are at most the shared limit, unless programs join during the outage. But they are counted
+  /// apart from the coordinator's permits: while requests from before the outage still run, and after it until those of
+  /// the shares have ended, up to twice the limit may run.
   public static let localShare = OutagePolicy(kind: .localShare)
 
   /// Each program uses limits of its own. The shared limit does not hold: together, n programs may use n times these
