@@ -117,6 +117,9 @@ final class RedisLink: CoordinatorLink {
   /// Whether the link was shut down and no permit is held any more.
   var isOver: Bool { state.withLock { $0.phase == .ended && $0.ledger.held.isEmpty } }
 
+  /// Whether there is nothing to do. A link that is down connects again, so that requests are accepted again.
+  var isIdle: Bool { state.withLock { $0.phase != .down && $0.ledger.isIdle } }
+
   /// Redis can't be reached. The waiting requests are told so.
   func goDown(_ text: String) {
     let waits = state.withLock { state -> [RedisWait] in

@@ -29,7 +29,7 @@ final class RedisThread {
 
   func run() {
     while !link.isOver {
-      if link.withLedger({ $0.isIdle }) {
+      if link.isIdle {
         poller.wait(until: .distantFuture, into: &events)
         continue
       }
