@@ -26,6 +26,7 @@ struct LeaseServer {
   struct Attached {
     let tick: Tick
     let confirmed: Int
+    let isBelieved: Bool
   }
 
   private struct Session {
@@ -75,9 +76,10 @@ struct LeaseServer {
   /// - Parameters:
   ///   - sequence: How many declarations the program has sent before.
   ///   - run: The server's run, which the program has read.
+  ///   - isStale: Whether the program's lease has ended.
   /// - Returns: Nil for a declaration that a later one has overtaken.
   mutating func attach(
-    _ me: Int, sequence: Int, known: Int, run: Int, claim: Int, at time: Int
+    _ me: Int, sequence: Int, known: Int, run: Int, claim: Int, isStale: Bool, at time: Int
   ) -> Attached? {
     let now = read(time)
     if let session = sessions[me], session.sequence >= sequence, !faults.contains(.acceptsOldAttaches) { return nil }
@@ -95,13 +97,14 @@ struct LeaseServer {
     generation += 1
     let has = before?.held ?? 0
     let wasAlive = before.map { isAlive($0, now) } ?? false
-    let confirmed = isLearning ? claim : min(claim, wasAlive ? has : 0)
+    let isBelieved = isLearning && !isStale
+    let confirmed = isBelieved ? claim : min(claim, wasAlive ? has : 0)
     used += confirmed - has
     sessions[me] = Session(
       deadline: now + lease, tick: Tick(epoch: epoch, generation: generation), sequence: sequence, held: confirmed)
     if isLearning, left <= 0, !isWiped || faults.contains(.endsLearningEarly) { (learnsUntil, grace) = (0, 0) }
     pump(now)
-    return Attached(tick: Tick(epoch: epoch, generation: generation), confirmed: confirmed)
+    return Attached(tick: Tick(epoch: epoch, generation: generation), confirmed: confirmed, isBelieved: isBelieved)
   }
 
   /// Nil if the session has ended.

@@ -4,7 +4,7 @@ import HeadgateTesting
 /// closed may still arrive.
 struct LeaseWorld {
   private enum Command {
-    case attach(sequence: Int, known: Int, run: Int, claim: Int)
+    case attach(sequence: Int, known: Int, run: Int, claim: Int, isStale: Bool)
     case step(LeaseServer.Tick, released: Int, wanted: Int)
   }
 
@@ -134,11 +134,12 @@ struct LeaseWorld {
       command = .step(tick, released: program.released, wanted: program.wanted)
     } else {
       program.sequence += 1
-      // Permits whose lease has ended may be others'. A server that learns would believe the claim.
-      if now >= program.validUntil { program.held = 0 }
       // The server's run is read over the same connection, before the declaration.
       program.run = run
-      command = .attach(sequence: program.sequence, known: program.known, run: run, claim: program.held)
+      // Permits whose lease has ended may be others'. The server goes by its own record then.
+      command = .attach(
+        sequence: program.sequence, known: program.known, run: run, claim: program.held,
+        isStale: now >= program.validUntil)
     }
     program.released = 0
     program.sentAt = now
@@ -180,12 +181,13 @@ struct LeaseWorld {
   private mutating func execute(_ command: Command, _ packet: Packet) {
     let answer: Answer
     switch command {
-    case .attach(let sequence, let known, let run, let claim):
+    case .attach(let sequence, let known, let run, let claim, let isStale):
       // A packet for an earlier run of the server goes nowhere: its connection ended with that run.
       guard run == self.run else { return }
       guard
         let attached = server.attach(
-          packet.session, sequence: sequence, known: known, run: run, claim: claim, at: now + skew)
+          packet.session, sequence: sequence, known: known, run: run, claim: claim, isStale: isStale,
+          at: now + skew)
       else { return }
       answer = .attached(attached)
     case .step(let tick, let released, let wanted):
@@ -205,7 +207,7 @@ struct LeaseWorld {
     switch answer {
     case .attached(let attached):
       program.known = attached.tick.epoch
-      guard program.held == 0 || now < program.validUntil else {
+      guard program.held == 0 || now < program.validUntil || !attached.isBelieved else {
         // The lease has ended meanwhile: the claim may have come too late. It is taken back.
         program.held = 0
         program.connection += 1

@@ -1,7 +1,8 @@
 #if Redis
 // attach: ARGV[2] is the epoch that the client knows, ARGV[5] the run of the server ("" if it is not known), ARGV[6]
-// the number of the attach, which rises for a session, then the scopes and units that the client holds, in pairs. What it
-// does not claim is free. An attach that a later one has overtaken would set the units to old claims: it has no effect.
+// the number of the attach, which rises for a session, ARGV[7] whether the client's lease has ended (1) or not (0), then
+// the scopes and units that the client holds, in pairs. What it does not claim is free. An attach that a later one has
+// overtaken would set the units to old claims: it has no effect.
 let attachScript = #"""
   local run, sequence = ARGV[5], tonumber(ARGV[6])
   if sequence <= num(call('HGET', ticks, me .. '\tattach')) then return 'LATE' end
@@ -27,12 +28,13 @@ let attachScript = #"""
   call('HDEL', given, me)
   for _, member in ipairs(between(index, 'W\t' .. me .. '\t', 256)) do unregister(me, member:sub(#me + 4)) end
 
+  -- While learning, programs know more than the server. After the end of its lease, a program does not.
+  local believed = learning and ARGV[7] == '0'
   local confirmed, claimed, freed = {}, {}, {}
-  for i = 7, #ARGV, 2 do
+  for i = 8, #ARGV, 2 do
     local scope, claim = ARGV[i], tonumber(ARGV[i + 1])
     local has = num(call('HGET', held, me .. '\t' .. scope))
-    -- While learning, programs know more than the server.
-    local units = learning and claim or math.min(claim, wasAlive and has or 0)
+    local units = believed and claim or math.min(claim, wasAlive and has or 0)
     if units ~= has then count(me, scope, units - has) end
     claimed[scope] = true
     if units < has then freed[#freed + 1] = scope end
@@ -53,7 +55,7 @@ let attachScript = #"""
     learn, learning = 0, false
   end
   for _, scope in ipairs(freed) do pump(scope) end
-  return { tick, learning and learn - now or 0, confirmed }
+  return { tick, learning and learn - now or 0, confirmed, believed and 1 or 0 }
   """#
 
 // step: everything that a program has to report, in one call. From ARGV[5] on:

@@ -13,6 +13,8 @@ final class RedisSession {
   struct Attached {
     let learning: Duration
     let confirmed: [String: Int]
+    /// Whether Redis took the claims for true, since its own record may be incomplete.
+    let isBelieved: Bool
   }
 
   struct Step {
@@ -72,21 +74,27 @@ final class RedisSession {
 
   /// Declares what the program holds. After that only the permits that Redis confirms are valid.
   ///
-  /// - Parameter sequence: A number that is higher with each declaration of the program, so that one that was delayed
-  ///   on an earlier connection has no effect.
-  func attach(epoch: String, sequence: Int, claims: [String: Int]) throws(RedisError) -> Attached {
+  /// - Parameters:
+  ///   - sequence: A number that is higher with each declaration of the program, so that one that was delayed on an
+  ///     earlier connection has no effect.
+  ///   - isStale: Whether the lease has ended. Others may then hold what is claimed, so Redis goes by its own record.
+  func attach(
+    epoch: String, sequence: Int, claims: [String: Int], isStale: Bool
+  ) throws(RedisError) -> Attached {
     let words = claims.sorted { $0.key < $1.key }.flatMap { [$0.key, "\($0.value)"] }
-    let reply = try renewing { () throws(RedisError) in try run(.attach, epoch, [run, "\(sequence)"] + words) }
+    let reply = try renewing { () throws(RedisError) in
+      try run(.attach, epoch, [run, "\(sequence)", isStale ? "1" : "0"] + words)
+    }
     guard reply.text != "LATE" else { throw RedisError("Redis knows a later declaration of this program", .broken) }
-    guard let parts = reply.array, parts.count == 3, let tick = parts[0].text, let left = parts[1].integer,
-      let pairs = parts[2].array
+    guard let parts = reply.array, parts.count == 4, let tick = parts[0].text, let left = parts[1].integer,
+      let pairs = parts[2].array, let believed = parts[3].integer
     else { throw RedisError("Redis has answered attach with something else", .broken) }
     self.tick = tick
     var confirmed: [String: Int] = [:]
     for place in stride(from: 0, to: pairs.count - 1, by: 2) {
       if let scope = pairs[place].text { confirmed[scope] = pairs[place + 1].integer.map { Int($0) } }
     }
-    return Attached(learning: .microseconds(left), confirmed: confirmed)
+    return Attached(learning: .microseconds(left), confirmed: confirmed, isBelieved: believed == 1)
   }
 
   /// Reports the news, renews the lease, and takes the permits that were granted. Nil if the session has ended.

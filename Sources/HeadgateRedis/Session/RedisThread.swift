@@ -68,7 +68,8 @@ final class RedisThread {
       // Spread, so that programs do not all come back at once.
       let until = Deadline.after(pause * Double.random(in: 0.5...1))
       while Deadline.now < until, !link.isOver { poller.wait(until: until, into: &events) }
-      pause = min(pause * 2, .seconds(2))
+      // The first that is back lets time pass for all leases: the others must not be late.
+      pause = min(pause * 2, .seconds(2), lease / 3)
     }
     return nil
   }
@@ -76,10 +77,10 @@ final class RedisThread {
   private func attach(_ session: RedisSession) throws(RedisError) {
     while true {
       let endOfLease = session.validUntil
-      let (claims, ended) = link.withLedger { $0.claims(validUntil: endOfLease, now: .now) }
-      warn(ofLost: ended)
+      let claims = link.withLedger { $0.claims() }
+      let isStale = ContinuousClock.now >= endOfLease
       sequence += 1
-      let attached = try session.attach(epoch: epoch, sequence: sequence, claims: claims)
+      let attached = try session.attach(epoch: epoch, sequence: sequence, claims: claims, isStale: isStale)
       validUntil = session.validUntil
       epoch = String(session.tick.prefix { $0 != "." })
       if attached.learning > .zero {
@@ -88,7 +89,8 @@ final class RedisThread {
           "Waiting up to \(attached.learning): Redis at \(url) does not know the namespace \(ShownText.of(namespace)), or has restarted"
         )
       }
-      let lost = link.withLedger { $0.keepOnly(attached.confirmed, validUntil: endOfLease, now: .now) }
+      let believedUntil = attached.isBelieved ? endOfLease : nil
+      let lost = link.withLedger { $0.keepOnly(attached.confirmed, believedUntil: believedUntil, now: .now) }
       if lost == 0 { return }
       // A permit is lost even if Redis has confirmed a part of it. The next declaration returns that part.
       warn(ofLost: lost)

@@ -81,15 +81,9 @@ struct SessionLedger {
     return words
   }
 
-  /// The units held in each scope, to be declared to a new session, and the number of permits forgotten. Rules and
-  /// waiting requests become news again, since the new session does not know them.
-  ///
-  /// If the lease has ended, others may hold the same permits, and a server that is learning would believe the claim.
-  /// Therefore nothing is claimed then.
-  mutating func claims(
-    validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
-  ) -> (claims: [String: Int], lost: Int) {
-    let lost = now < validUntil ? 0 : forgetAll()
+  /// The units held in each scope, to be declared to a new session. Rules and waiting requests become news again, since
+  /// the new session does not know them.
+  mutating func claims() -> [String: Int] {
     // Settlements stay: an empty server ignores those of budgets that it does not know.
     (released, undeclared) = ([:], Set(rules.keys))
     wanted = Set(waits.keys)
@@ -97,20 +91,20 @@ struct SessionLedger {
     for name in held.values {
       for (scope, units) in PermitClass.scopes(name) { claims[scope, default: 0] += units }
     }
-    return (claims, lost)
+    return claims
   }
 
-  private mutating func forgetAll() -> Int {
-    defer { held = [:] }
-    return held.count
-  }
-
-  /// Forgets permits that Redis has given to others, and all permits if the lease may have ended before the claim
-  /// arrived. Returns how many.
+  /// Forgets permits that Redis has given to others. Returns how many.
+  ///
+  /// - Parameter believedUntil: The end of the lease, if Redis believed the claim. All permits are forgotten if the
+  ///   lease may have ended before the claim arrived. Nil if Redis has gone by its own record.
   mutating func keepOnly(
-    _ confirmed: [String: Int], validUntil: ContinuousClock.Instant, now: ContinuousClock.Instant
+    _ confirmed: [String: Int], believedUntil: ContinuousClock.Instant?, now: ContinuousClock.Instant
   ) -> Int {
-    guard now < validUntil else { return forgetAll() }
+    if let believedUntil, now >= believedUntil {
+      defer { held = [:] }
+      return held.count
+    }
     var left = confirmed
     // Redis still counts the permits that were released since the claim, until the next step.
     for (name, count) in released {

@@ -4,6 +4,8 @@ import HeadgateRedis
 import Synchronization
 import Testing
 
+@testable import HeadgateRedis
+
 /// Coordinators of several programs, here in one process, over a real server. Real time passes: leases are the server's.
 @Suite struct CoordinatorTests {
   private func demand(_ limit: Int, _ port: Int = 1) throws -> SharedDemand {
@@ -77,6 +79,51 @@ import Testing
     #expect(got.most == 0)
     permit.release()
     try await waiting.value.release()
+  }
+
+  @Test("What is held stays counted when Redis pauses or restarts for longer than the lease", arguments: [false, true])
+  func longOutage(isRestart: Bool) async throws {
+    let server = try prepared(["--appendfsync", "always"])
+    let coordinators = try (0..<2).map { _ in try RedisCoordinator(server.url, lease: .seconds(1)) }
+    let demand = try demand(2)
+    let held = [try await coordinators[0].permit(for: demand), try await coordinators[1].permit(for: demand)]
+    server.kill(isRestart ? SIGKILL : SIGSTOP)
+    try await Task.sleep(for: .seconds(3))
+    if isRestart { try server.start() } else { server.kill(SIGCONT) }
+    let got = Running()
+    let waiting = coordinators.map { coordinator in
+      Task {
+        let permit = try await coordinator.permit(for: demand)
+        got.begin()
+        return permit
+      }
+    }
+    let namespace = try RedisNamespace(server.url)
+    try await until { try got.most > 0 || namespace.status().scopes.first?.waiting == 2 }
+    // A lease after they are back, the server has learned, and has ended the sessions that are not back.
+    try await Task.sleep(for: .seconds(2))
+    #expect(got.most == 0)
+    #expect(try namespace.status().scopes.first?.running == 2)
+    for permit in held { permit.release() }
+    for task in waiting { try await task.value.release() }
+  }
+
+  @Test("A command that Redis refuses while the program is idle ends when Redis accepts commands again")
+  func refusedWhileIdle() async throws {
+    let server = try prepared()
+    let coordinator = try RedisCoordinator(server.url, lease: .seconds(1))
+    try await coordinator.permit(for: demand(1)).release()
+    try await until { try RedisNamespace(server.url).status().scopes.first?.running == 0 }
+    let operating = try ScriptClient(server, "operator").connection
+    _ = try operating.call(["CONFIG", "SET", "maxmemory", "1"])
+    // The end of the session, and at least two attempts to connect again.
+    try await until {
+      let errors = try operating.call(["INFO", "errorstats"]).text ?? ""
+      let count = errors.split(separator: "errorstat_OOM:count=").last.flatMap { Int($0.prefix { $0.isNumber }) }
+      return (count ?? 0) >= 3
+    }
+    _ = try operating.call(["CONFIG", "SET", "maxmemory", "0"])
+    try await coordinator.permit(for: demand(1)).release()
   }
 
   @Test("After the server lost its data, what is held counts again before anything is granted")

@@ -27,6 +27,22 @@ import Testing
     #expect(try a.used("e") == 3)
   }
 
+  @Test("A claim whose lease has ended is not believed: a server goes by its log, and an empty one confirms nothing")
+  func stale() throws {
+    let server = try RedisServer(["--appendfsync", "always"])
+    _ = try ScriptClient(server, "operator").configure(1)
+    let a = try ScriptClient.fresh(server, "a")
+    try a.step("d", "e", "3|0||", "w", "e 1|", "2")
+    let restarted = try a.attach(["e": 3], run: "another", isStale: true)
+    #expect(restarted.confirmed == ["e": 2] && !restarted.isBelieved)
+    let valid = try a.attach(["e": 2], run: "a third")
+    #expect(valid.confirmed == ["e": 2] && valid.isBelieved)
+    _ = try a.connection.call(["FLUSHALL"])
+    let empty = try a.attach(["e": 2], isStale: true)
+    #expect(empty.learning > 0)
+    #expect(empty.confirmed == ["e": 0] && !empty.isBelieved)
+  }
+
   // The first bug of the sketch: learning ended when all *known* programs were back, and an empty server knows none.
   @Test("An empty server learns for a whole lease, and then grants what is free")
   func empty() throws {

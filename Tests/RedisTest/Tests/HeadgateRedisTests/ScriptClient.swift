@@ -29,9 +29,9 @@ final class ScriptClient {
   }
 
   @discardableResult
-  func attach(_ claims: [String: Int] = [:], run: String? = nil, epoch: String? = nil, sequence: Int? = nil) throws
-    -> (learning: Int, confirmed: [String: Int])
-  {
+  func attach(
+    _ claims: [String: Int] = [:], run: String? = nil, epoch: String? = nil, sequence: Int? = nil, isStale: Bool = false
+  ) throws -> (learning: Int, confirmed: [String: Int], isBelieved: Bool) {
     var server = run ?? ""
     if run == nil {
       let info = try connection.call(["INFO", "server"]).text ?? ""
@@ -40,7 +40,7 @@ final class ScriptClient {
     let words = claims.flatMap { [$0.key, "\($0.value)"] }
     self.sequence = sequence ?? self.sequence + 1
     let reply = try self.run(
-      .attach, epoch ?? String(tick.prefix { $0 != "." }), [server, "\(self.sequence)"] + words)
+      .attach, epoch ?? String(tick.prefix { $0 != "." }), [server, "\(self.sequence)", isStale ? "1" : "0"] + words)
     guard let parts = reply.array else { throw LateAttach() }
     tick = parts[0].text ?? ""
     var confirmed: [String: Int] = [:]
@@ -48,7 +48,7 @@ final class ScriptClient {
     for place in stride(from: 0, to: pairs.count - 1, by: 2) {
       confirmed[pairs[place].text ?? ""] = Int(pairs[place + 1].integer ?? -1)
     }
-    return (Int(parts[1].integer ?? -1), confirmed)
+    return (Int(parts[1].integer ?? -1), confirmed, parts[3].integer == 1)
   }
 
   struct Step {

@@ -14,15 +14,12 @@ import Testing
     return (ledger, numbers)
   }
 
-  @Test("Before the end of the lease all is claimed, at its end nothing")
+  @Test("All that is held is claimed; what Redis does not confirm is forgotten, and its release is not told")
   func claims() {
     var (ledger, numbers) = ledger("e 1 g 2|", "e 1|")
-    let valid = ledger.claims(validUntil: end, now: before)
-    #expect(valid.claims == ["e": 2, "g": 2])
-    #expect(valid.lost == 0)
-    let ended = ledger.claims(validUntil: end, now: end)
-    #expect(ended.claims.isEmpty)
-    #expect(ended.lost == 2)
+    #expect(ledger.claims() == ["e": 2, "g": 2])
+    let lost = ledger.keepOnly(["e": 0, "g": 0], believedUntil: nil, now: end)
+    #expect(lost == 2)
     #expect(ledger.held.isEmpty)
     let isCounted = ledger.release(numbers[0])
     #expect(!isCounted)
@@ -33,30 +30,31 @@ import Testing
   func settlements() {
     var (ledger, _) = ledger("e 1|b:9")
     ledger.settle("e 1|b:9", "5", "b", 9, 2)
-    _ = ledger.claims(validUntil: end, now: before)
+    _ = ledger.claims()
     #expect(ledger.takeNews() == ["s", "e 1|b:9", "5", "b", "9", "2"])
   }
 
-  @Test("What is confirmed after the end of the lease is not kept")
+  @Test("After the end of the lease, what Redis only believed is not kept, and what its own record says is")
   func lateConfirmation() {
     var (ledger, _) = ledger("e 1|", "e 1|")
-    let claims = ledger.claims(validUntil: end, now: before).claims
-    let inTime = ledger.keepOnly(claims, validUntil: end, now: before)
+    let claims = ledger.claims()
+    let inTime = ledger.keepOnly(claims, believedUntil: end, now: before)
     #expect(inTime == 0)
-    let late = ledger.keepOnly(claims, validUntil: end, now: end)
+    let recorded = ledger.keepOnly(claims, believedUntil: nil, now: end)
+    #expect(recorded == 0)
+    let late = ledger.keepOnly(claims, believedUntil: end, now: end)
     #expect(late == 2)
-    let again = ledger.claims(validUntil: end, now: before)
-    #expect(again.claims.isEmpty && again.lost == 0)
+    #expect(ledger.claims().isEmpty)
   }
 
   @Test("What is released between the claim and its confirmation reduces what is kept, and is told")
   func releasedBetween() {
     var (ledger, numbers) = ledger("e 1|", "e 1|", "e 1|")
-    #expect(ledger.claims(validUntil: end, now: before).claims == ["e": 3])
+    #expect(ledger.claims() == ["e": 3])
     let isCounted = ledger.release(numbers[0])
     #expect(isCounted)
     // Redis counts two, and one when it is told of the release.
-    let lost = ledger.keepOnly(["e": 2], validUntil: end, now: before)
+    let lost = ledger.keepOnly(["e": 2], believedUntil: end, now: before)
     #expect(lost == 1)
     #expect(ledger.held.count == 1)
     #expect(ledger.takeNews() == ["r", "e 1|", "1"])
@@ -65,9 +63,9 @@ import Testing
   @Test("All that was released and confirmed leaves the rest")
   func allConfirmed() {
     var (ledger, numbers) = ledger("e 2 g 1|", "e 1|")
-    let claims = ledger.claims(validUntil: end, now: before).claims
+    let claims = ledger.claims()
     _ = ledger.release(numbers[0])
-    let lost = ledger.keepOnly(claims, validUntil: end, now: before)
+    let lost = ledger.keepOnly(claims, believedUntil: end, now: before)
     #expect(lost == 0)
     #expect(ledger.held == [numbers[1]: "e 1|"])
   }
