@@ -11,10 +11,11 @@ import Testing
 
   @Test func `The rest is taken when it begins where it should and is of the same version`() {
     #expect(answer(206, "bytes 5-9/10") == .rest(total: 10))
-    #expect(answer(206, "Bytes 5-9/*", tag: "\"x\"") == .rest(total: nil))
+    #expect(answer(206, "Bytes 5-9/10", tag: "\"x\"") == .rest(total: 10))
     #expect(answer(206, "bytes 5-9/10", tag: "\"y\"") == .unusable)
     for range in [
-      nil, "bytes 4-9/10", "bytes 5-9/9", "bytes 5-4/10", "bytes 5-", "bytes */10", "items 5-9/10", "bytes 5-9/10/11",
+      nil, "bytes 4-9/10", "bytes 5-9/*", "bytes 5-9/9", "bytes 5-4/10", "bytes 5-", "bytes */10", "items 5-9/10",
+      "bytes 5-9/10/11",
       "bytes 5--9/10",
     ] {
       #expect(answer(206, range) == .unusable, "\(range ?? "none")")

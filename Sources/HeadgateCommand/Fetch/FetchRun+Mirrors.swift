@@ -50,7 +50,8 @@ extension FetchOutcome {
   var leavesDoubt: Bool {
     switch self {
     case .mismatched: true
-    case .failed(let error, _): error.leavesDoubt
+    // A file fails only once the server has answered.
+    case .failed(let error, _): error.leavesDoubt || error.code == .fileFailed
     default: false
     }
   }

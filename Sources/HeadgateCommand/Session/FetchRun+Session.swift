@@ -128,15 +128,17 @@ extension FetchRun {
     }
   }
 
-  /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed, stays noted as
-  /// being sent.
+  /// Notes a failure in the journal. A request that must not be sent twice, and may have been processed in this run or
+  /// an earlier one, stays noted as being sent, even if `--retry-unsafe` allowed this run to send it.
   private func note(_ job: FetchJob, _ outcome: FetchOutcome, of description: PartDescription, _ session: Session) {
     let key = description.key
-    let mayRepeat = options.sent.mayRepeat(job.request)
-    if outcome.leavesDoubt, !mayRepeat { return }
-    if let error = outcome.word {
-      session.note(key, failed: error, listing: session.listing(key, job, path: description.name))
-    } else if case .failed = outcome, !mayRepeat {
+    guard outcome.isFailure else { return }
+    let listing = session.listing(key, job, path: description.name)
+    if !job.request.isIdempotent, outcome.leavesDoubt || session.isInDoubt(key) {
+      session.note(inDoubt: key, listing: listing)
+    } else if let error = outcome.word {
+      session.note(key, failed: error, listing: listing)
+    } else if !options.sent.mayRepeat(job.request) {
       session.note(unsent: key)
     }
   }
@@ -218,16 +220,24 @@ extension FetchRun {
       await part.drop()
       return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
     case .unchanged:
-      guard case .renew(let file) = plan else { return nil }
+      // Without a stored version, the request had no condition of the session's, and would be answered in the same way
+      // again.
+      guard case .change = asked, case .renew(let file) = plan else {
+        let bytes = try await drain(response)
+        await part.drop()
+        return .refused(head, url: response.url, bytes: bytes, times: response.body.times)
+      }
       _ = try await drain(response)
       return .unchanged(
         head, url: response.url, path: FileName.path(file.name, in: options.folder), times: response.body.times)
     case .complete:
       guard case .rest(let offset, let validator) = asked else { return nil }
+      try checkSize(offset, response)
       _ = try await drain(response)
       try await part.goOn(from: offset, of: validator)
     case .rest(let length):
       guard case .rest(let offset, let validator) = asked else { return nil }
+      try checkSize(length, response)
       total = length
       try await part.goOn(from: offset, of: validator)
       try await receive(response, into: part)
@@ -243,6 +253,15 @@ extension FetchRun {
     }
     let path = try await part.finish(checksum)
     return .kept(head, url: response.url, path: path, bytes: part.size, times: response.body.times)
+  }
+
+  /// Throws if a body that is continued is larger than `--max-filesize`, which a response can't tell of its rest alone.
+  private func checkSize(_ size: Int, _ response: StreamedResponse) throws(DispatchError) {
+    guard let most = options.maxBytes, size > most else { return }
+    response.body.cancel()
+    throw DispatchError(
+      .bodyTooLarge, phase: .receiving, endPoint: try? EndPoint(response.url),
+      detail: "the whole body has \(size) bytes, the limit is \(most)")
   }
 
   private func receive(_ response: StreamedResponse, into part: PartWriter) async throws {
@@ -261,6 +280,8 @@ extension FetchRun {
 }
 
 extension FetchOutcome {
+  fileprivate var isFailure: Bool { if case .failed = self { true } else { word != nil } }
+
   /// The journal's word for a failure. Nil for other outcomes.
   fileprivate var word: String? {
     switch self {

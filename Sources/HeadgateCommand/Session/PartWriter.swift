@@ -18,7 +18,7 @@ final class PartWriter {
   private let lane: SerialLane
   private var block: [UInt8] = []
   private var file: Int32?
-  /// Whether the journal may have a line about bytes that this writer has not written.
+  /// Whether the journal may have a line about an earlier version of the part.
   private var hasEarlierPart: Bool
   /// Whether the part file has been opened, so that an earlier part is gone or continued.
   private(set) var isBegun = false
@@ -71,6 +71,8 @@ final class PartWriter {
       try await openFile(at: 0)
       if isOwn, isResumable {
         try await session.journal.write(SessionEvent.part(key: key, name: name, validator).line)
+        // A retry may receive another version.
+        hasEarlierPart = true
       }
     }
     guard let file else { return }

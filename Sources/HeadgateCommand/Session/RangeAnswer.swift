@@ -1,7 +1,7 @@
 /// The meaning of a response to a request for the rest of a body or for a newer version.
 enum RangeAnswer: Hashable, Sendable {
-  /// The rest of the body, and the length of the whole body if it is known.
-  case rest(total: Int?)
+  /// The rest of the body, and the length of the whole body.
+  case rest(total: Int)
   /// A whole body, which replaces the part.
   case all
   /// The part is already the whole body.
@@ -37,12 +37,12 @@ enum RangeAnswer: Hashable, Sendable {
     }
   }
 
-  /// `bytes 5-9/10`, `bytes 5-9/*`.
-  private static func range(_ text: String) -> (first: Int, total: Int?)? {
+  /// `bytes 5-9/10`. Nil for `bytes 5-9/*`: the server may send less than was requested, and without the total it can't
+  /// be known whether the body is complete.
+  private static func range(_ text: String) -> (first: Int, total: Int)? {
     guard let (range, total) = parts(text) else { return nil }
     let ends = range.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
     guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else { return nil }
-    if total == "*" { return (first, nil) }
     guard let total = Int(total), last < total else { return nil }
     return (first, total)
   }

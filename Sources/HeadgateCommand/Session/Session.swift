@@ -118,6 +118,9 @@ final class Session: Sendable {
 
   func hasPart(_ key: String) -> Bool { state.withLock { $0.hasPart(key) } }
 
+  /// Whether an earlier run may have sent a request without a known outcome.
+  func isInDoubt(_ key: String) -> Bool { state.withLock { $0.isInDoubt(key) } }
+
   func path(_ name: String) -> String { FileName.path(name, in: folder) }
 
   /// Notes a failure, for `--retry-failed`.
@@ -126,6 +129,9 @@ final class Session: Sendable {
   func note(_ key: String, failed error: String, listing: String = "") {
     journal.add(listing + SessionEvent.failed(key: key, error: error).line)
   }
+
+  /// Notes that a request failed and may have been processed, so that it stays in doubt.
+  func note(inDoubt key: String, listing: String) { journal.add(listing + SessionEvent.sending(key: key).line) }
 
   /// Notes that a request was not sent after all.
   func note(unsent key: String) { journal.add(SessionEvent.unsent(key: key).line) }

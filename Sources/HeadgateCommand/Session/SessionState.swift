@@ -54,6 +54,9 @@ struct SessionState: Sendable {
   /// Whether an earlier run has noted a part of a key's body.
   func hasPart(_ key: String) -> Bool { entries[key]?.part != nil }
 
+  /// Whether a request may have been sent, and its outcome is unknown.
+  func isInDoubt(_ key: String) -> Bool { entries[key]?.isSent == true }
+
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { entries[key]?.listed }
 

@@ -1,0 +1,122 @@
+import Foundation
+import HTTPTypes
+import HeadgateOrigin
+import HeadgateThreads
+import Testing
+
+@testable import HeadgateCommand
+
+/// What a session does where an answer or a failure leaves something open.
+@Suite struct SessionDoubtTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+  private let asked = LockedBox<[String]>([])
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+    try FileManager.default.createDirectory(atPath: folder.file("out"), withIntermediateDirectories: true)
+  }
+
+  private func answer(_ hook: @escaping @Sendable (OriginRequest, Int) -> OriginAnswer) {
+    origin.setScript(
+      OriginScript(answerHook: { [asked] request in
+        let number = asked.withLock { asked in
+          asked.append("\(request.method) \(request.path)")
+          return asked.count
+        }
+        return hook(request, number)
+      }))
+  }
+
+  private func run(_ arguments: String...) async throws -> Fetched {
+    try await FetchTrial(arguments + ["-P", "@/out", "--session", "@/run", "--log", "@/log"], in: folder).finish()
+  }
+
+  private func writeJournal(_ events: [SessionEvent]) throws {
+    let lines = [SessionEvent.began(boot: Descriptor.boot() ?? "")] + events
+    try folder.write(SessionEvent.header + "\n" + lines.map(\.line).joined(), to: "run")
+  }
+
+  private func post(_ url: String) -> String {
+    SentRequest(method: .post, body: SentBody(Array("x".utf8), type: SentBody.formType)).key(url)
+  }
+
+  @Test(arguments: [[], ["-N"], ["-d", "x"]])
+  func `A 304 without a stored version is an error, and is asked for once`(options: [String]) async throws {
+    answer { _, number in number == 1 ? .bytes([], status: 304) : .text("x") }
+    let arguments = [origin.url("/a"), "-P", "@/out", "--session", "@/run", "--log", "@/log"] + options
+    let fetched = await (try FetchTrial(arguments, in: folder)).finish()
+    #expect(fetched.status == 8 && fetched.records.map(\.status) == [304], "\(fetched.messages)")
+    #expect(asked.withLock { $0.count } == 1)
+    #expect(folder.names(in: "out") == [])
+  }
+
+  @Test func `A POST whose file can't be written is not sent again`() async throws {
+    answer { _, _ in .text("x") }
+    // A folder has the name of the part file.
+    try FileManager.default.createDirectory(atPath: folder.file("out/a.part"), withIntermediateDirectories: true)
+    #expect(try await run(origin.url("/a"), "-d", "x").status == 3)
+    try FileManager.default.removeItem(atPath: folder.file("out/a.part"))
+    let again = try await run(origin.url("/a"), "-d", "x")
+    #expect(again.records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0 } == ["POST /a"])
+    #expect(try await run(origin.url("/a"), "-d", "x", "--retry-unsafe").messages.contains("ok 1"))
+    #expect(folder.text(of: "out/a") == "x")
+  }
+
+  @Test func `A POST in doubt stays so when a run with --retry-unsafe can't send it`() async throws {
+    // Nothing listens there.
+    let url = "http://127.0.0.1:1/dead"
+    try writeJournal([.sending(key: post(url))])
+    #expect(try await run(url, "-d", "x", "--retry-unsafe").messages.contains("no connection could be made"))
+    #expect(try await run(url, "-d", "x").records.map(\.error) == ["outcome_unknown"])
+  }
+
+  @Test func `A POST in doubt stays so when it fails with --retry-unsafe`() async throws {
+    answer { _, _ in .truncated(declared: 9, sent: 5) }
+    #expect(try await run(origin.url("/a"), "-d", "x", "--retry-unsafe").status == 4)
+    #expect(try await run(origin.url("/a"), "-d", "x").records.map(\.error) == ["outcome_unknown"])
+    #expect(asked.withLock { $0 } == ["POST /a"])
+  }
+
+  @Test func `A part is continued only up to --max-filesize`() async throws {
+    let body = (0..<1000).map(OriginAnswer.patternByte)
+    answer { request, _ in
+      guard let range = request.header("Range"), let offset = Int(range.dropFirst(6).dropLast()) else {
+        return .bytes(body)
+      }
+      var answer = offset < 1000 ? OriginAnswer.bytes(Array(body[offset...]), status: 206) : .bytes([], status: 416)
+      let place = offset < 1000 ? "\(offset)-999" : "*"
+      answer.headers = [OriginHeader("Content-Range", "bytes \(place)/1000"), OriginHeader("ETag", "\"1\"")]
+      return answer
+    }
+    for size in [400, 1000] {
+      try Data(body.prefix(size)).write(to: URL(fileURLWithPath: folder.file("out/a.part")))
+      let key = "GET " + origin.url("/a")
+      try writeJournal([.part(key: key, name: "a", Validator(tag: "\"1\"", modified: nil))])
+      let tooLarge = try await run(origin.url("/a"), "--max-filesize", "700")
+      #expect(tooLarge.status == 4 && tooLarge.records.map(\.error) == ["body_too_large"], "\(tooLarge.messages)")
+      #expect(folder.names(in: "out") == ["a.part"])
+      #expect(try await run(origin.url("/a"), "--max-filesize", "1000").messages.contains("ok 1"))
+      #expect(folder.bytes(of: "out/a") == body)
+      try FileManager.default.removeItem(atPath: folder.file("out/a"))
+    }
+  }
+
+  @Test func `A retry's bytes of another version are not taken for the version before`() async throws {
+    let session = try Session(folder.file("run"), folder: folder.file("out"))
+    let key = "GET http://a/"
+    let part = PartWriter(key, named: "a", in: session, resumes: true)
+    for tag in ["\"1\"", nil] {
+      part.begin(Validator(tag: tag, modified: nil))
+      try await part.append([1, 2, 3])
+      try await part.flush()
+      // What a run would do if this one were killed now.
+      let state = try SessionState.peek(folder.file("run"))
+      let plan = state.plan(key, boot: Descriptor.boot()) { Descriptor.found(folder.file("out/" + $0)) }
+      let version = Validator(tag: tag, modified: nil)
+      #expect(plan == (tag == nil ? .begin(name: "a") : .goOn(name: "a", from: 3, version)))
+    }
+  }
+}
