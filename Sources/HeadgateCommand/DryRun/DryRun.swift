@@ -26,10 +26,10 @@ struct DryRun {
     try FetchRun.checkTrust(options)
     checksums = try ChecksumTable(files: options.list.checksumFiles)
     session = try options.session.map { path throws(FetchProblem) in try SessionState.peek(path) }
-    var taken: [String] = []
-    if case .folder(let folder) = options.target, !options.overwrites { taken = Descriptor.names(in: folder) }
+    let keepsParts = session?.runs == 0
     paths = FilePaths(
-      in: options.folder, FileNames(taken: taken), keepsExisting: !options.overwrites, used: session?.names ?? [])
+      in: options.folder, FileNames(taken: options.takenNames(keepsParts: keepsParts)),
+      keepsExisting: !options.overwrites, keepsParts: keepsParts, used: session?.names ?? [])
     arguments =
       options.retriesAll
       ? session?.failedURLs(options.sent).entries.map { .entry($0) } ?? [] : options.urls.map { .url($0) }

@@ -31,18 +31,6 @@ extension FetchRun {
     return (stop, lists)
   }
 
-  /// The names in the output folder that no body may get: existing files, or with `--overwrite` only those that the run
-  /// itself writes to.
-  static func takenNames(_ options: FetchOptions) -> [String] {
-    guard case .folder(let folder) = options.target else { return [] }
-    guard options.overwrites else { return Descriptor.names(in: folder) }
-    return [options.session, options.log, options.page].compactMap { path in
-      guard let path, let file = Descriptor.found(path) else { return nil }
-      let name = FilePaths.folder(of: path).map { String(path.dropFirst($0.count + 1)) } ?? path
-      return Descriptor.found(FileName.path(name, in: folder)) == file ? name : nil
-    }
-  }
-
   /// Reports incomplete files of an earlier run, which a run without a session neither continues nor removes.
   func remarkOnParts(_ names: [String]) {
     let parts = names.filter { $0.hasSuffix(".part") }.sorted()
@@ -72,7 +60,9 @@ extension FetchRun {
   /// The journal; nil without `--session`.
   static func openSession(_ options: FetchOptions) throws(FetchProblem) -> Session? {
     guard let path = options.session else { return nil }
-    return try Session(path, folder: options.folder, retryFailed: options.retryFailed, newer: options.newer)
+    return try Session(
+      path, folder: options.folder, retryFailed: options.retryFailed, newer: options.newer,
+      overwrites: options.overwrites)
   }
 
   static func checkTrust(_ options: FetchOptions) throws(FetchProblem) {

@@ -96,6 +96,7 @@ final class FetchRun: Sendable {
     if case .folder(let folder) = options.target {
       try FetchRun.makeFolder(folder, syncs: options.session != nil)
     }
+    try FetchRun.checkOwnFiles(options, lists)
     session = try FetchRun.openSession(options)
     folders = SerialLane(on: crew)
     var others = 0
@@ -132,10 +133,10 @@ final class FetchRun: Sendable {
       verbosity: options.verbosity,
       limit: FailureLimit(options.maxFailures)
     )
-    // Now that the run's own files exist: no body may take their names.
-    let existing = FetchRun.takenNames(options)
+    let keepsParts = session?.isNew ?? false
+    let existing = options.takenNames(keepsParts: keepsParts)
     paths = FilePaths(
-      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites,
+      in: options.folder, FileNames(taken: existing), keepsExisting: !options.overwrites, keepsParts: keepsParts,
       used: session?.names ?? [])
     display = progress == .none ? nil : ProgressDisplay(progress, on: report.console, messages)
     display?.observe(self)

@@ -22,6 +22,7 @@ final class FilePaths: Sendable {
   let root: String
   private let names: FileNames
   private let keepsExisting: Bool
+  private let keepsParts: Bool
   private let state = Locked(State())
   // Held while a folder gets its path: two callers would otherwise number a new folder that they share.
   private let claims = Locked(())
@@ -30,9 +31,11 @@ final class FilePaths: Sendable {
   ///   - root: The output folder.
   ///   - names: Holds the names that are taken.
   ///   - keepsExisting: Whether existing files keep their names.
+  ///   - keepsParts: Whether the names of existing parts are taken.
   ///   - used: Paths that are taken from the beginning, with their folders.
-  init(in root: String, _ names: FileNames, keepsExisting: Bool, used: [String] = []) {
-    (self.root, self.names, self.keepsExisting) = (root, names, keepsExisting)
+  init(in root: String, _ names: FileNames, keepsExisting: Bool, keepsParts: Bool = false, used: [String] = []) {
+    (self.root, self.names) = (root, names)
+    (self.keepsExisting, self.keepsParts) = (keepsExisting, keepsParts)
     for path in used {
       _ = names.take(path)
       var folder = FilePaths.folder(of: path)
@@ -90,8 +93,10 @@ final class FilePaths: Sendable {
   }
 
   private func takeExisting(in path: String) {
-    guard keepsExisting else { return }
-    for name in Descriptor.names(in: FileName.path(path, in: root)) { _ = names.take(path + "/" + name) }
+    let folder = FileName.path(path, in: root)
+    for name in FilePaths.taken(in: folder, keepsExisting: keepsExisting, keepsParts: keepsParts) {
+      _ = names.take(path + "/" + name)
+    }
   }
 
   private func mayBeFolder(_ path: String) -> Bool {

@@ -13,6 +13,8 @@ final class CompletedBodies: Sendable {
     let rest: [UInt8]
     /// The part file, if it is open. It is closed in every case.
     let part: Int32?
+    /// Whether it replaces a file that has its name.
+    var replaces = false
   }
 
   enum Ending: Sendable {
@@ -79,8 +81,8 @@ final class CompletedBodies: Sendable {
   }
 
   /// Renames the part file of a body, and returns once that is on disk. Blocks.
-  func rename(_ name: String) throws(SystemError) {
-    try Descriptor.movePart(of: name, in: folder)
+  func rename(_ name: String, replacing: Bool) throws(SystemError) {
+    try Descriptor.movePart(of: name, in: folder, replacing: replacing)
     try syncFolder(FilePaths.folder(of: name))
   }
 
@@ -131,9 +133,9 @@ final class CompletedBodies: Sendable {
 
     mutating func rename(in folder: String) {
       guard isNamed else { return }
-      do throws(SystemError) { try Descriptor.movePart(of: body.file.name, in: folder) } catch {
-        ending = .unnamed(error)
-      }
+      do throws(SystemError) {
+        try Descriptor.movePart(of: body.file.name, in: folder, replacing: body.replaces)
+      } catch { ending = .unnamed(error) }
     }
   }
 }

@@ -90,9 +90,12 @@ extension Descriptor {
     return SessionState.Found(size: Int(info.st_size), inode: UInt64(info.st_ino))
   }
 
-  /// Gives a part file its final name. It replaces an existing file of that name.
-  static func movePart(of name: String, in folder: String) throws(SystemError) {
+  /// Gives a part file its final name.
+  ///
+  /// - Throws: `EEXIST` if a file has that name and must not be replaced.
+  static func movePart(of name: String, in folder: String, replacing: Bool) throws(SystemError) {
     let path = FileName.path(name, in: folder)
+    guard replacing || found(path) == nil else { throw SystemError(errno: EEXIST) }
     guard rename(path + ".part", path) == 0 else { throw .last }
   }
 

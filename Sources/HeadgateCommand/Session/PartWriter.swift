@@ -1,6 +1,14 @@
 import HeadgateDispatch
 import HeadgateThreads
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Writes a body to its part file, which is renamed when the body is complete. For use by a single task.
 final class PartWriter {
   private static let blockSize = 256 * 1024
@@ -101,13 +109,14 @@ final class PartWriter {
       }
     }
     let whole = SessionFile(name: name, size: size, validator: isOwn ? validator : Validator(), checksum: checksum)
-    let body = CompletedBodies.Body(key: key, file: whole, rest: block, part: file)
+    let body = CompletedBodies.Body(
+      key: key, file: whole, rest: block, part: file, replaces: session.mayReplace(name, of: key))
     (block, file) = ([], nil)
     switch await session.completed.add(body) {
     case .named: isWhole = true
     case .unnamed(let error):
       isWhole = true
-      throw error
+      throw session.unnamed(name, error)
     case .failed(let error): throw error
     }
     return session.path(name)
@@ -173,10 +182,27 @@ final class PartWriter {
 
 extension Session {
   /// Renames a part file that an earlier run has completed. Returns its path once the folder is on disk.
-  func name(_ file: SessionFile, of key: String) async throws(SystemError) -> String {
-    try await looks.perform { [completed] () throws(SystemError) in try completed.rename(file.name) }
+  func name(_ file: SessionFile, of key: String) async throws -> String {
+    let replaces = mayReplace(file.name, of: key, isLeft: true)
+    do throws(SystemError) {
+      try await looks.perform { [completed] () throws(SystemError) in
+        try completed.rename(file.name, replacing: replaces)
+      }
+    } catch {
+      throw unnamed(file.name, error)
+    }
     confirm(key)
     return path(file.name)
+  }
+
+  /// The error of a complete body that can't get its name.
+  fileprivate func unnamed(_ name: String, _ error: SystemError) -> any Error {
+    guard error.errno == EEXIST else { return error }
+    return DispatchError(
+      .fileFailed, phase: .writing,
+      detail:
+        "\(path(name)) exists and is not of the session; the body stays in \(path(name)).part; move the other file "
+        + "away or give --overwrite, and repeat the command")
   }
 
   /// Makes the folder of a name, and writes the entries for it to the disk.

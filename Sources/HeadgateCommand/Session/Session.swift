@@ -24,6 +24,7 @@ final class Session: Sendable {
   let room = Semaphore(name: "headgate-session", permits: Session.window)
   private let retryFailed: Bool
   private let newer: Bool
+  private let overwrites: Bool
   private let state: Locked<SessionState>
   // The keys of this run so far. Duplicates are passed over.
   private let seen = Locked<Set<String>>([])
@@ -35,12 +36,15 @@ final class Session: Sendable {
   ///   - folder: The folder of its files.
   ///   - retryFailed: Whether only failed URLs are fetched.
   ///   - newer: Whether complete files are revalidated at the server.
+  ///   - overwrites: Whether bodies replace files that are not of the session.
   ///   - boot: An identifier of the machine's last boot. Nil if it is unknown.
   /// - Throws: ``FetchProblem`` if the file can't be opened, is not such a journal, or is in use by another run.
   init(
-    _ path: String, folder: String, retryFailed: Bool = false, newer: Bool = false, boot: String? = Descriptor.boot()
+    _ path: String, folder: String, retryFailed: Bool = false, newer: Bool = false, overwrites: Bool = false,
+    boot: String? = Descriptor.boot()
   ) throws(FetchProblem) {
     (self.folder, self.boot, self.retryFailed, self.newer) = (folder, boot, retryFailed, newer)
+    self.overwrites = overwrites
     looks = SerialLane(on: crew)
     let (journal, known) = try Session.open(path, boot: boot ?? "")
     self.journal = GroupSync(journal, on: crew)
@@ -77,6 +81,14 @@ final class Session: Sendable {
 
   /// The file names of the session.
   var names: [String] { state.withLock { $0.names } }
+
+  /// Whether this is the session's first run. Parts in the folder are then of other runs.
+  var isNew: Bool { state.withLock { $0.runs } == 1 }
+
+  /// Whether the body of a key may replace an existing file, after a request or as an earlier run has left it.
+  func mayReplace(_ name: String, of key: String, isLeft: Bool = false) -> Bool {
+    overwrites || state.withLock { isLeft ? $0.isDone(key, named: name) : $0.owns(key, named: name) }
+  }
 
   /// The URLs that failed and have not succeeded since, and how many others failed with another method or body.
   func failedURLs(_ sent: SentRequest) -> (entries: [ListEntry], others: Int) {

@@ -42,6 +42,8 @@ struct SessionState: Sendable {
 
   private var entries: [String: Entry] = [:]
   private var boot = ""
+  /// How many runs have begun.
+  private(set) var runs = 0
 
   /// The file names of all keys, which no other key may get.
   var names: [String] {
@@ -57,6 +59,14 @@ struct SessionState: Sendable {
   /// Whether a request may have been sent, and its outcome is unknown.
   func isInDoubt(_ key: String) -> Bool { entries[key]?.isSent == true }
 
+  /// Whether a key's body is complete under this name, as far as the journal knows.
+  func isDone(_ key: String, named name: String) -> Bool { entries[key]?.done?.name == name }
+
+  /// Whether a key's body was at least about to be renamed to this name.
+  func owns(_ key: String, named name: String) -> Bool {
+    isDone(key, named: name) || entries[key]?.whole?.file.name == name
+  }
+
   /// What an earlier run knew about a key that failed.
   func listed(_ key: String) -> ListedURL? { entries[key]?.listed }
 
@@ -69,7 +79,9 @@ struct SessionState: Sendable {
 
   mutating func apply(_ event: SessionEvent) {
     switch event {
-    case .began(let boot): self.boot = boot
+    case .began(let boot):
+      self.boot = boot
+      runs += 1
     case .part(let key, let name, let validator):
       entries[key, default: Entry()].part = (name, validator, boot)
       // The file of that event is being rewritten.

@@ -1,0 +1,77 @@
+import Foundation
+import HeadgateOrigin
+import Testing
+
+@testable import HeadgateCommand
+
+/// Files that a run reads and writes besides bodies.
+@Suite struct OwnFilesTests {
+  private let folder: TemporaryFolder
+  private let origin: Origin
+
+  init() throws {
+    folder = try TemporaryFolder()
+    origin = try Origin()
+    try FileManager.default.createDirectory(atPath: folder.file("out/bytes"), withIntermediateDirectories: true)
+  }
+
+  private func pattern(_ count: Int) -> [UInt8] { (0..<count).map(OriginAnswer.patternByte) }
+
+  private func problem(_ arguments: String..., input: String = "") -> FetchProblem? {
+    #expect(throws: FetchProblem.self) { _ = try FetchTrial(arguments, in: folder, input: input) }
+  }
+
+  @Test(arguments: ["--log", "--report", "--cookie-jar", "--adaptive-file"])
+  func `A list is not replaced before it is read`(option: String) throws {
+    let list = origin.url("/bytes/3") + "\n"
+    try folder.write(list, to: "urls")
+    for path in ["@/urls", "@/out/../urls"] {
+      let problem = problem("-i", "@/urls", "-P", "@/out", option, path)
+      #expect(problem?.status == .usage && problem?.description.hasPrefix(option) == true)
+    }
+    #expect(folder.text(of: "urls") == list)
+    // The trial's input is a file too.
+    #expect(problem("-i", "-", "-P", "@/out", option, "@/stdin", input: list)?.status == .usage)
+    #expect(folder.text(of: "stdin") == list)
+  }
+
+  @Test(arguments: ["--log", "--report", "--cookie-jar", "--adaptive-file"])
+  func `The session is not also another file of the run`(option: String) async throws {
+    let url = origin.url("/bytes/3")
+    #expect(problem(url, "-P", "@/out", "--session", "@/run", option, "@/out/../run")?.status == .usage)
+    #expect(try await fetch(url, "-P", "@/out", "--session", "@/run", in: folder).status == 0)
+    let journal = folder.text(of: "run")
+    #expect(
+      problem(url, "-P", "@/out", "--session", "@/run", option, "@/run")?.description.contains("same file") == true)
+    #expect(folder.text(of: "run") == journal)
+  }
+
+  @Test func `Two files may both be a device`() async throws {
+    let fetched = try await fetch(
+      origin.url("/bytes/3"), "-P", "@/out", "--log", "/dev/null", "--report", "/dev/null", in: folder)
+    #expect(fetched.status == 0)
+  }
+
+  @Test(arguments: [[], ["--overwrite"]])
+  func `No body takes the name of a file that is written at the end`(options: [String]) async throws {
+    let arguments = [
+      origin.url("/bytes/3"), origin.url("/bytes/4"), "-P", "@/out", "--cookie-jar", "@/out/3", "--adaptive-file",
+      "@/out/4",
+    ]
+    #expect(try await FetchTrial(arguments + options, in: folder).finish().status == 0)
+    #expect(folder.bytes(of: "out/3.1") == pattern(3))
+    #expect(folder.bytes(of: "out/4.1") == pattern(4))
+  }
+
+  @Test(arguments: [[], ["--overwrite"]])
+  func `No body takes the name of the run's file in a folder below`(options: [String]) async throws {
+    let arguments = [
+      origin.url("/bytes/3"), origin.url("/bytes/4"), "-P", "@/out", "-o", "{path}/{name}", "--log", "@/out/bytes/3",
+      "--cookie-jar", "@/out/bytes/../bytes/4",
+    ]
+    #expect(try await FetchTrial(arguments + options, in: folder).finish().status == 0)
+    #expect(folder.text(of: "out/bytes/3")?.hasPrefix("{") == true)
+    #expect(folder.bytes(of: "out/bytes/3.1") == pattern(3))
+    #expect(folder.bytes(of: "out/bytes/4.1") == pattern(4))
+  }
+}
