@@ -54,6 +54,8 @@ import Testing
 
   @Test func `A POST whose file can't be written is not sent again`() async throws {
     answer { _, _ in .text("x") }
+    // A new session would leave the name of an existing part alone.
+    try writeJournal([])
     // A folder has the name of the part file.
     try FileManager.default.createDirectory(atPath: folder.file("out/a.part"), withIntermediateDirectories: true)
     #expect(try await run(origin.url("/a"), "-d", "x").status == 3)
