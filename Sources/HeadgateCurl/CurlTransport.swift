@@ -113,6 +113,8 @@ public final class CurlTransport: Transport {
     let loop = loop(of: exchange.request.endPoint)
     let transfer = CurlTransfer(exchange, events, loop)
     if let refusal = transfer.refusal {
+      // A later cancel must not end it again.
+      transfer.isOver = true
       events.ended(ExchangeEnd(failure: refusal))
     } else {
       loop.start(transfer)

@@ -70,12 +70,12 @@ final class DelegateSink: ResponseSink {
 
   func asks(about head: ResponseHead) -> Bool {
     let answers = state.withLock { $0.answers }
-    guard answers < Self.mostAnswers, let challenge = AuthenticationChallenge(head, previousFailures: answers) else {
-      return false
-    }
+    let challenge = answers < Self.mostAnswers ? AuthenticationChallenge(head, previousFailures: answers) : nil
     return state.withLock { state in
+      // Also without a challenge: that of an earlier exchange stays if the exchange was given up before its head was
+      // delivered.
       state.challenge = challenge
-      return !state.isDeaf
+      return challenge != nil && !state.isDeaf
     }
   }
 

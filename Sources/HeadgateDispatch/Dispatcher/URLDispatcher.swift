@@ -159,7 +159,8 @@ public final class URLDispatcher: Sendable {
     for operation in operations() {
       // A request that waits at a paused end-point would never run.
       let mustWait = mode == .drain && !gate.isPaused(operation.endPoint)
-      if mode == .now || operation.isWaiting && !mustWait { operation.fail(DispatchError(.shutDown)) }
+      // It may be granted its permit meanwhile, and then it runs on.
+      if mode == .now || !mustWait { operation.fail(DispatchError(.shutDown), onlyIfWaiting: mode != .now) }
     }
     core.endOutsideGate(mode)
     core.operations.remove()

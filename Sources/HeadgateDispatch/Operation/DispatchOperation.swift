@@ -72,9 +72,6 @@ final class DispatchOperation: Sendable {
   /// The end-point; after a redirect, that of the new URL.
   var endPoint: EndPoint { state.withLock { $0.request }.endPoint }
 
-  /// Whether it waits in the queue.
-  var isWaiting: Bool { state.withLock { $0.isWaiting } }
-
   /// The current priority.
   var priority: RequestPriority { state.withLock { $0.priority } ?? request.priority }
 
@@ -380,11 +377,10 @@ extension DispatchOperation: GateClient {
 
   package func sleeps(_ reason: WaitReason, isGivenUp: Bool) {
     // It may have been granted its permit in the meantime.
-    guard state.withLock({ $0.isWaiting }) else { return }
     if isGivenUp {
-      fail(DispatchError(.unreachable, waitReason: reason))
+      fail(DispatchError(.unreachable, waitReason: reason), onlyIfWaiting: true)
     } else if let deadline, let until = reason.until, until >= deadline {
-      fail(DispatchError(.pausedUntil, waitReason: reason))
+      fail(DispatchError(.pausedUntil, waitReason: reason), onlyIfWaiting: true)
     }
   }
 }
