@@ -121,4 +121,47 @@ import Testing
       #expect(plan == (tag == nil ? .begin(name: "a") : .goOn(name: "a", from: 3, version)))
     }
   }
+
+  /// A redirect of a POST, and what its target answers.
+  struct Redirected: CustomTestStringConvertible {
+    var status = 303
+    var target = "/b"
+    var options: [String] = []
+    var isInDoubt = true
+
+    var testDescription: String { "\(status) \(target) \(options)" }
+  }
+
+  @Test(arguments: [
+    Redirected(), Redirected(status: 302), Redirected(target: "http://127.0.0.1:1/"),
+    Redirected(options: ["--redirects", "none"]), Redirected(options: ["--redirects", "same-origin"]),
+    Redirected(options: ["--max-redirs", "0"]), Redirected(status: 307, isInDoubt: false),
+  ])
+  func `A POST that was answered with a redirect may have been processed`(redirected: Redirected) async throws {
+    let isElsewhere = redirected.options.last == "same-origin"
+    let target = isElsewhere ? "http://127.0.0.1:1/" : redirected.target
+    answer { request, _ in
+      request.path == "/a" ? .redirect(to: target, status: redirected.status) : .text("", status: 503)
+    }
+    for number in 1...2 {
+      let arguments = [origin.url("/a"), "-d", "x", "-P", "@/out", "--session", "@/run", "--log", "@/log"]
+      let fetched = await (try FetchTrial(arguments + redirected.options, in: folder)).finish()
+      let isUnknown = number == 2 && redirected.isInDoubt
+      #expect(fetched.records.count == 1)
+      #expect((fetched.records.first?.error == "outcome_unknown") == isUnknown, "\(fetched.messages)")
+    }
+    #expect(asked.withLock { $0.filter { $0 == "POST /a" }.count } == (redirected.isInDoubt ? 1 : 2))
+  }
+
+  @Test func `A POST that was answered with a redirect is not sent to a mirror`() async throws {
+    answer { request, _ in
+      request.path == "/a" ? .redirect(to: "http://127.0.0.1:1/", status: 303) : .text("x")
+    }
+    try folder.write("\(origin.url("/a"))\t\(origin.url("/mirror"))\n", to: "list")
+    for target in [["-P", "@/out"], ["-P", "@/out", "--session", "@/run"]] {
+      let arguments = ["-i", "@/list", "--list-format", "aria2", "-d", "x"] + target
+      #expect(await (try FetchTrial(arguments, in: folder)).finish().status == 4)
+    }
+    #expect(asked.withLock { $0 } == ["POST /a", "POST /a"])
+  }
 }

@@ -100,8 +100,9 @@ extension DispatchError {
     return attempts > 1 || attempts == 1 && !before.contains(phase)
   }
 
-  /// Whether the server may have done what was asked, and did not say so. An HTTP error is an answer.
-  var leavesDoubt: Bool { mayHaveReachedServer && FailureClass(code) != .http }
+  /// Whether the server may have done what was asked, and did not say so. A redirect may be its way to say so, whether
+  /// it was followed or refused.
+  var leavesDoubt: Bool { wasAnswered || mayHaveReachedServer }
 
   /// Whether the run's deadline passed before it was sent.
   var isOutOfTime: Bool { (code == .deadlineExceeded || code == .pausedUntil) && attempts == 0 }

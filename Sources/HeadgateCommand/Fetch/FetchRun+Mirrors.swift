@@ -50,6 +50,8 @@ extension FetchOutcome {
   var leavesDoubt: Bool {
     switch self {
     case .mismatched: true
+    case .refused(let head, _, _, _): head.mayBeOfProcessedRequest
+    case .stored(let response): response.path == nil && response.head.mayBeOfProcessedRequest
     // A file fails only once the server has answered.
     case .failed(let error, _): error.leavesDoubt || error.code == .fileFailed
     default: false
@@ -65,5 +67,12 @@ extension FetchOutcome {
       FailureClass(error.code) != nil && ![.fileFailed, .deadlineExceeded, .invalidURL].contains(error.code)
     default: false
     }
+  }
+}
+
+extension ResponseHead {
+  /// Whether this is a redirect, or follows one, with which a server may have answered a request that it has processed.
+  fileprivate var mayBeOfProcessedRequest: Bool {
+    FollowedRedirect.isAnswer(statusCode) || redirects.contains(where: \.isAnswer)
   }
 }

@@ -13,6 +13,7 @@ public struct DispatchError: HeadgateError {
     let underlyingError: (any Error)?
     let waitReason: WaitReason?
     let attempts: Int
+    let wasAnswered: Bool
   }
 
   // Boxed, so that it is one pointer wide: every result can hold an error, but errors are rare.
@@ -53,6 +54,9 @@ public struct DispatchError: HeadgateError {
   /// The number of times the request was sent; 0 if it never was, and for an error that is not a request's.
   package var attempts: Int { storage.fields.attempts }
 
+  /// Whether a server may have processed the request and answered with a redirect, before a further request failed.
+  package var wasAnswered: Bool { storage.fields.wasAnswered }
+
   /// Creates an error, for a transport or the dispatcher.
   public init(
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero,
@@ -67,22 +71,25 @@ public struct DispatchError: HeadgateError {
   /// Creates the error of a request that was waiting.
   init(
     _ code: Code, phase: Phase = .waiting, endPoint: EndPoint? = nil, waited: Duration = .zero, ran: Duration = .zero,
-    detail: String = "", underlyingError: (any Error)? = nil, waitReason: WaitReason?, attempts: Int = 0
+    detail: String = "", underlyingError: (any Error)? = nil, waitReason: WaitReason?, attempts: Int = 0,
+    wasAnswered: Bool = false
   ) {
     storage = Storage(
       Fields(
         code: code, phase: phase, endPoint: endPoint, waited: waited, ran: ran, detail: ShownText.of(detail),
-        underlyingError: underlyingError, waitReason: waitReason, attempts: attempts))
+        underlyingError: underlyingError, waitReason: waitReason, attempts: attempts,
+        wasAnswered: wasAnswered))
   }
 
   /// The same error with facts about the request added.
   func at(
     _ endPoint: EndPoint?, phase: Phase? = nil, waited: Duration? = nil, ran: Duration? = nil,
-    attempts: Int? = nil
+    attempts: Int? = nil, wasAnswered: Bool? = nil
   ) -> DispatchError {
     DispatchError(
       code, phase: phase ?? self.phase, endPoint: endPoint, waited: waited ?? self.waited, ran: ran ?? self.ran,
-      detail: detail, underlyingError: underlyingError, waitReason: waitReason, attempts: attempts ?? self.attempts)
+      detail: detail, underlyingError: underlyingError, waitReason: waitReason, attempts: attempts ?? self.attempts,
+      wasAnswered: wasAnswered ?? self.wasAnswered)
   }
 
   /// The name of its ``code``.

@@ -257,7 +257,8 @@ struct OperationState {
       let phase = self.phase(of: error, phase)
       return error.at(
         error.endPoint ?? request.endPoint, phase: phase, waited: .nanoseconds(account.waited(at: now)),
-        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting ? sentAttempts : attempts)
+        ran: .nanoseconds(account.ran(at: now)), attempts: phase == .waiting ? sentAttempts : attempts,
+        wasAnswered: redirects.contains(where: \.isAnswer))
     }
     decision = (measured.map { .failure($0) } ?? .success(()), now)
   }

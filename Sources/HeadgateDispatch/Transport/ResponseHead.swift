@@ -169,4 +169,10 @@ public struct FollowedRedirect: Hashable, Sendable {
 
   /// The redirect's status: 301, 302, 303, 307 or 308.
   public let statusCode: Int
+
+  /// Whether the server may have processed the request before it redirected. 307 and 308 ask for the same request at
+  /// another URL.
+  package var isAnswer: Bool { Self.isAnswer(statusCode) }
+
+  package static func isAnswer(_ statusCode: Int) -> Bool { (301...303).contains(statusCode) }
 }
