@@ -24,7 +24,7 @@ private func check(_ line: ListLine) {
   case .url(let url): precondition(isPrintable(url))
   case .entry(let entry):
     precondition(!entry.urls.isEmpty && entry.urls.allSatisfy(isPrintable))
-    precondition(entry.name.map(isHarmless) ?? true)
+    precondition(entry.name.map(isHarmlessPath) ?? true)
   case .nothing: break
   case .bad(let text, _): precondition(isPrintable(text))
   }

@@ -6,8 +6,7 @@
   let text = String(decoding: bytes, as: UTF8.self)
   let disposition = ContentDisposition.name(text).map { FileName.notPart(FileName.harmless($0)) }
   precondition(disposition.map(isHarmless) ?? true)
-  let given = FileName.given(text)?.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-  precondition(given?.allSatisfy { isHarmless(String(decoding: $0, as: UTF8.self)) } ?? true)
+  precondition(FileName.given(text).map(isHarmlessPath) ?? true)
   let word = text.utf8.filter { $0 >= 0x20 && $0 < 0x7F }
   let (quoted, encoded) = (
     word.flatMap { byte -> [UInt8] in "\"\\".utf8.contains(byte) ? [0x5C, byte] : [byte] }, URLText.escaped(text)
@@ -51,6 +50,12 @@ private func isComponent(_ bytes: [UInt8]) -> Bool {
 func isHarmless(_ name: String) -> Bool {
   isComponent(Array(name.utf8)) && name.utf8.first != UInt8(ascii: ".") && !name.utf8.contains(UInt8(ascii: "/"))
     && !name.lowercased().hasSuffix(".part") && !name.unicodeScalars.contains { (0x80..<0xA0).contains($0.value) }
+}
+
+/// Whether each component of a path is harmless, so that it leads to a file below its folder.
+func isHarmlessPath(_ path: String) -> Bool {
+  let components = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+  return components.allSatisfy { isHarmless(String(decoding: $0, as: UTF8.self)) }
 }
 
 /// Content-Range: a part continues only at the byte after it, and within the whole.
