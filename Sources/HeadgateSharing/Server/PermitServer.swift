@@ -12,8 +12,9 @@ import Musl
 /// Serves permits to the programs of one user: the process-wide half of a ``UnixCoordinator``.
 ///
 /// One server at a time serves a folder: the one that holds its lock. It ends by itself a while after the last program
-/// has left and the last permit is back, unless a rate still remembers a start. If it is killed, programs keep their permits, the next server finds
-/// them, and requests that wait ask again. Only the history of rates and budgets is lost.
+/// has left and the last permit is back, unless a rate still remembers a start. If it is killed, programs keep their
+/// permits, the next server finds them, and requests that wait ask again. Only the history of rates and budgets is
+/// lost.
 ///
 /// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
 /// the programs; `headgate share serve` runs one.

@@ -41,7 +41,7 @@ struct PermitPipe {
     }
   }
 
-  /// Opens the reading end of an earlier server's pipe. Nil if there is none.
+  /// Opens an earlier server's pipe for reading. Nil if the pipe does not exist.
   static func inherit(from path: String) throws(SystemFailure) -> PermitPipe? {
     do throws(SystemFailure) {
       return PermitPipe(reader: try open(path, O_RDONLY), guardEnd: -1)
