@@ -132,7 +132,7 @@ extension FlowError {
       "source_shrank", "the file became shorter while it was sent", "send it again when no program writes to it")
     /// The place of delivery no longer accepts anything: the loop has stopped, or the pool was disposed of.
     public static let undeliverable = Code(
-      "undeliverable", "the place of delivery no longer accepts anything",
+      "undeliverable", "the delivery target no longer accepts calls",
       "keep the loop or pool alive as long as its work")
   }
 }

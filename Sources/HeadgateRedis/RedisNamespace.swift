@@ -82,7 +82,7 @@ public struct RedisNamespace: Sendable {
   public func status() throws(RedisError) -> (programs: Int, scopes: [Status]) {
     guard let parts = try run(.status, []).array, parts.count == 3, let programs = parts[0].integer,
       let words = parts[2].array
-    else { throw RedisError("Redis has answered status with something else", .broken) }
+    else { throw RedisError("Redis sent an unexpected reply to status", .broken) }
     let scopes = stride(from: 0, to: words.count - 3, by: 4).compactMap { place -> Status? in
       guard let scope = words[place].text, let rule = words[place + 1].text else { return nil }
       return Status(

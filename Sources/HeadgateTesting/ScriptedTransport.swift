@@ -179,7 +179,7 @@ public final class ScriptedExchange: ExchangeControl {
 
   /// Reports activity without an event of its own, such as a part of the head.
   public func hear() {
-    if mayTell("a sign of life") { events.heard() }
+    if mayTell("activity") { events.heard() }
   }
 
   /// Delivers a piece of the body.

@@ -79,7 +79,7 @@ import Testing
     let list = (0..<20).map { "http://a.example/\($0 % 10)\n" }.joined()
     let once = try await plan("--check", "--dedupe", "-i", "-", input: list)
     #expect(lines(once) == (0..<10).map { "check\thttp://a.example/\($0)" }.map { $0[...] })
-    #expect(once.messages.contains("would fetch 10  failed 0  passed over 10  hosts 1\n"))
+    #expect(once.messages.contains("would fetch 10  failed 0  excluded 10  hosts 1\n"))
     let halves = [
       try await plan("--shard", "1/2", "-i", "-", input: list),
       try await plan("--shard", "2/2", "-i", "-", input: list),
@@ -98,7 +98,7 @@ import Testing
     let list = (urls + [urls[0], origin.url("/bytes/9")]).joined(separator: "\n")
     let again = try await plan("-P", "@/out", "--session", "@/run", "-i", "-", input: list)
     #expect(lines(again).map { $0.prefix { $0 != "\t" } } == ["done", "done", "fetch", "fetch"])
-    #expect(again.messages.contains("would fetch 2  failed 0  done before 2  passed over 1  hosts 1\n"))
+    #expect(again.messages.contains("would fetch 2  failed 0  done before 2  excluded 1  hosts 1\n"))
     let newer = try await plan("-P", "@/out", "--session", "@/run", "-N", urls[0])
     #expect(lines(newer) == ["renew\t\(urls[0])\t\(folder.file("out"))/1"])
     let failed = try await plan("-P", "@/out", "--session", "@/run", "--retry-failed")

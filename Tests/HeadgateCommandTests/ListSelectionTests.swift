@@ -54,7 +54,7 @@ import Testing
       "--dedupe", "-P", "@/out", "-i", "-", origin.url("/bytes/2"), in: folder, input: list.joined(separator: "\n"))
     #expect(folder.names(in: "out") == ["1", "2"])
     #expect(origin.counts().received == 2)
-    #expect(fetched.messages.contains("ok 2  failed 2  passed over 3  "))
+    #expect(fetched.messages.contains("ok 2  failed 2  excluded 3  "))
   }
 
   @Test func `Bodies on the standard output keep their order without those that come again`() async throws {

@@ -52,7 +52,7 @@ import Testing
     for _ in 0..<2 {
       let fetched = try await run("/x")
       #expect(fetched.status == 3)
-      #expect(fetched.messages.contains("out/x exists and is not of the session"))
+      #expect(fetched.messages.contains("out/x exists, but not from this session"))
       #expect(folder.text(of: "out/x") == "theirs")
       #expect(folder.text(of: "out/x.part") == "mine")
     }

@@ -11,7 +11,7 @@ enum OptionAdvice {
   }
 
   private static let all: [String: String] = {
-    let list = "give -i FILE; the file has one URL a line."
+    let list = "give -i FILE, with one URL per line."
     let folder = "give -P DIR."
     let atOnce = "give --per-host N for each host, -j N for all hosts together."
     let session = "give --session FILE from the first run on; the same command then continues it."

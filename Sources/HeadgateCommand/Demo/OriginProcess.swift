@@ -12,7 +12,7 @@ final class OriginProcess: Sendable {
   init(endPoints: Int, limit: Int, delay: Duration) throws {
     process = Process()
     guard let program = Bundle.main.executableURL else {
-      throw FetchProblem("this program can't find its own file; start it by its full path")
+      throw FetchProblem("this program can't find its executable file; start it with its full path")
     }
     process.executableURL = program
     process.arguments = [

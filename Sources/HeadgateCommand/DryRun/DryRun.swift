@@ -85,7 +85,7 @@ struct DryRun {
       job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try selection.judge(job.url) {
-      case .repeated: report.passedOver()
+      case .repeated: report.exclude()
       case .elsewhere: report.leftToOthers()
       case .taken:
         urls += 1
@@ -102,7 +102,7 @@ struct DryRun {
     if let session {
       let key = Session.key(job, options.sent)
       guard !options.retryFailed || session.hasFailed(key), asked.insert(key).inserted else {
-        return report.passedOver()
+        return report.exclude()
       }
       let mayRepeat = options.sent.mayRepeat(job.request)
       var found = session.plan(

@@ -131,7 +131,7 @@ struct FetchCommand: AsyncParsableCommand {
     try session.checkUse()
     guard !here || naming.output == nil else {
       throw ValidationError(
-        "-O and -o exclude each other: -O makes names from URLs, as {name} does; leave -O out.")
+        "-O and -o can't be combined: -O names files after their URLs, as {name} does; leave -O out.")
     }
     guard !overwrite || hasFiles else {
       throw ValidationError("--overwrite applies to files: give -P DIR, -O or -o too.")
@@ -160,7 +160,7 @@ struct FetchCommand: AsyncParsableCommand {
     }
     guard !naming.contentDisposition || session.session == nil else {
       throw ValidationError(
-        "--content-disposition and --session exclude each other: a session has to know the name of a file before the "
+        "--content-disposition and --session can't be combined: a session has to know the name of a file before the "
           + "request, so that it can continue a partial file.")
     }
     guard folder != "" else { throw ValidationError("-P needs the name of a folder; . is the current one.") }
@@ -250,7 +250,7 @@ struct NamingOptions: ParsableArguments {
     help: ArgumentHelp(
       "The path of each file below the folder of -P or the current folder: a name, or a text with {host}, {port}, {path} "
         + "(the folders of the URL's path), {name} (the name without -o), {stem} and {ext} (its parts), {n} (the URL's "
-        + "number), {line} (its line in its list), {hash} or {hash:2} (digits of the URL's SHA-256). Folders are made.",
+        + "number), {line} (its line in the list), {hash} or {hash:2} (digits of the URL's SHA-256). Folders are created.",
       valueName: "template"
     ),
     transform: { try OutputTemplate($0) }

@@ -17,9 +17,9 @@ enum FetchHelp {
     Requests to one host start about 20 to 30 milliseconds apart, except on this machine: see --min-interval and --rate.
 
     A host that answers 429 or 503 is paused for the time that it requests, and then tried with one request before the \
-    others continue. A host that can't be reached is given up after some tries, and its URLs fail as unreachable. See \
-    --retry-after and --host-failures. With --adaptive, refusals without a requested wait reduce what is sent to the \
-    host, until it refuses almost nothing.
+    others continue. A host that can't be reached is suspended, and after several failed probes its URLs fail. See \
+    --retry-after and --host-failures. With --adaptive, refusals without a requested wait lower the \
+    limits of the host, until it refuses almost no requests.
 
     With --session a run can end at any moment, and the same command continues it. A complete file is not requested \
     again. A partial file is continued if the server still has the same version. Method, URL and body identify the \
@@ -27,7 +27,7 @@ enum FetchHelp {
 
     CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR set the certificate authorities to trust, as with curl.
 
-    kill -USR1 shows what every host does and what its next request waits for. It does not affect the run.
+    kill -USR1 prints the state of every host, and the reason why its next request waits.
 
     EXAMPLES
       headgate fetch -i urls.txt --per-host 4 -P out

@@ -90,7 +90,7 @@ extension FetchRun {
       job.line = line
       for remark in remarks.about(entry, leftOut, at: place) { report.remark(remark) }
       switch try progress.selection.judge(job.url) {
-      case .repeated: report.passedOver()
+      case .repeated: report.exclude()
       case .elsewhere: report.leftToOthers()
       case .taken:
         progress.urls += 1

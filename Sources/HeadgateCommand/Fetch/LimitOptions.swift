@@ -15,8 +15,8 @@ struct LimitOptions: ParsableArguments {
   @Option(
     name: .customLong("limit"),
     help: ArgumentHelp(
-      "Concurrent requests for the hosts of a pattern, in place of --per-host: a host, *.domain or *, with :port or "
-        + "without. The most specific pattern applies. Repeatable.",
+      "Concurrent requests for the hosts of a pattern, in place of --per-host: a host, *.domain or *, "
+        + "optionally with :port. The most specific pattern applies. Repeatable.",
       valueName: "host=n"
     ),
     transform: OptionValue.rule
@@ -63,8 +63,8 @@ struct LimitOptions: ParsableArguments {
     let most = GateLimits.mostTotal
     guard jobs <= most else {
       throw ValidationError(
-        "-j \(jobs) needs more open files than this process may have, which suffice for \(most); "
-          + "raise the limit with ulimit -n."
+        "-j \(jobs) needs more open files than this process may have; its limit allows -j \(most). "
+          + "Raise the limit with ulimit -n, or lower -j."
       )
     }
     return jobs

@@ -6,9 +6,9 @@ struct PaceOptions: ParsableArguments {
   @Option(
     name: .customLong("rate"),
     help: ArgumentHelp(
-      "Starts per host and port in a time span: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any such span. With "
-        + "a pattern before it, only for its hosts. Repeatable; all rates of a host apply together. (default: see "
-        + "--min-interval)",
+      "Requests that may start per host and port in a period: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any "
+        + "such period. With a pattern before it, only for its hosts. Repeatable; all rates of a host apply together. "
+        + "(default: see --min-interval)",
       valueName: "[host=]n/s"
     ),
     transform: OptionValue.rate
@@ -17,7 +17,7 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The least time between two starts at a host; 0 for none. (default: 0.02 and a random addition of up to half as "
+      "The minimum time between two starts at a host; 0 for none. (default: 0.02 and a random addition of up to half as "
         + "much, for hosts without a --rate that are not this machine)",
       valueName: "seconds"
     ),
@@ -37,8 +37,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "After this number of failures in a row to reach a host (name, connection, TLS, first byte) it is tried only now "
-        + "and then, and soon given up; 0 for never. (default: 3)",
+      "After this number of consecutive failures to reach a host (name, connection, TLS, first byte), suspend it and "
+        + "probe it with single requests; when several probes have failed, its URLs fail. 0 for never. (default: 3)",
       valueName: "n"
     ),
     transform: OptionValue.whole
@@ -53,8 +53,8 @@ struct PaceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Store what --adaptive learns in this file, for an hour per host, and begin with its contents. Implies "
-        + "--adaptive.",
+      "Store the limits that --adaptive learns in this file, for an hour per host, and start with its contents. "
+        + "Implies --adaptive.",
       valueName: "file"
     ), completion: .file()
   )

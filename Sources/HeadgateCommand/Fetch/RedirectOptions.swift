@@ -4,7 +4,7 @@ import ArgumentParser
 struct RedirectOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The most redirects to follow for a URL; with 0 the first one is an error. (default: 20)", valueName: "n"),
+      "The maximum number of redirects for a URL; with 0 the first one is an error. (default: 20)", valueName: "n"),
     transform: OptionValue.whole
   )
   var maxRedirs = 20

@@ -43,7 +43,7 @@ struct SendingOptions: ParsableArguments {
   func validate() throws {
     let given = [data, dataRaw, dataBinary, json].filter { !$0.isEmpty }
     guard given.count <= 1 else {
-      throw ValidationError("--data, --data-raw, --data-binary and --json exclude each other; give one of them.")
+      throw ValidationError("--data, --data-raw, --data-binary and --json can't be combined; give one of them.")
     }
     guard readsInput.count <= 1 else {
       throw ValidationError("Standard input can be read only once; give @- once.")

@@ -76,7 +76,7 @@ extension FetchCommand {
   /// Refuses options that can't be combined with these.
   func checkListOptions() throws {
     guard list.listFormat == .lines || !lists.isEmpty else {
-      throw ValidationError("--list-format is about lists: give one with -i FILE.")
+      throw ValidationError("--list-format needs a list: give one with -i FILE.")
     }
     guard list.check else { return }
     let others: [(Bool, String)] = [

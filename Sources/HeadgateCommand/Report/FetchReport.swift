@@ -93,8 +93,8 @@ final class FetchReport: Sendable {
   /// Counts lines that are no longer read. Nil stands for an unknown number.
   func skippedUnread(_ count: Int?) { state.withLock { $0.skipUnread(count) } }
 
-  /// Counts a URL that is passed over: it is a duplicate in the list, or not among those that failed in a session.
-  func passedOver() { state.withLock { $0.passOver() } }
+  /// Counts a URL that is excluded: it is a duplicate in the list, or not among those that failed in a session.
+  func exclude() { state.withLock { $0.exclude() } }
 
   /// Counts a URL in another shard of the list.
   func leftToOthers() { state.withLock { $0.leaveToOthers() } }

@@ -8,9 +8,9 @@ struct Tally: Equatable, Sendable {
   private(set) var skipped = 0
   /// Whether more were skipped than could be counted, as in the unread part of a pipe.
   private var hasUncounted = false
-  /// URLs whose body was complete before the run, and URLs that were passed over, as duplicates for instance.
+  /// URLs whose body was complete before the run, and URLs that were excluded, for example duplicates.
   private(set) var doneBefore = 0
-  private(set) var passedOver = 0
+  private(set) var excluded = 0
   /// Those URLs in `ok` whose body has the expected checksum.
   private(set) var verified = 0
   /// URLs in other shards of the list.
@@ -30,7 +30,7 @@ struct Tally: Equatable, Sendable {
   var failed: Int { failures.values.reduce(0, +) }
 
   /// URLs that ended, with any outcome.
-  var done: Int { ok + failed + skipped + doneBefore + passedOver + elsewhere }
+  var done: Int { ok + failed + skipped + doneBefore + excluded + elsewhere }
 
   mutating func succeed(bytes count: Int, isVerified: Bool = false) {
     ok += 1
@@ -50,7 +50,7 @@ struct Tally: Equatable, Sendable {
 
   mutating func find() { doneBefore += 1 }
 
-  mutating func passOver() { passedOver += 1 }
+  mutating func exclude() { excluded += 1 }
 
   mutating func leaveToOthers() { elsewhere += 1 }
 
@@ -74,7 +74,7 @@ struct Tally: Equatable, Sendable {
   func planned(_ fetched: Int, doneBefore: Int, hosts: Int) -> String {
     var parts = ["would fetch \(fetched)", "failed \(failed)"]
     if doneBefore > 0 { parts.append("done before \(doneBefore)") }
-    if passedOver > 0 { parts.append("passed over \(passedOver)") }
+    if excluded > 0 { parts.append("excluded \(excluded)") }
     if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
     return (parts + ["hosts \(hosts)"]).joined(separator: "  ")
   }
@@ -85,7 +85,7 @@ struct Tally: Equatable, Sendable {
     var parts = ["ok \(ok)", "failed \(failed)"]
     if verified > 0 { parts.append("verified \(verified)") }
     if doneBefore > 0 { parts.append("done before \(doneBefore)") }
-    if passedOver > 0 { parts.append("passed over \(passedOver)") }
+    if excluded > 0 { parts.append("excluded \(excluded)") }
     if elsewhere > 0 { parts.append("in other parts \(elsewhere)") }
     if unreachable > 0 { parts.append("unreachable \(unreachable)") }
     if paused > 0 { parts.append("paused \(paused)") }

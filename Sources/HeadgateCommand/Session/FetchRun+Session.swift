@@ -33,7 +33,7 @@ extension FetchRun {
   func plan(_ job: FetchJob, _ session: Session) async -> FetchJob? {
     let key = Session.key(job, options.sent)
     guard !session.passesOver(key) else {
-      report.passedOver()
+      report.exclude()
       return nil
     }
     let plan = await plan(key, job, session)

@@ -201,7 +201,7 @@ extension Session {
     return DispatchError(
       .fileFailed, phase: .writing,
       detail:
-        "\(path(name)) exists and is not of the session; the body stays in \(path(name)).part; move the other file "
+        "\(path(name)) exists, but not from this session; the body stays in \(path(name)).part; move the other file "
         + "away or give --overwrite, and repeat the command")
   }
 

@@ -26,7 +26,7 @@ final class Session: Sendable {
   private let newer: Bool
   private let overwrites: Bool
   private let state: Locked<SessionState>
-  // The keys of this run so far. Duplicates are passed over.
+  // The keys of this run so far. Duplicates are excluded.
   private let seen = Locked<Set<String>>([])
 
   /// Opens or creates a journal.

@@ -9,12 +9,12 @@ struct HoldCommand: AsyncParsableCommand {
     commandName: "hold",
     abstract: "Run a command as soon as its end-point has room.",
     discussion: """
-      Waits for a permit of END-POINT, then becomes COMMAND, which holds the permit until it ends, however it ends. All \
-      programs of yours on this machine count: every headgate hold and every headgate fetch or call with --share unix. \
-      If they give different limits, the strictest apply.
+      Waits for a permit of END-POINT, then runs COMMAND in its place. COMMAND holds the permit until it exits or is \
+      killed. The limits apply to all your programs on this machine together: every headgate hold, and every headgate \
+      fetch or call with --share unix. If they give different limits, the strictest apply.
 
       A command that closes inherited descriptors, as ssh and daemons do, returns the permit at once. Run it from a \
-      shell that stays: sh -c 'ssh HOST JOB; exit $?'.
+      shell that keeps running: sh -c 'ssh HOST JOB; exit $?'.
 
       Without COMMAND it prints the line "granted" when it has the permit, and holds it until its standard input ends: \
       for programs in other languages, which start it and read that line.
@@ -30,13 +30,14 @@ struct HoldCommand: AsyncParsableCommand {
   var endPoint: EndPoint
 
   @Option(
-    help: ArgumentHelp("Permits of the end-point that may be held at a time. (default: 6)", valueName: "n"),
+    help: ArgumentHelp(
+      "The number of permits of the end-point that may be held at a time. (default: 6)", valueName: "n"),
     transform: OptionValue.count)
   var perHost = EndPointLimits.standard.requests
 
   @Option(
     help: ArgumentHelp(
-      "Permits that may be granted in a time span: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any such span. "
+      "Permits that may be granted in a period: 10/s evenly spaced; 100/min, 5000/h or 20000/d in any such period. "
         + "Repeatable.", valueName: "n/s"), transform: OptionValue.plainRate)
   var rate: [Rate] = []
 
@@ -56,7 +57,7 @@ struct HoldCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Share permits in this folder, with the programs that name it. (default: with all of yours)",
+      "Share permits only with programs that use this folder. (default: with all your programs)",
       valueName: "folder"), completion: .directory)
   var folder: String?
 
@@ -88,7 +89,7 @@ struct HoldCommand: AsyncParsableCommand {
     }
     guard pipe != nil else {
       throw FetchProblem(
-        "no permit of \(endPoint) within the time of --wait; wait longer, or see who holds them with headgate status",
+        "no permit of \(endPoint) became free within the time of --wait; raise it, or see headgate status",
         status: .time)
     }
     if let program = command.first { throw HeldCommand.become(program, command) }

@@ -31,7 +31,7 @@ struct ShareServeCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "How long to stay after the last program and permit. Rates keep the server for up to an hour. (default: 10)",
+      "How long to run after the last program and permit. Rates can keep it running for up to an hour. (default: 10)",
       valueName: "seconds"), transform: OptionValue.seconds)
   var linger: Duration = .seconds(10)
 
@@ -67,7 +67,7 @@ struct StatusCommand: AsyncParsableCommand {
   )
 
   @Argument(
-    help: ArgumentHelp("As for --share. (default: unix)", valueName: "with"),
+    help: ArgumentHelp("The same as for --share. (default: unix)", valueName: "with"),
     completion: .list(["unix", "unix:", "redis://"]), transform: OptionValue.share)
   var share = ShareRule.unix(.user)
 
@@ -95,8 +95,8 @@ struct ShareInitCommand: AsyncParsableCommand {
     commandName: "init",
     abstract: "Set the limits that programs share through Redis.",
     discussion: """
-      The limits apply in place of those that programs are given. They also save the first program on an unused Redis \
-      server from waiting for a lease. Limits change only with a higher --version.
+      The limits apply in place of the programs' own limits. On an unused Redis server they also let the first program \
+      start without waiting for the length of a lease. Limits change only with a higher --version.
 
       EXAMPLES
         headgate share init redis://limits.example:6379#crawl --limit api.example.com:443=8
@@ -126,7 +126,7 @@ struct ShareInitCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard quarantine == .zero || !limit.isEmpty else {
-      throw ValidationError("--quarantine is a part of limits: give --limit, too")
+      throw ValidationError("--quarantine belongs to a limit: give --limit too")
     }
   }
 

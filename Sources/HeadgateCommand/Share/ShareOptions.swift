@@ -6,7 +6,7 @@ struct ShareOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Share --per-host, --limit, --rate and weights with other programs: unix, with your programs on this machine; "
-        + "unix:/FOLDER, with those that name the same folder; redis://HOST:PORT#NAME, with all programs of that name "
+        + "unix:/FOLDER, with those that use the same folder; redis://HOST:PORT#NAME, with all programs of that name "
         + "at that server (the password in $HEADGATE_REDIS_PASSWORD). If programs give different limits, the "
         + "strictest apply.",
       valueName: "with"
@@ -28,7 +28,7 @@ struct ShareOptions: ParsableArguments {
 
   func validate() throws {
     guard share != nil || shareOutage == nil else {
-      throw ValidationError("--share-outage says what to do without the server of --share; give --share too.")
+      throw ValidationError("--share-outage applies only with --share; give --share too.")
     }
   }
 }

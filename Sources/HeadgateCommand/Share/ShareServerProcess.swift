@@ -32,7 +32,9 @@ enum ShareServerProcess {
   }
 
   private static func spawn(_ options: [String], _ folder: PermitFolder) throws -> pid_t {
-    guard let program = Bundle.main.executablePath else { throw FetchProblem("this program can't find its own file") }
+    guard let program = Bundle.main.executablePath else {
+      throw FetchProblem("this program can't find its executable file")
+    }
     let arguments = [program, "share", "serve", "--folder", folder.path] + options
     #if canImport(Darwin)
     var actions: posix_spawn_file_actions_t?

@@ -133,7 +133,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
   }
 
   private func run(_ hook: Hook) {
-    do { try hook.run() } catch { HeadgateLog.warn(.flow, "a cancel hook threw an error: \(error)") }
+    do { try hook.run() } catch { HeadgateLog.warn(.flow, "a cancellation handler threw an error: \(error)") }
   }
 
   // MARK: The caller's side

@@ -69,7 +69,7 @@ final class RedisConnection {
       do {
         if let reply = try parser.next() { return reply }
       } catch {
-        throw RedisError("what answers is not Redis, or its reply is too long", .broken)
+        throw RedisError("the server is not Redis, or its reply is too long", .broken)
       }
       guard case .bytes(let bytes) = try socket.receive(into: &buffer) else { return nil }
       parser.append(bytes)

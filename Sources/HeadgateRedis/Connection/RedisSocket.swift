@@ -34,7 +34,7 @@ final class RedisSocket: Sendable {
       hints.ai_socktype = StreamSocket.type
       var list: UnsafeMutablePointer<addrinfo>?
       guard getaddrinfo(host, port, &hints, &list) == 0, let first = list else {
-        throw RedisError("the name \(host) of the Redis server is not known", .broken)
+        throw RedisError("the host name \(host) of the Redis server was not found", .broken)
       }
       defer { freeaddrinfo(first) }
       var failure = RedisError("\(host) has no address", .broken)
@@ -94,7 +94,9 @@ final class RedisSocket: Sendable {
       switch StreamSocket.send(descriptor, rest) {
       case .bytes(let count): rest = rest.dropFirst(count)
       case .blocked:
-        guard wait(for: Int16(POLLOUT), until: deadline) else { throw RedisError("Redis reads nothing", .broken) }
+        guard wait(for: Int16(POLLOUT), until: deadline) else {
+          throw RedisError("Redis does not read what is sent", .broken)
+        }
       case .ended(let number): throw Self.failure("write to Redis", number)
       }
     }

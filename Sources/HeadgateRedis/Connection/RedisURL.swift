@@ -26,7 +26,7 @@ public struct RedisURL: Sendable, CustomStringConvertible {
       return
     }
     guard !text.hasPrefix("rediss:") else {
-      throw RedisError("rediss:// is not supported; run stunnel on this machine and use redis:// to it")
+      throw RedisError("rediss:// is not supported; run stunnel on this machine, and connect to it with redis://")
     }
     guard text.hasPrefix("redis://") else {
       throw RedisError("a Redis server is written as redis://host:port/database or unix:/path")

@@ -85,10 +85,10 @@ final class RedisSession {
     let reply = try renewing { () throws(RedisError) in
       try run(.attach, epoch, [run, "\(sequence)", isStale ? "1" : "0"] + words)
     }
-    guard reply.text != "LATE" else { throw RedisError("Redis knows a later declaration of this program", .broken) }
+    guard reply.text != "LATE" else { throw RedisError("this program has declared its permits again since", .broken) }
     guard let parts = reply.array, parts.count == 4, let tick = parts[0].text, let left = parts[1].integer,
       let pairs = parts[2].array, let believed = parts[3].integer
-    else { throw RedisError("Redis has answered attach with something else", .broken) }
+    else { throw RedisError("Redis sent an unexpected reply to attach", .broken) }
     self.tick = tick
     var confirmed: [String: Int] = [:]
     for place in stride(from: 0, to: pairs.count - 1, by: 2) {
@@ -102,7 +102,7 @@ final class RedisSession {
     let before = validUntil
     let reply = try renewing { () throws(RedisError) in try run(.step, tick, news) }
     guard let parts = reply.array, let code = parts.first?.text else {
-      throw RedisError("Redis has answered a step with something else", .broken)
+      throw RedisError("Redis sent an unexpected reply to a step", .broken)
     }
     guard code == "OK" else {
       validUntil = before
@@ -110,7 +110,7 @@ final class RedisSession {
     }
     guard parts.count == 5, let left = parts[1].integer, let programs = parts[2].integer, let retry = parts[3].integer,
       let words = parts[4].array
-    else { throw RedisError("Redis has answered a step with something else", .broken) }
+    else { throw RedisError("Redis sent an unexpected reply to a step", .broken) }
     let grants = stride(from: 0, to: words.count - 2, by: 3).compactMap { place -> Grant? in
       guard let name = words[place].text, let wait = words[place + 1].integer, let moment = words[place + 2].text
       else { return nil }

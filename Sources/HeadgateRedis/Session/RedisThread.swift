@@ -99,7 +99,7 @@ final class RedisThread {
 
   private func warn(ofLost count: Int) {
     guard count > 0 else { return }
-    HeadgateLog.warn(.dispatcher, "The lease at \(url) had ended: \(count) requests go on without a permit")
+    HeadgateLog.warn(.dispatcher, "The lease at \(url) had expired: \(count) requests continue without a permit")
   }
 
   /// Steps until the program has been idle for the time of a lease.

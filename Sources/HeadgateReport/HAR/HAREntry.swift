@@ -74,7 +74,8 @@ struct HAREntry {
       if record.attempts > 1 || record.error != nil {
         writer.name("comment")
         let error = record.error.map { "\($0): \(record.message ?? "")" }
-        let attempts = record.attempts > 1 ? "sent \(record.attempts) times; the times are those of the last" : nil
+        let attempts =
+          record.attempts > 1 ? "sent \(record.attempts) times; the times are those of the last attempt" : nil
         writer.value([error, attempts].compactMap { $0 }.joined(separator: "; "))
       }
     }

@@ -152,7 +152,7 @@ struct PermitLedger {
       return effects.append(.drop(program, "the number \(number) is in use; give each permit a number of its own"))
     }
     guard connection.permits.count < Self.mostOfAProgram else {
-      let text = "more than \(Self.mostOfAProgram) permits asked for at a time"
+      let text = "more than \(Self.mostOfAProgram) permits requested at a time"
       let code = DispatchError.Code.transportFailed.description
       return effects.append(.refuse(program, number: number, code: code, text))
     }

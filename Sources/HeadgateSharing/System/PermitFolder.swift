@@ -54,7 +54,7 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
       var status = stat()
       guard lstat(path, &status) == 0 else { throw SystemFailure("use \(ShownText.of(path))") }
       guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
-        throw SystemFailure("use \(ShownText.of(path)), which others may write to or own", EPERM)
+        throw SystemFailure("use \(ShownText.of(path)), which belongs to another user or is writable for others", EPERM)
       }
     }
   }
