@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// HeadgateThreads once more, by symbolic links, so that a program may tell the log what only the library itself tells it.
+// HeadgateThreads again, by symbolic links, so that a program can write log lines that only the library itself can
+// write.
 let package = Package(
   name: "log-lines",
   platforms: [.macOS(.v15)],

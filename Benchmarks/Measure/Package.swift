@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What all Swift clients of the benchmarks measure with.
+// The measuring code of all Swift clients of the benchmarks.
 let package = Package(
   name: "measure",
   platforms: [.macOS(.v15)],

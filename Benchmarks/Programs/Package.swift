@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Headgate's side of the benchmarks. A package of its own, so that the library's manifest stays free of it.
+// Headgate's side of the benchmarks: a separate package, so that the library's manifest does not mention it.
 let package = Package(
   name: "headgate-benchmarks",
   platforms: [.macOS(.v15)],

@@ -55,7 +55,7 @@ def parse():
 
 
 def run(command, server, options):
-  """One client once: its figures, or None and the reason on the standard error."""
+  """Runs one client once: its figures, or None and the reason on the standard error."""
   arguments = [server.url("small"), str(options.requests), str(options.connections)]
   (accepted, requests), cpu, start = server.counts(), server.cpu(), time.monotonic()
   try:

@@ -53,7 +53,7 @@ class Server:
     return os.path.join(self.dir, "root", name)
 
   def counts(self):
-    """The connections and the requests that the server has seen, this question's own included."""
+    """The connections and requests that the server has seen, including this query."""
     with urllib.request.urlopen(self.url("status")) as status:
       accepted, _, requests = status.read().split(b"\n")[2].split()
     return int(accepted), int(requests)
@@ -76,10 +76,10 @@ class Server:
 
 
 class Others:
-  """How much of the machine other programs take from now on: figures of a busy machine mislead."""
+  """The processor time that other programs use from now on: figures from a busy machine are misleading."""
 
   def __init__(self, more=lambda: 0):
-    """`more`: the CPU seconds of programs that are ours although they are no children that have ended."""
+    """`more`: the CPU seconds of our own programs that are not ended child processes."""
     self.more = more
     self.began = time.monotonic(), self._machine_busy() - self._own_cpu()
 
@@ -129,13 +129,13 @@ def median(values):
 
 
 def ratio(rounds, name, base, value):
-  """The median over the rounds in which both ran of value(name's run) / value(base's run), as text."""
+  """The median of value(name's run) / value(base's run) over the rounds in which both ran, as text."""
   ratios = [value(r[name]) / value(r[base]) for r in rounds if r.get(name) and r.get(base)]
   return "%.2f" % median(ratios) if ratios else "-"
 
 
 def print_table(head, rows):
-  """A table as Markdown has it: the first column to the left, the others to the right."""
+  """A Markdown table: the first column is aligned left, the others right."""
   table = [head] + rows
   widths = [max(len(row[column]) for row in table) for column in range(len(head))]
   lines = ["| " + " | ".join(cell.ljust(w) if i == 0 else cell.rjust(w)

@@ -39,7 +39,7 @@ def parse():
 
 
 def contents(folder):
-  """Size and checksum of each file in the folder and below, in an order that names have no part in."""
+  """Size and checksum of each file in the folder and below, in an order that does not depend on names."""
   found = []
   for parent, _, names in os.walk(folder):
     for name in names:
@@ -52,15 +52,15 @@ def contents(folder):
 
 
 def run(command, outputs, expected, server):
-  """One command once, its outputs checked: its figures, or None and the reason on the standard error."""
+  """Runs one command once and checks its outputs: its figures, or None and the reason on the standard error."""
   os.mkdir(outputs)
-  # time(1) reads the peak: a direct child of Python would inherit Python's peak.
+  # time(1) reports the peak: a direct child of Python would inherit Python's peak.
   peak_file = os.path.join(server.dir, "peak")
   accepted, before, start = server.counts()[0], resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
   try:
     process = subprocess.Popen([TIME, "-q", "-f", "%M", "-o", peak_file] + command, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, cwd=outputs)
-    # Not wait(timeout=): that polls every 50 ms, a third of curl's time.
+    # Not wait(timeout=), which polls every 50 ms, a third of curl's time.
     overdue = threading.Timer(600, process.kill)
     overdue.start()
     code = process.wait()
@@ -84,7 +84,7 @@ def run(command, outputs, expected, server):
 
 
 def compare(title, commands, expected, server, work, options):
-  """Runs the commands in turn and prints their table; true where all ran and had the right outputs."""
+  """Runs the commands in turn and prints their table; true if all ran and had the right outputs."""
   rounds = []
   for number in range(options.rounds):
     rounds.append({})

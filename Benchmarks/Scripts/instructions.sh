@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Instructions of one request through the dispatcher, while few and while many wait: the difference of two runs that
-# differ only in the number of requests, so that start-up and filling the queue cancel out.
+# The instructions of one request through the dispatcher, with few and with many waiting requests: the difference
+# between two runs that differ only in the number of requests, so that start-up and filling the queue cancel out.
 set -euo pipefail
 program=$1
 copy=$(mktemp)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Instructions and allocations of a log line whose source is off: the difference of two runs with fewer and with more such
-# lines, so that start-up cancels out.
+# The instructions and allocations of a log line whose source is off: the difference between two runs with fewer and
+# more such lines, so that start-up cancels out.
 set -euo pipefail
 program=$1
 copy=$(mktemp)

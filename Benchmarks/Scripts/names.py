@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Many names and a slow resolver: the number of threads, the questions for each name, and the time.
+"""Many names and a slow resolver: the number of threads, the queries for each name, and the time.
 
 In a separate network namespace, one server resolves names after a delay, and reports that some of them don't exist;
 another one answers HTTP on port 80. headgate fetches one or several URLs of each name.
@@ -40,7 +40,7 @@ def parse():
 
 
 class Resolver(threading.Thread):
-  """Answers A with 127.0.0.1, AAAA with nothing, after a delay; counts the questions."""
+  """Answers A with 127.0.0.1, AAAA with nothing, after a delay; counts the queries."""
 
   def __init__(self, options, server):
     super().__init__(daemon=True)

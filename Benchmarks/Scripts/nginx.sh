@@ -1,8 +1,7 @@
-# Functions to source: an nginx of the benchmark's own on loopback, with its files, in a directory of its own.
+# Functions to source: a separate nginx on loopback for the benchmarks, with its files, in its own directory.
 #
-#   start_nginx DIR PORT   makes the files and the configuration in DIR and starts nginx on 127.0.0.1:PORT
-#   stop_nginx DIR         ends that nginx and waits until it is gone
-#   free_port              prints a port that was free a moment ago
+#   start_nginx DIR PORT makes the files and the configuration in DIR and starts nginx on 127.0.0.1:PORT stop_nginx DIR
+#   stops that nginx and waits until it has exited free_port prints a port that was free a moment ago
 #
 # It serves /small (100 bytes), /big (1 GB, sparse, with a few marks in it), /files/NNNN (3,000 files of 1 to 4 KB) and
 # /status (nginx's own counts).

@@ -5,7 +5,7 @@
       A list sorted by host beside the same list shuffled: servers of headgate's own that answer after a delay, and the
       median ratio of the times.
   Scripts/order.py memory --headgate … --lines 10000000 --hosts 100000 --order sorted
-      The most memory and the time to the first request. All hosts are behind one proxy, an nginx that answers each
+      The peak memory and the time to the first request. All hosts are behind one proxy, an nginx that answers each
       request itself with 404, so that names are claimed and no files are written.
 """
 import argparse

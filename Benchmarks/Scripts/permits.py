@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Permits shared over Redis, beside a limiter that polls: 50 processes want 8 permits for 50 ms each.
+"""Permits shared over Redis, compared with a polling limiter: 50 processes want 8 permits for 50 ms each.
 
 Each program shows its permits to a judge, by a connection to its socket. The judge counts the permits in use, and which
 process has them. The polling limiter is the recipe of many projects: a script counts up to the limit; when the limit is
@@ -25,7 +25,7 @@ import time
 
 from common import print_machine, print_table
 
-# The permits; for how many seconds one is held; and the worker's lease, in seconds.
+# The number of permits; the time for which one is held, and the worker's lease, in seconds.
 LIMIT, HELD, LEASE = 8, 0.05, 1
 
 
@@ -143,7 +143,7 @@ def measure(name, start, count, seconds):
 
 
 def reuse(start, count, kills):
-  """How long after a program was killed all permits are in use again, in seconds."""
+  """The time from the kill of a program until all permits are in use again, in seconds."""
   with tempfile.TemporaryDirectory() as folder:
     redis = Redis(folder)
     judge = Judge(folder)
@@ -169,7 +169,7 @@ def reuse(start, count, kills):
 
 
 def idle(start, count, seconds):
-  """Commands a second of a program that has used its permits, a lease ago or more."""
+  """The commands per second of a program that used its permits a lease ago or earlier."""
   with tempfile.TemporaryDirectory() as folder:
     redis = Redis(folder)
     judge = Judge(folder)

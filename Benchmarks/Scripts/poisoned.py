@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One URL that always says 503 among many: how much longer the list takes than without it.
+"""One URL among many that always answers 503: how much longer the list takes than without it.
 
 nginx on loopback; each round fetches the list without that URL and with it, in turn, with no retries. Prints the median
 of the rounds' ratios, which should be at most 1.1. A client that pauses the whole host for a single 503 has a
@@ -19,7 +19,7 @@ from common import Server, print_machine
 
 
 class PoisonedServer(Server):
-  """An nginx with one location that always says 503."""
+  """An nginx with one location that always answers 503."""
 
   def __enter__(self):
     super().__enter__()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A list of files from a server that refuses requests above a rate: headgate beside curl, aria2c and wget2.
+"""A list of files from a server that refuses requests above a rate: headgate, curl, aria2c and wget2.
 
 nginx on loopback serves a limited number of requests a second (limit_req), and answers the others with 429 and Retry-
 After. Each tool in turn gets the same list and the same number of connections. The results come from the server's log
@@ -53,7 +53,7 @@ class RefusingServer(Server):
     return self
 
   def arrivals(self):
-    """Time, status and path of each request so far; the log starts anew."""
+    """Time, status and path of each request so far; the log is truncated."""
     time.sleep(0.2)
     with open(self.log) as file:
       lines = [line.split() for line in file]
@@ -74,7 +74,7 @@ def parse():
 
 
 def commands(options, urls, list_file, curl_file):
-  """What a user of each tool would write for a list that meets refusals."""
+  """The usual command of each tool for a list with refusals."""
   n = str(options.parallel)
   return {
     "headgate": [options.headgate, "fetch", "-i", list_file, "-P", ".", "--per-host", n, "--retry", "9", "-q"],

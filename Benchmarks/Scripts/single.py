@@ -34,7 +34,7 @@ def parse():
 
 
 def two_handoffs(program):
-  """Microseconds to another thread and back."""
+  """The microseconds for a hand-off to another thread and back."""
   line = subprocess.run([program, "pingpong", "1"], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
   return 1 / float(dict(pair.split("=", 1) for pair in line.split())["rate"])
 

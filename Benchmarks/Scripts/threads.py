@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Queues, pools, timers and threads beside their peers: each program in turn, row after row, round after round.
+"""Queues, pools, timers and threads, compared with their peers: the programs take turns, for each row of each round.
 
 A program prints one line of name=value pairs about one measurement, after its own warm-up. Nothing is built here: see
 run and Peers/Makefile. A row is printed with the median of its rounds; a ratio is taken within each round, then its
@@ -54,7 +54,7 @@ def parse():
 
 
 def measure(row, peer, notes):
-  """One program once: its figures, or None and a note."""
+  """Runs one program once: its figures, or None and a note."""
   program, arguments = PEERS[peer], row.programs[peer]
   command = program.command(row.part) + arguments
   absent = program.missing(row.part)
@@ -84,7 +84,7 @@ def measure(row, peer, notes):
 
 @contextlib.contextmanager
 def busy_process(wanted):
-  """A process that keeps one processor busy, where it is wanted."""
+  """A process that keeps one processor busy, if requested."""
   if not wanted:
     yield
     return
@@ -97,7 +97,7 @@ def busy_process(wanted):
 
 
 def run(options, peers, chosen):
-  """Each round's figures by row and peer, and what is to be said about them."""
+  """Each round's figures by row and peer, and the notes about them."""
   rounds, notes = [], set()
   for number in range(options.rounds):
     rounds.append({})
@@ -142,7 +142,7 @@ def print_part(part, chosen, peers, rounds):
 
 
 def verdict(gate, rounds):
-  """A line of the table of gates, or None where nothing was measured for it."""
+  """A line of the table of gates, or None if nothing was measured for it."""
   ratios, bases = [], gate.bases
   for r in rounds:
     mine = r.get((gate.key, gate.peer))

@@ -1,4 +1,4 @@
-"""What threads.py measures: the programs, the rows, and the ratios to the peers that Headgate should reach."""
+"""The definitions for threads.py: the programs, the rows, and the ratios to the peers that Headgate should reach."""
 import os
 import shutil
 
@@ -13,7 +13,7 @@ JAVA = ["java", "-Xms1g", "-cp", os.path.join(PEERS_BUILT, "java") + ":" + NETTY
 
 
 class Program:
-  """What a peer is run with, before the arguments of a row; one command, or one for each part."""
+  """The command of a peer, before the arguments of a row; one command, or one for each part."""
 
   def __init__(self, command, needs=None):
     self.commands, self.needs = command, needs
@@ -220,7 +220,7 @@ class AtMost(AtLeast):
 
 
 class Gate:
-  """What a figure should be beside the best of `bases` in the same row, or, without any, as it is."""
+  """The target for a figure: relative to the best of `bases` in the same row, or absolute if there are none."""
 
   def __init__(self, key, bases, limit, figure="rate", peer="headgate"):
     self.key, self.bases, self.limit, self.figure, self.peer = key, bases, limit, figure, peer

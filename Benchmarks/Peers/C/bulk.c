@@ -23,8 +23,8 @@ typedef struct {
 static CURLM *multi;
 static int poller;
 static long long timer_at = -1;                // when curl wants to be called, in milliseconds; -1: never
-static unsigned char registered[MAX_SOCKETS];  // what epoll watches each socket for, 0: nothing
-static unsigned char wanted[MAX_SOCKETS];      // what curl wants to hear of each socket
+static unsigned char registered[MAX_SOCKETS];  // the events that epoll watches for on each socket, 0: none
+static unsigned char wanted[MAX_SOCKETS];      // the events that curl wants for each socket
 
 static long long now_ms(void) {
   struct timespec t;
@@ -56,8 +56,8 @@ static void watch(curl_socket_t s, unsigned char events) {
   registered[s] = events;
 }
 
-// A kept-alive socket leaves curl's interest and comes back with the next request. It stays in epoll meanwhile, which
-// saves two system calls a request; one that speaks while nobody wants it is taken out in the loop.
+// curl stops watching a kept-alive socket and watches it again for the next request. It stays in epoll meanwhile, which
+// saves two system calls per request; a socket with an event that curl does not want is removed in the loop.
 static int on_socket(CURL *easy, curl_socket_t s, int what, void *context, void *assigned) {
   (void)easy, (void)context, (void)assigned;
   if (s >= MAX_SOCKETS) {
@@ -128,8 +128,8 @@ static void collect(const char *url, long requests, long *started, long *ended, 
   }
 }
 
-// Makes `requests` requests with all the transfers and returns how many failed. A turn serves every socket that is
-// ready, then sends all the requests that follow, so that no connection waits for another.
+// Makes `requests` requests with all transfers and returns the number of failures. Each iteration serves every socket
+// that is ready, then sends all following requests, so that no connection waits for another.
 static long run(transfer *transfers, int count, const char *url, long requests) {
   long started = 0, ended = 0, errors = 0;
   int running;
@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfers[i]);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");  // looks in the environment for each request otherwise
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");  // otherwise it reads the environment for each request
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   }
 

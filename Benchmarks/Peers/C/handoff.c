@@ -1,11 +1,11 @@
-// A hand-off between two threads over a futex, and nothing else: what a queue of capacity 1 can at best come to where
-// both threads share a processor. `stream`: one puts numbers into a place for one, the other takes them (an operation
-// is a number). `pingpong`: a number goes to and fro between two such places (an operation is a round trip).
+// Only a hand-off between two threads over a futex: the best that a queue of capacity 1 can reach if both threads share
+// a processor. `stream`: one thread puts numbers into a slot, the other takes them (an operation is a number).
+// `pingpong`: a number goes back and forth between two slots (an operation is a round trip).
 #include "measure.h"
 
 #include <pthread.h>
 
-// The last two are as the first two, and a thread sleeps until that changes.
+// The last two are the first two while a thread sleeps until the state changes.
 enum { EMPTY, FULL, EMPTY_WAITED, FULL_WAITED };
 
 typedef struct {
@@ -16,7 +16,7 @@ typedef struct {
 static place there, back;
 static long operations_asked;
 
-// Waits until the place is `wanted` (EMPTY or FULL); no spinning, so that it is the same everywhere.
+// Waits until the slot is `wanted` (EMPTY or FULL), without spinning, so that it behaves the same everywhere.
 static void await(place *p, uint32_t wanted) {
   for (;;) {
     uint32_t seen = atomic_load_explicit(&p->state, memory_order_acquire);

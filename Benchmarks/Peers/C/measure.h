@@ -1,5 +1,5 @@
-// What the C programs about threads measure with: wall time, processor time, context switches, and a run that is made
-// long enough by trying shorter ones first.
+// The measuring code of the C programs about threads: wall time, processor time, context switches, and a run whose
+// length is determined by shorter ones.
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -34,7 +34,7 @@ static inline void futex_wake(_Atomic uint32_t *word) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-// The process so far: a difference of two of these is what a run used.
+// The usage of the process so far: the difference between two of these is the usage of a run.
 static inline usage usage_now(void) {
   struct rusage u;
   getrusage(RUSAGE_SELF, &u);
@@ -60,8 +60,8 @@ static inline void complain(const char *line) {
   exit(2);
 }
 
-// Runs ever more operations until a run takes a third of `seconds` (that is the warm-up), then as many as should take
-// `seconds`, and prints the line about those. A run that hurried through in less than half the time is made again.
+// Runs growing numbers of operations until a run takes a third of `seconds` (the warm-up), then the number that should
+// take `seconds`, and prints the line for that run. A run that takes less than half the time is repeated.
 static inline void measure(const char *peer, double seconds, void (*run)(long operations)) {
   long operations = 1024;
   usage used;

@@ -1,5 +1,5 @@
-// The thread pool that everyone writes first: a list of tasks under a mutex, a condition variable, a signal for each
-// task. The tasks' numbers are summed with one atomic word; the last one says that all have run.
+// The simplest thread pool: a list of tasks under a mutex, a condition variable, a signal for each task. The tasks'
+// numbers are summed with one atomic word; the last one signals that all have run.
 #include "measure.h"
 
 #include <pthread.h>
@@ -49,7 +49,7 @@ static void add(long number) {
   if (atomic_fetch_add(&sum, number) + number == wanted) sem_post(&done);
 }
 
-// All numbers are above zero, so the sum is what it should be only when each has been added once.
+// All numbers are above zero, so the sum is correct only if each has been added once.
 static void run(long operations) {
   sum = 0;
   wanted = operations * (operations + 1) / 2;

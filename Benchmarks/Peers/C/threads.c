@@ -1,5 +1,5 @@
-// What a thread costs with pthread_create and pthread_join: both calls together; from the call to the new thread's
-// first instruction; the memory that a thread occupies which only waits; the stack that it gets when nobody asks.
+// The cost of a thread with pthread_create and pthread_join: both calls together; the time from the call to the new
+// thread's first instruction; the memory of a thread that only waits; the default stack.
 #include "measure.h"
 
 #include <pthread.h>
@@ -59,7 +59,7 @@ static int ascending(const void *a, const void *b) {
 int main(int argc, char **argv) {
   int count = argc == 3 ? atoi(argv[1]) : 0, idle = argc == 3 ? atoi(argv[2]) : 0;
   if (count < 1 || idle < 1) complain("usage: c-threads COUNT IDLE");
-  // The idle threads first: the stacks that glibc keeps from ended threads would hide their memory.
+  // The idle threads come first: the stacks that glibc keeps from ended threads would hide their memory.
   long bytes = idle_bytes(idle);
   delays = calloc(count, sizeof *delays);
   for (int i = 0; i < count / 10; i++) pthread_join(create(note_start, &delays[i]), NULL);

@@ -1,6 +1,6 @@
 // Go's net/http. Without a flag CONNECTIONS goroutines each make their share of N requests, one after another. With
-// -many each request has a goroutine of its own, up to 1,000 at once, and the transport's MaxConnsPerHost is what
-// holds them to CONNECTIONS.
+// -many each request has its own goroutine, up to 1,000 at once, and the transport's MaxConnsPerHost limits them to
+// CONNECTIONS.
 package main
 
 import (
@@ -31,7 +31,7 @@ func fetch(client *http.Client, url string) bool {
 	return err == nil && response.StatusCode == http.StatusOK && len(body) > 0
 }
 
-// workers makes the requests in `count` goroutines and returns how many failed.
+// workers makes the requests in `count` goroutines and returns the number of failures.
 func workers(client *http.Client, url string, requests, count int) int64 {
 	var group sync.WaitGroup
 	var errors int64
@@ -54,7 +54,7 @@ func workers(client *http.Client, url string, requests, count int) int64 {
 	return errors
 }
 
-// many makes each request in a goroutine of its own and returns how many failed.
+// many makes each request in its own goroutine and returns the number of failures.
 func many(client *http.Client, url string, requests, _ int) int64 {
 	var group sync.WaitGroup
 	var errors int64

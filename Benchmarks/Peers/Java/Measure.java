@@ -4,9 +4,9 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Wall time, processor time, context switches, and a run made long enough by trying shorter ones first. */
+/** Wall time, processor time, context switches, and a run whose length is determined by shorter ones. */
 final class Measure {
-  /** How long a run is repeated before anything counts, so that the compiler has seen it, in seconds. */
+  /** How long a run is repeated before the measurement, so that it is compiled, in seconds. */
   private static final double WARM_UP = 0.6;
 
   private static final com.sun.management.OperatingSystemMXBean SYSTEM =
@@ -14,7 +14,7 @@ final class Measure {
 
   private Measure() {}
 
-  /** What the process has used so far: the difference of two of these is what a run used. */
+  /** The resources that the process has used so far: the difference between two of these is the usage of a run. */
   record Usage(double seconds, double cpu, long switches) {
     static Usage now() {
       return new Usage(System.nanoTime() / 1e9, SYSTEM.getProcessCpuTime() / 1e9, contextSwitches());
@@ -25,12 +25,12 @@ final class Measure {
     }
   }
 
-  /** A run: it does so many operations, notes what it used before its threads end, and returns that. */
+  /** A run: performs a number of operations, records the usage before its threads end, and returns it. */
   interface Run {
     Usage run(long operations) throws Exception;
   }
 
-  /** Warms up, then runs as many operations as should take `seconds`, and prints the line about those. */
+  /** Warms up, then runs as many operations as should take `seconds`, and prints the line for that run. */
   static void measure(String peer, double seconds, Run run) throws Exception {
     long operations = 1024;
     Usage used;
@@ -52,7 +52,7 @@ final class Measure {
         used.seconds, operations / used.seconds / 1e6, used.cpu, used.switches);
   }
 
-  /** The switches of the threads that live now: Java has no getrusage, and the system forgets those that ended. */
+  /** The context switches of the running threads: Java has no getrusage, and those of ended threads are lost. */
   private static long contextSwitches() {
     long sum = 0;
     try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
@@ -68,11 +68,11 @@ final class Measure {
       return Files.readAllLines(status).stream().filter(line -> line.contains("ctxt_switches"))
           .mapToLong(line -> Long.parseLong(line.substring(line.indexOf(':') + 1).strip())).sum();
     } catch (IOException error) {
-      return 0; // a thread of the machine's own that has just ended
+      return 0; // a thread of the virtual machine that has just ended
     }
   }
 
-  /** Ends the process where a result is not what it must be: a figure of a broken run is worth nothing. */
+  /** Exits if a result is wrong: the figures of a faulty run are meaningless. */
   static void check(boolean right) {
     if (right) return;
     System.err.println("Peers: what came is not what was sent");

@@ -18,6 +18,6 @@ public final class Peers {
     } catch (NumberFormatException error) {
       Measure.complain(USAGE);
     }
-    System.exit(0); // the pools' threads live on
+    System.exit(0); // the pools' threads are still running
   }
 }

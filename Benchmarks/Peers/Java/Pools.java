@@ -9,7 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Empty tasks in a pool: one thread submits them, each adds its number to one atomic word, the last says that all ran.
+ * Empty tasks in a pool: one thread submits them, each adds its number to one atomic word, the last signals that all
+ * have run.
  */
 final class Pools {
   private static final AtomicLong SUM = new AtomicLong();
@@ -35,7 +36,7 @@ final class Pools {
     if (SUM.addAndGet(number) == wanted) DONE.release();
   }
 
-  /** All numbers are above zero, so the sum is what it should be only when each has been added once. */
+  /** All numbers are above zero, so the sum is correct only if each has been added once. */
   private static void expect(long operations) {
     SUM.set(0);
     wanted = operations * (operations + 1) / 2;

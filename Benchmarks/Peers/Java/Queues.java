@@ -9,11 +9,11 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.LongStream;
 
 /**
- * Elements moved through a queue. An element is an object here, whatever its size: a number in its box, an object of
- * eight numbers, a new object of one number, one of 1,024 such objects that there are.
+ * Elements moved through a queue. An element is always an object here: a boxed number, an object of eight numbers, a
+ * new object of one number, or one of 1,024 existing objects.
  */
 final class Queues {
-  /** The room of the array that stands in for an unbounded queue. */
+  /** The capacity of the array that replaces an unbounded queue. */
   private static final int STAND_IN = 1 << 20;
 
   private Queues() {}
@@ -27,7 +27,7 @@ final class Queues {
 
     long number(Object element);
 
-    /** After how many numbers they begin anew, if they do. */
+    /** The count after which the numbers restart, if they do. */
     default long cycle() {
       return Long.MAX_VALUE;
     }
@@ -109,7 +109,7 @@ final class Queues {
     };
   }
 
-  /** The work of one thread; the threads of a run stay until their context switches have been counted. */
+  /** The work of one thread; the threads of a run live until their context switches have been counted. */
   private interface Work {
     void run() throws InterruptedException;
   }
@@ -162,7 +162,7 @@ final class Queues {
     return used;
   }
 
-  /** The sum of `count` numbers that begin anew at 0 after each `cycle` of them. */
+  /** The sum of `count` numbers that restart at 0 after every `cycle` of them. */
   private static long sum(long count, long cycle) {
     if (count < cycle) return count * (count - 1) / 2;
     long rest = count % cycle;

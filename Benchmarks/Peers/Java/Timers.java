@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 
-/** Netty's HashedWheelTimer with many timers pending. A program of its own: it needs Netty's jar, the others don't. */
+/** Netty's HashedWheelTimer with many timers pending. A separate program, because only this one needs Netty's jar. */
 public final class Timers {
   private static final TimerTask NEVER = timeout -> Measure.check(false);
   private static final int WARM_UP_ROUNDS = 8;
@@ -22,7 +22,7 @@ public final class Timers {
     } catch (NumberFormatException error) {
       Measure.complain("Timers: a number is not right: " + error.getMessage());
     }
-    System.exit(0); // the wheel's thread lives on
+    System.exit(0); // the wheel's thread is still running
   }
 
   /** The same pseudo-random delays, one to two minutes, as the other programs use. */
@@ -46,8 +46,8 @@ public final class Timers {
   }
 
   /**
-   * With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled,
-   * again and again until SECONDS have gone.
+   * With PENDING timers pending, cancels the oldest eighth of them and schedules as many new ones, repeatedly for
+   * SECONDS.
    */
   private static void rates(int pending, double seconds) {
     HashedWheelTimer wheel = new HashedWheelTimer();

@@ -1,5 +1,5 @@
-// LogLines NUMBER: comes by so many lines of the log whose source is off, each of which would be made of two numbers.
-// What one costs is the difference of two runs (Scripts/log.sh).
+// LogLines NUMBER: executes that many log calls whose source is off, each with two numbers to format. The cost of one
+// is the difference between two runs (Scripts/log.sh).
 import HeadgateThreads
 
 let lines = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 0

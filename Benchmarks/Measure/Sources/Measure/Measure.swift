@@ -7,18 +7,18 @@ import Darwin
 /// The requests that a client makes before the measured ones.
 public let warmUpRequests = 2000
 
-/// The arguments of a bulk client: URL N CONNECTIONS, and before them words that begin with `--`.
+/// The arguments of a bulk client: URL N CONNECTIONS, after options that begin with `--`.
 public struct BulkArguments: Sendable {
-  /// What to request.
+  /// The URL to request.
   public let url: String
   /// How many requests to make after the warm-up.
   public let requests: Int
-  /// The most connections to have open.
+  /// The maximum number of open connections.
   public let connections: Int
-  /// The words that begin with `--`.
+  /// The options that begin with `--`.
   public let options: Set<String>
 
-  /// Reads the command line; ends the process with 2 where it is not right.
+  /// Reads the command line; exits with status 2 if it is invalid.
   public init() {
     let arguments = CommandLine.arguments.filter { !$0.hasPrefix("--") }
     guard arguments.count == 4, let requests = Int(arguments[2]), let connections = Int(arguments[3]),
@@ -33,7 +33,7 @@ public struct BulkArguments: Sendable {
   }
 }
 
-/// Wall time and the process's CPU time since it was made.
+/// Wall time and the process's CPU time since it was created.
 public struct Meter {
   private let started = Usage.now
 
@@ -50,7 +50,7 @@ public struct Meter {
   }
 }
 
-/// Prints a message to the standard error and ends the process with 2.
+/// Prints a message to the standard error and exits with status 2.
 public func complain(_ message: String) -> Never {
   let line = message + "\n"
   _ = line.withCString { write(2, $0, strlen($0)) }

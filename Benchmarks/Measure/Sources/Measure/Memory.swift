@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Memory that the process occupies, in bytes; 0 where the system does not say.
+/// The resident memory of the process in bytes; 0 if the system does not report it.
 public func residentBytes() -> Int {
   #if canImport(Glibc)
   guard let file = fopen("/proc/self/statm", "r") else { return 0 }

@@ -1,11 +1,11 @@
 import Dispatch
 
-/// Runs one task that puts and one that takes, and blocks until both have ended; returns the sum of what was taken.
+/// Runs one task that puts and one that takes, and blocks until both have ended; returns the sum of the elements taken.
 public func moveByTasks(
   put: @escaping @Sendable () async throws -> Void, take: @escaping @Sendable () async throws -> UInt64
 ) -> UInt64 {
   let done = DispatchSemaphore(value: 0)
-  // Written by the one task before its signal, read after the wait for that.
+  // Written by one task before its signal, read after waiting for that signal.
   nonisolated(unsafe) var sum: UInt64 = 0
   Task.detached {
     do { try await put() } catch { complain("a put failed: \(error)") }

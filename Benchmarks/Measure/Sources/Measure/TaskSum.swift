@@ -1,16 +1,17 @@
 import Dispatch
 import Synchronization
 
-/// What the empty tasks of the pools do: each adds its number to one atomic word, the last says that all ran.
+/// The body of the pools' empty tasks: each adds its number to one atomic word, and the last one signals that all have
+/// run.
 ///
-/// All numbers are above zero, so the sum is what it should be only when each has been added once. One for the process,
-/// so that a task's closure holds nothing but its number.
+/// All numbers are above zero, so the sum is correct only if each has been added once. There is one object for the
+/// process, so that a task's closure captures only its number.
 public enum TaskSum {
   @usableFromInline static let sum = Atomic<Int>(0)
   @usableFromInline static let wanted = Atomic<Int>(0)
   @usableFromInline static let done = DispatchSemaphore(value: 0)
 
-  /// What task `number` does.
+  /// The body of task `number`.
   @inlinable
   public static func add(_ number: Int) {
     let after = sum.add(number, ordering: .acquiringAndReleasing).newValue

@@ -2,7 +2,7 @@
 public struct TimerDelays {
   @usableFromInline var state: UInt64 = 1
 
-  /// From the beginning.
+  /// Starts the sequence.
   @inlinable
   public init() {}
 
@@ -14,18 +14,18 @@ public struct TimerDelays {
   }
 }
 
-/// With PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are scheduled,
-/// again and again until SECONDS have gone; prints the rates and the bytes that a waiting timer occupies.
+/// With PENDING timers pending, cancels the oldest eighth of them and schedules as many new ones, repeatedly for
+/// SECONDS; prints the rates and the memory of a pending timer.
 ///
 /// - Parameters:
-///   - schedule: Makes a timer that fires after so many microseconds.
-///   - cancel: Cancels one; true where it will not fire.
+///   - schedule: Creates a timer that fires after a number of microseconds.
+///   - cancel: Cancels a timer; returns true if it will not fire.
 @inlinable
 public func measureTimers<Handle>(
   _ peer: String, pending: Int, seconds: Double, schedule: (Int) throws -> Handle, cancel: (Handle) -> Bool
 ) rethrows {
   var delays = TimerDelays()
-  // Filled before anything counts, so that the array's own pages are not taken for the timers'.
+  // Filled before the measurement, so that the array's own pages are not counted as timers' memory.
   var waiting = [Handle?](repeating: nil, count: pending)
   let before = residentBytes()
   for index in 0..<pending { waiting[index] = try schedule(delays.next()) }
@@ -59,7 +59,7 @@ public func measureTimers<Handle>(
 
 /// Prints how late timers of 1 ms were.
 ///
-/// - Parameter late: Of each, in nanoseconds.
+/// - Parameter late: The lateness of each timer, in nanoseconds.
 public func printLateness(_ peer: String, late: [Int], used: Usage) {
   let sorted = late.sorted()
   func microseconds(_ share: Double) -> Double { Double(sorted[Int(Double(sorted.count) * share)]) / 1e3 }

@@ -4,9 +4,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What the process has used so far; the difference of two of these is what a run used.
+/// The resources that the process has used so far; the difference between two of these is the usage of a run.
 public struct Usage: Sendable {
-  /// Wall time, in seconds since a point that means nothing.
+  /// Wall time, in seconds since an arbitrary point.
   public var seconds: Double
   /// User and system time.
   public var cpu: Double
@@ -23,7 +23,7 @@ public struct Usage: Sendable {
       switches: Int(usage.ru_nvcsw + usage.ru_nivcsw))
   }
 
-  /// What was used after `before`.
+  /// The usage since `before`.
   public func since(_ before: Usage) -> Usage {
     Usage(seconds: seconds - before.seconds, cpu: cpu - before.cpu, switches: switches - before.switches)
   }
@@ -42,8 +42,8 @@ private let ownProcess = RUSAGE_SELF.rawValue
 private let ownProcess = RUSAGE_SELF
 #endif
 
-/// Runs ever more operations until a run takes a third of `seconds` (that is the warm-up), then as many as should take
-/// `seconds`, and prints the line about those. A run that hurried through in less than half the time is made again.
+/// Runs growing numbers of operations until a run takes a third of `seconds` (the warm-up), then the number that should
+/// take `seconds`, and prints the line for that run. A run that takes less than half the time is repeated.
 public func measure<Failure: Error>(_ peer: String, seconds: Double, run: (Int) throws(Failure) -> Void) throws(Failure)
 {
   func timed(_ start: Int, least: Double) throws(Failure) -> (operations: Int, used: Usage) {
@@ -75,7 +75,7 @@ public func printFigures(_ peer: String, operations: Int, used: Usage, _ figures
   print(words.joined(separator: " "))
 }
 
-/// Ends the process where a result is not what it must be: a figure of a broken run is worth nothing.
+/// Exits if a result is wrong: the figures of a faulty run are meaningless.
 @inlinable
 public func check(_ right: Bool, _ what: @autoclosure () -> String = "what came is not what was sent") {
   if !right { complain(what()) }

@@ -55,7 +55,7 @@ func complain(line string) {
 	os.Exit(2)
 }
 
-// check ends the process where a result is not what it must be: a figure of a broken run is worth nothing.
+// check exits if a result is wrong: the figures of a faulty run are meaningless.
 func check(right bool) {
 	if !right {
 		fmt.Fprintln(os.Stderr, "go-threads: what came is not what was sent")
@@ -86,7 +86,7 @@ func (before usage) until(now usage) usage {
 	}
 }
 
-// timed runs ever more operations until a run takes `least` seconds; that run's count and use.
+// timed runs growing numbers of operations until a run takes `least` seconds, and returns that run's count and usage.
 func timed(operations int, least float64, run func(int)) (int, usage) {
 	for {
 		before := usageNow()
@@ -104,7 +104,7 @@ func timed(operations int, least float64, run func(int)) (int, usage) {
 }
 
 // measure warms up until a run takes a third of `seconds`, then runs as many operations as should take `seconds`, and
-// prints the line about those. A run that hurried through in less than half the time is made again.
+// prints the line for that run. A run that takes less than half the time is repeated.
 func measure(peer string, seconds float64, run func(int)) {
 	tried, used := timed(1024, seconds/3, run)
 	operations := int(float64(tried)*seconds/used.seconds)/4*4 + 4

@@ -8,8 +8,8 @@ var (
 	done   = make(chan struct{}, 1)
 )
 
-// add is what a task does: the last one says that all ran. All numbers are above zero, so the sum is what it should be
-// only when each has been added once.
+// add is the body of a task: the last one signals that all have run. All numbers are above zero, so the sum is correct
+// only if each has been added once.
 func add(number int64) {
 	if sum.Add(number) == wanted.Load() {
 		done <- struct{}{}

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// standIn is the room of the channel that stands in for an unbounded one, which Go does not have.
+// standIn is the capacity of the channel that replaces an unbounded one, which Go does not have.
 const standIn = 1 << 20
 
 type wide [8]uint64
 
-// The loops are written out for each element, so that no call through a pointer stands between them and the channel.
+// The loops are written out for each element type, so that there is no call through a pointer for each element.
 
 func putWords(c chan<- uint64, first, step, count uint64) {
 	for i := uint64(0); i < count; i++ {
@@ -49,7 +49,7 @@ func putNew(c chan<- *uint64, first, step, count uint64) {
 
 const cycle = 1024
 
-// shared are the objects of which putShared puts one after another.
+// shared are the objects that putShared puts one after another.
 var shared [cycle]*uint64
 
 func init() {
@@ -99,7 +99,7 @@ func stream[T any](
 	check(sum == sumOf(count, cycle))
 }
 
-// sumOf is the sum of `count` numbers that begin anew at 0 after each `cycle` of them.
+// sumOf is the sum of `count` numbers that restart at 0 after every `cycle` of them.
 func sumOf(count, cycle uint64) uint64 {
 	if count < cycle {
 		return count * (count - 1) / 2

@@ -32,8 +32,8 @@ func heapBytes() uint64 {
 	return stats.HeapAlloc
 }
 
-// timerRates: with PENDING timers waiting, the eighth of them that has waited longest is cancelled and as many are
-// scheduled, again and again until SECONDS have gone.
+// timerRates: with PENDING timers pending, cancels the oldest eighth of them and schedules as many new ones, repeatedly
+// for SECONDS.
 func timerRates(pending int, seconds float64) {
 	random := delays(1)
 	waiting := make([]*time.Timer, pending)

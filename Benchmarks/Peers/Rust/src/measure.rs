@@ -1,4 +1,4 @@
-//! Wall time, processor time, context switches, and a run made long enough by trying shorter ones first.
+//! Wall time, processor time, context switches, and a run whose length is determined by shorter ones.
 use std::time::Instant;
 
 struct Usage {
@@ -20,8 +20,8 @@ impl Usage {
     }
 }
 
-/// Runs ever more operations until a run takes a third of `seconds` (that is the warm-up), then as many as should take
-/// `seconds`, and prints the line about those. A run that hurried through in less than half the time is made again.
+/// Runs growing numbers of operations until a run takes a third of `seconds` (the warm-up), then the number that should
+/// take `seconds`, and prints the line for that run. A run that takes less than half the time is repeated.
 pub fn measure(peer: &str, seconds: f64, run: impl Fn(u64)) {
     let timed = |mut operations: u64, least: f64| loop {
         let before = Usage::now();
@@ -52,7 +52,7 @@ pub fn complain(line: &str) -> ! {
     std::process::exit(2)
 }
 
-/// Ends the process where a result is not what it must be: a figure of a broken run is worth nothing.
+/// Exits if a result is wrong: the figures of a faulty run are meaningless.
 pub fn check(right: bool) {
     if !right {
         eprintln!("rust-threads: the elements that came are not those that were sent");

@@ -1,4 +1,5 @@
-//! Empty tasks in a pool: one thread submits them, each adds its number to one atomic word, the last says that all ran.
+//! Empty tasks in a pool: one thread submits them, each adds its number to one atomic word, the last signals that all
+//! have run.
 use crate::measure::{complain, measure};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -29,7 +30,7 @@ fn add(number: u64) {
     }
 }
 
-/// All numbers are above zero, so the sum is what it should be only when each has been added once.
+/// All numbers are above zero, so the sum is correct only if each has been added once.
 fn run(operations: u64, submit: impl Fn(u64)) {
     SUM.store(0, Ordering::Relaxed);
     WANTED.store(operations * (operations + 1) / 2, Ordering::Release);

@@ -1,6 +1,6 @@
-//! Elements moved through a channel: `stream`, T threads send and T receive; `pingpong`, one element at a time goes to
-//! and fro between two threads over two channels. Each element is made by its sender and read by its receiver: a word,
-//! eight words, a new object (a Box), or one of 1,024 counted objects that there are (an Arc).
+//! Elements moved through a channel: `stream`, T threads send and T receive; `pingpong`, one element at a time goes
+//! back and forth between two threads over two channels. Each element is created by its sender and read by its
+//! receiver: a word, eight words, a new object (a Box), or one of 1,024 existing counted objects (an Arc).
 use crate::measure::{check, complain, measure};
 use std::sync::Arc;
 use std::thread;
@@ -12,9 +12,9 @@ pub struct Shape {
     pub seconds: f64,
 }
 
-/// What is moved: made of a number, and read to the last word.
+/// An element: created from a number, and read completely.
 trait Element: Send + 'static {
-    /// After how many numbers they begin anew, if they do.
+    /// The count after which the numbers restart, if they do.
     const CYCLE: u64 = u64::MAX;
     fn new(number: u64) -> Self;
     fn number(&self) -> u64;
@@ -152,7 +152,7 @@ fn stream<T: Element, S: Sender<T>, R: Receiver<T>>(operations: u64, threads: u6
     check(sum == sum_of(count, T::CYCLE));
 }
 
-/// The sum of `count` numbers that begin anew at 0 after each `cycle` of them.
+/// The sum of `count` numbers that restart at 0 after every `cycle` of them.
 fn sum_of(count: u64, cycle: u64) -> u64 {
     let of_first = |count: u64| count * count.saturating_sub(1) / 2;
     if count < cycle {

@@ -5,9 +5,9 @@ import Measure
 
 /// Fetches one URL many times through the dispatcher, whose queue holds the excess: `[OPTIONS] URL N CONNECTIONS`.
 ///
-/// `--async`: by tasks of a group, in the place of callbacks. `--executor`: by such tasks on the dispatcher's executor.
-/// `--one`: one request after another, each waited for by who asked: a thread, or a task.
-/// `--all`: with an observer, the log source on, and a deadline and a priority for each request.
+/// `--async`: with tasks of a group instead of callbacks. `--executor`: with such tasks on the dispatcher's executor.
+/// `--one`: one request after another; the submitting thread or task waits for each. `--all`: with an observer, the log
+/// source on, and a deadline and a priority for each request.
 @main
 struct BulkBenchmark {
   static func main() throws {
@@ -18,7 +18,7 @@ struct BulkBenchmark {
     Extras.dropLines()
     let extras = Extras(on: withAll)
     let limits = try GateLimits(endPoint: EndPointLimits(requests: arguments.connections))
-    // As with the peers, no compressed body is asked for.
+    // As with the peers, compression is not requested.
     var configuration = CurlTransport.Configuration()
     configuration.acceptsCompression = false
     let transport = try CurlTransport(configuration: configuration)
@@ -51,7 +51,7 @@ struct BulkBenchmark {
 
   typealias Request = @Sendable (Int) throws -> DispatchRequest
 
-  /// Submits all at once and waits for the last. Returns how many failed.
+  /// Submits all at once and waits for the last. Returns the number of failures.
   static func fetch(
     _ count: Int, _ dispatcher: URLDispatcher, _ request: Request
   ) throws -> Int {

@@ -7,9 +7,9 @@ import Measure
 ///
 ///     Dispatching [N [plain | all | turns [THREADS]]]
 ///
-/// `plain`, unless said, uses nothing beside the requests; `all` has an observer, the log source on, and each request a
-/// deadline and a priority. `turns` makes seven rounds of both, one after the other, and prints the ratio. Two threads,
-/// unless said; with one, callgrind counts the same each time.
+/// `plain`, the default, only sends requests; `all` adds an observer, the log source, and a deadline and a priority for
+/// each request. `turns` runs seven alternating rounds of both, and prints the ratio. The default is two threads; with
+/// one, callgrind's counts are reproducible.
 @main
 struct DispatchingBenchmark {
   static func main() throws {
@@ -27,16 +27,16 @@ struct DispatchingBenchmark {
     meter.report(client: "headgate-dispatch-\(mode)", count: ("operations", count), errors: errors)
   }
 
-  /// Returns how many failed.
+  /// Returns the number of failures.
   static func run(_ count: Int, _ threads: Int, withAll: Bool) throws -> Int {
     let extras = Extras(on: withAll)
     let dispatcher = URLDispatcher(transport: NoTransport(), observers: extras.observers)
-    // Each thread's own, made one after the other as threads would that make them themselves.
+    // Each thread has its own, created one after the other, as if by the threads themselves.
     let requests = try (0..<threads).map { thread in
       try stride(from: thread, to: 100, by: threads).map { try extras.request("http://host\($0)/", $0) }
     }
     let each = count / threads
-    // One for each thread: a count that all share would be what takes most of their time.
+    // One for each thread: a shared count would take most of their time.
     let tallies = (0..<threads).map { _ in Tally(each) }
     DispatchQueue.concurrentPerform(iterations: threads) { thread in
       let (own, tally) = (requests[thread], tallies[thread])

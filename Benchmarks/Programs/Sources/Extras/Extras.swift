@@ -4,27 +4,27 @@ import Logging
 import Measure
 import Synchronization
 
-/// What a program may have in use beside its requests: an observer, the log's source, and for each request a deadline and
-/// a priority. All of it is as cheap as the program's side can be, so what is measured is Headgate's.
+/// Features that a program may use in addition: an observer, the log source, and for each request a deadline and a
+/// priority. The program's side of each is as cheap as possible, so that Headgate's side is measured.
 public final class Extras: Sendable {
   private static let priorities: [RequestPriority] = [.background, .low, .normal, .high, .urgent]
 
   private let isOn: Bool
   private let counter = CountingObserver()
 
-  /// Turns the source on, or off. Before the first one lines have to be dropped: see ``dropLines()``.
+  /// Turns the source on, or off. Call ``dropLines()`` before the first use.
   public init(on isOn: Bool) {
     self.isOn = isOn
     if isOn { HeadgateLog.enable(.dispatcher) } else { HeadgateLog.disableAll() }
   }
 
-  /// Has swift-log drop every line. Once in a process.
+  /// Makes swift-log drop every line. Call it once in a process.
   public static func dropLines() { LoggingSystem.bootstrap { _ in DroppingHandler() } }
 
-  /// For the dispatcher.
+  /// The observers for the dispatcher.
   public var observers: [any DispatchObserver] { isOn ? [counter] : [] }
 
-  /// A request with what is in use; `number` gives it one of the priorities.
+  /// A request with these features; `number` determines its priority.
   public func request(_ url: String, _ number: Int) throws -> DispatchRequest {
     var request = try DispatchRequest(url)
     guard isOn else { return request }
@@ -33,14 +33,14 @@ public final class Extras: Sendable {
     return request
   }
 
-  /// Ends the process with 2 unless so many requests have ended for the observer.
+  /// Exits with status 2 unless the observer has seen this many requests end.
   public func check(_ count: Int) {
     let heard = counter.ended
     guard !isOn || heard == count else { complain("the observer has heard of \(heard), not of \(count)") }
   }
 }
 
-/// Takes every line, and drops it.
+/// Drops every line.
 private struct DroppingHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.trace
@@ -53,7 +53,7 @@ private struct DroppingHandler: LogHandler {
   func log(event: LogEvent) {}
 }
 
-/// Hears of every request, and counts those that end.
+/// Observes every request, and counts those that end.
 private final class CountingObserver: DispatchObserver, RequestObserver {
   private let counted = Atomic<Int>(0)
 

@@ -1,9 +1,9 @@
 import HeadgateFlow
 import Measure
 
-/// The combinators beside a task group written by hand: `Flow hand|headgate all|first CHILDREN ROUNDS`. The
-/// children do nothing, so that only the combinator is measured. What is written by hand does the same: results in the
-/// order of the functions, every failure kept, the rest cancelled when it is decided.
+/// The combinators, compared with a hand-written task group: `Flow hand|headgate all|first CHILDREN ROUNDS`. The
+/// children do nothing, so that only the combinator is measured. The hand-written group does the same: it returns
+/// results in the order of the functions, keeps every failure, and cancels the rest when the result is decided.
 @main
 struct FlowBenchmark {
   typealias Function = @Sendable () async throws -> Int

@@ -1,8 +1,8 @@
 import HeadgateThreads
 import Measure
 
-/// Empty tasks in a pool, submitted by one thread: `Pools execute|submit THREADS SECONDS`. `execute` is told nothing of
-/// its tasks' ends, `submit` keeps a handle of each and waits for all of them.
+/// Empty tasks in a pool, submitted by one thread: `Pools execute|submit THREADS SECONDS`. `execute` is not notified of
+/// the tasks' ends; `submit` keeps a handle for each task and waits for all of them.
 @main
 struct PoolsBenchmark {
   static func main() throws {

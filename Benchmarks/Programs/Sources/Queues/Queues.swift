@@ -1,11 +1,12 @@
 import HeadgateThreads
 import Measure
 
-/// Elements moved through a blocking queue, as its arguments say: stream|pingpong|tasks CAPACITY|unbounded THREADS
-/// 8|64|new|shared SECONDS.
+/// Elements moved through a blocking queue. Arguments: stream|pingpong|tasks CAPACITY|unbounded THREADS 8|64|new|shared
+/// SECONDS.
 ///
-/// `stream`: so many threads put and as many take; `tasks`: one task puts and one takes; `pingpong`: one element at a time
-/// goes to and fro between two threads over two queues. Each element is made by the thread that puts it and read by the one that takes it.
+/// `stream`: THREADS threads put and as many take; `tasks`: one task puts and one takes; `pingpong`: one element at a
+/// time goes back and forth between two threads over two queues. Each element is created by the thread that puts it and
+/// read by the one that takes it.
 @main
 struct QueuesBenchmark {
   static func main() throws {
@@ -86,7 +87,7 @@ struct QueuesBenchmark {
   }
 }
 
-/// What is measured, as the arguments say it.
+/// The measurement that the arguments specify.
 struct Shape: Sendable {
   var name: String
   /// Nil for a queue without a limit.
@@ -99,9 +100,9 @@ struct Shape: Sendable {
   }
 }
 
-/// What is moved: made of a number, and read to the last word.
+/// An element: created from a number, and read completely.
 protocol Numbered: Sendable {
-  /// After how many numbers they begin anew, if they do.
+  /// The count after which the numbers restart, if they do.
   static var cycle: UInt64 { get }
   init(number: UInt64)
   var number: UInt64 { get }
@@ -110,7 +111,7 @@ protocol Numbered: Sendable {
 extension Numbered {
   static var cycle: UInt64 { .max }
 
-  /// The sum of the numbers of so many elements.
+  /// The sum of the numbers of this many elements.
   static func sum(of count: UInt64) -> UInt64 {
     func ofFirst(_ count: UInt64) -> UInt64 { count == 0 ? 0 : count * (count - 1) / 2 }
     return count < cycle ? ofFirst(count) : count / cycle * ofFirst(cycle) + ofFirst(count % cycle)
@@ -129,13 +130,13 @@ struct Wide: Numbered {
   var number: UInt64 { words.0 * words.7 }
 }
 
-/// An object of its own for each element.
+/// A new object for each element.
 final class New: Numbered {
   let number: UInt64
   init(number: UInt64) { self.number = number }
 }
 
-/// One of 1,024 objects that there are.
+/// One of 1,024 existing objects.
 struct Shared: Numbered {
   static let cycle: UInt64 = 1024
   private static let objects = (0..<cycle).map { New(number: $0) }

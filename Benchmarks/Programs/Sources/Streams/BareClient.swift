@@ -5,8 +5,7 @@ import Measure
 import FoundationNetworking
 #endif
 
-/// URLSession as it is, held to a number of connections: requests beyond it wait in its own queue, streams and others
-/// alike.
+/// Plain URLSession, limited to a number of connections: further requests, including streams, wait in its own queue.
 final class BareClient: Sendable {
   private let session: URLSession
 

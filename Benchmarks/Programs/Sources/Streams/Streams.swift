@@ -4,11 +4,12 @@ import HeadgateOrigin
 import Measure
 import Synchronization
 
-/// Short requests, four at a time, beside streams that fill the long lane: `Streams STREAMS REQUESTS ROUNDS`. Each round
-/// measures without streams and with them, and prints medians and 99th percentiles of one request, with their ratios.
+/// Short requests, four at a time, during streams that fill the long lane: `Streams STREAMS REQUESTS ROUNDS`. Each
+/// round measures without streams and with them, and prints medians and 99th percentiles of one request, with their
+/// ratios.
 ///
-/// First beside so many idle streams; then beside streams of 200 ms, twelve of which are wanted at any time while the
-/// end-point tolerates eight connections, and the same with a bare client that is held to eight connections.
+/// First during STREAMS idle streams; then during streams of 200 ms, twelve of which are requested at any time while
+/// the end-point allows eight connections, and the same with a plain client that is limited to eight connections.
 @main
 struct StreamsBenchmark {
   static func main() async throws {
@@ -22,12 +23,12 @@ struct StreamsBenchmark {
       try await lanes(origin, streams: withStreams ? 12 : 0, requests)
     }
     try await compare("bare URLSession, 12 streams wanted, 8 connections", rounds) { withStreams in
-      // Few: each of them may wait for a stream's end.
+      // Few, because each of them may wait for the end of a stream.
       try await bare(origin, streams: withStreams ? 12 : 0, withStreams ? 100 : requests)
     }
   }
 
-  /// Takes turns, and prints the medians over the rounds.
+  /// Alternates between both, and prints the medians over the rounds.
   static func compare(_ what: String, _ rounds: Int, _ run: @Sendable (Bool) async throws -> Latencies) async throws {
     var pairs: [(without: Latencies, with: Latencies)] = []
     for _ in 0..<rounds { pairs.append((try await run(false), try await run(true))) }
@@ -85,7 +86,7 @@ struct StreamsBenchmark {
     return latencies
   }
 
-  /// Runs a measurement while so many tasks make streams, one after another each.
+  /// Runs a measurement while this many tasks create streams, each of them one after another.
   static func beside(
     _ streams: Int, stream: @escaping @Sendable () async throws -> Void,
     measured: @Sendable () async throws -> Latencies
@@ -93,7 +94,7 @@ struct StreamsBenchmark {
     let isOver = Flag()
     return try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<streams { group.addTask { while !isOver.isSet { try await stream() } } }
-      // Until the streams have taken what they get.
+      // Waits until the streams hold all the places that they can get.
       if streams > 0 { try await Task.sleep(for: .milliseconds(300)) }
       let latencies = try await measured()
       isOver.set()
@@ -106,7 +107,7 @@ struct StreamsBenchmark {
     guard try await dispatcher.data(for: url).statusCode == 200 else { complain("no 200") }
   }
 
-  /// Four at a time, after as many as warm up.
+  /// Sends the requests four at a time, after a warm-up.
   static func shortRequests(
     _ requests: Int, _ request: @escaping @Sendable () async throws -> Void
   ) async throws -> Latencies {
@@ -128,7 +129,7 @@ struct StreamsBenchmark {
   }
 }
 
-/// What requests took, in microseconds.
+/// The durations of requests, in microseconds.
 struct Latencies {
   let median: Double
   /// The 99th percentile.

@@ -2,16 +2,16 @@ import Dispatch
 import HeadgateThreads
 import Measure
 
-/// What a thread costs: spawn and join together; from the call to the body's first instruction; the memory of a thread
-/// that only waits; the stack that it gets when none is asked for: `ThreadCosts COUNT IDLE`. C/threads.c of the peers is
-/// the same for pthread_create.
+/// The cost of a thread: spawn and join together; the time from the call to the body's first instruction; the memory of
+/// a thread that only waits; the default stack: `ThreadCosts COUNT IDLE`. The peers' C/threads.c is the same for
+/// pthread_create.
 @main
 struct ThreadCostsBenchmark {
   static func main() throws {
     let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
     guard numbers.count == 2, numbers[0] > 0, numbers[1] > 0 else { complain("usage: ThreadCosts COUNT IDLE") }
     let count = numbers[0]
-    // The idle threads first: the stacks that the system keeps from ended threads would hide their memory.
+    // The idle threads come first: the stacks that the system keeps from ended threads would hide their memory.
     let (bytes, stack) = try idleThreads(numbers[1])
     for _ in 0..<(count / 10) { _ = try startDelay() }
     var delays: [Int] = []
@@ -30,13 +30,13 @@ struct ThreadCostsBenchmark {
       ])
   }
 
-  /// Spawns and joins one thread; the nanoseconds from the call to its first instruction.
+  /// Spawns and joins one thread, and returns the nanoseconds from the call to its first instruction.
   static func startDelay() throws -> Int {
     let called = monotonicNanoseconds()
     return try ManagedThread.spawn { monotonicNanoseconds() }.join() - called
   }
 
-  /// What each of `count` threads occupies that wait in `park`, and the size of a stack.
+  /// The memory of each of `count` threads that wait in `park`, and the size of a stack.
   static func idleThreads(_ count: Int) throws -> (bytes: Int, stack: Int) {
     let waiting = DispatchSemaphore(value: 0)
     var threads: [ManagedThread<Void, WaitError>] = []

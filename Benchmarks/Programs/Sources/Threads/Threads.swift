@@ -8,7 +8,7 @@ import Darwin
 #endif
 
 /// How many threads the process has while N requests wait at one end-point, once a second for S seconds: `Threads N S`.
-/// `gcdthreads` of the peers is the same for as many blocking calls given to libdispatch.
+/// The peers' `gcdthreads` is the same for blocking calls on libdispatch.
 @main
 struct ThreadsBenchmark {
   static func main() throws {
@@ -36,7 +36,7 @@ struct ThreadsBenchmark {
   }
 }
 
-/// Answers nothing, ever.
+/// Never answers.
 struct SilentTransport: Transport {
   func start(_ exchange: Exchange, events: any ExchangeEvents) -> any ExchangeControl { Nothing() }
 

@@ -48,7 +48,7 @@ struct TimersBenchmark {
     var delays = TimerDelays()
     for _ in 0..<pending { try timer(.now + .microseconds(delays.next())) {} }
     let fired = DispatchSemaphore(value: 0)
-    // Written by the timer thread before it signals, read by this thread after it waited.
+    // Written by the timer thread before it signals, read by this thread after its wait.
     nonisolated(unsafe) var late: [Int] = []
     let start = Usage.now
     for _ in 0..<count {

@@ -2,8 +2,8 @@ import HeadgateDispatch
 import Measure
 import Synchronization
 
-/// One thread, callback form: W requests wait at one end-point while N more pass through. Run under callgrind, with two
-/// values of N, the difference is the instructions of a request: `Waiting W N`.
+/// One thread, callback form: W requests wait at one end-point while N more pass through. Under callgrind, the
+/// difference between two values of N is the number of instructions of a request: `Waiting W N`.
 @main
 struct WaitingBenchmark {
   static func main() throws {
@@ -15,7 +15,7 @@ struct WaitingBenchmark {
     let before = residentBytes()
     for _ in 0..<(numbers[0] + 6) { dispatcher.dispatchShort(request) { _ in } }
     let after = residentBytes()
-    // Each turn ends one and submits one: as many wait as before.
+    // Each round ends one request and submits one, so the number of waiting requests stays the same.
     for _ in 0..<numbers[1] {
       transport.endOne()
       dispatcher.dispatchShort(request) { _ in }
@@ -25,8 +25,8 @@ struct WaitingBenchmark {
   }
 }
 
-/// Holds its exchanges until it is told to end the eldest. Used by one thread.
-// Unchecked: only the main thread touches it.
+/// Holds its exchanges until the oldest is ended explicitly. Used by one thread.
+// Unchecked: only the main thread accesses it.
 final class HeldTransport: Transport, @unchecked Sendable {
   private var held: [any ExchangeEvents] = []
   private var first = 0

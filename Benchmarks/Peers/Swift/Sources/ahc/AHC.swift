@@ -1,4 +1,5 @@
-// async-http-client, its async interface: one worker a connection, each making its share one request after another.
+// async-http-client, its async interface: one worker per connection, each making its share of the requests, one after
+// another.
 import AsyncHTTPClient
 import Measure
 import NIOCore
@@ -17,7 +18,7 @@ struct AHC {
     try await client.shutdown()
   }
 
-  /// Makes the requests and returns how many failed.
+  /// Makes the requests and returns the number of failures.
   static func run(_ requests: Int, _ arguments: BulkArguments, _ client: HTTPClient) async -> Int {
     await withTaskGroup(of: Int.self) { group in
       for worker in 0..<arguments.connections {

@@ -1,4 +1,4 @@
-// How Dispatch's global queue meets blocking calls: K of them wait on a semaphore while the process's threads are
+// How Dispatch's global queue handles blocking calls: K of them wait on a semaphore while the process's threads are
 // counted once a second for T seconds. Linux only: the count is read from /proc.
 import Dispatch
 import Foundation
@@ -20,7 +20,7 @@ struct GCDThreads {
       DispatchQueue.global().async(group: group) { gate.wait() }
     }
     for second in 0...seconds {
-      // A semaphore of nobody's as an alarm clock: the main thread waits until the second is due.
+      // A semaphore that is never signalled, as a timer: the main thread waits until the next second.
       _ = DispatchSemaphore(value: 0).wait(timeout: start + .seconds(second))
       print("\(second),\(threadCount())")
     }

@@ -1,5 +1,5 @@
 // Foundation's OperationQueue as a limiter of each end-point: two threads submit N empty operations (first argument,
-// 1,000,000 unless given) round-robin to 50 queues each, each of which runs at most 6 at once.
+// default 1,000,000), each of them round-robin to 50 queues that run at most 6 at once.
 import Foundation
 import Measure
 
@@ -9,7 +9,7 @@ struct OperationQueueBulk {
     let operations = CommandLine.arguments.count > 1 ? Int(CommandLine.arguments[1]) ?? 0 : 1_000_000
     guard operations > 0 else { complain("usage: \(CommandLine.arguments[0]) [OPERATIONS]") }
     let submitters = 2
-    // Each submitter's own, made one after the other.
+    // Each submitter has its own, created one after the other.
     let queues = (0..<submitters).map { _ in
       (0..<100 / submitters).map { _ in
         let queue = OperationQueue()

@@ -1,5 +1,5 @@
-// Empty tasks by Swift's other pools: NIOThreadPool, and libdispatch's global queue, which has a thread for each
-// processor and can't be told how many. `pools nio|dispatch THREADS SECONDS`.
+// Empty tasks in Swift's other pools: NIOThreadPool, and libdispatch's global queue, which has a thread for each
+// processor; that number can't be set. `pools nio|dispatch THREADS SECONDS`.
 import Dispatch
 import Measure
 import NIOPosix

@@ -1,6 +1,6 @@
-// Elements from one task to another by what Swift's tasks have for it: swift-async-algorithms' AsyncChannel, with a buffer
-// behind it where there is a capacity, and AsyncStream, which has no limit that makes a producer wait.
-// `queues channel CAPACITY SECONDS`, `queues stream unbounded SECONDS`.
+// Elements from one task to another, with swift-async-algorithms' AsyncChannel, followed by a buffer if there is a
+// capacity, and with AsyncStream, which never makes a producer wait. `queues channel CAPACITY SECONDS`,
+// `queues stream unbounded SECONDS`.
 import AsyncAlgorithms
 import Measure
 

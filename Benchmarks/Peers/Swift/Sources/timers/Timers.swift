@@ -1,5 +1,5 @@
-// Swift's other timers: DispatchSourceTimer on a serial queue, and Task.sleep, each as one writes it without more
-// thought; -strict asks for the least lateness that it can be asked for. `timers dispatch rates PENDING SECONDS`,
+// Swift's other timers: DispatchSourceTimer on a serial queue, and Task.sleep, each in its simplest form; -strict
+// requests the smallest possible lateness. `timers dispatch rates PENDING SECONDS`,
 // `timers dispatch|dispatch-strict|task|task-strict lateness PENDING COUNT`.
 import Dispatch
 import Measure
@@ -48,7 +48,7 @@ struct Timers {
     var delays = TimerDelays()
     let waiting = (0..<pending).map { _ in timer(queue, microseconds: delays.next()) {} }
     let fired = DispatchSemaphore(value: 0)
-    // Written by the queue before it signals, read by this thread after it waited.
+    // Written by the queue before it signals, read by this thread after its wait.
     nonisolated(unsafe) var late: [Int] = []
     let start = Usage.now
     for _ in 0..<count {

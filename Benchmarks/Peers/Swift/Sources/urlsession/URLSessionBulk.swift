@@ -1,5 +1,5 @@
-// Foundation's URLSession: one worker a connection, each making its share one request after another. No cache and no
-// cookies, so that each request reaches the server.
+// Foundation's URLSession: one worker per connection, each making its share of the requests, one after another. No
+// cache and no cookies, so that each request reaches the server.
 import Foundation
 import Measure
 
@@ -23,7 +23,7 @@ struct URLSessionBulk {
     session.invalidateAndCancel()
   }
 
-  /// Makes the requests and returns how many failed.
+  /// Makes the requests and returns the number of failures.
   static func run(_ requests: Int, _ arguments: BulkArguments, _ session: URLSession) async -> Int {
     await withTaskGroup(of: Int.self) { group in
       for worker in 0..<arguments.connections {
