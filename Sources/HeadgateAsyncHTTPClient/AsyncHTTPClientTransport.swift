@@ -21,11 +21,11 @@ import NIOSSL
 /// permit, and never ends one by itself. It speaks HTTP/1.1. No proxy is used, even if the environment names one.
 ///
 /// Limitations of async-http-client: Its connections to an end-point, including idle ones, keep to the end-point's
-/// limit, except that two sockets may be open for a moment for a name with both kinds of addresses, and that
+/// limit, except that two sockets may be open for a moment for a name with IPv4 and IPv6 addresses, and that
 /// connections made under an old limit stay until their requests have ended. `connectTimeout` ends a request, but not
 /// the connection attempt (``Configuration/connectTimeout`` does). Name look-up, connection and TLS handshake are one
-/// phase with one time. If no connection can be made, all requests waiting for one to that end-point fail. A server
-/// is never asked before a body is sent: a request whose `expectsContinue` is true is refused. Compressed bodies
+/// phase with one time. If no connection can be made, all requests waiting for one to that end-point fail.
+/// `Expect: 100-continue` is not supported: a request whose `expectsContinue` is true is refused. Compressed bodies
 /// (gzip, deflate) are always decompressed; in memory, one read of the socket may grow a thousandfold.
 public final class AsyncHTTPClientTransport: Transport {
   /// The settings of a transport.

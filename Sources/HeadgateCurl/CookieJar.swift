@@ -13,7 +13,7 @@ import Musl
 /// Cookies that servers set, sent back with later requests. Enabled by the `cookies` property of a transport's
 /// configuration.
 ///
-/// libcurl stores them, by the rules of RFC 6265 and the public suffix list, if it was built with that. A jar may
+/// libcurl stores them, by the rules of RFC 6265, and with the public suffix list if it was built with that. A jar may
 /// serve several transports and all of their loops; it has its own lock. A request with a `Cookie` field of its own
 /// sends that in addition. Servers behind Unix-domain sockets neither set nor receive cookies, because all have the
 /// host `localhost`.

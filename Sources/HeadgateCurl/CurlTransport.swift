@@ -103,9 +103,10 @@ public final class CurlTransport: Transport {
     ])
   }
 
-  /// An executor that runs tasks on the transport's threads, between the turns that serve their sockets. With several
-  /// threads, a task stays on the thread that resumes it, which belongs to the end-point whose response it awaited;
-  /// tasks from other threads start on the first one. After the transport's end, jobs run on the global executor.
+  /// An executor that runs tasks on the transport's threads, between the iterations that serve their sockets. With
+  /// several threads, a task stays on the thread that resumes it, which belongs to the end-point whose response it
+  /// awaited; tasks from other threads start on the first one. After the transport's end, jobs run on the global
+  /// executor.
   public var taskExecutor: (any TaskExecutor)? { executor }
 
   /// Starts an exchange; immediately if called on the thread of its end-point.

@@ -58,7 +58,7 @@ public struct FlowError: HeadgateError {
   /// The name of its ``code-swift.property``.
   public var codeName: String { code.description }
 
-  /// The decisive error; otherwise the error of the source of elements or bytes, or of the place of delivery. Nil if
+  /// The decisive error; otherwise the error of the source of elements or bytes, or of the delivery target. Nil if
   /// there is none.
   public var underlyingError: (any Error)? { failure ?? obstacle }
 
@@ -99,7 +99,7 @@ extension FlowError {
     public static let failed = Code("failed", "it failed", "see the failure")
     /// All functions failed: see ``FlowError/failures``.
     public static let allFailed = Code("all_failed", "all failed", "see the failures")
-    /// So many functions failed that the remaining ones could not suffice.
+    /// So many functions failed that too few are left for the quorum.
     public static let quorumMissed = Code(
       "quorum_missed", "too few can still succeed", "see the failures, or require fewer successes")
     /// A callback function released its completion without calling it, so no answer can arrive any more.
@@ -130,7 +130,7 @@ extension FlowError {
     /// The file is shorter than it was at the start.
     public static let sourceShrank = Code(
       "source_shrank", "the file became shorter while it was sent", "send it again when no program writes to it")
-    /// The place of delivery no longer accepts anything: the loop has stopped, or the pool was disposed of.
+    /// The delivery target accepts no more calls: the loop has stopped, or the pool was disposed of.
     public static let undeliverable = Code(
       "undeliverable", "the delivery target no longer accepts calls",
       "keep the loop or pool alive as long as its work")

@@ -14,7 +14,7 @@ import Tracing
 /// |-- waiting    internal  for a permit
 /// |-- exchange   internal  each time that it is sent: connecting, request, response
 /// |-- backoff    internal  before another attempt
-/// |-- intercepting internal while interceptors prepare it, or look at a response
+/// |-- intercepting internal while interceptors prepare it, or review a response
 /// `-- exchange
 /// ```
 ///

@@ -2,9 +2,9 @@ import HeadgateThreads
 
 /// A scripted HTTP/1.1 server on the loopback interface that counts open connections and requests.
 ///
-/// It proves from the server's side that a client keeps to its limits. Closes that have arrived are counted before
-/// connections that arrive after them, so a client that closes one socket and then opens another is never seen with
-/// two. A connection whose client has shut down its sending side counts as closed.
+/// It verifies from the server's side that a client keeps to its limits. A closed connection is counted as closed
+/// before connections that arrive later are counted, so a client that closes one socket and then opens another never
+/// counts with two. A connection whose client has shut down its sending side counts as closed.
 ///
 /// The path of a request determines the response. Every path accepts `?delay=MS`:
 ///
@@ -31,7 +31,7 @@ import HeadgateThreads
 /// | `/early?after=N` | 413 (`&status=`) after N bytes of the request's body, then the connection closes, at once with `&abrupt=1`; with `&to=URL` a redirect |
 /// | `/sink` | 200 with the number of bytes in the request's body; `?pause=N` stops reading after about N bytes until ``release()`` |
 ///
-/// Other paths get 404, invalid parameters 400. All responses but `/early` wait for the whole request.
+/// Other paths get 404, invalid parameters 400. All responses except `/early` wait for the whole request.
 ///
 /// One thread serves all end-points. It ends with ``stop()``, or when the origin is released.
 public final class Origin: Sendable {
@@ -158,8 +158,8 @@ public final class Origin: Sendable {
 
   /// Closes all connections and ports and ends the thread. Later calls do nothing.
   ///
-  /// Returns when everything is closed, which takes no longer than the thread's present turn. On that thread itself
-  /// (in a hook or a condition) it returns at once, and everything is closed right after.
+  /// Returns when everything is closed, which takes no longer than the current iteration of the thread's loop. On that
+  /// thread itself (in a hook or a condition) it returns at once, and everything is closed right after.
   public func stop() {
     shared.post(.stop)
     if !shared.isOnThread { thread.join() }

@@ -10,10 +10,10 @@ import HeadgateThreads
 /// All programs with the same server, database and namespace share their limits. A program's permits are counted under
 /// a lease, which a thread of its own renews: if the program dies, its permits are free again when the lease ends. A
 /// permit takes two round trips. After Redis has restarted or lost its data, nothing is granted until the programs have
-/// declared what they hold, which takes at most the time of a lease. If programs have configured different limits, the
-/// strictest apply, unless ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)`` has set some.
+/// declared their permits, which takes at most the length of a lease. If programs have configured different limits, the
+/// strictest apply, unless limits were set with ``RedisNamespace/configure(version:endPoints:scopes:quarantine:)``.
 public final class RedisCoordinator: GateCoordinator {
-  /// Where Redis is.
+  /// The address of Redis.
   public let url: RedisURL
   /// The name under which programs share their limits.
   public let namespace: String
@@ -23,10 +23,10 @@ public final class RedisCoordinator: GateCoordinator {
   /// Creates a coordinator. It connects at its first use.
   ///
   /// - Parameters:
-  ///   - url: Where Redis is; see ``RedisURL``.
+  ///   - url: The address of Redis; see ``RedisURL``.
   ///   - namespace: The name under which programs share their limits: 1 to 64 letters, digits, `-`, `_` and `.`.
   ///   - lease: How long the permits of a program that has died stay counted: 1 to 60 seconds, the same for all programs.
-  ///   - outage: What starts while Redis can't be reached.
+  ///   - outage: Which requests may start while Redis can't be reached.
   /// - Throws: ``RedisError`` if the URL, the namespace or the lease is invalid.
   public convenience init(
     _ url: String, namespace: String = "headgate", lease: Duration = .seconds(5), outage: OutagePolicy = .failClosed()

@@ -2,10 +2,10 @@
 import HeadgateDispatch
 import HeadgateThreads
 
-/// The limits that programs share under a name in Redis, for programs that set and watch them. Its methods wait for
-/// Redis, for a few seconds at most.
+/// The limits that programs share under a name in Redis, for programs that set or monitor them. Its methods block until
+/// Redis replies, for a few seconds at most.
 public struct RedisNamespace: Sendable {
-  /// What is known about an end-point or a scope.
+  /// The state of an end-point or a scope.
   public struct Status: Hashable, Sendable {
     /// `host:port`, `host:port|long`, or the kind and the name of a scope.
     public let scope: String
@@ -17,7 +17,7 @@ public struct RedisNamespace: Sendable {
     public let waiting: Int
   }
 
-  /// Where Redis is.
+  /// The address of Redis.
   public let url: RedisURL
   /// The name under which programs share their limits.
   public let name: String
@@ -42,8 +42,8 @@ public struct RedisNamespace: Sendable {
     return name
   }
 
-  /// Sets limits, which apply instead of those that programs declare. On an empty Redis server it also notes that no
-  /// program holds anything, so that the first program need not wait for the time of a lease.
+  /// Sets limits, which apply instead of those that programs declare. On an empty Redis server it also records that no
+  /// program holds a permit, so that the first program need not wait for the length of a lease.
   ///
   /// - Parameters:
   ///   - version: Limits with a version that is not higher than the present one are ignored.
@@ -52,7 +52,7 @@ public struct RedisNamespace: Sendable {
   ///   - quarantine: How long the permits of a program stay counted after its lease has ended uncleanly, at most a day.
   ///     A program that was paused may still be running its requests then: choose the sum of the longest pause and the
   ///     longest request.
-  /// - Returns: How many were set. A limit for long requests counts as one.
+  /// - Returns: The number of limits that were set. A limit for long requests counts as one.
   /// - Throws: ``RedisError`` if Redis can't be used, or if the version or the quarantine is invalid.
   @discardableResult
   public func configure(
@@ -76,7 +76,7 @@ public struct RedisNamespace: Sendable {
     return Int(try run(.configure, words).integer ?? 0)
   }
 
-  /// The number of programs, and what is known about at most 1,000 end-points and scopes, by name.
+  /// The number of programs, and the state of at most 1,000 end-points and scopes, by name.
   ///
   /// - Throws: ``RedisError`` if Redis can't be used.
   public func status() throws(RedisError) -> (programs: Int, scopes: [Status]) {

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// A clock that stands still until a test advances it, and that lets the test wait until a timer is set.
+/// A clock that stands still until a test advances it. A test can also wait until a timer is set.
 ///
 ///     let clock = ManualClock()
 ///     let gate = EndPointGate(timers: clock)

@@ -88,7 +88,7 @@ public final class ScriptedTransport: Transport {
     state.withLock { $0.started.isEmpty ? nil : $0.started.removeFirst() }
   }
 
-  /// The number of exchanges under way at an end-point.
+  /// The number of running exchanges at an end-point.
   public func running(at endPoint: EndPoint) -> Int { state.withLock { $0.running[endPoint] ?? 0 } }
 
   /// The maximum number of concurrent exchanges at an end-point so far.

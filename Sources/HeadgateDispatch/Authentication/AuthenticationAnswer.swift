@@ -23,7 +23,8 @@ public struct AuthenticationAnswer: Sendable {
   public static let cancel = AuthenticationAnswer(value: .cancel)
 
   /// Sends the request again with a user name and password, using the Basic scheme. Counts as ``default`` if the server
-  /// does not offer Basic: because that scheme hardly protects the password, the password is never sent unasked.
+  /// does not offer Basic: that scheme hardly protects the password, so the password is only sent if the server asks
+  /// for it.
   public static func credential(user: String, password: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .basic(user: user, password: password))
   }
@@ -34,8 +35,8 @@ public struct AuthenticationAnswer: Sendable {
     AuthenticationAnswer(value: .field(scheme: "bearer", "Bearer " + token))
   }
 
-  /// Sends the request again with this value of `Authorization` (`Proxy-Authorization` for a proxy), whatever the
-  /// server offers. For other schemes.
+  /// Sends the request again with this value of `Authorization` (`Proxy-Authorization` for a proxy), regardless of the
+  /// schemes offered. For schemes other than Basic and Bearer.
   public static func authorization(_ value: String) -> AuthenticationAnswer {
     AuthenticationAnswer(value: .field(scheme: nil, value))
   }

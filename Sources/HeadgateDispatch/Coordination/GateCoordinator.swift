@@ -13,7 +13,7 @@ import HeadgateThreads
 /// machines. All of them grant permits in order of waiting time, and a permit counts at its end-point and in all of its
 /// scopes or in none.
 public protocol GateCoordinator: AnyObject, Sendable {
-  /// Where the permits come from and what happens during an outage, in a line for a person.
+  /// The source of the permits, and what happens during an outage, in one readable line.
   var description: String { get }
 
   /// Requests a permit and returns at once.
@@ -71,7 +71,7 @@ public protocol SharedPermitRequest: AnyObject, Sendable {
 public protocol SharedPermit: AnyObject, Sendable {
   /// Corrects the weights that were charged, by budget name. Units that were not used become free again; units beyond
   /// the charge become debt. Call it at most once, before or after the release. Returns whether the correction was made
-  /// or is on its way.
+  /// or sent.
   @discardableResult
   func settle(_ weights: [String: Int]) -> Bool
 

@@ -1,15 +1,16 @@
 import HeadgateThreads
 import Logging
 
-/// Grants permits to the dispatchers of one process that do not share a gate: one for each tenant or module, say, each
-/// with a queue and limits of its own.
+/// Grants permits to the dispatchers of one process that do not share a gate: for example one dispatcher for each
+/// tenant or module, each with its own queue and limits.
 ///
 ///     let coordinator = LocalCoordinator()
 ///     let first = try URLDispatcher(limits: limits, coordinator: coordinator)
 ///     let second = try URLDispatcher(limits: limits, coordinator: coordinator)
 ///
-/// Where one gate for all of them is possible, prefer it: ``URLDispatcher/init(transport:sharing:observers:interceptors:maxBodyMemory:)``.
-/// Granting takes O(1), or O(log n) with rates, budgets and scopes.
+/// If they can share one gate, prefer that:
+/// ``URLDispatcher/init(transport:sharing:observers:interceptors:maxBodyMemory:)``. Granting takes O(1), or O(log n)
+/// with rates, budgets and scopes.
 public final class LocalCoordinator: GateCoordinator {
   private let gate: EndPointGate
   private let configured = Locked((limits: SharedLimits(), changes: UInt64(0)))

@@ -1,6 +1,6 @@
 import HeadgateThreads
 
-/// What starts while a coordinator can't be reached.
+/// Which requests may start while a coordinator can't be reached.
 public struct OutagePolicy: Sendable, Hashable, CustomStringConvertible {
   enum Kind: Sendable, Hashable {
     case failClosed(Duration)
@@ -25,8 +25,8 @@ public struct OutagePolicy: Sendable, Hashable, CustomStringConvertible {
   /// less than one request, requests wait as with ``failClosed(after:)``. Rates and budgets are divided too.
   ///
   /// The shares together are at most the shared limit, unless programs join during the outage. But they are counted
-  /// apart from the coordinator's permits: while requests from before the outage still run, and after it until those of
-  /// the shares have ended, up to twice the limit may run.
+  /// separately from the coordinator's permits. Up to twice the limit may run while requests from before the outage
+  /// still run, and after the outage until the requests of the shares have ended.
   public static let localShare = OutagePolicy(kind: .localShare)
 
   /// Each program uses limits of its own. The shared limit does not hold: together, n programs may use n times these

@@ -32,8 +32,8 @@ public struct URLDispatchOperation: Sendable, Hashable {
   /// the window that they were charged to; units beyond the charge become debt. Budgets not named keep the charge.
   ///
   /// Call it once, after the response has arrived and before its windows have passed; otherwise it returns false and
-  /// changes nothing. If the request was sent several times, this settles the last one. O(log n). See
-  /// ``DispatchRequest/weights``.
+  /// changes nothing. If the request was sent several times, this corrects the charge of the last attempt. O(log n).
+  /// See ``DispatchRequest/weights``.
   ///
   ///     operation.settle(["tokens": usage.totalTokens])
   @discardableResult

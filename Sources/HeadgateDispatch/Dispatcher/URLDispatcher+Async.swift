@@ -2,7 +2,8 @@ import HTTPTypes
 import HeadgateThreads
 
 extension URLDispatcher {
-  /// An executor that runs tasks on the transport's own thread, between its turns. For work that never blocks.
+  /// An executor that runs tasks on the transport's own thread, between iterations of its loop. For work that never
+  /// blocks.
   ///
   /// A task that prefers this executor resumes on the thread that received its response, without waking another
   /// thread. The throughput of `async` code comes close to that of callbacks.
@@ -18,11 +19,11 @@ extension URLDispatcher {
   /// about ten microseconds elsewhere: with `withTaskExecutorPreference(globalConcurrentExecutor)`, or to an actor
   /// with its own executor. This library's blocking calls throw there, as in every task.
   ///
-  /// Jobs that tasks enqueue for each other do not starve the transport: after a number of jobs it looks at its
-  /// sockets. Jobs run in the order of their arrival, whatever their priority. After the transport has ended they run
-  /// on the global executor.
+  /// Jobs that tasks enqueue for each other do not starve the transport: after a number of jobs it polls its sockets.
+  /// Jobs run in the order of their arrival, whatever their priority. After the transport has ended they run on the
+  /// global executor.
   ///
-  /// Nil for transports without one, which is all but `CurlTransport`. A preference of nil has no effect.
+  /// Nil for transports without one: all except `CurlTransport`. A preference of nil has no effect.
   public var taskExecutor: (any TaskExecutor)? { core.transport.taskExecutor }
 
   /// Sends a request and collects the response in memory.

@@ -1,8 +1,8 @@
 import HeadgateThreads
 
 extension URLDispatcher {
-  /// Sends a request, blocks the calling thread until it has ended, and returns the complete response. The form of
-  /// ``data(for:lane:policy:)`` for threads; corresponds to the classic `dispatchSynchronousRequest`.
+  /// Sends a request, blocks the calling thread until it has ended, and returns the complete response. The blocking
+  /// form of ``data(for:lane:policy:)``; corresponds to the classic `dispatchSynchronousRequest`.
   ///
   /// The request waits in the same queue as all others, in the order of arrival. If the queue is full, the overflow
   /// policy `wait` lets it keep its place.

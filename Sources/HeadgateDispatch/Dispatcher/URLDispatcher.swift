@@ -12,10 +12,10 @@ import Logging
 /// There are two sets of methods, which do the same things. In a task, `data`, `stream`, `download` and `upload`
 /// suspend until there is a result, and throw. The classic methods need no task: `dispatchShort` and `dispatchLong`
 /// return at once and call a completion or a ``URLDispatchDelegate``; `dispatchSynchronously` blocks a thread. The
-/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless the method's
-/// name says it, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the request.
-/// `dispatchShort(enqueuing:)` needs no task for each request, but waits for a place in the queue, so that a list is
-/// read no faster than its requests are processed.
+/// order of arguments is always the same: the request (or a URL as text), `to:` for a file, `lane:` unless it is part
+/// of the method's name, `policy:` for a full long lane, `onProgress:`, and the completion. A delegate follows the
+/// request. `dispatchShort(enqueuing:)` needs no task for each request, but waits for a place in the queue, so that a
+/// list is read no faster than its requests are processed.
 ///
 /// Most programs need one dispatcher per process. Two dispatchers don't coordinate unless they share a gate: their
 /// limits add up at the server. All methods are thread-safe.
@@ -55,8 +55,8 @@ public final class URLDispatcher: Sendable {
 
   /// Creates a dispatcher that shares a gate with others. The limits apply to all of them together.
   ///
-  /// Its shutdown ends only its own requests and leaves the gate and the other dispatchers alone. When the dispatcher
-  /// that created the gate closes it, this one accepts no requests either.
+  /// Its shutdown ends only its own requests, and does not affect the gate and the other dispatchers. When the
+  /// dispatcher that created the gate closes it, this one accepts no requests either.
   ///
   /// - Parameters:
   ///   - transport: Carries the requests. The dispatcher owns it.
@@ -104,10 +104,10 @@ public final class URLDispatcher: Sendable {
 
   /// The default bound for the memory of all bodies that a dispatcher collects: 256 MiB.
   ///
-  /// Above the bound the transport stops reading all of them but the oldest, which continues to its end (each body
-  /// also has its own ``DispatchRequest/maxBodyBytes``). The others continue in order as memory becomes free; no
-  /// request fails. The time that a request waits for memory does not count toward its `timeout`. With a bound of
-  /// zero, bodies are read one after another.
+  /// Above the bound the transport reads only the oldest of them, which continues to its end (each body also has its
+  /// own ``DispatchRequest/maxBodyBytes``). The others continue in order as memory becomes free; no request fails. The
+  /// time that a request waits for memory does not count toward its `timeout`. With a bound of zero, bodies are read
+  /// one after another.
   ///
   /// Not counted: bodies up to 64 KB, responses already passed to a caller, and streams, files and delegates, which
   /// have bounds of their own. If the transport can't pause a body (``TransportCapabilities/backPressure``; with

@@ -173,11 +173,11 @@ extension URLDispatcher {
   ///
   /// Nothing is sent before the first event is requested. If the stream of a GET ends or breaks off, the request is
   /// sent again. The wait before that is given by the server's `retry` field (3 s without one) or by its `Retry-After`.
-  /// It grows after each connection without an event. A random part is added, so that not all clients return at once.
-  /// The repeated request carries `Last-Event-ID`; a request may also set this field for its first connection. Status
-  /// 204 ends the events. Any status other than 200, and any content type other than `text/event-stream`, ends them
-  /// with the error `noEventStream`; after 429, 502, 503 and 504 the request is sent again. A POST, such as a request
-  /// to a language model, is sent once: the events end with its stream, or with an error.
+  /// It grows after each connection without an event. A random part is added, so that not all clients reconnect at
+  /// once. The repeated request carries `Last-Event-ID`; a request may also set this field for its first connection.
+  /// Status 204 ends the events. Any status other than 200, and any content type other than `text/event-stream`, ends
+  /// them with the error `noEventStream`; after 429, 502, 503 and 504 the request is sent again. A POST, such as a
+  /// request to a language model, is sent once: the events end with its stream, or with an error.
   ///
   /// Each connection is a request in the long lane. Between connections no permit is held. A slow consumer slows the
   /// transfer down (``StreamedBody``). The request's `timeout` bounds the wait for each head, `idleTimeout` the silence

@@ -156,8 +156,8 @@ public final class EndPointGate: Sendable {
   public func isPaused(_ endPoint: EndPoint) -> Bool { state.withLock { $0.scheduler.paused.contains(endPoint) } }
 
   /// Cancels all requests to an end-point, waiting or running, of every dispatcher that shares the gate. They end with
-  /// the error `cancelled`. A bare permit that is held stays held. A request submitted during the call may or may not
-  /// be included. O(n) in all requests that wait or run.
+  /// the error `cancelled`. Bare permits that are held are not affected. A request submitted during the call may or may
+  /// not be included. O(n) in all requests that wait or run.
   ///
   /// - Returns: The number of requests that were asked to end.
   @discardableResult

@@ -2,9 +2,9 @@
 ///
 /// A new end-point begins with few concurrent requests. As long as it refuses none, the number grows, up to the
 /// configured limit. A refusal (429, or 503 and 403 as ``PausePolicy`` counts them) lowers either the number of
-/// concurrent requests or the number of starts in a second, whichever was refused. Then the limit rises again quickly
-/// to just below the refused value. Higher values are tried only occasionally, since each try may be refused. Latency
-/// is not used: a slow server is not an overloaded one.
+/// concurrent requests or the number of starts in a second, depending on which was exceeded. Then the limit rises again
+/// quickly to just below the refused value. Higher values are tried only occasionally, since each try may be refused.
+/// Latency is not used: a slow server is not an overloaded one.
 ///
 /// A configured rate or number is never exceeded.
 public struct AdaptivePolicy: Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct AdaptivePolicy: Hashable, Sendable {
   public var decrease: Double
 
   /// The minimum number of responses for each refusal before a value that was not accepted recently is tried, 1 or
-  /// more. 80 by default: a little more than one request in a hundred is refused for the sake of learning.
+  /// more. 80 by default: learning costs a little more than one refused request in a hundred.
   public var answersPerRefusal: Int
 
   /// How long learned limits are kept while nothing runs at the end-point, and how soon ``LearnedLimits`` expire. Ten

@@ -1,11 +1,11 @@
 import HeadgateThreads
 
-/// What happens to an end-point that can't be reached: its name is not found, the connection or the TLS handshake
+/// A circuit breaker for end-points that can't be reached: the name is not found, the connection or the TLS handshake
 /// fails, or no first byte arrives.
 ///
-/// After a number of consecutive failures the end-point sleeps, so that waiting requests don't fail one by one, each
-/// after its own timeout. Then one request is sent as a probe. If it fails too, the end-point sleeps longer. After a
-/// number of such sleeps, all waiting requests fail with `unreachable`.
+/// After a number of consecutive failures the end-point sleeps (no request starts there), so that waiting requests
+/// don't fail one by one, each after its own timeout. Then one request is sent as a probe. If it fails too, the
+/// end-point sleeps longer. After a number of such sleeps, all waiting requests fail with `unreachable`.
 public struct BreakerPolicy: Hashable, Sendable {
   /// The number of consecutive failures before the end-point sleeps, 1 or more. Three by default.
   public var failures: Int

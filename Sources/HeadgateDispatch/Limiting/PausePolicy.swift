@@ -4,10 +4,10 @@ import HeadgateThreads
 ///
 /// During the pause nothing starts there, and other end-points continue. Waiting uses up neither attempts nor a retry
 /// budget. After the pause one request is sent as a probe. Its response allows two concurrent requests, and later ones
-/// allow four and so on, until only the limits apply. At an end-point that refuses again, starts keep a minimum
-/// interval from then on.
+/// allow four and so on, until only the limits apply. If the end-point refuses again, a minimum interval between starts
+/// applies from then on.
 ///
-/// A burst is refused once: requests that were under way when the pause began don't extend it.
+/// A refused burst counts once: requests that were running when the pause began don't extend it.
 public struct PausePolicy: Hashable, Sendable {
   /// The longest pause, whatever the server requests. Ten minutes by default.
   public var longest: Duration

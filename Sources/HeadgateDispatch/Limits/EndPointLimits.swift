@@ -36,10 +36,10 @@ public struct EndPointLimits: Hashable, Sendable {
   /// The budgets for the weights of requests. All of them apply. See ``DispatchRequest/weights``. None by default.
   public var budgets: [Budget] { pace?.budgets ?? [] }
 
-  /// Six requests, three of which may be long: what browsers allow themselves with HTTP/1.1.
+  /// Six requests, three of which may be long: the usual limit of browsers with HTTP/1.1.
   public static let standard = EndPointLimits(unchecked: 6, 3, 6, 1)
 
-  /// Four requests, two of which may be long: what the classic dispatcher allowed on a phone.
+  /// Four requests, two of which may be long: the limits of the classic dispatcher on a phone.
   public static let classic = EndPointLimits(unchecked: 4, 2, 4, 1)
 
   /// Creates a limit.

@@ -31,7 +31,7 @@ public struct GateLimits: Sendable {
     set { policies = HealthPolicies(newValue, breaker, adaptive) }
   }
 
-  /// When an end-point that can't be reached sleeps. Nil, the default: never.
+  /// The circuit breaker for end-points that can't be reached. See ``BreakerPolicy``. Nil, the default: none.
   public var breaker: BreakerPolicy? {
     get { policies?.breaker }
     set { policies = HealthPolicies(pauses, newValue, adaptive) }

@@ -13,7 +13,7 @@ public struct RequestScope: Hashable, Sendable, CustomStringConvertible {
   /// The name, as given.
   public let name: String
 
-  /// An account, a token, a tenant: whatever the server counts by.
+  /// An account, a token or a tenant, by which the server counts requests.
   public static func key(_ name: String) -> RequestScope { RequestScope(kind: .key, name: name) }
 
   /// A route of an API: `POST /messages`.

@@ -96,7 +96,7 @@ public struct InterceptingStart: Sendable {
 public struct ExchangeStart: Sendable {
   /// The request as it is sent, possibly changed by a redirect. ``ObservedRequest/id`` stays the same.
   public let request: ObservedRequest
-  /// How often it was sent before, for any reason: redirects, retries, credentials.
+  /// How many times it was sent before, for any reason: redirects, retries, credentials.
   public let resends: Int
   /// The number of concurrent requests that the end-point's limit allows at this time.
   public let limit: Int
@@ -139,7 +139,7 @@ public struct RequestReport: Sendable {
   public let error: DispatchError?
   /// The last status code. Nil if the last exchange had no head of a response, or if there was no exchange.
   public let statusCode: Int?
-  /// How often it was sent; 0 if it never had a permit.
+  /// How many times it was sent; 0 if it never had a permit.
   public let exchanges: Int
   /// The time spent in each phase.
   public let times: DispatchTimes

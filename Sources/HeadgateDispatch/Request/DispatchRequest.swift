@@ -179,10 +179,10 @@ public struct DispatchRequest: Sendable {
   public typealias Settlement = @Sendable (ResponseHead) -> [String: Int]?
 
   /// Corrects the charge from a header field in which the server reports the actual weight. Called with the head of
-  /// each response to the request, including refusals and redirects. The result settles the start that the response
-  /// belongs to, like ``URLDispatchOperation/settle(_:)``, which then has no effect for that start. Called on the
-  /// transport's thread, where it delays every other exchange: it must return soon, and blocking calls of the
-  /// dispatcher throw. Not called for a request without ``weights``. Default: nil.
+  /// each response to the request, including refusals and redirects. The result corrects the charge of the attempt that
+  /// the response belongs to, like ``URLDispatchOperation/settle(_:)``, which then has no effect for that attempt.
+  /// Called on the transport's thread, where it delays every other exchange: it must return soon, and blocking calls of
+  /// the dispatcher throw. Not called for a request without ``weights``. Default: nil.
   ///
   ///     request.settlement = { head in head[.contentLength].flatMap { Int($0) }.map { ["bytes": $0] } }
   public var settlement: Settlement? {

@@ -17,10 +17,10 @@ public struct RedirectPolicy: Sendable {
   /// Whether redirects from a public server to a private address (``AddressScope``) are refused: to this machine, its
   /// local network, or a cloud's metadata service. Default: false.
   ///
-  /// The address that is dialled decides, not the host name. Once a public server has redirected the request, the rule
-  /// applies to all later redirects and to retries. A server whose own address is private may redirect to a private
-  /// one. A server whose address the transport does not know counts as public. A transport without
-  /// ``TransportCapabilities/addressRules`` fails the request with `unsupported`.
+  /// The rule applies to the address of the connection, not to the host name. Once a public server has redirected the
+  /// request, the rule applies to all later redirects and to retries. A server whose own address is private may
+  /// redirect to a private one. A server whose address the transport does not know counts as public. A transport
+  /// without ``TransportCapabilities/addressRules`` fails the request with `unsupported`.
   public var refusesPrivateAddresses = false
 
   private init(_ rule: Rule) { self.rule = rule }

@@ -2,7 +2,7 @@ import HTTPTypes
 import HeadgateFlow
 import HeadgateThreads
 
-/// When a failed request is sent again, and after how long a wait.
+/// When a failed request is sent again, and how long it waits first.
 ///
 ///     request.retry = RetryPolicy(attempts: 4)
 ///
@@ -18,9 +18,9 @@ import HeadgateThreads
 /// calls), and for a file, which is written from the start again. The head of a stream and the calls of a delegate have
 /// been delivered, so those requests are not retried after the head.
 ///
-/// A request that met a closed connection (``DispatchRequest/retry``) is sent again once, without a wait. That counts
-/// as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods that are not
-/// idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
+/// A request whose reused connection turns out to be closed (``DispatchRequest/retry``) is sent again once, without a
+/// wait. That counts as one of the ``attempts`` and takes nothing from the ``budget``. It never happens for methods
+/// that are not idempotent, whatever ``repeatsUnsafeMethods`` is; those follow the other rules of the policy.
 ///
 /// If the whole end-point pauses (``GateLimits/pauses``) or sleeps (``GateLimits/breaker``), a request that is retried
 /// does not wait on its own. It returns to the queue, and waits there with the other requests. The pause uses up none

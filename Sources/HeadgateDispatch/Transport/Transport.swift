@@ -24,8 +24,8 @@ public protocol Transport: Sendable {
   /// ``TransportCapabilities/socketLimits``, and follows ``GateSockets/limits`` as well as it can.
   func use(_ sockets: GateSockets)
 
-  /// Closes idle connections, releases resources, then calls `whenClosed` once, from any thread. No exchange is under
-  /// way, and none will follow.
+  /// Closes idle connections, releases resources, then calls `whenClosed` once, from any thread. No exchange is
+  /// running, and none will follow.
   func shutDown(whenClosed: @escaping @Sendable () -> Void)
 }
 
@@ -60,8 +60,8 @@ public struct Exchange: Sendable {
   /// Whether it needs a new connection: it was sent over one that was kept open and turned out to be closed.
   public internal(set) var needsNewConnection = false
 
-  /// Whether it must not reach a private address, because a public server redirected here. The address that is
-  /// dialled decides, not the name. See ``RedirectPolicy``.
+  /// Whether it must not reach a private address, because a public server redirected here. This applies to the address
+  /// of the connection, not to the name. See ``RedirectPolicy``.
   public internal(set) var refusesPrivateAddresses: Bool
 
   /// The start whose weight was charged. Nil for a request without a weight.
@@ -115,7 +115,7 @@ public protocol ExchangeEvents: AnyObject, Sendable {
   /// The wait for a socket is over. Another may follow.
   func goesOn()
 
-  /// Something arrived that is not reported otherwise: part of a head, or an interim response. Restarts the request's
+  /// Data arrived that no other event reports: part of a head, or an interim response. Restarts the request's
   /// `idleTimeout`; called only if it has one.
   func heard()
 }
@@ -174,7 +174,7 @@ public struct ExchangeEnd: Sendable {
   }
 }
 
-/// Controls an exchange under way. All methods return at once and are thread-safe.
+/// Controls a running exchange. All methods return at once and are thread-safe.
 public protocol ExchangeControl: AnyObject, Sendable {
   /// Ends the exchange: closes the connection, then `ended` is called as always. Does nothing after the end.
   func cancel()

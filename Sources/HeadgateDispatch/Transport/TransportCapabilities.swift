@@ -39,7 +39,7 @@ public struct TransportCapabilities: OptionSet, Sendable, Hashable, CustomString
   /// Bodies that are sent while they are produced.
   public static let streamingUpload = TransportCapabilities(rawValue: 1 << 10)
 
-  /// Redirects that must not lead to private addresses: the transport knows the address that it dials. Required
+  /// Redirects that must not lead to private addresses: the transport knows the address that it connects to. Required
   /// implicitly by every request with such a ``RedirectPolicy``.
   public static let addressRules = TransportCapabilities(rawValue: 1 << 11)
 

@@ -7,14 +7,14 @@ import HeadgateThreads
 ///     }
 ///
 /// No thread is blocked. There is exactly one outcome, however the function answers: see ``Completion``. Cancelling the
-/// task runs the function's cancel hooks and ends the wait at once, whether the function reacts or not; while the
-/// function continues, it counts in ``Losers/abandonedCount``. In a task that is already cancelled, the function is not
-/// called.
+/// task runs the function's cancellation handlers and ends the wait at once, whether the function reacts or not; while
+/// the function continues, it counts in ``Losers/abandonedCount``. In a task that is already cancelled, the function is
+/// not called.
 ///
 /// - Parameters:
-///   - deadline: When to stop waiting. The function's cancel hooks are then called.
+///   - deadline: When to stop waiting. The function's cancellation handlers are then called.
 ///   - losers: ``Losers/join`` waits for the answer even after a cancellation or the deadline, however long that takes.
-///     The default is ``Losers/abandon``, because a function without a cancel hook may never answer.
+///     The default is ``Losers/abandon``, because a function without a cancellation handler may never answer.
 ///   - discard: Receives a success that arrives after the wait has ended.
 ///   - function: The function, which is called at once on the calling thread. It must not block.
 /// - Returns: The value that the function succeeded with.
@@ -62,8 +62,8 @@ nonisolated(nonsending)
   throw FlowError(.timedOut, operation: operation, waited: timers.now - start)
 }
 
-/// Turns an async function into a callback function: each call runs it in a separate task, which the cancel hook
-/// cancels.
+/// Turns an async function into a callback function: each call runs it in a separate task, which the cancellation
+/// handler cancels.
 func callbackFunction<Success: Sendable>(
   priority: TaskPriority? = nil, _ operation: @escaping @isolated(any) @Sendable () async throws -> Success
 ) -> CallbackFunction<Success> {

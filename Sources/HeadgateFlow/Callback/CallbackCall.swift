@@ -3,7 +3,7 @@
 
 import HeadgateThreads
 
-/// A call of a callback function: its answer, its waiter, and its cancel hooks.
+/// A call of a callback function: its answer, its waiter, and its cancellation handlers.
 ///
 /// Whichever comes first decides: the answer or the end of the wait. An available answer is never discarded because of
 /// a deadline that has passed meanwhile. The function retains the call through its ``Completion``, whose release is
@@ -109,7 +109,7 @@ final class CallbackCall<Success: Sendable>: Sendable {
     guard let blocked, blocked.isNeeded(by: target) else { return }
     let waiter = state.withLock { state -> Waiter? in
       guard case .open(let waiter) = state.phase else { return nil }
-      // Decided under the lock: an answer of a cancel hook comes too late.
+      // Decided under the lock: an answer of a cancellation handler comes too late.
       state.phase = .left
       state.refusal = WaitError(.wouldDeadlock, operation: "a callback function")
       abandoned.begin()

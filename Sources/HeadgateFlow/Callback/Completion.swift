@@ -9,18 +9,18 @@ import HeadgateThreads
 ///       task.resume()
 ///     }
 ///
-/// It should return quickly and answer later, on any thread. It may also answer before it returns.
+/// It should return quickly and call its completion later, on any thread. It may also do so before it returns.
 public typealias CallbackFunction<Success: Sendable> = @Sendable (Completion<Success>) -> Void
 
-/// The object through which a callback function answers, once.
+/// The completion of a callback function: it delivers the function's answer, once.
 ///
-/// There is exactly one outcome, however it is called:
+/// There is exactly one outcome:
 /// - **Once**: that is the answer.
 /// - **Again**: ignored, and logged the first time; a success is passed to the caller's `discard`.
 /// - **Never**: when the function has released all copies of the completion, the call ends with
-///   ``FlowError/Code/unanswered``. While a copy is retained (as by a cancel hook that captures it), only the caller's
-///   deadline ends the wait.
-/// - **At once, on the calling thread**: has the same effect as later.
+///   ``FlowError/Code/unanswered``. While a copy is retained (for example by a cancellation handler that captures it),
+///   only the caller's deadline ends the wait.
+/// - **At once, on the calling thread**: the same as a later call.
 /// - **After the deadline or a cancellation**: the caller has continued; a success is passed to `discard`.
 public struct Completion<Success: Sendable>: Sendable {
   private let call: CallbackCall<Success>
@@ -55,24 +55,25 @@ public struct Completion<Success: Sendable>: Sendable {
   /// Answers with a failure.
   public func fail(_ failure: any Error) { call.answer(.failure(failure)) }
 
-  /// Registers a hook to call when the caller no longer needs the answer: it was cancelled, lost a race, or timed out.
+  /// Registers a cancellation handler, which is called when the caller no longer needs the answer: the call was
+  /// cancelled, lost a race, or timed out.
   ///
-  /// Each hook is called at most once, on the thread that cancels, without a lock. It is called at once if the
+  /// Each handler is called at most once, on the thread that cancels, without a lock. It is called at once if the
   /// cancellation has already happened, and never after the function has answered. It must return quickly, and may
-  /// answer. An error that it throws is logged and has no further effect; other hooks still run. Hooks are released
-  /// when the function answers.
+  /// answer. An error that it throws is logged and has no further effect; other handlers still run. Handlers are
+  /// released when the function answers.
   public func onCancel(_ hook: @escaping @Sendable () throws -> Void) { call.onCancel(.init(run: hook)) }
 
   /// Whether the caller no longer needs the answer.
   public var isCancelled: Bool { call.isCancelled }
 
-  /// Announces where the function is going to answer, if that is a particular place.
+  /// Declares where the function is going to answer, if that is a particular target.
   ///
   /// If a thread is blocked until this answer arrives and is itself the thread that would have to run the call there
   /// (the loop's thread, the main thread, the only thread of the pool), the wait ends at once with
   /// `WaitError.Code.wouldDeadlock` instead of hanging, and the function is cancelled.
   ///
-  /// - Parameter target: The place.
+  /// - Parameter target: The target.
   /// - Returns: The completion itself.
   @discardableResult
   public func answers(on target: Delivery) -> Completion {

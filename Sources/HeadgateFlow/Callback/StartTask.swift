@@ -12,8 +12,9 @@ import HeadgateThreads
 ///     upload.cancel()
 ///
 /// - Parameters:
-///   - target: Where `receive` is called. If the place no longer accepts anything, `receive` is called with
-///     ``FlowError/Code/undeliverable`` on the thread that detects this. Do not access state of the place in that case.
+///   - target: Where `receive` is called. If the target accepts no more calls, `receive` is called with
+///     ``FlowError/Code/undeliverable`` on the thread that detects this. In that case, do not access state that belongs
+///     to the target.
 ///   - priority: The task's priority; nil for the caller's.
 ///   - discard: Receives a success that could not be delivered.
 ///   - operation: The function to run.

@@ -2,17 +2,17 @@
 
 import HeadgateThreads
 
-/// Calls a callback function and blocks the calling thread until it answers: the usual construct with a semaphore.
+/// Calls a callback function and blocks the calling thread until it answers, in place of the usual semaphore.
 ///
 ///     let page = try waitForCallback(until: .after(.seconds(10))) { completion in
 ///       session.load(url) { data, error in completion(data, error) }
 ///     }
 ///
-/// Only the calling thread is blocked. There is exactly one outcome, however the function answers: see ``Completion``.
-/// An answer that is available when the deadline passes counts.
+/// Only the calling thread is blocked. There is exactly one outcome: see ``Completion``. An answer that has arrived by
+/// the deadline counts.
 ///
 /// - Parameters:
-///   - deadline: When to stop waiting. The function's cancel hooks are called, and the call returns at once.
+///   - deadline: When to stop waiting. The function's cancellation handlers are called, and the call returns at once.
 ///   - target: Where the function is going to answer, if that is known. The wait is refused if that is the calling
 ///     thread itself.
 ///   - discard: Receives a success that arrives after the wait has ended, for example to close or destroy it.
@@ -21,8 +21,8 @@ import HeadgateThreads
 /// - Throws: The function's error. ``FlowError``: `unanswered`. `WaitError`: `timedOut`; `cancelled` if the thread was
 ///   cancelled; `onCooperativeThread` on a thread that runs Swift tasks and is not one of Headgate's; `wouldDeadlock`
 ///   if the calling thread would have to deliver the answer. In the case of `onCooperativeThread`, and of
-///   `wouldDeadlock` because of `target`, the function is not called. If the function itself announced the place, it is
-///   cancelled.
+///   `wouldDeadlock` because of `target`, the function is not called. If the function itself has declared the target,
+///   it is cancelled.
 @available(*, noasync, message: "blocks the thread; use awaitCallback")
 public func waitForCallback<Success: Sendable>(
   until deadline: Deadline = .distantFuture, calledOn target: Delivery = .inline,
@@ -36,7 +36,7 @@ public func waitForCallback<Success: Sendable>(
 ///     let pages = try waitForTask(until: .after(.seconds(10))) { try await allSucceed(urls, load) }
 ///
 /// For threads that may block: one of your own, or a dispatch queue's. The task inherits the caller's task-local
-/// values, and is cancelled if the wait ends first. If it ignores that, it continues and counts in
+/// values, and is cancelled if the wait ends first. If it ignores the cancellation, it continues and counts in
 /// ``Losers/abandonedCount``.
 ///
 /// - Parameters:

@@ -1,7 +1,8 @@
 #if Redis
 import HeadgateDispatch
 
-/// Where Redis is and how a program signs in: `redis://user:password@host:6379/0`, or `unix:/run/redis.sock`.
+/// The address of a Redis server, and the credentials to sign in with: `redis://user:password@host:6379/0`, or
+/// `unix:/run/redis.sock`.
 ///
 /// Its description contains no password.
 public struct RedisURL: Sendable, CustomStringConvertible {

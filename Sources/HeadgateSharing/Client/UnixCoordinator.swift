@@ -5,7 +5,7 @@ import HeadgateThreads
 ///
 ///     let dispatcher = try URLDispatcher(limits: limits, coordinator: UnixCoordinator())
 ///
-/// Every program with this coordinator, every `headgate fetch --share unix` and every `headgate hold` counts. The first
+/// All programs with this coordinator, `headgate fetch --share unix` and `headgate hold` share the limits. The first
 /// one starts a ``PermitServer``; if that server ends, another program starts the next one. A permit is a pipe that the
 /// program holds open, so a program that dies returns its permits: they are granted again about 20 ms later. If
 /// programs have configured different limits for an end-point, the strictest apply.
@@ -22,7 +22,8 @@ public final class UnixCoordinator: GateCoordinator {
   ///
   /// - Parameters:
   ///   - folder: The folder through which permits are shared.
-  ///   - outage: What starts while no server can be reached or started, for example because the folder can't be used.
+  ///   - outage: Which requests may start while no server can be reached or started, for example because the folder
+  ///     can't be used.
   public convenience init(folder: PermitFolder = .user, outage: OutagePolicy = .failClosed()) {
     self.init(folder: folder, outage: outage) { folder throws(SharingError) in _ = try PermitServer.start(in: folder) }
   }

@@ -11,10 +11,10 @@ import Musl
 
 /// Serves permits to the programs of one user: the process-wide half of a ``UnixCoordinator``.
 ///
-/// One server at a time serves a folder: the one that holds its lock. It ends by itself a while after the last program
-/// has left and the last permit is back, unless a rate still remembers a start. If it is killed, programs keep their
-/// permits, the next server finds them, and requests that wait ask again. Only the history of rates and budgets is
-/// lost.
+/// One server at a time serves a folder: the one that holds its lock. It ends by itself some time after the last
+/// program has left and the last permit was returned, unless an earlier start still counts toward a rate. If it is
+/// killed, programs keep their permits, the next server finds them, and waiting requests are sent to it again. Only the
+/// history of rates and budgets is lost.
 ///
 /// You rarely need this class: a `UnixCoordinator` starts a server by itself. A server that serves rates should outlive
 /// the programs; `headgate share serve` runs one.
@@ -26,7 +26,7 @@ public final class PermitServer: Sendable {
   ///
   /// - Parameters:
   ///   - folder: The folder.
-  ///   - linger: How long it stays after the last program and permit, if no rate needs it for longer.
+  ///   - linger: How long it runs after the last program and permit, if no rate needs it for longer.
   /// - Throws: ``SharingError`` if the folder can't be used, or if the system has no descriptor or thread left. Permits
   ///   of an earlier server stay with their holders, for the next attempt.
   public static func start(in folder: PermitFolder = .user, linger: Duration = .seconds(10)) throws(SharingError)

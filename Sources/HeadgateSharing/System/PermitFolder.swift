@@ -15,7 +15,7 @@ public struct PermitFolder: Sendable, Hashable, CustomStringConvertible {
   /// The path.
   public let path: String
 
-  /// A folder of your own, for programs that should share with each other only. Created at its first use.
+  /// A separate folder, for programs that share permits only with each other. Created at its first use.
   ///
   /// - Parameter path: An absolute path of at most 80 bytes.
   public init(path: String) { self.path = path }

@@ -8,8 +8,8 @@ import Dispatch
 ///     startTask(on: .mainActor, logIn) { result in … }
 ///     try dispatcher.dispatchShort(url, delegate: self, on: .loop(loop))
 ///
-/// A call is never lost silently. If the place refuses it (a loop has stopped, a pool is full or disposed of, a closure
-/// is dropped uncalled), the refusal is detected, and reported in the way that the API using the place documents.
+/// A call is never lost silently. If the target refuses it (a loop has stopped, a pool is full or disposed of, a
+/// closure is released without a call), the refusal is reported, as documented by the API that makes the call.
 public struct Delivery: Sendable {
   private enum Kind: Sendable {
     case inline
@@ -25,8 +25,8 @@ public struct Delivery: Sendable {
 
   private let kind: Kind
 
-  /// On the thread that triggers the call, without a hop: the timer thread, the transport's thread, or whichever thread
-  /// completes. For short calls that do not wait: all other work of that thread waits behind them.
+  /// On the thread that triggers the call, without a hop: the timer thread, the transport's thread, or the thread that
+  /// completes the work. For short calls that do not block: all other work of that thread waits for them.
   public static var inline: Delivery { Delivery(kind: .inline) }
 
   /// On the main actor, in FIFO order. `MainActor.assumeIsolated` works there.

@@ -1,4 +1,4 @@
-/// Why a loop could not be run, or refused something.
+/// Why a loop could not be run, or refused a call or a watch.
 public struct LoopError: HeadgateError, Hashable {
   /// The reason. Later versions may add codes: handle those that you know, and treat all others as a failure.
   public struct Code: Hashable, Sendable, CustomStringConvertible {

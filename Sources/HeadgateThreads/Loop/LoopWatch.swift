@@ -9,9 +9,9 @@ public enum WatchDirection: Hashable, Sendable {
 /// A file-descriptor source: the loop calls its handler while the descriptor is ready. Like CFFileDescriptor, or a
 /// DispatchSource for reading or writing.
 ///
-/// Created by ``ThreadLoop/watch(_:for:_:onCancel:)``. It is level-triggered: the handler is called in each turn until
-/// it has consumed the readiness by reading or writing, or has called ``suspend()``. Cancel the watch before the
-/// descriptor is closed; `onCancel` is the place to close it.
+/// Created by ``ThreadLoop/watch(_:for:_:onCancel:)``. It is level-triggered: the handler is called in each iteration
+/// of the loop, until it has read or written enough that the descriptor is no longer ready, or has called
+/// ``suspend()``. Cancel the watch before the descriptor is closed; `onCancel` is the place to close it.
 public final class LoopWatch {
   /// The watched descriptor.
   public let descriptor: Int32
@@ -89,7 +89,8 @@ extension ThreadLoop {
   /// that blocks stops the loop. The first watch of a loop uses two descriptors (Apple: one) for the poller itself.
   ///
   /// - Parameters:
-  ///   - descriptor: A socket, pipe, terminal or event descriptor: whatever epoll (Apple: kqueue) accepts. Plain files
+  ///   - descriptor: A socket, pipe, terminal or event descriptor, or any other that epoll (Apple: kqueue) accepts.
+  ///     Plain files
   ///     are refused.
   ///   - direction: What to wait for.
   ///   - handler: Called on the loop. Its error goes to the loop's `onError`, and the watch stays. Calls are never

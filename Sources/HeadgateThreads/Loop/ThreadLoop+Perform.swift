@@ -8,8 +8,8 @@ extension ThreadLoop {
   ///
   /// - Parameters:
   ///   - body: The closure. Its error goes to the loop's `onError`, and the loop continues.
-  ///   - onCancel: Called once, instead of `body`, if the loop stops first: by the thread that finishes the loop, or on
-  ///     the calling thread if it has already stopped. Closures without it are counted in a log line when the loop
+  ///   - onCancel: Called once, instead of `body`, if the loop stops first: by the thread that ends the loop, or on the
+  ///     calling thread if the loop has already stopped. Closures without it are counted in a log line when the loop
   ///     stops.
   /// - Returns: False if the loop has stopped and `body` will not be called.
   @discardableResult

@@ -4,8 +4,9 @@ extension ThreadLoop {
   /// Unlike a classic run loop it does not return when it has nothing to wait for: it sleeps, without using processor
   /// time, until another thread sends something. Runs can be nested: called from inside a closure of the loop, this
   /// continues with the next items, in order, before that closure ends. A source's handler or a repeating timer is
-  /// never called inside itself. Each turn has its own autorelease pool on systems with Objective-C. It performs at
-  /// most 256 items and 256 timers, plus whatever is ready, so that a flood of one kind does not delay the others.
+  /// never called inside itself. Each iteration has its own autorelease pool on systems with Objective-C. It performs
+  /// at most 256 items and 256 timers, and handles all ready descriptors, so that a flood of one kind does not delay
+  /// the others.
   ///
   /// - Parameter deadline: When to return at the latest. With a deadline in the past, it performs a single turn without
   ///   waiting.
@@ -19,7 +20,7 @@ extension ThreadLoop {
     return core.run(.turns, until: deadline)
   }
 
-  /// Waits until there is work, performs one turn's share of it, and returns. On the loop's own thread.
+  /// Waits until there is work, performs one iteration of it, and returns. On the loop's own thread.
   ///
   /// With a timeout of zero, the default, it does not wait. That suits a long job that checks its loop between two
   /// steps. A check that finds nothing takes well under a microsecond.

@@ -11,8 +11,8 @@ import Synchronization
 ///     let input = try loop.watch(socket, for: .reading) { read() }
 ///
 /// A loop either has its own thread, which the initializer starts and ``stop()`` ends, or it is the ``current`` loop of
-/// a thread that runs it when it chooses to (``run(until:)``, ``runOnce(timeout:)``). Its ``serialExecutor`` runs
-/// actors and its ``taskExecutor`` runs tasks on that thread.
+/// a thread, which runs it explicitly (``run(until:)``, ``runOnce(timeout:)``). Its ``serialExecutor`` runs actors and
+/// its ``taskExecutor`` runs tasks on that thread.
 ///
 /// Everything that a loop accepts ends exactly once: it is called, or notified that it will not be called. Items from
 /// one thread are performed in the order of sending; there are no priorities. The inbox is unbounded. An idle loop uses
@@ -92,7 +92,7 @@ public final class ThreadLoop: Sendable {
   /// Whether the calling thread is doing this loop's work, so that state that belongs to the loop may be accessed.
   public var isCurrent: Bool { core.isCurrent }
 
-  /// Whether the loop no longer accepts anything.
+  /// Whether the loop has stopped, and accepts no more work.
   public var isStopped: Bool { core.state.withLock { $0.phase != .open } }
 
   /// Stops the loop for good. Can be called from any thread, including its own. Idempotent.

@@ -4,7 +4,7 @@ public struct FullQueuePolicy: Hashable, Sendable, CustomStringConvertible {
   let kind: Kind
 
   /// The submitting thread waits for room, in FIFO order, until its deadline passes or it is cancelled. A task of the
-  /// same pool never waits: what it submits is accepted above the bound, because waiting could deadlock the pool. A
+  /// same pool never waits: its submissions are accepted above the bound, because waiting could deadlock the pool. A
   /// Swift task that is not on one of this library's threads must not block and gets the error
   /// ``ThreadPoolError/Code/onCooperativeThread``; see `submit(waitingUntil:_:)`.
   public static let block = FullQueuePolicy(kind: .block)

@@ -2,7 +2,7 @@ extension ThreadPool {
   /// Runs `body` on a thread of the pool, without a handle.
   ///
   /// Errors of `body` go to the pool's `onTaskError` or the log. A task that never runs (see ``FullQueuePolicy`` and
-  /// ``dispose(_:)``) is released without notice; use `submit` to learn of it. O(1).
+  /// ``dispose(_:)``) is released without notice; use `submit` to be notified. O(1).
   ///
   /// - Parameters:
   ///   - priority: The order in which it starts, relative to other tasks of the pool.

@@ -14,10 +14,10 @@
 /// **Order.** Higher priorities first; within a priority, tasks start one after another in FIFO order.
 ///
 /// **Wake-ups.** One worker is woken per task, the one that went to sleep last, so a quiet pool uses one thread. A
-/// worker that has just run out of work stays awake for up to 50 µs (not on a single processor). If a worker was woken
-/// in vain while tasks keep arriving, it checks again by itself after 200 µs instead of being woken for each task. So a
-/// burst of tiny tasks costs few wake-ups, and a task behind a long one waits no longer than 200 µs for the next
-/// thread.
+/// worker that has just run out of work stays awake for up to 50 µs (not on a single processor). If a woken worker
+/// finds no task while tasks keep arriving, it checks again by itself after 200 µs instead of being woken for each
+/// task. So a burst of tiny tasks costs few wake-ups, and a task behind a long one waits no longer than 200 µs for the
+/// next thread.
 ///
 /// **End.** Every accepted task ends exactly once: it runs, or its handle says why it did not. A pool that is released
 /// without ``dispose(_:)`` runs the accepted tasks and then ends its threads.

@@ -1,4 +1,4 @@
-/// Notifies threads and tasks of a change: tokio's `Notify`, for the purposes of a condition variable.
+/// Notifies threads and tasks of a change: tokio's `Notify`, for use in place of a condition variable.
 ///
 ///     let changed = Notify()
 ///     …  // the side that changes the state

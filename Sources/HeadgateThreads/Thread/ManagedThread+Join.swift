@@ -21,7 +21,8 @@ extension ManagedThread {
     return try outcome(after: core.join(until: deadline), since: began)
   }
 
-  /// The form of ``join(until:)`` for tasks: it suspends. Cancelling the task ends the wait, not the thread.
+  /// Suspends until the thread has ended, and returns its result: the form of ``join(until:)`` for tasks. Cancelling
+  /// the task ends the wait, not the thread.
   ///
   /// Throws ``JoinError`` like ``join(until:)``, but `CancellationError` if the task is cancelled. The thread's stack
   /// may be released a moment after this call returns.

@@ -4,9 +4,9 @@
 ///     …
 ///     let count = try thread.join()
 ///
-/// It covers `Thread` of Foundation and `pthread_create`, and adds what they lack. The result and the error arrive
-/// where the thread is joined. A second join is an error instead of undefined behaviour. `cancel` also ends the
-/// thread's waits in this library.
+/// It covers `Thread` of Foundation and `pthread_create`, and adds what they lack. A join returns the result or throws
+/// the error. A second join is an error instead of undefined behaviour. `cancel` also ends the thread's waits in this
+/// library.
 ///
 /// The body runs once, inside an autorelease pool on systems with Objective-C. Task-local values, a task's cancellation
 /// and actor isolation do not carry over: capture what the body needs. As in POSIX, the thread inherits its creator's

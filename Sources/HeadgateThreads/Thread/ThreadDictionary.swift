@@ -1,4 +1,4 @@
-/// Named values of the calling thread, like Foundation's `threadDictionary`, for values that do not deserve a
+/// Named values of the calling thread, like Foundation's `threadDictionary`, for values that don't need a
 /// ``ThreadLocal``. See ``ManagedThread/dictionary``.
 ///
 ///     ManagedThread.dictionary["exitNow"] = true

@@ -15,12 +15,12 @@
 ///     timer thread "headgate-timer": 4 timers
 ///     cycle: thread "one" waits for the end of thread "two", which waits for the end of thread "one"
 ///
-/// The dump lists threads that this library started and foreign threads that have used it, each with the number that
-/// the system's tools show. `waits for` means that the library knows what the thread waits for. `sleeps` means that it
-/// does not (a queue's element, a time, a permit). A line with neither means that the thread runs, or waits outside
-/// this library. Only joins with deadlines, and briefly threads that were cancelled, can form a cycle: any other wait
-/// that would close one is refused. The dump does not list a loop that has stopped, a pool whose last reference is
-/// gone, or a timer thread before its first timer.
+/// The dump lists threads that this library started and foreign threads that have used it, each with the thread ID that
+/// the system's tools show. `waits for` names the thread, loop or pool task that the thread waits for. `sleeps` means
+/// another wait in this library (for a queue's element, a time, a permit). A line with neither means that the thread
+/// runs, or waits outside this library. Only joins with deadlines, and briefly threads that were cancelled, can form a
+/// cycle: any other wait that would close one is refused. The dump does not list a loop that has stopped, a pool whose
+/// last reference is gone, or a timer thread before its first timer.
 ///
 /// A queue is listed once a call has had to wait there for an element or for space. Its line shows how many threads and
 /// tasks are waiting there now; a `select` counts at each of its queues. An unbounded queue has `unbounded` in place of

@@ -2,7 +2,7 @@
 ///
 /// The named levels are best effort on every system: quality of service on Apple's systems, a nice value on Linux. Nice
 /// values and policies are exact. They are refused with an error if the system does not have them or the process lacks
-/// the right. ``ThreadHandle/effectivePriority()`` tells what the system made of it.
+/// the right. ``ThreadHandle/effectivePriority()`` returns the resulting parameters.
 public struct ThreadPriority: Hashable, Sendable, CustomStringConvertible {
   enum Kind: Hashable, Sendable {
     case inherited

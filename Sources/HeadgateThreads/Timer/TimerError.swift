@@ -15,7 +15,7 @@ public struct TimerError: HeadgateError, Hashable {
     /// The interval of a repetition is zero or negative.
     public static let invalidInterval = Code(
       description: "invalid_interval", explanation: "an interval must be longer than zero")
-    /// The place of delivery dropped the call without making it, as a disposed pool does. Only reported, never thrown.
+    /// The delivery target dropped the call without making it, as a disposed pool does. Only reported, never thrown.
     public static let dropped = Code(
       description: "dropped",
       explanation: "the place of delivery dropped a call; check whether that place was disposed of or is full")

@@ -1,6 +1,6 @@
 /// A call scheduled by a timer, once or repeatedly: the handle to reschedule or cancel it.
 ///
-/// The handle need not be kept: the call is made anyway.
+/// The handle need not be kept: the call is made even if it is released.
 public final class TimerHandle: Sendable {
   enum Phase: UInt8, Sendable {
     /// Waits for its time.
@@ -78,8 +78,8 @@ public final class TimerHandle: Sendable {
   /// Whether a call may still start or is running.
   public var isActive: Bool { calls.read(self) { $0.phase != .finished && $0.phase != .cancelled } }
 
-  /// Whether it was cancelled before its (next) call started: by `cancel`, `cancelAll`, a disposal, or a place of
-  /// delivery that refused it.
+  /// Whether it was cancelled before its (next) call started: by `cancel`, `cancelAll`, a disposal, or a delivery
+  /// target that refused it.
   public var isCancelled: Bool { calls.read(self) { $0.phase == .cancelled } }
 
   /// The number of ticks of a rate that have been skipped so far because a call was still running.

@@ -9,8 +9,8 @@ public protocol TimerService: AnyObject, Clock where Instant == Deadline {
 
   /// Calls `action` once, after `deadline` has passed, on the service's own thread.
   ///
-  /// The action must return quickly, since others wait behind it. ``Deadline/distantFuture`` is never reached: such an
-  /// action is kept until it is cancelled.
+  /// The action must return quickly, since other timers wait for it. ``Deadline/distantFuture`` is never reached: such
+  /// an action is kept until it is cancelled.
   func schedule(at deadline: Deadline, _ action: @escaping @Sendable () -> Void) -> ScheduledTimer
 
   /// Cancels a timer. See ``ScheduledTimer/cancel()``.

@@ -10,10 +10,10 @@ import CHeadgate
 /// One thread that makes calls at given times, for any number of timers. The equivalent of `LSTimerThread`, without a
 /// queue and a dispatch source for each timer.
 ///
-/// `schedule(at:_:)` is the basic call. The `perform` family adds other places of delivery, repetition, owners and a
+/// `schedule(at:_:)` is the basic call. The `perform` family adds other delivery targets, repetition, owners, and a
 /// handle to reschedule or cancel the call. `sleep` suspends a task. Calls are made in the order of their deadlines,
 /// those with equal deadlines in the order of scheduling, never early, and one at a time on the timer thread unless
-/// they name another place. Changes of the wall clock have no effect.
+/// they name another target. Changes of the wall clock have no effect.
 ///
 /// Scheduling and cancelling are O(1) for the caller, however many timers are pending: a short lock, and a wake-up if
 /// the new timer is the earliest or many arrivals have accumulated. The thread starts with the first timer and lives
@@ -47,7 +47,7 @@ public final class TimerThread: TimerService {
   ///   - name: The name that the system shows, which it may truncate.
   ///   - limit: The maximum number of calls of the `perform` family that have not ended; nil for no limit. A call above
   ///     it throws.
-  ///   - onError: Called with errors that calls throw and refusals by places of delivery, on the thread where they
+  ///   - onError: Called with errors that calls throw, and with refusals by delivery targets, on the thread where they
   ///     occur, without a lock. If nil, they are logged.
   public convenience init(
     name: String, limit: Int? = nil, onError: (@Sendable (any Error, TimerHandle) -> Void)? = nil
@@ -101,7 +101,7 @@ public final class TimerThread: TimerService {
   /// wait.
   ///
   /// Calls of the `perform` family that have not started are cancelled: their `onCancel` is called on the calling
-  /// thread, once each, including those that were passed to another place but have not begun there. Sleeping tasks
+  /// thread, once each, including those that were passed to another target but have not begun there. Sleeping tasks
   /// resume with ``WaitError/Code/closed``. Actions of `schedule` are released without a call. Later calls of `perform`
   /// throw. ``shared`` serves the whole process and is not ended: its calls of the `perform` family are cancelled, and
   /// it can still be used.
